@@ -55,7 +55,7 @@ ALLOWED = {
     "design": 3,
     "kernels": 10,
     "metrics": 0,
-    "models": 13,
+    "models": 0,
     "published": 9,
     "reporting": 4,
     "results": 2,

@@ -505,16 +505,16 @@ NO_ITEMS = Flag("no_items", "no items: calls taken as independent",
 # ---- Bayesian models -------------------------------------------------------------------------------------------------
 
 NOT_MIXED = Flag("not_mixed", "chains have not mixed",
-    "R-hat is above 1.01: do not use the draws. Sample longer (draws=2000, tune=2000); or give tighter priors=.",
-    "invalid")
+    "R-hat is above 1.01: do not use the draws. Sample longer (sampling={\"draws\": 2000, \"tune\": 2000}), or give "
+    "tighter priors=.", "invalid")
 FEW_EFFECTIVE = Flag("few_effective", "fewer than 400 effective draws",
-    "The ends of the interval are imprecise. Draw more (draws=), or give tighter priors=.")
+    "The ends of the interval are imprecise. Draw more (sampling={\"draws\": 4000}), or give tighter priors=.")
 DIVERGENT = Flag("divergent", "{n} divergent transition(s)",
-    "The sampler missed a part of the posterior. Sample longer (tune=2000), or give tighter priors= on the "
-    "spreads.")
+    "The sampler missed a part of the posterior. Sample longer (sampling={\"tune\": 2000}), or give tighter "
+    "priors= on the spreads.")
 HEAVY = Flag("heavy", "importance weights too heavy (Pareto k above 0.7)",
-    "The posterior is poorly approximated. Draw more (draws=), or give tighter priors=; severity also takes "
-    "sampled=True.", "invalid")
+    "The posterior is poorly approximated. Draw more (sampling={\"draws\": 10000}), or give tighter priors=; "
+    "severity also has sampled=True.", "invalid")
 PRIOR_DRIVEN = Flag("prior_driven", "prior-driven",
     "The data say little: fit again with other scales in priors=, and report both. Only more data remedy it.")
 CONFLICT = Flag("conflict", "prior and data disagree",

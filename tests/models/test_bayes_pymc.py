@@ -186,7 +186,7 @@ def test_priors_that_are_asked_for():
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [({"strategy": 1.0}, "'strategy' is no parameter"), ({"x": 0}, "positive"), ({"x": np.inf}, "no finite number"), ({"sd(k)": 1}, "sd\\(g\\)")],
+    [({"strategy": 1.0}, "'strategy' is not a parameter"), ({"x": 0}, "positive"), ({"x": np.inf}, "not a finite number"), ({"sd(k)": 1}, "sd\\(g\\)")],
 )  # fmt: skip
 def test_priors_refused(asked, said):
     m = coded("y ~ s + x + (1|g)", calls(), "binomial", "logit")

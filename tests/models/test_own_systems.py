@@ -156,7 +156,7 @@ def test_nobody_judges_its_own():
     calls = rated(0)
     with pytest.raises(DesignError, match="no judge judges its own"):
         self_preference(calls.assign(judge="z" + calls["judge"]))
-    with pytest.raises(DesignError, match="which is no system"):
+    with pytest.raises(DesignError, match="which is not a system"):
         self_preference(calls, identity={"m9": "m0"})
     with pytest.raises(DesignError, match="does not name 'm3'"):
         self_preference(calls, family={"m0": "a", "m1": "a", "m2": "b"})

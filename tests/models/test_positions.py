@@ -224,7 +224,7 @@ def test_position_counts_rows_and_engines():
         ({}, {"attribute": "length"}, "length_first"),
         ({}, {"ties": "exact"}, "Allowed: 'half', 'drop', 'model'"),
         ({"length_first": 3, "length_second": 3}, {"attribute": "length"}, "the same in every call"),
-        ({"choice": "invalid"}, {}, "no call is left"),
+        ({"choice": "invalid"}, {}, "no valid call"),
     ],
 )
 def test_bad_positions(change, options, message):

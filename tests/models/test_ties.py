@@ -15,6 +15,7 @@ import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.models.bias_models.ties import tie_model
 from judgestats.published import paper_tables
+from judgestats.results import NO_RATIO, WIDE
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "models"
 CDF = {"logit": expit, "probit": ndtr}
@@ -273,7 +274,7 @@ def test_bad_options(r_calls, options, message):
 
 
 def test_without_any_quality(r_calls):
-    with pytest.raises(DesignError, match="how much the candidate in the first slot is better"):
+    with pytest.raises(DesignError, match="difference in quality between the slots"):
         tie_model(r_calls.drop(columns=["better"]))
 
 
@@ -284,3 +285,16 @@ def test_a_content_without_variance_is_no_flag_of_every_row():
     assert notes == [("singular fit",)]
     assert not model.table["flag"].str.contains("singular").any()
     assert repr(model).splitlines()[-1].endswith("[cumulative, logit, trapezoid 28]: singular fit")
+
+
+def test_a_negative_resolution_has_no_ratio_and_does_not_stop_the_verdict() -> None:
+    """A judge that prefers the worse candidate under both prompts."""
+    counts = pd.DataFrame({"judge": "g", "prompt": ["base"] * 6 + ["strict"] * 6, "delta": [1, 1, 1, 3, 3, 3] * 2,
+                           "outcome": ["wrong", "tie", "correct"] * 4,
+                           "n": [60, 25, 15, 90, 7, 3, 35, 60, 5, 77, 22, 1]})  # fmt: skip
+    found = tie_model(counts, baseline="base", links="logit")
+    ratio = found.table[found.table["term"] == "resolution ratio"].iloc[0]
+    assert ratio[["estimate", "conf_low", "conf_high"]].isna().all()
+    assert NO_RATIO in ratio["flag"]
+    verdict = found.tests[found.tests["question"] == "what moved"].iloc[0]
+    assert (verdict["verdict"], WIDE in verdict["flag"]) == ("moved criterion", True)

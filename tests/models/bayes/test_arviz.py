@@ -114,7 +114,7 @@ def posterior(**more) -> Posterior:
     values = {"level": rng.normal(size=(4, 250)), "effect": rng.normal(size=(4, 250, 2, 3))}
     labels = {"level": (), "effect": (("a", "b"), ("S1", "S2", "S3"))}
     draws = Draws(values, labels, 0, "posterior, NUTS", stats=stats(rng), **more)
-    frame = tabled([row("level", values["level"], conf_level=0.95, n=10, method="posterior")], [])
+    frame = tabled([row("level", values["level"], draws, conf_level=0.95, n=10)], [])
     return Posterior("What?", frame, pd.DataFrame(), pd.DataFrame(columns=["what", "value", "flag", "cure"]), draws)
 
 
@@ -128,7 +128,7 @@ def test_a_hierarchical_posterior_too() -> None:
     row = found.glance().iloc[0]
     assert (row["chains"], row["draws"], row["n_estimates"]) == (4, 250, 1)
     assert row["rhat"] < 1.05
-    with pytest.raises(FitError, match="no chains to give to ArviZ"):
+    with pytest.raises(FitError, match="needs chains"):
         replace(found, posterior=replace(found.posterior, stats={})).to_arviz()
 
 

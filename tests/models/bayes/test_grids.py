@@ -175,9 +175,9 @@ def test_stretched_prior(df: float | None) -> None:
 
 def test_refusals() -> None:
     table = counts(20, 4)
-    with pytest.raises(DesignError, match="no parameter"):
+    with pytest.raises(DesignError, match="not a parameter"):
         integrated(binomial(table), {"sd(judge)": 1.0})
-    with pytest.raises(DesignError, match="is no prior"):
+    with pytest.raises(DesignError, match="is not a prior"):
         integrated(binomial(table), {"sd(g)": -1.0})
     with pytest.raises(DesignError, match="one scalar random term"):
         integrated(binomial(table, "cbind(k, m) ~ x + (x|g)"))

@@ -213,9 +213,9 @@ def test_nothing_to_say(change: object, flag: str) -> None:
 
 def test_refusals() -> None:
     table = scores(6, 3)
-    with pytest.raises(DesignError, match="two parts"):
+    with pytest.raises(DesignError, match="used twice"):
         agreement(table, subjects="item", facets="item")
-    with pytest.raises(DesignError, match="no parameter"):
+    with pytest.raises(DesignError, match="not a parameter"):
         agreement(table, priors={"item": 1.0})
     with pytest.raises(DesignError, match="one number"):
         agreement(table, priors={"level": (1.0, 3)})

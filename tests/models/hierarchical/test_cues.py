@@ -225,7 +225,7 @@ def test_calls_tally_and_printed_tables_are_one():
     np.testing.assert_array_equal(one.counts, two.counts)
     np.testing.assert_array_equal(one.counts, three.counts)
     assert one.outcomes == two.outcomes == three.outcomes
-    assert "invalid calls excluded" in one.asides[0, 0, 0]
+    assert "invalid calls excluded" in one.excluded[0, 0, 0]
     assert one.counts.sum() == (calls["choice"] != "invalid").sum()
 
 
@@ -264,7 +264,7 @@ def test_prior_draw_keeps_totals_and_its_priors():
         (lambda t: t.drop(columns="n"), Exception, "n"),
         (lambda t: t.assign(n=-1.0), SchemaError, "count of calls"),
         (lambda t: t[t["probe"] == "truth"], DesignError, "blind"),
-        (lambda t: t[t["probe"] == "blind"], DesignError, "nothing can have moved"),
+        (lambda t: t[t["probe"] == "blind"], DesignError, "only the baseline"),
         (lambda t: t[t["outcome"] == "tie"], DesignError, "two or more"),
     ],
 )
@@ -276,7 +276,7 @@ def test_bad_tables(change, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "Which candidate"),
+        ({}, "candidate that the cue favours"),
         ({"favoured": "lm"}, "Did you mean 'llm'"),
         ({"favoured": {"flip": "llm"}}, "one favoured candidate"),
         ({"favoured": "llm", "against": "baseline"}, "Did you mean 'Baseline'"),

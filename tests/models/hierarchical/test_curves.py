@@ -293,7 +293,7 @@ def test_flags_of_a_threshold(low, high, flag):
     [
         (lambda t: t.drop(columns="n"), SchemaError, "'n'"),
         (lambda t: t.assign(n=-1.0), SchemaError, "count of calls"),
-        (lambda t: t.assign(n=0), DesignError, "No call is left"),
+        (lambda t: t.assign(n=0), DesignError, "no valid call"),
         (lambda t: t[t["stimulus"] == "same_subset"], DesignError, "is 0 in every call"),
         (lambda t: t.assign(outcome="right"), DesignError, "outcome"),
     ],

@@ -89,12 +89,12 @@ def test_frame_and_tally_are_the_same_cells():
         (pd.DataFrame({"judge": ["g"], "outcome": ["target"]}), SchemaError, "'n'"),
         (pd.DataFrame({"judge": ["g"], "score": [0.33], "n": [20]}), SchemaError, "No whole number"),
         (pd.DataFrame({"judge": ["g"], "score": [1.3], "n": [20]}), SchemaError, "-1 to 1"),
-        (pd.DataFrame({"judge": ["g"], "score": [0.35], "n": [400]}), SchemaError, "does not tell"),
+        (pd.DataFrame({"judge": ["g"], "score": [0.35], "n": [400]}), SchemaError, "does not determine"),
         (pd.DataFrame({"judge": ["g"], "score": [0.35], "n": [-20]}), SchemaError, "whole calls"),
         (pd.DataFrame({"judge": ["g", "g"], "score": [0.35, 0.4], "n": [20, 20]}), SchemaError, "Two scores"),
         (_counts(1.5, 2, 3), SchemaError, "not whole"),
         (_counts(-1, 2, 3), SchemaError, "negative"),
-        (_counts(0, 0, 0), DesignError, "No valid call"),
+        (_counts(0, 0, 0), DesignError, "no valid call"),
         (_counts(1, 2, 3).rename(columns={"judge": "rater"}), SchemaError, "judges"),
     ],
 )
@@ -108,7 +108,7 @@ def test_options():
         bias(_counts(1, 2, 3), margin=2)
     with pytest.raises(DesignError, match="invalid"):
         bias(_counts(1, 2, 3), invalid="wrong")
-    with pytest.raises(DesignError, match="above 0"):
+    with pytest.raises(DesignError, match="positive finite"):
         bias(_counts(1, 2, 3), priors={"sd_share": 0})
 
 

@@ -18,10 +18,10 @@ from judgestats.models.hierarchical import components
 from judgestats.models.hierarchical.cues import outcomes
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
+    conflicts,
     convergence,
     finding,
     flagged,
-    foreseen,
     of_prior,
     prior_table,
     row,
@@ -117,11 +117,11 @@ def test_flags_of_a_prior():
         for d in (normal_draws(10, 1, 0.3), normal_draws(1, 1, 0.8), normal_draws(0.2, 3, 0.3))
     ]
     assert flags == ["", "prior-driven", "prior and data disagree; prior-driven"]
-    told = foreseen(normal_draws(0.2, 3, 0.3))
+    told = conflicts(normal_draws(0.2, 3, 0.3))
     assert told[0]["what"] == "tail area of x under its prior"
     assert told[0]["flag"] == "prior and data disagree"
     assert "priors=" in told[0]["cure"]
-    assert foreseen(normal_draws(10, 1, 0.3))[0]["flag"] == ""
+    assert conflicts(normal_draws(10, 1, 0.3))[0]["flag"] == ""
 
 
 # --- check() ----------------------------------------------------------------------------------------------------------
@@ -165,11 +165,11 @@ def test_flags_with_a_cure(flag, part):
     assert part in checks.loc[f"2 estimates: {flag}", "cure"]
     assert checks.loc["2 estimates: another", "cure"] == ""
     assert flag in repr(found)
-    assert "in doubt: nothing" not in repr(found)
+    assert "cautions: none" not in repr(found)
 
 
-def test_nothing_in_doubt():
-    assert "in doubt: nothing" in repr(posterior())
+def test_no_cautions():
+    assert "cautions: none" in repr(posterior())
     assert (posterior().check()["flag"] == "").all()
 
 
@@ -189,9 +189,10 @@ def test_chains_have_r_hat_and_importance_has_weights():
 
 def test_a_flag_is_told_once():
     values, few = np.random.default_rng(0).normal(size=(2, 40)), "fewer than 400 effective draws"
-    made = row("x", values, conf_level=0.9, n=1, method="", flag=f"one score; {few}")
+    chains, weighted = Draws({}, {}, 0, "NUTS"), Draws({}, {}, 0, "", pareto_k=0.1, importance_ess=900.0)
+    made = row("x", values, chains, conf_level=0.9, n=1, flag=f"one score; {few}")
     assert made["flag"].count(few) == 1
-    assert row("x", values, conf_level=0.9, n=1, method="", chains=False)["flag"] == ""
+    assert row("x", values, weighted, conf_level=0.9, n=1)["flag"] == ""
     assert flagged(pd.DataFrame({"flag": ["a; a", "a; b", ""]}))[0]["what"] == "2 estimates: a"
 
 
@@ -287,7 +288,7 @@ LEAN = pd.DataFrame([("g", o, 12) for o in ("target", "other")], columns=["judge
 
 def test_an_unknown_scheme_is_refused_where_there_is_one():
     assert outcomes(CUE, "blind").compared() == []
-    with pytest.raises(DesignError, match="names no scheme"):
+    with pytest.raises(DesignError, match="has no scheme"):
         H.susceptibility(CUE, favoured="x", against="PBP")
     with pytest.raises(DesignError, match="It has: SCoT"):
         H.susceptibility(CUE.assign(scheme="SCoT"), favoured="x", against="PBP")

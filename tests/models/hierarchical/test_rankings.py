@@ -164,15 +164,15 @@ def test_prior_draws_have_the_design_and_the_law(law):
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"k": [200, 500]}, SchemaError, "more right calls than calls"),
-        ({"k": [200, -1]}, SchemaError, "no count"),
-        ({"k": [200, 10.5]}, SchemaError, "no count"),
+        ({"k": [200, 500]}, SchemaError, "more correct calls than calls"),
+        ({"k": [200, -1]}, SchemaError, "not a count"),
+        ({"k": [200, 10.5]}, SchemaError, "not a count"),
         ({"n": [400, None]}, SchemaError, "no 'n'"),
         ({"b": [None, 300], "c": [None, 300]}, SchemaError, "more discordant pairs"),
-        ({"b": [None, 3], "c": [None, 30]}, SchemaError, "do not lead"),
+        ({"b": [None, 3], "c": [None, 30]}, SchemaError, "contradict k of the baseline"),
         ({"b": [None, 3], "c": [None, None]}, SchemaError, "b without c"),
         ({"strategy": ["B0", "B0"]}, SchemaError, "two rows"),
-        ({"strategy": ["B1", "S8"]}, DesignError, "no strategy"),
+        ({"strategy": ["B1", "S8"]}, DesignError, "not a strategy"),
         ({"judge": ["g", "h"]}, DesignError, "no comparison"),
     ],
 )

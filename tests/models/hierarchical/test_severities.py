@@ -295,13 +295,13 @@ def test_identity_and_reference() -> None:
         np.sort(load("merchant_risk/human_panel")["sd"] ** 2 / 26)[np.argsort(np.argsort(one.noise[one.judge == 5]))]
     )
     assert "no judge scored itself" in laid_out(table, None, None, None, "final")[1]
-    with pytest.raises(SchemaError, match="no pair"):
+    with pytest.raises(SchemaError, match="not a pair"):
         laid_out(table, {"Expert 9": "GPT-5.1"}, None, None, "final")
     with pytest.raises(SchemaError, match="one-to-one"):
         laid_out(table, {"Expert 0": "GPT-5.1", "Expert 1": "GPT-5.1"}, None, None, "final")
     with pytest.raises(SchemaError, match="lacks 'runs'"):
         laid_out(scores(), None, panel().drop(columns="runs"), None, "final")
-    with pytest.raises(DesignError, match="no system"):
+    with pytest.raises(DesignError, match="not a system"):
         laid_out(scores(), None, panel().assign(system="x"), None, "final")
 
 
@@ -315,9 +315,9 @@ def test_order_of_rows_and_one_score() -> None:
     pd.testing.assert_frame_equal(one.tidy(), two.tidy())
     assert "one score" in get(one.tidy(), "severity", judge="Grok 4")["flag"]
     assert not one.tidy()["term"].str.contains("attenuation").any()
-    with pytest.raises(DesignError, match="no condition"):
+    with pytest.raises(DesignError, match="not a condition"):
         severity(table, baseline="x", blinded="y")
     with pytest.raises(DesignError, match="two judges"):
         severity(table[table["judge"] == "Grok 4"])
-    with pytest.raises(DesignError, match="no parameter"):
+    with pytest.raises(DesignError, match="not a parameter"):
         severity(table, priors={"nothing": 1.0})

@@ -1,4 +1,4 @@
-"""Draws of a posterior, what they say, and whether they may be trusted. The only module that calls arviz."""
+"""Draws of a posterior: predictions, summaries, diagnostics and sampling. The only module that imports ArviZ."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from judgestats.models.thresholds import Thresholds
 from judgestats.results import DIVERGENT, FEW_EFFECTIVE, HEAVY, NO_DATA, NOT_MIXED, OUTSIDE_INTERVAL
 from judgestats.threads import warnings_ignored
 
-# ---- Replicated answers beside those that were seen; draws of a formula's parameters from their priors ---------------
+# ---- Predictive intervals of observed values; draws from the priors of a formula's parameters ------------------------
 
 Floats = NDArray[np.float64]
 Kind = Literal["posterior", "prior", "both"]
 KINDS = ("posterior", "prior", "both")
 #: Columns of a predictive frame, after ``kind`` and the labels of a cell.
 COLUMNS = ("outcome", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale", "method", "flag")
-#: What is said of the spread of many scores.
+#: Order statistics that describe many scores -> their quantiles.
 SPREAD = {"lowest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75, "highest": 1.0}
 
 
@@ -47,10 +47,10 @@ def replicates(
     draws: str = "",
     scale: Literal["count", "mean"] = "count",
 ) -> pd.DataFrame:
-    """Each observed value beside the interval that the model predicts for it. N values, S replicates.
+    """N observed values with their predictive intervals from S replicates.
 
-    `cells`: (N, ...) labels of each value, ``outcome`` among them. `observed` (N,): counts, or means. `simulated` (S,
-    N). `n` (N,): calls behind each value. `draws`: how the parameters were drawn. Returns ``kind``, the labels, then
+    `cells` (N, ...): labels of each value, including ``outcome``. `observed` (N,): counts, or means. `simulated` (S,
+    N). `n` (N,): calls of each value. `draws`: how the parameters were drawn. Returns ``kind``, the labels, then
     :data:`COLUMNS`: ``estimate`` is the predictive mean, ``conf_low`` and ``conf_high`` the 2.5 and 97.5 % quantiles of
     the replicates. A value without calls is NaN, ``no data``, and not inside.
 
@@ -86,36 +86,32 @@ def beside(
     draws: str,
     scale: Literal["count", "mean"] = "count",
 ) -> pd.DataFrame:
-    """Posterior and prior predictive frames in one.
+    """Posterior and prior predictive frames in one, from replicates `again` and `before`, (S, N) each.
 
-    `cells`, `observed`, `n`, `draws`, `scale`: as for :func:`replicates`. `again`, `before` (S, N): replicates from the
-    posterior, and from the prior.
+    Other arguments as for :func:`replicates`.
     """
     after = replicates(cells, observed, again, n, kind="posterior", draws=draws, scale=scale)
     return pd.concat([after, replicates(cells, observed, before, n, kind="prior", scale=scale)], ignore_index=True)
 
 
 def spreads(scores: Floats) -> Floats:
-    """Lowest, quartiles and highest of (S, N) scores: (S, 5), as :data:`SPREAD` names them."""
+    """Lowest, quartiles and highest of (S, N) scores, (S, 5), in the order of :data:`SPREAD`."""
     return np.asarray(np.quantile(scores, list(SPREAD.values()), axis=1).T, np.float64)
 
 
 def spread_beside(scores: Floats, again: Floats, before: Floats, *, draws: str) -> pd.DataFrame:
-    """As :func:`beside` for the :func:`spreads` of (N,) scores and those of replicates, (S, 5)."""
+    """:func:`beside` for the :func:`spreads` of (N,) scores and of replicates, (S, 5)."""
     cells = pd.DataFrame({"judge": "all judges", "outcome": list(SPREAD)})
     n = np.full(len(SPREAD), float(len(scores)))
     return beside(cells, spreads(scores[None])[0], again, before, n, draws=draws, scale="mean")
 
 
 def of_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Rows of a predictive frame of one kind, or of both.
-
-    Raises DesignError if the kind is unknown, or the frame has no row of it.
-    """
+    """Rows of a predictive frame of one kind, or of both; a DesignError if empty."""
     choose(kind, KINDS, "kind")
     found = frame if kind == "both" or frame.empty else frame[frame["kind"] == kind]
     if found.empty:
-        raise DesignError(f"There are no {kind} predictions: nothing was drawn. check() says why.")
+        raise DesignError(f"There are no {kind} predictions, because there are no draws. See check().")
     return found.reset_index(drop=True)
 
 
@@ -130,12 +126,12 @@ def from_priors(
     found: dict[str, Any] = {"beta": rng.normal(priors.location, priors.scale, (1, n, len(priors.scale)))}
     if design.categories:
         free, sets, steps = sizes(thresholds)
-        own = rng.standard_normal((1, n, sets, steps))
+        unit = rng.standard_normal((1, n, sets, steps))
         if single(thresholds):
-            found["cuts"] = priors.cuts * np.sort(own, axis=-1)
+            found["cuts"] = priors.cuts * np.sort(unit, axis=-1)
         else:
             found["midpoints"] = priors.cuts * rng.standard_normal((1, n, free))
-            found["steps"] = priors.widths * np.abs(own)
+            found["steps"] = priors.widths * np.abs(unit)
     for t, term in enumerate(design.terms):
         sd = priors.sds[t] * np.abs(rng.standard_normal((1, n, len(term.names))))
         found[f"L{t}"] = sd[..., None] * _correlated(len(term.names), priors.shapes[t], n, rng)
@@ -147,38 +143,33 @@ def from_priors(
 
 def _correlated(k: int, shape: float, n: int, rng: np.random.Generator) -> Floats:
     """(n, k, k) Cholesky factors of LKJ correlations, by partial correlations: Lewandowski et al. 2009."""
-    factor, left = np.zeros((n, k, k)), np.ones((n, k))
+    factor, rest = np.zeros((n, k, k)), np.ones((n, k))
     for j in range(k):
-        factor[:, j, j] = np.sqrt(left[:, j])
+        factor[:, j, j] = np.sqrt(rest[:, j])
         for i in range(j + 1, k):
             a = shape + (k - 2 - j) / 2
-            factor[:, i, j] = (2 * rng.beta(a, a, n) - 1) * np.sqrt(left[:, i])
-            left[:, i] -= factor[:, i, j] ** 2
+            factor[:, i, j] = (2 * rng.beta(a, a, n) - 1) * np.sqrt(rest[:, i])
+            rest[:, i] -= factor[:, i, j] ** 2
     return factor
 
 
-# ---- Draws of a posterior, what they say, and whether they may be trusted. The only module that calls arviz ----------
+# ---- Draws, their summaries and diagnostics --------------------------------------------------------------------------
 
-
-#: Chains that have not mixed, and too few effective draws for an interval (Vehtari et al. 2021).
+#: Largest R-hat of mixed chains, and smallest effective sample size for an interval (Vehtari et al. 2021).
 MOST_RHAT, LEAST_ESS = 1.01, 400
-#: Shape of the tail of importance weights above which their sums are not to be trusted (Vehtari et al. 2024).
+#: Largest Pareto k of reliable importance weights (Vehtari et al. 2024).
 MOST_PARETO = 0.7
-#: Powers to which prior and likelihood are raised, to see what they do to a posterior (Kallioinen et al. 2024).
+#: Powers of prior and likelihood in power-scaling (Kallioinen et al. 2024).
 POWERS = (0.99, 1.01)
-#: Name under which a model for PyMC keeps its log likelihood.
+#: Variable of a PyMC model that has its log likelihood.
 LOG_LIKELIHOOD = "log_likelihood"
-#: Tail area of the prior predictive from which on prior and data conflict.
+#: Tail area under the prior predictive below which prior and data conflict.
 CONFLICTING = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Top:
-    """Draws of a parameter with a prior of its own.
-
-    `values` (chains, draws, ...).
-    `centre`: of the prior.
-    """
+    """Draws (chains, draws, ...) of a parameter whose prior, centred at `centre`, depends on no other parameter."""
 
     name: str
     values: Floats
@@ -187,7 +178,7 @@ class Top:
 
     @property
     def log_prior(self) -> Floats:
-        """Log prior of each draw, without constant, (chains, draws)."""
+        """Log prior density of each draw without constants, (chains, draws)."""
         logs = self.prior.log_density(self.values - self.centre)
         return np.asarray(logs.reshape(*logs.shape[:2], -1).sum(axis=-1), np.float64)
 
@@ -195,13 +186,12 @@ class Top:
     def tail(self) -> float:
         """Smallest of the elements' prior-predictive tail areas of the posterior mean (Evans and Moshonov 2006).
 
-        Each is looked at where its prior is a standard normal: there the posterior mean varies about 0, from one set of
-        data that the prior foresees to the next, with variance 1 less that of the posterior. Of a standard deviation
-        only the upper tail is one: data without spread do not contradict its prior.
+        On the scale on which the prior is standard normal, the posterior mean varies over data sets from the prior
+        predictive about 0, with variance 1 minus the posterior variance. For a standard deviation only the upper tail
+        counts: data without variation do not contradict its prior.
         """
         z = self.prior.place(self.values - self.centre).reshape(-1, int(np.prod(self.values.shape[2:])))
-        mean, known = z.mean(axis=0), np.maximum(1 - z.var(axis=0), 1e-6)
-        at = mean / np.sqrt(known)
+        at = z.mean(axis=0) / np.sqrt(np.maximum(1 - z.var(axis=0), 1e-6))
         return float((ndtr(-at) if self.prior.half else 2 * ndtr(-np.abs(at))).min(initial=1.0))
 
 
@@ -211,13 +201,13 @@ class Draws:
 
     `values` (chains, draws, ...).
     `labels`: variable -> labels along each of its further dimensions.
-    `divergences`: transitions that diverged.
+    `divergences`: number of divergent transitions.
     `method`: how the draws were made.
-    `pareto_k`, `importance_ess`: of draws by importance sampling: shape of the tail of the weights, and the independent
-    draws that they are worth. NaN for draws of a sampler.
-    `tops`: parameters that have a prior of their own, none of which depends on another.
+    `pareto_k`, `importance_ess`: of importance sampling: tail shape of the weights, and effective sample size. NaN for
+    draws of a sampler.
+    `tops`: parameters whose priors depend on no other parameter.
     `log_likelihood` (chains, draws): of each draw, without constants.
-    `stats` (chains, draws): what the sampler says of each draw: ``diverging``, ``energy`` and others.
+    `stats` (chains, draws): statistics of the sampler: ``diverging``, ``energy`` and others.
     """
 
     values: dict[str, Floats] = field(repr=False)
@@ -232,7 +222,7 @@ class Draws:
 
     @cached_property
     def _powers(self) -> tuple[tuple[Floats, Floats], ...]:
-        """Weights of the draws where the prior, or the likelihood, is raised to each of two powers."""
+        """Weights of the draws with the prior, or the likelihood, raised to each of two powers."""
         made: list[tuple[Floats, Floats]] = []
         if self.log_likelihood is None or not self.tops:
             return ()
@@ -243,11 +233,11 @@ class Draws:
         return tuple(made)
 
     def sensitivity(self, values: Floats) -> tuple[float, float]:
-        """How much the posterior of a quantity moves as the prior, and as the likelihood, is raised to a power.
+        """Sensitivity of the posterior of a quantity to powers of the prior, and of the likelihood.
 
-        `values` (chains, draws): of the quantity, draw by draw. Returns `prior, likelihood`: change of the posterior
-        (cumulative Jensen-Shannon distance) per doubling of the power; from 0.05 on it matters. NaN where prior and
-        likelihood of the draws are not known, or the quantity does not vary.
+        `values` (chains, draws). Returns `prior, likelihood`: change of the posterior (cumulative Jensen-Shannon
+        distance) per doubling of the power; 0.05 or more matters. NaN if prior and likelihood of the draws are not
+        known, or the quantity does not vary.
 
         Kallioinen, N., Paananen, T., Bürkner, P.-C., & Vehtari, A. (2024). Detecting and diagnosing prior and
         likelihood sensitivity with power-scaling. Statistics and Computing, 34, 57.
@@ -261,17 +251,14 @@ class Draws:
         return prior, likelihood
 
     def conflicts(self) -> dict[str, float]:
-        """Parameters whose prior did not foresee such data -> the tail area."""
+        """Parameters whose prior conflicts with the data -> tail area."""
         tails = {t.name: t.tail for t in self.tops}
         return {name: p for name, p in tails.items() if p < CONFLICTING}
 
     def flat(self, name: str) -> Floats:
-        """Draws of one variable, chains one after the other.
-
-        Returns (S, ...).
-        """
-        own = self.values[name]
-        return own.reshape(-1, *own.shape[2:])
+        """Draws of one variable with chains concatenated, (S, ...)."""
+        values = self.values[name]
+        return values.reshape(-1, *values.shape[2:])
 
     def summary(self, names: Sequence[str] | None = None, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """Mean, sd, equal-tailed interval and diagnostics of each element.
@@ -283,8 +270,8 @@ class Draws:
         return pd.DataFrame(rows)
 
     def _rows(self, name: str, conf_level: float) -> list[dict[str, Any]]:
-        own = self.values[name]
-        flat = own.reshape(*own.shape[:2], -1)
+        values = self.values[name]
+        flat = values.reshape(*values.shape[:2], -1)
         tail = (1 - conf_level) / 2
         low, high = np.quantile(flat, [tail, 1 - tail], axis=(0, 1))
         rhat, bulk, end = diagnostics(flat)
@@ -292,17 +279,14 @@ class Draws:
             {
                 "term": term, "estimate": float(flat[..., k].mean()), "std_error": float(flat[..., k].std(ddof=1)),
                 "conf_low": low[k], "conf_high": high[k], "rhat": rhat[k], "ess_bulk": bulk[k], "ess_tail": end[k],
-                "flag": doubt(rhat[k], min(bulk[k], end[k])),
+                "flag": mixing_flags(rhat[k], min(bulk[k], end[k])),
             }
             for k, term in enumerate(self._names(name))
         ]  # fmt: skip
 
     def table(self) -> pd.DataFrame:
         """``chain``, ``draw`` (from 0) and a column for each element, named as in :meth:`summary`."""
-        columns = {
-            name: np.moveaxis(own.reshape(*own.shape[:2], -1), 2, 0).reshape(-1, own.shape[0] * own.shape[1]).T
-            for name, own in self.values.items()
-        }
+        columns = {name: self.flat(name).reshape(v.shape[0] * v.shape[1], -1) for name, v in self.values.items()}
         names = [n for name in columns for n in self._names(name)]
         chains, size = next(iter(self.values.values())).shape[:2]
         place = {"chain": np.repeat(np.arange(chains), size), "draw": np.tile(np.arange(size), chains)}
@@ -321,12 +305,10 @@ class Draws:
         return (*found, *([DIVERGENT.of(self.divergences)] if self.divergences else []))
 
 
-def doubt(rhat: float, ess: float) -> str:
+def mixing_flags(rhat: float, ess: float) -> str:
     """Flags of draws by their R-hat and effective sample size.
 
-    Returns empty where there is no doubt.
-
-    >>> doubt(1.0, 900.0), doubt(1.2, 90.0)
+    >>> mixing_flags(1.0, 900.0), mixing_flags(1.2, 90.0)
     ('', 'chains have not mixed; fewer than 400 effective draws')
     """
     flags = [f for bad, f in ((rhat > MOST_RHAT, NOT_MIXED), (ess < LEAST_ESS, FEW_EFFECTIVE)) if bad]
@@ -336,8 +318,8 @@ def doubt(rhat: float, ess: float) -> str:
 def diagnostics(values: Floats) -> tuple[Floats, Floats, Floats]:
     """Rank-normalised R-hat and effective sample sizes of the bulk and of the tails.
 
-    `values` (chains, draws, K). Returns `rhat, ess_bulk, ess_tail` (K,): NaN for what does not vary. R-hat of one chain
-    is that of its halves.
+    `values` (chains, draws, K). Returns `rhat, ess_bulk, ess_tail` (K,), NaN for constants. For a single chain, R-hat
+    compares its halves.
     """
     stats = _arviz()
     half = values.shape[1] // 2
@@ -350,21 +332,20 @@ def diagnostics(values: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def pointwise(loglik: Floats) -> tuple[Floats, Floats]:
-    """PSIS-LOO of each unit.
+    """PSIS-LOO of each unit: `elpd` and `pareto_k`, (N,), from log likelihoods (chains, draws, N).
 
-    `loglik` (chains, draws, N). Returns `elpd, pareto_k` (N,): k is infinite where too few draws differ for a tail to
-    be fitted; the weights are then as they are.
+    If too few draws differ to fit the tail, k is infinite and the weights are not smoothed.
     """
     each = [_left_out(np.ascontiguousarray(loglik[..., i])) for i in range(loglik.shape[-1])]
     return np.array([e[0] for e in each]), np.array([e[1] for e in each])
 
 
 def _left_out(loglik: Floats) -> tuple[float, float]:
-    """Elpd and Pareto k of one unit; k is infinite, and the weights are not smoothed, where no tail can be fitted."""
+    """Elpd and Pareto k of one unit."""
     try:
         with np.errstate(divide="ignore", invalid="ignore"):
             elpd, k = _arviz().loo(loglik, chain_axis=0, draw_axis=1)[:2]
-    except ValueError:  # all draws of the tail are one
+    except ValueError:  # all draws in the tail are equal
         elpd, k = np.nan, np.nan
     if np.isfinite(elpd):
         return float(elpd), float(k)
@@ -372,17 +353,16 @@ def _left_out(loglik: Floats) -> tuple[float, float]:
 
 
 def smoothed(log_weights: Floats) -> tuple[Floats, float]:
-    """Pareto-smoothed importance weights.
+    """Pareto-smoothed importance weights (S,), which sum to 1, and Pareto k; above 0.7 they are not reliable.
 
-    `log_weights` (S,): without constant; -inf for a weight of zero. Returns `weights` (S,): they sum to 1. `pareto_k`:
-    above 0.7 they are not to be trusted.
+    `log_weights` (S,): without constant; -inf for a weight of zero.
     """
     allowed = np.isfinite(log_weights)
-    if np.ptp(log_weights[allowed]) < 1e-12:  # draws of the target itself
+    if np.ptp(log_weights[allowed]) < 1e-12:  # draws from the target itself
         return allowed / allowed.sum(), 0.0
-    own, k = _arviz().psislw(-log_weights[allowed])
+    smooth, k = _arviz().psislw(-log_weights[allowed])
     weights = np.zeros(len(log_weights))
-    weights[allowed] = np.exp(own)
+    weights[allowed] = np.exp(smooth)
     return weights / weights.sum(), float(k)
 
 
@@ -398,11 +378,9 @@ def inference_data(
     draws: Draws, values: Mapping[str, Floats], labels: Mapping[str, Mapping[str, Sequence[str]]],
     log_likelihood: Mapping[str, Floats] | None = None, observed: Mapping[str, Floats] | None = None,
 ) -> Any:  # fmt: skip
-    """ArviZ's InferenceData (0.x) or DataTree (1.x); of each variable the labels along its named dimensions."""
+    """ArviZ's InferenceData (0.x) or DataTree (1.x); `labels`: variable -> dimension -> labels."""
     if not draws.stats:
-        raise FitError(
-            f"There are no chains to give to ArviZ: {draws.method}. Its diagnostics would say nothing. Use draws()."
-        )
+        raise FitError(f"ArviZ needs chains, and there are none: {draws.method}. Use draws() for a table of the draws.")
     with warnings_ignored():
         try:
             import arviz
@@ -411,26 +389,22 @@ def inference_data(
         given: dict[str, Any] = {"posterior": dict(values), "sample_stats": draws.stats}
         given |= {"log_likelihood": dict(log_likelihood)} if log_likelihood else {}
         given |= {"observed_data": dict(observed)} if observed else {}
-        coords = {dim: list(own) for dims in labels.values() for dim, own in dims.items()}
-        dims = {name: list(own) for name, own in labels.items()}
+        coords = {dim: list(levels) for dims in labels.values() for dim, levels in dims.items()}
+        dims = {name: list(named) for name, named in labels.items()}
         if int(arviz.__version__.split(".")[0]) < 1:
             return arviz.from_dict(**given, coords=coords, dims=dims)
         return arviz.from_dict(given, coords=coords, dims=dims)
 
 
 def missing(what: str) -> FitError:
-    """The error of an extra that is not installed.
-
-    `what`: the package.
-    """
+    """The error if a package of the extra is not installed."""
     return FitError(f'{what} is not installed, and Bayesian models need it. Do: pip install "judgestats[bayes]"')
 
 
 def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: str) -> Draws:
-    """Read what a sampler returned: an InferenceData, or a DataTree.
+    """Draws from an InferenceData or a DataTree with groups ``posterior`` and ``sample_stats``.
 
-    `trace`: with groups ``posterior`` and ``sample_stats``. `labels`: variable -> labels along its dimensions;
-    variables that are not named here are left out.
+    `labels`: variable -> labels along its dimensions; other variables are left out.
     """
     posterior = trace["posterior"]
     likelihood = np.asarray(posterior[LOG_LIKELIHOOD].values, np.float64) if LOG_LIKELIHOOD in posterior else None
@@ -441,15 +415,15 @@ def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: 
     return Draws(values, dict(labels), diverged, method, log_likelihood=likelihood, stats=stats)
 
 
-# ---- From a PyMC model to draws: nutpie where it is installed, PyMC's own sampler otherwise --------------------------
+# ---- Sampling of PyMC models: with nutpie if installed, else with PyMC's sampler -------------------------------------
 
 
 class Sampling(TypedDict, total=False):
     """Options of the sampler, the argument ``sampling=``: ``{"draws": 2000, "seed": 1}``.
 
-    `draws`, `tune`, `chains`: kept draws and warm-up draws of each chain (1000 each), and chains (4).
+    `draws`, `tune`, `chains`: kept draws and warm-up draws per chain (1000 each), and number of chains (4).
     `seed`: 0 by default.
-    `target_accept`: higher is slower and diverges less; 0.9 by default.
+    `target_accept`: target acceptance rate, 0.9 by default; higher is slower, with fewer divergences.
     `progress`: whether to show progress; True by default.
     """
 
@@ -466,10 +440,7 @@ SAMPLING = {"draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept"
 
 
 def sampling_options(asked: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
-    """All options of the sampler: `asked`, else `defaults`, else :data:`SAMPLING`.
-
-    Raises DesignError if an option is unknown, or not a possible value.
-    """
+    """All options of the sampler: `asked`, else `defaults`, else :data:`SAMPLING`; a DesignError if not valid."""
     if asked is not None and not isinstance(asked, Mapping):
         raise DesignError(f"sampling={asked!r} is not a mapping. Give, for example, sampling={{'draws': 2000}}.")
     for name in asked or {}:
@@ -480,15 +451,12 @@ def sampling_options(asked: Mapping[str, Any] | None, **defaults: Any) -> dict[s
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise DesignError(f"sampling: {name}={value!r} is not possible. Allowed: {least}, {least + 1}, ...")
     if not 0 < result["target_accept"] < 1:
-        raise DesignError(f"sampling: target_accept={result['target_accept']!r} lies outside (0, 1). Use 0.9, or 0.99.")
+        raise DesignError(f"sampling: target_accept={result['target_accept']!r} is not in (0, 1). Use 0.9, or 0.99.")
     return result
 
 
 def pymc() -> Any:
-    """PyMC, loaded now.
-
-    Raises FitError if it is not installed.
-    """
+    """The module PyMC; a FitError if it is not installed."""
     try:
         import pymc as module
     except ImportError as error:
@@ -497,7 +465,7 @@ def pymc() -> Any:
 
 
 def likely(pm: Any, value: Any) -> None:
-    """Add a log likelihood to the PyMC model at hand, and keep it draw by draw."""
+    """Add a log likelihood to the current PyMC model, and record it for each draw."""
     pm.Potential("likelihood", value)
     pm.Deterministic(LOG_LIKELIHOOD, value)
 
@@ -514,20 +482,18 @@ def sample(
     progress: bool = True,
     cores: int | None = None,
 ) -> Draws:
-    """Sample a model.
+    """Sample a model; options as in :class:`Sampling`.
 
-    `labels`: variable -> labels along its dimensions: what is kept. `draws`, `tune`, `chains`: kept draws, warm-up
-    draws, chains. `target_accept`: higher is slower and diverges less. `progress`: whether to show progress. `cores`:
-    all there are by default with nutpie, which has threads; one with PyMC's own sampler, which would fork a process
-    whose threads may be in the middle of something. Raises FitError if PyMC is not installed, or the sampler fails; it
-    says what to try.
+    `labels`: variable to keep -> labels along its dimensions. `cores`: by default all with nutpie, which uses threads;
+    one with PyMC's sampler, which would fork a process with running threads. Raises FitError, with advice, if PyMC is
+    not installed or the sampler fails.
     """
     pm = pymc()
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
     given = cores if cores is not None or sampler == "nutpie" else 1
     options: dict[str, Any] = {} if given is None else {"cores": given}
-    logging.getLogger("pymc").setLevel(logging.ERROR)  # what it says is in check()
-    with _told(), warnings_ignored(), model:
+    logging.getLogger("pymc").setLevel(logging.ERROR)  # its warnings are in check()
+    with _sampler_errors(), warnings_ignored(), model:
         trace = pm.sample(
             draws=draws, tune=tune, chains=chains, random_seed=seed, nuts_sampler=sampler, progressbar=progress,
             target_accept=target_accept, compute_convergence_checks=False, **options,
@@ -540,38 +506,29 @@ def sample_each(
     labels: Mapping[str, tuple[tuple[str, ...], ...]],
     given: Sequence[Mapping[str, Any]],
     *,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = SEED,
-    target_accept: float = 0.9,
     progress: bool = True,
+    **options: Any,
 ) -> list[Draws]:
-    """Sample a model once for each of several values of its data; nutpie compiles it once.
+    """Sample a model with each of several data sets in turn; nutpie compiles it once.
 
-    `model`: with ``pymc.Data``. `labels`: variable -> labels along its dimensions: what is kept. `given`: name of the
-    data -> value, of the same shape. `draws`, `tune`, `chains`, `seed`, `target_accept`, `progress`: as :func:`sample`
-    takes them. Returns in the order of `given`. Raises FitError if PyMC is not installed, or the sampler fails; it says
-    what to try.
+    `model`: with ``pymc.Data``. `labels`: as for :func:`sample`. `given`: data sets, name -> value of the same shape.
+    `options`: all others of :class:`Sampling`.
     """
-    options: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
     if not find_spec("nutpie"):
-        return [sample(_set(model, own), labels, seed=seed, progress=progress, **options) for own in given]
+        found = []
+        for data in given:
+            with model:
+                pymc().set_data(dict(data))
+            found.append(sample(model, labels, progress=progress, **options))
+        return found
     import nutpie
 
-    with _told(), warnings_ignored():
+    with _sampler_errors(), warnings_ignored():
         likelihood = [LOG_LIKELIHOOD] if LOG_LIKELIHOOD in model.named_vars else []
         compiled = nutpie.compile_pymc_model(model, var_names=[*labels, *likelihood])
-        traces = [
-            nutpie.sample(compiled.with_data(**own), seed=seed, progress_bar=progress, **options) for own in given
-        ]
-    return [read(trace, labels, _method("nutpie", chains, draws)) for trace in traces]
-
-
-def _set(model: Any, own: Mapping[str, Any]) -> Any:
-    with model:
-        pymc().set_data(dict(own))
-    return model
+        traces = [nutpie.sample(compiled.with_data(**data), progress_bar=progress, **options) for data in given]
+    method = _method("nutpie", options["chains"], options["draws"])
+    return [read(trace, labels, method) for trace in traces]
 
 
 def _method(sampler: str, chains: int, draws: int) -> str:
@@ -579,13 +536,13 @@ def _method(sampler: str, chains: int, draws: int) -> str:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Say what to try where the sampler fails."""
+def _sampler_errors() -> Iterator[None]:
+    """Turn failures of the sampler into a FitError with advice."""
     try:
         yield
     except Exception as error:
         raise FitError(
             f"the sampler failed ({type(error).__name__}: {error}). Try tighter priors=, "
-            "sampling={'tune': 2000, 'target_accept': 0.99} or a model with fewer terms; check() of a fit by "
-            "engine='ml' says what the data carry."
+            "sampling={'tune': 2000, 'target_accept': 0.99} or a model with fewer terms; fit with engine='ml' and see "
+            "its check() for terms that the data do not determine."
         ) from error

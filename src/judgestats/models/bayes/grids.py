@@ -1,8 +1,8 @@
-"""The fast path: the posterior of a model whose random effects integrate out, without sampling them.
+"""Posterior of a model whose random effects can be integrated out, by importance sampling.
 
-What is left are fixed effects, thresholds and standard deviations. Their posterior is the likelihood engine's own
-objective with the log priors: its mode is found by the engine's minimiser, points are drawn from multivariate t's
-there, weighted by the posterior, the weights Pareto-smoothed, and the points resampled.
+The remaining parameters are fixed effects, thresholds and standard deviations. Their log posterior is the objective of
+the likelihood engine plus the log priors. The engine's minimiser finds the mode; points are drawn from multivariate t
+distributions near it, weighted by the posterior with Pareto-smoothed weights, and resampled.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from judgestats.models.ml import Model, gaussian, generalised
 Floats = NDArray[np.float64]
 #: Degrees of freedom of the proposals, and how much wider than the curvature they are.
 DF, WIDER = 5.0, 1.2
-#: Points of the first round, which only says where the second one draws.
+#: Points of a pilot round, which determines the proposal of the next one.
 PILOT = 250
 
 
@@ -44,10 +44,10 @@ class Target:
     `slope`: value and gradient.
     `value`: value alone.
     `start` (P,).
-    `guess` (P, P): first guess of the inverse Hessian.
+    `guess` (P, P): initial inverse Hessian.
     `parameters`: (S, P) coordinates and a generator -> (S, K) parameters.
-    `unweighted`: (S, P) coordinates -> log prior and log Jacobian in them, without constants: what `value` has beside
-    the likelihood.
+    `unweighted`: (S, P) coordinates -> log prior plus log Jacobian without constants, the part of minus `value` that is
+    not the log likelihood.
     """
 
     names: tuple[str, ...]
@@ -61,18 +61,18 @@ class Target:
 
 
 def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: int = 1000, seed: int = SEED) -> Draws:
-    """Draw from the posterior of fixed effects, thresholds and standard deviations, random effects integrated out.
+    """Draw from the posterior of fixed effects, thresholds and standard deviations, with random effects integrated out.
 
     `model`: binomial, cumulative or Poisson with one scalar random term (or none), integrated by
-    ``n_quadrature="auto"`` unless it names a number of nodes; or Gaussian with any number of scalar random terms,
+    ``n_quadrature="auto"`` unless it gives a number of nodes; or Gaussian with any number of scalar random terms,
     integrated exactly. `priors`: parameter (``Intercept``, ``strategy[S8]``, ``sd(item)``, ``sd(residual)``, a
     threshold) or kind (``fixed``, ``threshold``, ``sd``) -> scale of a normal about 0, half-normal for an sd; ``(scale,
-    df)`` for a t, half-t for an sd; ``inf`` for a flat prior. Without: normal(2.5) on fixed effects (flat in a Gaussian
-    model), normal(5) on thresholds, half-normal on an sd, of scale 1, in a Gaussian model of the sd of the response.
+    df)`` for a t, half-t for an sd; ``inf`` for a flat prior. Default: normal(2.5) on fixed effects (flat in a Gaussian
+    model), normal(5) on thresholds, half-normal on an sd, with scale 1, or the sd of the response in a Gaussian model.
     `draws`: kept draws, in four runs; also the number of weighted points. Returns a variable for each parameter;
-    ``pareto_k`` above 0.7 is in its ``notes()``, as are fewer than 400 effective draws (by the weights). Raises
-    DesignError if random effects do not integrate out (slopes beside an intercept, several terms outside a Gaussian
-    model), or a prior has no parameter, or is none. Raises FitError if no mode is found.
+    ``notes()`` has a flag if ``pareto_k`` is above 0.7, or the weights give fewer than 400 effective draws. Raises
+    DesignError if random effects cannot be integrated out (slopes with an intercept, several terms outside a Gaussian
+    model), or a prior is not valid or has no parameter. Raises FitError if no mode is found.
 
     An sd is drawn on the log scale, so it is never 0. Fixed effects of a Gaussian model have normal (or flat) priors,
     and are drawn given the sds.
@@ -88,23 +88,24 @@ def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: 
     (['Intercept', 'sd(judge)'], True)
     """
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 100:
-        raise DesignError(f"draws={draws!r}: give a whole number, 100 or more. 1000 is the default.")
+        raise DesignError(f"draws={draws!r} is not allowed. Give a whole number of 100 or more, such as 1000.")
     target = _linear(model, priors or {}) if model.distribution.linear else _generalised(model, priors or {})
     return drawn(target, draws, seed, f"The posterior of {model.design.formula.source!r}")
 
 
 def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") -> Draws:
-    """Draw from a posterior of a few coordinates by importance sampling at its mode.
-
-    `what`: of the message, if there is no mode.
-    """
+    """Draw from a posterior of few coordinates by importance sampling at its mode; `what` names it in the message."""
     found = minimise(target.slope, target.start, target.guess)
     if not np.isfinite(found.value) or not np.isfinite(found.x).all():
-        raise FitError(f"{what} has no mode. Give tighter priors, or see what the data carry by fit(...).check().")
+        raise FitError(
+            f"{what} has no mode. Give tighter priors, or see fit(...).check() for terms not determined by the data."
+        )
     rng = np.random.default_rng(seed)
     points, log_posterior, log_weights = _weighted(target, found.x, _spread(found.hessian), draws, rng)
     weights, k = smoothed(log_weights)
-    chosen = rng.permutation(_systematic(weights, draws - draws % 4, rng))
+    number = draws - draws % 4
+    edges = np.cumsum(weights)  # systematic resampling
+    chosen = rng.permutation(np.searchsorted(edges / edges[-1], (np.arange(number) + rng.random()) / number))
     values = target.parameters(points[chosen], rng).reshape(4, -1, len(target.names))
     likelihood = None
     if target.unweighted is not None:
@@ -121,13 +122,13 @@ def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") ->
 
 
 def _generalised(model: Model, priors: Mapping[str, Any]) -> Target:
-    """Coordinates: those in which the engine searches, the sd by its log."""
+    """Posterior in the coordinates of the engine's minimiser, with sds on the log scale."""
     terms = model.design.terms
     asked = replace(model, n_quadrature="auto") if model.n_quadrature == 1 and terms else model
     if terms and asked.rule == 1:
         raise DesignError(
-            f"{model.design.formula.source!r}: only one scalar random term, such as (1|item), is integrated out here. "
-            "Use engine='pymc'."
+            f"{model.design.formula.source!r}: only one scalar random term, such as (1|item), can be integrated "
+            "out here. Use engine='pymc'."
         )
     table, plain = generalised(asked)
     own, turn = turned(plain)
@@ -181,14 +182,14 @@ def _value(target: GeneralisedObjective, params: Floats) -> float:
 
 @dataclass(frozen=True)
 class _Collapsed:
-    """A Gaussian model by log relative sds and the log residual sd: β has a normal prior and is integrated out."""
+    """A Gaussian model in log relative sds and the log residual sd, with β integrated out under its normal prior."""
 
     objective: LinearObjective
     precision: Floats
     priors: list[Prior]
 
     def at(self, w: Floats) -> tuple[float, Floats, Floats]:
-        """Minus the log posterior, and mean and covariance of β there."""
+        """Minus the log posterior, and conditional mean and covariance of β."""
         with np.errstate(over="ignore", under="ignore"):
             theta, variance = np.exp(w[:-1]), float(np.exp(2 * w[-1]))
         p = len(self.precision)
@@ -197,16 +198,16 @@ class _Collapsed:
             return nothing
         try:
             found = self.objective.at(theta)
-        except np.linalg.LinAlgError:  # sds so far apart that nothing is left of the fixed effects
+        except np.linalg.LinAlgError:  # sds of such different size that β is not determined
             return nothing
         if not np.isfinite(found.objective):
             return nothing
         ratio = found.residual / variance
         value = found.objective + self.objective.cells.n / 2 * (ratio - 1 - np.log(ratio))
-        own = found.information / variance
-        both = own + np.diag(self.precision)
-        mean = np.asarray(np.linalg.solve(both, own @ found.beta), np.float64)
-        value += np.linalg.slogdet(both)[1] / 2 + float(found.beta @ own @ (found.beta - mean)) / 2
+        information = found.information / variance
+        both = information + np.diag(self.precision)
+        mean = np.asarray(np.linalg.solve(both, information @ found.beta), np.float64)
+        value += np.linalg.slogdet(both)[1] / 2 + float(found.beta @ information @ (found.beta - mean)) / 2
         sigma = np.sqrt(variance)
         value += sum(p.loss(s)[0] for p, s in zip(self.priors, [*(theta * sigma), sigma], strict=True))
         value -= float(w[:-1].sum() + len(w) * w[-1])
@@ -217,8 +218,8 @@ def _linear(model: Model, priors: Mapping[str, Any]) -> Target:
     d = model.design
     if any(len(t.names) > 1 for t in d.terms):
         raise DesignError(
-            f"{d.formula.source!r} has a random term of several columns; the fast path takes scalar ones, (1|item) or "
-            "(0 + x|item). Use engine='pymc'."
+            f"{d.formula.source!r} has a random term with several columns; only scalar ones can be integrated out, "
+            "such as (1|item) or (0 + x|item). Use engine='pymc'."
         )
     scale = float(np.sqrt(np.cov(d.y, fweights=d.count.astype(int)))) or 1.0
     names = (*d.names, *(f"sd({t.factor})" for t in d.terms), "sd(residual)")
@@ -238,9 +239,9 @@ def _linear(model: Model, priors: Mapping[str, Any]) -> Target:
         return value, np.array([target.at(w + h)[0] - target.at(w - h)[0] for h in steps]) / 2e-5
 
     def parameters(points: Floats, rng: np.random.Generator) -> Floats:
-        own = [target.at(w) for w in points]
+        moments = [target.at(w) for w in points]
         noise = rng.standard_normal((len(points), p))
-        beta = [m + np.linalg.cholesky(c) @ e for (_, m, c), e in zip(own, noise, strict=True)]
+        beta = [m + np.linalg.cholesky(c) @ e for (_, m, c), e in zip(moments, noise, strict=True)]
         sigma = np.exp(points[:, -1:])
         return np.hstack([np.array(beta).reshape(-1, p), np.exp(points[:, :-1]) * sigma, sigma])
 
@@ -258,11 +259,11 @@ def _linear(model: Model, priors: Mapping[str, Any]) -> Target:
 def _chosen(
     priors: Mapping[str, Any], names: tuple[str, ...], kinds: list[str], defaults: Mapping[str, float]
 ) -> list[Prior]:
-    """The prior of each parameter: its own, else that of its kind, else the default."""
+    """Prior of each parameter: as given for it, else for its kind, else the default."""
     unknown = [n for n in priors if n not in names and n not in defaults]
     if unknown:
         raise DesignError(
-            f"priors has {unknown[0]!r}, which is no parameter. Parameters: {', '.join(names)}; kinds: "
+            f"priors has {unknown[0]!r}, which is not a parameter. Parameters: {', '.join(names)}; kinds: "
             f"{', '.join(defaults)}."
         )
     asked = [(n, k, priors.get(n, priors.get(k, defaults[k]))) for n, k in zip(names, kinds, strict=True)]
@@ -270,7 +271,7 @@ def _chosen(
 
 
 def _spread(curvature: Floats) -> Floats:
-    """Lower factor of the inverse of the curvature; axes along which it is not curved get a width of 1."""
+    """Lower Cholesky factor of the inverse curvature; axes without curvature get a width of 1."""
     size, axes = np.linalg.eigh(curvature if np.isfinite(curvature).all() else np.eye(len(curvature)))
     width = 1 / np.sqrt(np.where(size > 1e-2, size, 1.0))
     return np.asarray(np.linalg.cholesky((axes * width**2) @ axes.T), np.float64)
@@ -279,10 +280,10 @@ def _spread(curvature: Floats) -> Floats:
 def _weighted(
     target: Target, mode: Floats, factor: Floats, draws: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
-    """Points, log posterior and log weights: pilot rounds find the bulk; the last draws there and at the mode."""
+    """Points, log posterior and log weights, from a proposal at the mode and one adapted to pilot rounds."""
     first = second = (mode, WIDER * factor)
     for _ in range(1 + (len(mode) > 4)):
-        second = _moved(target, second, factor, rng)
+        second = _adapted(target, second, factor, rng)
     half = draws // 4
     points = np.vstack([_t_points(*first, half, rng), _t_points(*second, draws - half, rng)])
     proposed = np.logaddexp(
@@ -292,15 +293,15 @@ def _weighted(
     return points, log_posterior, log_posterior - proposed
 
 
-def _moved(
+def _adapted(
     target: Target, before: tuple[Floats, Floats], factor: Floats, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """The proposal at the weighted mean and covariance of points from the one before."""
+    """The proposal with the weighted mean and covariance of points from the previous proposal."""
     number = PILOT * max(1, len(factor) // 3)
     pilot = _t_points(*before, number, rng)
     log_weights = -np.array([target.value(w) for w in pilot]) - _t_log(pilot, *before)
     weights = np.exp(log_weights - logsumexp(log_weights))
-    weights = np.minimum(weights, 5 / number**0.75)  # one point does not make the proposal
+    weights = np.minimum(weights, 5 / number**0.75)  # no single point dominates the proposal
     weights /= weights.sum()
     mean = weights @ pilot
     moved = (pilot - mean) * np.sqrt(weights)[:, None]
@@ -313,14 +314,8 @@ def _t_points(mean: Floats, factor: Floats, n: int, rng: np.random.Generator) ->
 
 
 def _t_log(points: Floats, mean: Floats, factor: Floats) -> Floats:
-    """Log density of the multivariate t."""
+    """Log density of a multivariate t."""
     P = len(mean)
     squares = (np.linalg.solve(factor, (points - mean).T) ** 2).sum(axis=0)
     constant = gammaln((DF + P) / 2) - gammaln(DF / 2) - P / 2 * np.log(DF * np.pi) - np.log(np.diag(factor)).sum()
     return np.asarray(constant - (DF + P) / 2 * np.log1p(squares / DF), np.float64)
-
-
-def _systematic(weights: Floats, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Resample: each point as often as its weight says, up to one."""
-    edges = np.cumsum(weights)
-    return np.searchsorted(edges / edges[-1], (np.arange(n) + rng.random()) / n).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Priors of a model given by a formula: the weakly informative ones, and those that are asked for."""
+"""Priors of a model given by a formula: weakly informative defaults, and those of the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from judgestats.models.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
 
-#: Scale of coefficients whose predictor has sd 1, by link: 2.5 as in rstanarm and bambi, less by a probit's unit.
 #: Shape of the LKJ prior of correlations, and degrees of freedom of the half-t of a residual sd.
 LKJ, DF = 2.0, 4.0
 #: Laws, in words.
@@ -34,12 +33,12 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior of one parameter, as :func:`judgestats.models.postestimation.sampled.compare` needs it.
+    """Prior of one parameter.
 
-    `parameter`: as ``tidy()`` has it.
+    `parameter`: its name in ``tidy()``.
     `law`: a key of :data:`WORDS`.
     `location`, `scale`: the scale of an LKJ prior is its shape.
-    `place`, `size`: of ordered parameters: which of how many (from 0); of correlations: columns of the term, in `size`.
+    `place`, `size`: rank (from 0) and number of ordered parameters; for correlations `size` is the term's columns.
     """
 
     parameter: str
@@ -52,7 +51,7 @@ class Prior:
 
     @property
     def words(self) -> str:
-        """The law, as in ``normal(0, 2.5)``."""
+        """The distribution, such as ``normal(0, 2.5)``."""
         return WORDS[self.law].format(location=self.location, scale=self.scale)
 
     def quantile(self, q: Any) -> Floats:
@@ -83,13 +82,13 @@ class Prior:
 class Priors:
     """Priors of all parameters of a model of p fixed effects and T random terms.
 
-    `centre` (p,): means of the predictors, 0 of the intercept, and everywhere where there is none.
-    `location`, `scale` (p,): of the fixed effects, the intercept's being that at the centre.
+    `centre` (p,): means of the predictors; 0 for the intercept, and for all if there is no intercept.
+    `location`, `scale` (p,): of the fixed effects, with the intercept at the centre.
     `cuts`, `widths`: scales of thresholds at the centre, and of the steps from one half-width to the next.
     `sds` (k,): scales of the sds of each random term.
     `shapes`: of the LKJ prior of each term.
-    `spread` (p,): sds of the predictors, 1 of the intercept: the sampler moves in units of them.
-    `starts` (k,): sds from which the sampler starts, whatever their priors.
+    `spread` (p,): sds of the predictors, 1 for the intercept: units of the sampler.
+    `starts` (k,): starting values of the sds.
     `unit`: of the linear predictor.
     `each`: the same, parameter by parameter.
     """
@@ -116,70 +115,65 @@ class Priors:
 def priors(
     design: Design, family: str, link: str, thresholds: Thresholds, asked: Mapping[str, Any] | None = None
 ) -> Priors:
-    """Lay out the priors of a model.
+    """The priors of a model.
 
     `asked`: parameter -> its scale. A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``,
     ``sd(residual)``), a term of the formula (``strategy``: all its columns), ``sd(item)`` (all sds of a factor),
-    ``cor(item)`` (the shape of the LKJ prior, 1 is flat), ``thresholds`` or ``half-width``. A fixed effect takes a pair
-    ``(mean, sd)`` too. Raises DesignError if a name is none of the model's, or a value is no positive number.
+    ``cor(item)`` (the shape of the LKJ prior, 1 is flat), ``thresholds`` or ``half-width``. For a fixed effect
+    ``(mean, sd)`` is possible too. Raises DesignError if a name is not in the model, or a value not a positive number.
 
     Weakly informative, on the scale of the link, with s = 1 (Gaussian: the sd of the response): slopes
-    normal(0, 2.5 s / sd(x)), 1.5 for probit; the intercept normal(m, 2.5 s) where all predictors are at their means,
-    m = 0 (Gaussian: the mean of the response, Poisson: the logarithm of the mean rate); thresholds there as independent
-    normals in order; sds of random effects half-normal with the scale that the same column would have as a fixed
-    effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has the
-    priors of its calls.
+    normal(0, 2.5 s / sd(x)), 1.5 for probit; the intercept, at the means of all predictors, normal(m, 2.5 s) with m = 0
+    (Gaussian: the mean of the response, Poisson: the logarithm of the mean rate); thresholds, at the same means, as
+    ordered independent normals; sds of random effects half-normal with the scale that the same column would have as a
+    fixed effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has
+    the same priors as its calls.
 
     Source: Gelman, Jakulin, Pittau and Su 2008; Goodrich, Gabry, Ali and Brilleman, rstanarm; Capretto et al. 2022,
-    bambi, from whom it differs in the sd of a random intercept (2.5 s, not that of the fixed intercept).
+    bambi, except that the sd of a random intercept has scale 2.5 s, not the scale of the fixed intercept.
     """
     calls: Floats = design.count * design.trials
     linear = FAMILIES[family].linear
     unit, middle = FAMILIES[family].unit(design.y, design.offset, calls)
     base = LINKS[link].prior_sd * unit
-    own = _Asked(dict(asked or {}))
+    given = _Asked(dict(asked or {}))
     spread, centre, constant = _fixed(design, calls)
     centre = centre if constant.any() or design.categories else np.zeros_like(centre)
     location, scale = np.where(constant, middle, 0.0), base / spread
     for k, name in enumerate(design.names):
-        location[k], scale[k] = own.pair((name, re.sub(r"\[[^\]]*\]", "", name)), location[k], scale[k])
-    cuts = own.one(("thresholds",), base) if design.categories else np.nan
+        location[k], scale[k] = given.pair((name, re.sub(r"\[[^\]]*\]", "", name)), location[k], scale[k])
+    cuts = given.one(("thresholds",), base) if design.categories else np.nan
     symmetric = bool(design.categories) and not single(thresholds)
-    widths = own.one(("half-width",), base) if symmetric else np.nan
+    widths = given.one(("half-width",), base) if symmetric else np.nan
     sds, shapes, starts = [], [], []
     for term in design.terms:
         _, wide = _moments(term.values, calls)
         wide[wide == 0] = 1.0
         pairs = zip(term.names, base / wide, strict=True)
         starts.append(0.5 * unit / wide)
-        sds.append(np.array([own.one((f"sd({n}|{term.factor})", f"sd({term.factor})"), s) for n, s in pairs]))
-        shapes.append(own.one((f"cor({term.factor})",), LKJ) if len(term.names) > 1 else LKJ)
-    residual = own.one(("sd(residual)",), unit) if linear else np.nan
-    own.refuse_rest()
-    each = [
-        *_location(design, location, scale, centre, spread, constant),
+        sds.append(np.array([given.one((f"sd({n}|{term.factor})", f"sd({term.factor})"), s) for n, s in pairs]))
+        shapes.append(given.one((f"cor({term.factor})",), LKJ) if len(term.names) > 1 else LKJ)
+    residual = given.one(("sd(residual)",), unit) if linear else np.nan
+    given.refuse_rest()
+    each = []
+    for k, name in enumerate(design.names):
+        meaning = f"slope of a predictor with sd {spread[k]:.4g}"
+        if constant[k]:
+            meaning = "intercept, all predictors at their means" if centre.any() else "intercept"
+        each.append(Prior(name, "normal", float(location[k]), float(scale[k]), meaning))
+    each += [
         *_cuts(thresholds, cuts, widths),
         *_spreads(design, sds, shapes),
         *([Prior("sd(residual)", "half-t", 0.0, residual, "residual sd")] if linear else []),
     ]
     return Priors(
-        centre,
-        location,
-        scale,
-        cuts,
-        widths,
-        tuple(sds),
-        tuple(shapes),
-        residual,
-        spread,
-        tuple(starts),
-        unit,
+        centre, location, scale, cuts, widths, tuple(sds), tuple(shapes), residual, spread, tuple(starts), unit,
         tuple(each),
-    )
+    )  # fmt: skip
 
 
 class _Asked:
-    """What was asked for; remembers what was looked up."""
+    """Priors of the user, and the names that the model has."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self.asked, self.known = asked, list[str]()
@@ -206,14 +200,16 @@ class _Asked:
         for name in self.asked:
             if name not in known:
                 raise DesignError(
-                    f"priors: {name!r} is no parameter of this model. Allowed: {', '.join(known)}."
+                    f"priors: {name!r} is not a parameter of this model. Allowed: {', '.join(known)}."
                     f"{suggestion(str(name), known)}"
                 )
 
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
-        raise DesignError(f"priors: {name!r} has {value!r}, which is no finite number. A scale of 1000 is flat.")
+        raise DesignError(
+            f"priors: {name!r} has {value!r}, which is not a finite number. For a nearly flat prior, use 1000."
+        )
     return float(value)
 
 
@@ -230,41 +226,25 @@ def _moments(values: Floats, calls: Floats) -> tuple[Floats, Floats]:
 
 
 def _fixed(design: Design, calls: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Spread (1 where there is none), mean, and whether a column is the intercept."""
+    """Sd (1 for a constant), mean, and whether a column is the intercept."""
     mean, spread = _moments(design.X, calls)
     constant = np.array([name == "Intercept" for name in design.names], bool)
     return np.where(spread > 1e-12, spread, 1.0), np.where(constant, 0.0, mean), constant
 
 
 def single(thresholds: Thresholds) -> bool:
-    """Whether each threshold is a parameter of its own."""
+    """Whether each threshold is one parameter."""
     return bool((np.abs(thresholds.map).sum(axis=2) == 1).all())
 
 
 def sizes(thresholds: Thresholds) -> tuple[int, int, int]:
-    """Shape of the threshold parameters.
-
-    Returns `free, sets, steps`: parameters that are free (midpoints), sets of ordered ones, and how many are in each
-    set.
-    """
+    """Number of free threshold parameters (midpoints), of sets of ordered ones, and of parameters in each set."""
     inner, total = thresholds.map.shape[1], len(thresholds.names)
     if single(thresholds):
         return 0, total // max(inner, 1), inner
     free = sum(name.startswith("midpoint") for name in thresholds.names)
     steps = inner // 2
     return free, (total - free) // steps, steps
-
-
-def _location(
-    design: Design, location: Floats, scale: Floats, centre: Floats, spread: Floats, constant: NDArray[np.bool_]
-) -> list[Prior]:
-    result = []
-    for k, name in enumerate(design.names):
-        meaning = f"slope of a predictor with sd {spread[k]:.4g}"
-        if constant[k]:
-            meaning = "intercept, all predictors at their means" if centre.any() else "intercept"
-        result.append(Prior(name, "normal", float(location[k]), float(scale[k]), meaning))
-    return result
 
 
 def _cuts(thresholds: Thresholds, cuts: float, widths: float) -> list[Prior]:
@@ -281,11 +261,11 @@ def _cuts(thresholds: Thresholds, cuts: float, widths: float) -> list[Prior]:
 
 def _spreads(design: Design, sds: list[Floats], shapes: list[float]) -> list[Prior]:
     result = []
-    for term, own, shape in zip(design.terms, sds, shapes, strict=True):
+    for term, scales, shape in zip(design.terms, sds, shapes, strict=True):
         g, k = term.factor, len(term.names)
         result += [
             Prior(f"sd({n}|{g})", "half-normal", 0.0, float(s), f"sd between levels of {g}")
-            for n, s in zip(term.names, own, strict=True)
+            for n, s in zip(term.names, scales, strict=True)
         ]
         result += [
             Prior(f"cor({term.names[j]},{term.names[i]}|{g})", "lkj", 0.0, shape, "correlation", size=k)

@@ -16,9 +16,9 @@ from judgestats.errors import DesignError
 class Prior:
     """A prior about 0.
 
-    `scale`: infinite for a flat one.
+    `scale`: infinite for a flat prior.
     `df`: degrees of freedom of a t; None for a normal.
-    `half`: of a standard deviation.
+    `half`: whether restricted to values above 0, for a standard deviation.
     """
 
     scale: float
@@ -26,7 +26,7 @@ class Prior:
     half: bool
 
     def loss(self, value: float) -> tuple[float, float]:
-        """Minus its log density, without constant, and the derivative."""
+        """Minus the log density without constants, and its derivative."""
         z = value / self.scale
         if self.df is None:
             return z * z / 2, z / self.scale
@@ -34,13 +34,13 @@ class Prior:
         return (self.df + 1) / 2 * float(np.log1p(z * z / self.df)), more * z / self.scale
 
     def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Log density of each value, without constant."""
+        """Log density of each value without constants."""
         z = np.asarray(values, np.float64) / self.scale
         logs = -(z**2) / 2 if self.df is None else -(self.df + 1) / 2 * np.log1p(z**2 / self.df)
         return np.asarray(logs, np.float64)
 
     def place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where in a standard normal each value stands that stands there in the prior."""
+        """Standard normal quantiles at the probabilities of values under the prior."""
         z = np.asarray(values, np.float64) / self.scale
         upper = ndtr(-z) if self.df is None else stdtr(self.df, -z)
         if not self.half and self.df is None:
@@ -48,7 +48,7 @@ class Prior:
         return np.asarray(-ndtri(np.clip(2 * upper if self.half else upper, 1e-300, 1 - 1e-16)), np.float64)
 
     def stretched(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Standard deviations whose place in this half-prior is that of `z` in a standard normal; the derivative."""
+        """Inverse of :meth:`place` for a half-prior, and its derivative."""
         upper = ndtr(-z) / 2
         if self.df is None:
             at = -ndtri(upper)
@@ -61,24 +61,23 @@ class Prior:
         return self.scale * np.maximum(at, 0.0), self.scale * slope
 
     def quartiles(self) -> tuple[float, float]:
-        """Its lower and upper quartile; infinite where it is flat."""
+        """Lower and upper quartile; infinite for a flat prior."""
         low, high = (0.625, 0.875) if self.half else (0.25, 0.75)
         at = ndtri([low, high]) if self.df is None else stdtrit(self.df, [low, high])
         return self.scale * float(at[0]), self.scale * float(at[1])
 
     def decides(self, values: NDArray[np.float64]) -> bool:
-        """Whether draws of the posterior are spread nearly as widely as the prior: by quartiles, over 80 %."""
+        """Whether the interquartile range of posterior draws exceeds 80 % of that of the prior."""
         low, high = self.quartiles()
-        own = np.quantile(values, [0.25, 0.75])
-        return bool(own[1] - own[0] > 0.8 * (high - low))
+        return bool(np.subtract(*np.quantile(values, [0.75, 0.25])) > 0.8 * (high - low))
 
     def draw(self, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> NDArray[np.float64]:
-        """Values drawn from it."""
+        """Random values."""
         noise = rng.standard_normal(size) if self.df is None else rng.standard_t(self.df, size)
         return np.asarray(self.scale * (np.abs(noise) if self.half else noise), np.float64)
 
     def pymc(self, pm: Any, name: str) -> Any:
-        """The same as a variable of the PyMC model at hand."""
+        """The prior as a variable of the current PyMC model."""
         if self.df is None:
             return pm.HalfNormal(name, self.scale) if self.half else pm.Normal(name, 0.0, self.scale)
         if self.half:
@@ -86,7 +85,7 @@ class Prior:
         return pm.StudentT(name, nu=self.df, mu=0.0, sigma=self.scale)
 
     def __str__(self) -> str:
-        """As a reader knows it."""
+        """The usual notation, such as ``half-normal(0.5)``."""
         if np.isinf(self.scale):
             return "flat"
         half = "half-" if self.half else ""
@@ -94,11 +93,9 @@ class Prior:
 
 
 def prior_of(value: Any, name: str, *, half: bool) -> Prior:
-    """Read a prior.
+    """Read a prior given as the scale of a normal, or ``(scale, df)`` of a t; an infinite scale is flat.
 
-    `value` (float, float): scale of a normal, or scale and degrees of freedom of a t; an infinite scale is flat.
-    `name`: of the parameter, for the message. `half`: whether the parameter is a standard deviation. Raises DesignError
-    if it is none.
+    `name`: of the parameter, for messages. `half`: whether the parameter is a standard deviation.
 
     >>> str(prior_of(0.5, "sd(item)", half=True)), str(prior_of((2.5, 3), "x", half=False))
     ('half-normal(0.5)', 't(3, 2.5)')
@@ -107,7 +104,7 @@ def prior_of(value: Any, name: str, *, half: bool) -> Prior:
     numbers = all(isinstance(v, int | float | np.integer | np.floating) and not isinstance(v, bool) for v in given)
     if not (numbers and 1 <= len(given) <= 2 and all(v > 0 for v in given)):
         raise DesignError(
-            f"priors[{name!r}]={value!r} is no prior. Give a scale above 0, or (scale, df) for a t; float('inf') "
-            "is flat."
+            f"priors[{name!r}]={value!r} is not a prior. Give a scale above 0, or (scale, df) for a t; "
+            "float('inf') is flat."
         )
     return Prior(float(given[0]), float(given[1]) if len(given) == 2 else None, half)

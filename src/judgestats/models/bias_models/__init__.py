@@ -1,4 +1,4 @@
-"""Bias models, ready made: strategies, slots, self-preference, difficulty and ties, each a mixed model of verdicts."""
+"""Bias models: strategies, positions, self-preference, difficulty and ties, each a mixed model of verdicts."""
 
 from judgestats.models.bias_models.difficulty import item_difficulty
 from judgestats.models.bias_models.own_systems import self_preference

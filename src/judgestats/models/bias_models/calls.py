@@ -1,4 +1,4 @@
-"""Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was excluded."""
+"""Tables that bias models are fitted to: distinct rows of canonical frames with counts, and excluded calls."""
 
 from __future__ import annotations
 
@@ -22,36 +22,32 @@ from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
 from judgestats.schema.selection import between_two, with_outcome
 
-# ---- Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was excluded
+# ---- Distinct rows with counts, and excluded calls -------------------------------------------------------------------
 
-#: Columns that tell two contents apart, beside the candidates.
+#: Columns that distinguish contents, in addition to the candidates.
 CONTENT = ("task", "topic", "stimulus", "vacuum_kind", "delta", "bias", "item")
-#: Words, and calls by judge.
-Aside = tuple[str, Mapping[str | None, float]]
+#: Reason, and number of calls by judge (None: of all judges).
+Excluded = tuple[str, Mapping[str | None, float]]
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Rows of a model.
-
-    `table`: distinct rows, with their count ``n``.
-    `asides`: what was done to calls that are not plain answers: words, and how many calls of each judge (None: of all).
-    """
+    """Distinct rows of a model with their count ``n``, and the calls that were excluded or halved."""
 
     table: pd.DataFrame
-    asides: tuple[Aside, ...] = ()
+    excluded: tuple[Excluded, ...] = ()
 
     def flag(self, judge: str | None = None) -> str:
-        """What was excluded of a judge's calls, or of all calls."""
-        told = []
-        for words, counts in self.asides:
+        """Flags of excluded calls of a judge, or of all judges."""
+        found = []
+        for reason, counts in self.excluded:
             n = sum(counts.values()) if judge is None or None in counts else counts.get(judge, 0.0)
-            told.append((HALF_VOTES if words == HALF_VOTES else EXCLUDED).of(n, what=words))
-        return flags(*told)
+            found.append((HALF_VOTES if reason == HALF_VOTES else EXCLUDED).of(n, what=reason))
+        return flags(*found)
 
 
 def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
-    """Raise a DesignError where a column is missing."""
+    """Raise a DesignError if a column is missing."""
     missing = [n for n in dict.fromkeys(names) if n not in present]
     if missing:
         raise DesignError(
@@ -63,16 +59,16 @@ def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
 def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) -> Calls:
     """Distinct rows of some columns with their counts, in any engine; rows with a missing value are excluded.
 
-    `who`: who asks, for messages. `beside`: further columns that a table of counts may have; they are added over.
+    `who`: the caller, for messages. `beside`: further columns that a table of counts may have, which are summed over.
     """
     found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, beside))
     return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
 
 
-def told(words: str, judge: pd.Series[Any], n: NDArray[np.float64], here: NDArray[np.bool_]) -> Aside:
-    """Count by judge the calls that something was done to."""
+def excluded_calls(reason: str, judge: pd.Series[Any], n: NDArray[np.float64], here: NDArray[np.bool_]) -> Excluded:
+    """The calls `here`, counted by judge."""
     labelled = labels(judge).astype(str)[here]
-    return words, {str(k): float(v) for k, v in pd.Series(n[here]).groupby(labelled.to_numpy()).sum().items()}
+    return reason, {str(k): float(v) for k, v in pd.Series(n[here]).groupby(labelled.to_numpy()).sum().items()}
 
 
 def recount(table: pd.DataFrame) -> pd.DataFrame:
@@ -93,39 +89,39 @@ def joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series[Any]:
 def scored(
     data: Any, outcome: str, columns: Sequence[str], judge: str, who: str, ties: str = "exact", invalid: str = "drop"
 ) -> Calls:
-    """Calls with a column ``correct`` of 0 and 1, made from the gold label where there is no outcome.
+    """Calls with a column ``correct`` of 0 and 1, computed from the gold label if there is no outcome.
 
     `data`: with the column `outcome` (0 and 1, booleans, or ``correct``, ``wrong``, ``tie``, ``invalid``), or a column
-    ``gold``, or a tally with a column ``outcome``. `columns`: kept beside it. `judge`: which of them is the judge.
-    `who`: who asks, for messages. `ties`: a tie where the gold is a candidate: wrong, or excluded.
+    ``gold``, or a tally with a column ``outcome``. `columns`: further columns to keep, including `judge`. `who`: the
+    caller, for messages. `ties`: whether a tie is wrong or excluded if the gold is a candidate.
     """
     choose(ties, get_args(TiesOfVerdicts), "ties")
     choose(invalid, get_args(InvalidVerdict), "invalid")
     present = columns_of(data)
     require(present, columns, who)
     source: str = outcome
-    without: tuple[Aside, ...] = ()
+    without: tuple[Excluded, ...] = ()
     if outcome not in present:
         if "gold" in present and outcome == "correct":
             data, without = _against_gold(data, present, columns, judge, who)
         elif "outcome" not in present or outcome != "correct":
             raise DesignError(
-                f"{who} needs to know which calls are right: a column {outcome!r} of 0 and 1, or a column 'gold'. "
+                f"{who} needs correct and wrong calls: a column {outcome!r} of 0 and 1, or a column 'gold'. "
                 f"Columns: {', '.join(present)}.{suggestion(outcome, present)}"
             )
         source = "outcome"
     found = rows(data, [*columns, source], who, PATTERNS["gold_agreement"].beside)
     values = found.table.pop(source)
-    hit, kept, asides = _hits(values, found.table[judge], found.table["n"].to_numpy(), source, ties, invalid)
-    result = Calls(recount(found.table.assign(correct=hit)[kept]), (*without, *found.asides, *asides))
+    hit, kept, excluded = _hits(values, found.table[judge], found.table["n"].to_numpy(), source, ties, invalid)
+    result = Calls(recount(found.table.assign(correct=hit)[kept]), (*without, *found.excluded, *excluded))
     if not len(result.table):
-        raise DesignError(f"{who}: no call is left ({result.flag() or 'the table has no rows'}).")
+        raise DesignError(f"{who}: there is no valid call ({result.flag() or 'the table has no rows'}).")
     return result
 
 
 def _against_gold(
     data: Any, present: Sequence[str], columns: Sequence[str], judge: str, who: str
-) -> tuple[Any, tuple[Aside, ...]]:
+) -> tuple[Any, tuple[Excluded, ...]]:
     frame = nw.from_native(data)
     require(present, ["item", "first", "second", "choice"], who)
     known = (~nw.col("gold").is_null()) & (nw.col("gold").cast(nw.String) != "")
@@ -135,30 +131,33 @@ def _against_gold(
     one = frame.filter(known & ~between_two(gold=True)).lazy().group_by(judge).agg(weight.alias("_n"))
     alike = one.collect(backend="pandas").to_native()
     made = with_outcome(frame.filter(known & between_two(gold=True)), PATTERNS["gold_agreement"]).to_native()
-    asides = (("calls without gold", lost), ("calls on two identical candidates", alike))
+    excluded = (("calls without gold", lost), ("calls on two identical candidates", alike))
     return made, tuple(
-        told(what, rows[judge], rows["_n"].to_numpy(dtype=float), np.ones(len(rows), bool)) for what, rows in asides
+        excluded_calls(what, rows[judge], rows["_n"].to_numpy(dtype=float), np.ones(len(rows), bool))
+        for what, rows in excluded
     )
 
 
 def _hits(
     values: pd.Series[Any], judge: pd.Series[Any], n: NDArray[np.float64], source: str, ties: str, invalid: str
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[Aside]]:
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[Excluded]]:
     if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
         number = values.to_numpy(dtype=float)
         if not np.isin(number, (0, 1)).all():
-            raise SchemaError(f"{source!r} is 1 where a call is right and 0 where it is wrong; it holds other numbers.")
+            raise SchemaError(
+                f"{source!r} has numbers other than 0 and 1. Use 1 for a correct call, 0 for a wrong one."
+            )
         return number.astype(np.int64), np.ones(len(number), bool), []
     text = values.astype(object).astype(str).to_numpy(dtype=object)
     unknown = sorted({*text} - {*OUTCOMES})
     if unknown:
         raise SchemaError(f"{source!r} has {unknown[0]!r}. Allowed: 0 and 1, or {', '.join(OUTCOMES)}.")
-    kept, asides = np.ones(len(text), bool), []
+    kept, excluded = np.ones(len(text), bool), []
     for name, what, drop in (("invalid", "invalid calls", invalid == "drop"), ("tie", "ties", ties == "drop")):
         if drop:
             kept &= text != name
-            asides.append(told(what, judge, n, text == name))
-    return (text == "correct").astype(np.int64), kept, asides
+            excluded.append(excluded_calls(what, judge, n, text == name))
+    return (text == "correct").astype(np.int64), kept, excluded
 
 
 def slotted(
@@ -166,10 +165,10 @@ def slotted(
 ) -> Calls:
     """Calls by slot, with the pair and the sign of its order.
 
-    `data`: preferences with a known order; the judge is in `columns`. `columns`: kept as they are. `attributes`:
-    numbers ``<name>_first`` and ``<name>_second``; their difference becomes the column ``<name>``. Returns `columns`,
-    ``first``, ``second``, ``pair`` (item and candidates, whatever the order), ``order`` (1 where the candidate with the
-    lower name is first, -1 where the other is, 0 where both are one), the differences, ``n``; and ``chosen`` (1 for the
+    `data`: preferences with a known order. `columns`: kept as they are, including the judge. `attributes`: numbers
+    ``<name>_first`` and ``<name>_second``, whose difference becomes the column ``<name>``. Returns `columns`,
+    ``first``, ``second``, ``pair`` (item and candidates, regardless of order), ``order`` (1 if the candidate with the
+    lower name is first, -1 if it is second, 0 if both are the same), the differences, ``n``; and ``chosen`` (1 for the
     first slot), or with ties='model' ``answer`` (second, tie, first).
     """
     choose(ties, get_args(TiesOfPositions), "ties")
@@ -192,60 +191,60 @@ def slotted(
         first=one, second=two, order=order, n=table["n"], **{a: _difference(table, a) for a in attributes}
     )
     kept["pair"] = joined(table.assign(_low=low, _high=high), [*names, "_low", "_high"])
-    return _answered(kept, table["choice"], ties, found.asides, who)
+    return _answered(kept, table["choice"], ties, found.excluded, who)
 
 
 def _difference(table: pd.DataFrame, attribute: str) -> NDArray[np.float64]:
     one, two = (table[f"{attribute}_{s}"] for s in ("first", "second"))
     for side in (one, two):
         if not pd.api.types.is_numeric_dtype(side):
-            raise DesignError(f"{side.name!r} holds text. A slope needs numbers: give the lengths, say.")
+            raise DesignError(f"{side.name!r} is text. A slope needs numbers, for example lengths.")
     result: NDArray[np.float64] = one.to_numpy(dtype=float) - two.to_numpy(dtype=float)
     return result
 
 
-def _answered(kept: pd.DataFrame, choice: pd.Series[Any], ties: str, asides: tuple[Aside, ...], who: str) -> Calls:
+def _answered(kept: pd.DataFrame, choice: pd.Series[Any], ties: str, excluded: tuple[Excluded, ...], who: str) -> Calls:
     answer = choice.astype(object).astype(str).replace({"abstain": "tie"}).to_numpy(dtype=object)
     unknown = sorted({*answer} - {*CHOICES})
     if unknown:
         raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)}.")
     n, judge = kept["n"].to_numpy(), kept["judge"]
     invalid, tie = answer == "invalid", answer == "tie"
-    asides = (*asides, told("invalid calls", judge, n, invalid))
+    excluded = (*excluded, excluded_calls("invalid calls", judge, n, invalid))
     if ties == "model":
         table = kept.assign(answer=answer)[~invalid]
     else:
         table = kept.assign(chosen=(answer == "first").astype(np.int64))[~invalid & ~tie]
-        asides = (*asides, told("ties" if ties == "drop" else HALF_VOTES, judge, n, tie))
+        excluded = (*excluded, excluded_calls("ties" if ties == "drop" else HALF_VOTES, judge, n, tie))
     if ties == "half":
         half = kept[tie].assign(n=n[tie] / 2)
         table = pd.concat([table, half.assign(chosen=0), half.assign(chosen=1)], ignore_index=True)
-    result = Calls(recount(table), asides)
+    result = Calls(recount(table), excluded)
     if not len(table):
-        raise DesignError(f"{who}: no call is left to go by ({result.flag() or 'the table has no rows'}).")
+        raise DesignError(f"{who}: there is no valid call ({result.flag() or 'the table has no rows'}).")
     return result
 
 
 def ordered_labels(values: pd.Series[Any], first: str | None = None) -> tuple[str, ...]:
-    """Labels that occur, sorted; `first` before all others."""
+    """Labels in the data, sorted, with `first` before the others."""
     known = sorted(set(labels(values).astype(str)))
     return tuple(known if first is None else [first, *(k for k in known if k != first)])
 
 
 def as_category(values: pd.Series[Any], levels: Sequence[str]) -> pd.Categorical:
-    """Labels as a category with these levels, so that the first is the reference of a treatment coding."""
+    """Labels as a category with these levels; the first is the reference of treatment coding."""
     return pd.Categorical(labels(values).astype(str), categories=[str(v) for v in levels])
 
 
-# ---- Answers of a tie model: by slot, or from a tally that does not know the slots -----------------------------------
+# ---- Answers of a tie model: by slot, or from a tally without slots --------------------------------------------------
 
 
 def answers(data: Any, by: str | None, quality: str | None) -> tuple[Calls, bool]:
-    """Read answers by slot, the quality in favour of the first slot, and the condition.
+    """Read answers by slot, the difference in quality (first minus second), and the condition.
 
-    `data`: preferences, or a tally of outcomes against the better candidate. `by`: column of the condition. `quality`:
-    column, or stem of two. Returns `calls`: ``judge``, ``group`` (the condition), ``x``, ``order``, ``pair``,
-    ``answer`` (second, tie, first), ``n``. `folded`: whether the slots are not known.
+    `data`: preferences, or a tally of outcomes relative to the better candidate. `by`: column of the condition.
+    `quality`: column, or stem of two. Returns calls with ``judge``, ``group`` (the condition), ``x``, ``order``,
+    ``pair``, ``answer`` (second, tie, first), ``n``; and whether the slots are unknown.
     """
     present = columns(data)
     if "outcome" in present and "choice" not in present:
@@ -263,7 +262,7 @@ def answers(data: Any, by: str | None, quality: str | None) -> tuple[Calls, bool
         found = slotted(frame.to_native(), [*groups, "_x"], "tie_model", (), "model")
         made = found.table.rename(columns={"_x": "x"})
     made = made.assign(group=joined(made, [by]) if by else "", judge=joined(made, ["judge"]))
-    return Calls(made[["judge", "group", "x", "order", "pair", "answer", "n"]], found.asides), False
+    return Calls(made[["judge", "group", "x", "order", "pair", "answer", "n"]], found.excluded), False
 
 
 def _signed(present: Sequence[str], quality: str | None) -> Any:
@@ -271,7 +270,7 @@ def _signed(present: Sequence[str], quality: str | None) -> Any:
         return nw.col(quality).cast(nw.Float64)
     if "better" not in present:
         raise DesignError(
-            "tie_model needs to know by how much the candidate in the first slot is better: quality=, a column or the "
+            "tie_model needs the difference in quality between the slots: quality=, a column or the "
             f"stem of <quality>_first and <quality>_second; or the columns 'better' and 'delta'. Columns: "
             f"{', '.join(present)}."
         )
@@ -286,7 +285,7 @@ def _signed(present: Sequence[str], quality: str | None) -> Any:
 
 
 def _folded(data: Any, present: Sequence[str], by: str | None) -> Calls:
-    """A tally against the better candidate as answers by slot: each count is split over the two orders."""
+    """A tally relative to the better candidate as answers by slot: each count is split equally over the two orders."""
     who = "tie_model, given a tally,"
     counts = COUNTS if COUNTS in present else N
     require(present, ["judge", "delta", "outcome", counts, *([by] if by else [])], who)
@@ -299,7 +298,7 @@ def _folded(data: Any, present: Sequence[str], by: str | None) -> Calls:
     delta = table["delta"].to_numpy(dtype=float)
     if ((outcome == "preference").to_numpy() & (delta != 0)).any():
         raise DesignError(
-            "A 'preference' at a difference of quality does not say for which candidate. Give correct and wrong."
+            "A 'preference' with a difference in quality does not identify the candidate. Give correct and wrong."
         )
     table = table.assign(judge=joined(table, ["judge"]), group=joined(table, [by]) if by else "")
     base = table[["judge", "group"]].assign(n=table["n"] / 2, order=0.0, pair="")
@@ -309,7 +308,7 @@ def _folded(data: Any, present: Sequence[str], by: str | None) -> Calls:
     for k, sign in enumerate((1.0, -1.0)):
         answer = [sides.get(o, ("tie", "tie"))[k] for o in outcome]
         parts.append(base.assign(x=sign * delta, answer=answer)[~invalid])
-    aside = told("invalid calls", table["judge"], table["n"].to_numpy(), invalid)
+    invalid_calls = excluded_calls("invalid calls", table["judge"], table["n"].to_numpy(), invalid)
     made = pd.concat(parts, ignore_index=True)
     made = made.groupby(["judge", "group", "x", "order", "pair", "answer"], as_index=False)["n"].sum()
-    return Calls(made, (*found.asides, aside))
+    return Calls(made, (*found.excluded, invalid_calls))

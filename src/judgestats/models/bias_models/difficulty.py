@@ -1,4 +1,4 @@
-"""How hard is each item, and how able is each judge?"""
+"""Difficulty of items and ability of judges: :func:`item_difficulty`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from judgestats.models.bias_models.reports import (
     VerdictModel,
     by_rule,
     comparisons,
-    described,
-    doubts,
+    fit_flags,
     likelihood_ratio,
     spread_rows,
+    wald_row,
 )
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
@@ -34,7 +34,7 @@ from judgestats.schema.columns import By, names
 from judgestats.schema.patterns import InvalidVerdict, TiesOfVerdicts
 
 Floats = NDArray[np.float64]
-#: Fewer calls on an item, or of a judge, are flagged.
+#: Items and judges with fewer calls are flagged.
 FEW_HERE = 5
 _SPREADS = {"item": "sd(item)", "judge": "sd(judge)"}
 
@@ -51,7 +51,7 @@ def item_difficulty(
     invalid: InvalidVerdict = "drop",
     conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
-    """Difficulty of items and ability of judges on one scale: Rasch's model, with the facets random or fixed.
+    """Difficulty of items and ability of judges on one scale: a Rasch model with random or fixed facets.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def item_difficulty(
     item : str or sequence of str
         Column, or columns, of what is judged.
     items, judges : {'random', 'fixed'}
-        Random: drawn from a normal distribution, estimates pulled to the mean, more so where calls are few. Fixed: each
-        by itself; what is always right or always wrong has no estimate, and takes no part.
+        Random: normally distributed, with estimates shrunk to the mean, more so with few calls. Fixed: estimated
+        separately; levels that are always right or always wrong have no estimate, and are left out of the fit.
     ties : {'exact', 'drop'}
-        A tie where the gold is a candidate: wrong, or excluded.
+        Whether a tie is wrong or excluded if the gold is a candidate.
     invalid : {'drop', 'wrong'}
-        An invalid call: excluded, or wrong.
+        Whether an invalid call is excluded or wrong.
     conf_level : float
         Coverage of the intervals.
 
@@ -76,20 +76,20 @@ def item_difficulty(
     VerdictModel
         ``table``: columns ``facet`` and ``level``; for each item ``difficulty``, the log-odds that the average judge is
         wrong on it; for each judge ``ability``, the log-odds that it is right on the average item; ``share``, the raw
-        share of right calls. Then the standard deviations of random facets (``level`` empty). Flags: fewer than 5
-        calls; always right, always wrong. ``tests``: do items, and judges, differ.
+        share of correct calls. Then the standard deviations of random facets (``level`` empty). Flags: fewer than 5
+        calls; always right, always wrong. ``tests``: whether items, and judges, differ.
 
     Raises
     ------
     DesignError
-        If a column is missing, or there are less than two items and two judges.
+        If a column is missing, or there are fewer than two items.
 
     Notes
     -----
-    ``correct ~ 1 + (1|item) + (1|judge)``; a fixed facet enters as a factor, sum to zero over its levels. Intervals of
-    random levels are the conditional ones given the variances, with the uncertainty of the mean. Items and judges both
-    fixed is the joint maximum likelihood of Rasch's model: with J judges and many items the abilities come out too far
-    apart, by about J/(J - 1) (Andersen 1973). Random items or random judges do not have that fault.
+    ``correct ~ 1 + (1|item) + (1|judge)``; a fixed facet enters as a factor with sum-to-zero coding. Intervals of
+    random levels are conditional on the variances, and include the uncertainty of the mean. Items and judges both
+    fixed is joint maximum likelihood of the Rasch model: with J judges and many items, differences of abilities are
+    overestimated by a factor of about J/(J - 1) (Andersen 1973). Random items or random judges avoid this bias.
 
     Examples
     --------
@@ -114,12 +114,14 @@ def item_difficulty(
     table = recount(table.assign(correct=found.table["correct"], n=found.table["n"]))
     facets = {f: ordered_labels(table[f]) for f in ("item", "judge")}
     if len(facets["item"]) < 2:
-        raise DesignError("item_difficulty needs two items or more.")
+        raise DesignError("item_difficulty needs two items or more. Check item=.")
     facets = {f: v for f, v in facets.items() if len(v) > 1}
     used = _without_extremes(table, [f for f in facets if kinds[f] == "fixed"])
     facets = {f: ordered_labels(used[f]) for f in facets}
     if not all(len(v) > 1 for v in facets.values()):
-        raise DesignError("item_difficulty: all but one level is always right or always wrong. Take it as random.")
+        raise DesignError(
+            "item_difficulty: all levels of a fixed facet except one are always right or always wrong. Use 'random'."
+        )
     for f, v in facets.items():
         if kinds[f] == "fixed":
             used[f] = as_category(used[f], v)
@@ -152,7 +154,7 @@ def _without_extremes(table: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame
 
 
 def _fit(facets: dict[str, tuple[str, ...]], kinds: dict[str, str], table: pd.DataFrame, terms: int = 0) -> Fit:
-    """Fit; by Laplace's approximation where a larger model has so many random terms that it needs it."""
+    """Fit, with Laplace's approximation if a model to be compared has so many random terms that it needs it."""
     fixed = "".join(f" + C({f}, Sum)" for f in facets if kinds[f] == "fixed")
     random = "".join(f" + (1|{f})" for f in facets if kinds[f] == "random")
     rule = by_rule(max(terms, random.count("|")))
@@ -167,7 +169,7 @@ def _levels(
     kinds: dict[str, str],
     conf_level: float,
 ) -> list[Row]:
-    """One row for each level of a facet, the other facet at its mean."""
+    """One row for each level of a facet, with the other facet at its mean."""
     known = facets[facet]
     eta, se = _predictors(whole, facet, known, kinds)
     sign = -1.0 if facet == "item" else 1.0
@@ -182,43 +184,31 @@ def _levels(
         value, error = (sign * float(eta[place[k]]), float(se[place[k]])) if place[k] >= 0 else (math.nan, math.nan)
         if abs(value) > ENDLESS or not error < VAGUE:
             value = error = math.nan
-        none = SEPARATION if math.isnan(value) else None
-        rows.append(
-            {
-                "facet": facet,
-                "level": level,
-                "term": "difficulty" if facet == "item" else "ability",
-                "estimate": value,
-                "std_error": error,
-                "conf_low": value - z * error,
-                "conf_high": value + z * error,
-                "n": float(n[k]),
-                "method": described(whole),
-                "flag": flags(few, extreme, none, doubts(whole, facet)),
-                "share": float(right[k] / n[k]),
-                "scale": "log-odds",
-            }
-        )
+        separated = SEPARATION if math.isnan(value) else None
+        made = wald_row(whole, "difficulty" if facet == "item" else "ability", value, error, z, "log-odds")
+        flag = flags(few, extreme, separated, fit_flags(whole, facet))
+        share = float(right[k] / n[k])
+        rows.append({**made, "facet": facet, "level": level, "n": float(n[k]), "flag": flag, "share": share})
     return rows
 
 
 def _predictors(whole: Fit, facet: str, levels: Sequence[str], kinds: dict[str, str]) -> tuple[Floats, Floats]:
-    """Linear predictor of each level, other facets at their mean, and its standard error."""
+    """Linear predictor of each level with the other facet at its mean, and its standard error."""
     M = len(levels)
     X = np.zeros((M, whole.n_fixed))
     X[:, 0] = 1.0
     if kinds[facet] == "fixed":
-        own = next(place for term, place in whole.design.fixed.terms.items() if facet in term)
-        X[:, own] = np.vstack([np.eye(M - 1), -np.ones(M - 1)])
+        columns = next(place for term, place in whole.design.fixed.terms.items() if facet in term)
+        X[:, columns] = np.vstack([np.eye(M - 1), -np.ones(M - 1)])
     effects = whole.effects()
     if effects is None:
         V = whole.covariance[: whole.n_fixed, : whole.n_fixed]
         return X @ whole.beta, np.sqrt(np.einsum("mp,pq,mq->m", X, V, X))
     zs, codes, eta = [], [], X @ whole.beta
     for term, modes in zip(whole.design.terms, effects.modes, strict=True):
-        mine = term.factor == facet
-        code = pd.Index(term.levels).get_indexer(list(levels)) if mine else np.zeros(M, np.int64)
-        zs.append(np.full((M, 1), float(mine)))
+        same = term.factor == facet
+        code = pd.Index(term.levels).get_indexer(list(levels)) if same else np.zeros(M, np.int64)
+        zs.append(np.full((M, 1), float(same)))
         codes.append(code.astype(np.int64))
-        eta = eta + mine * modes[code, 0]
+        eta = eta + same * modes[code, 0]
     return eta, np.sqrt(effects.variance(X, zs, codes))

@@ -1,4 +1,4 @@
-"""Does a judge favour its own responses, beyond what they are worth?"""
+"""Self-preference of judges adjusted for the quality of the responses: :func:`self_preference`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
-from judgestats.models.bias_models.calls import Aside, Calls, recount, require, slotted, told
+from judgestats.models.bias_models.calls import Calls, Excluded, excluded_calls, recount, require, slotted
 from judgestats.models.bias_models.reports import (
     ALL,
     Row,
@@ -48,7 +47,7 @@ from judgestats.schema.columns import By
 from judgestats.schema.patterns import TiesOfPositions
 from judgestats.schema.splitting import as_runs
 
-#: More systems than this get no effect each.
+#: Largest number of systems with an effect for each.
 MOST_SYSTEMS = 40
 OWN = "own"
 WITH, WITHOUT = "with system:item", "without system:item"
@@ -78,15 +77,15 @@ def self_preference(
     data : frame
         Preferences (candidates are systems) or ratings. Rows may carry a count ``n``.
     identity : mapping of str to str, optional
-        System -> the judge that it is; a system that is not named keeps its own name.
+        System -> the same model as a judge; by default the judge with the same name.
     family : mapping of str to str, optional
         Name -> family, of judges and systems (preferences may have ``family_first`` and ``family_second`` instead):
-        own is what is of the judge's family.
+        responses of the judge's family then count as its own.
     ties : {'half', 'drop'}
         Preferences: a tie is half a vote for each candidate, or excluded.
     without_worth : bool
-        Preferences: whether the model that leaves out how good each response is, ``without system:item``, is shown too.
-        It is biased towards 0, and flagged.
+        Preferences: whether the model without the quality of each response, ``without system:item``, is shown too. It
+        is biased towards 0, and flagged.
     average_over : str or sequence of str
         Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     conf_level : float
@@ -96,12 +95,11 @@ def self_preference(
     -------
     VerdictModel
         ``table``: ``own`` for all judges and for each, from the model (column ``model``) ``with system:item`` and, for
-        ratings or where it is asked for, ``without system:item``; in log-odds, odds ratio and percentage points of
-        choosing the own response (preferences) or points of the scale (ratings); and the standard deviations of the
-        random effects. ``tests``: does the own response matter, do judges differ in it, is there a system-by-item
-        effect.
-        An effect that the design cannot tell from the quality of the systems (two judges that rate their two systems,
-        one by one) is NaN, flagged.
+        ratings or on request, ``without system:item``; in log-odds, odds ratio and percentage points of choosing the
+        own response (preferences) or points of the scale (ratings); and the standard deviations of the random effects.
+        ``tests``: whether there is a self-preference, whether judges differ in it, and whether there is a
+        system-by-item effect. An effect that is confounded with the quality of the systems (two judges that each rate
+        only their own system) is NaN, flagged.
 
     Raises
     ------
@@ -110,18 +108,18 @@ def self_preference(
 
     Notes
     -----
-    Preferences: ``chosen first ~ judge + systems + own + (0 + order|pair)``: a slot bias for each judge; a worth for
-    each system, entering as the difference of the two shown (Bradley-Terry); own, 1 where the first candidate alone is
-    the judge's own and -1 where the second is; and what this pair of responses is worth on this item, for all judges.
-    ``(0 + order|judge:pair)`` is added where a judge sees a pair more than once.
+    Preferences: ``chosen first ~ judge + systems + own + (0 + order|pair)``: a slot bias for each judge; a quality for
+    each system, entering as the difference of the two shown (Bradley-Terry); own, 1 if only the first candidate is the
+    judge's own and -1 if only the second is; and the difference in quality of this pair of responses on this item,
+    common to all judges. ``(0 + order|judge:pair)`` is added if a judge sees a pair more than once.
     Ratings, averaged over runs and criteria: ``score ~ judge + system + own + (1|item) + (1|judge:item) +
     (1|system:item)``, Gaussian, by maximum likelihood.
-    Left out, the system-by-item effect spoils the answer. Preferences, 40 simulations (5 judges that are the 5 systems,
-    40 items, true log-odds 0.80, sd of a response's worth 1.5): the mean estimate is 0.78 with it and 0.47 without;
-    36 and none of the 40 intervals (95 %) hold the truth. Percentage points are averages over responses and hardly
-    differ (11.2 and 11.3). Ratings, 100 simulations (4 judges that are the 4 systems, 40 items, every judge rates every
-    response, sd of its worth 1.0, residual 0.5): the estimate is the same, but the worth of the responses counts as
-    noise, and the standard error is 0.091 without it where 0.046 is right, and 0.045 with it.
+    The system-by-item effect is necessary. Preferences, 40 simulations (5 judges that are the 5 systems, 40 items, true
+    log-odds 0.80, sd of response quality 1.5): the mean estimate is 0.78 with it and 0.47 without; 36 and 0 of the 40
+    intervals (95 %) include the true value. Percentage points are averages over responses and hardly differ (11.2 and
+    11.3). Ratings, 100 simulations (4 judges that are the 4 systems, 40 items, every judge rates every response, sd of
+    response quality 1.0, residual 0.5): the estimate is the same, but without the effect the quality of the responses
+    counts as noise: the standard error is 0.091, and 0.045 with it, where 0.046 is correct.
 
     Examples
     --------
@@ -148,7 +146,7 @@ def self_preference(
     table = given.calls.table
     if not (table["own"] != 0).any():
         raise DesignError(
-            "self_preference: no judge judges its own. Name it with identity={system: judge} or family={name: family}. "
+            "self_preference: no judge judges its own system. Give identity={system: judge} or family={name: family}. "
             f"Judges: {', '.join(judges)}; systems: {', '.join(given.systems[:12])}."
         )
     own = {j: f"own{k}" for k, j in enumerate(j for j in judges if (table["own"][table["judge"] == j] != 0).any())}
@@ -174,10 +172,10 @@ class _Given:
     response: str
     fixed: str
     kept: str  # random terms of both models
-    worth: str  # the system-by-item effect
+    worth: str  # system-by-item effect
     options: dict[str, Any]
     note: str = ""
-    models: Sequence[str] = (WITH, WITHOUT)  # those shown
+    models: Sequence[str] = (WITH, WITHOUT)  # shown
 
 
 def _owner(
@@ -187,7 +185,10 @@ def _owner(
     identity = {str(k): str(v) for k, v in (identity or {}).items()}
     for name in identity:
         if name not in systems:
-            raise DesignError(f"identity= names {name!r}, which is no system.{suggestion(name, systems)}")
+            raise DesignError(
+                f"identity= names {name!r}, which is not a system. Systems: {', '.join(systems[:12])}."
+                f"{suggestion(name, systems)}"
+            )
     as_judge = {s: identity.get(s, s) for s in systems}
     if family is None:
         return {(j, s): as_judge[s] == j for j in judges for s in systems}
@@ -235,7 +236,7 @@ def _chosen(
     again = table["n"].sum() > 1.5 * len(seen) and len(judges) > 1
     shared = table["n"].sum() > 1.1 * seen["pair"].nunique() and seen["pair"].nunique() > 1
     return _Given(
-        Calls(table, found.asides),
+        Calls(table, found.excluded),
         systems,
         "chosen",
         fixed,
@@ -251,7 +252,7 @@ def _rated(data: Any, identity: Mapping[str, str] | None, family: Mapping[str, s
     require(columns(data), ["judge", "system", "item"], "self_preference")
     table = cells(data)
     missing = table["n_missing"].to_numpy(dtype=float)
-    aside: Aside = told("missing scores excluded", table["judge"], missing, missing > 0)
+    lost: Excluded = excluded_calls("missing scores excluded", table["judge"], missing, missing > 0)
     table = table[table["mean"].notna()]
     for name in ("judge", "system", "item"):
         table = table.assign(**{name: labels(table[name]).astype(str)})
@@ -269,7 +270,7 @@ def _rated(data: Any, identity: Mapping[str, str] | None, family: Mapping[str, s
     )
     worth = " + (1|system:item)" * (len(table[["system", "item"]].drop_duplicates()) < N / 1.1)
     note = NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS) if len(systems) > MOST_SYSTEMS else ""
-    return _Given(Calls(table, (aside,)), systems, "score", fixed, kept, worth, {"family": "gaussian"}, note)
+    return _Given(Calls(table, (lost,)), systems, "score", fixed, kept, worth, {"family": "gaussian"}, note)
 
 
 def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple[list[Row], list[Row], dict[str, Fit]]:
@@ -277,32 +278,17 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
     rows: list[Row] = []
     tests: list[Row] = []
     fits: dict[str, Fit] = {}
-    apart = f"{' + '.join(own.values())}"
+    by_judge = f" + {' + '.join(own.values())}"
+    no_estimate = {"judge": ALL, "term": OWN, "estimate": math.nan, "n": float(given.calls.table["n"].sum())}
     for model, worth in zip(given.models, (given.worth, ""), strict=False):
         if model == WITH and not worth:
-            gone = {
-                "judge": ALL,
-                "model": model,
-                "term": OWN,
-                "estimate": math.nan,
-                "n": float(given.calls.table["n"].sum()),
-            }
-            rows.append({**gone, "flag": flags(NO_DATA, JUDGED_ONCE)})
+            rows.append({**no_estimate, "model": model, "flag": flags(NO_DATA, JUDGED_ONCE)})
             continue
         random = f"{given.kept}{worth}"
         try:
-            none, common, each = (
-                _fit(given, t, random, given.kept + given.worth) for t in ("", " + own", f" + {apart}")
-            )
+            none, common, each = (_fit(given, t, random, given.kept + given.worth) for t in ("", " + own", by_judge))
         except (DesignError, FitError) as error:
-            gone = {
-                "judge": ALL,
-                "model": model,
-                "term": OWN,
-                "estimate": math.nan,
-                "n": float(given.calls.table["n"].sum()),
-            }
-            rows.append({**gone, "flag": NOT_FITTED.of(reason=error)})
+            rows.append({**no_estimate, "model": model, "flag": NOT_FITTED.of(reason=error)})
             continue
         fits |= {f"{model}, all judges": common, f"{model}, by judge": each}
         biased = UNMODELLED_QUALITY if model == WITHOUT and given.worth and given.response == "chosen" else None
@@ -332,25 +318,21 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
 
 
 def _fit(given: _Given, own: str, random: str, most: str) -> Fit:
-    """Fit; by Laplace's approximation where the model with all the random terms `most` needs it."""
+    """Fit, with Laplace's approximation if the model with all random terms, `most`, needs it."""
     rule = by_rule(most.count("|"))
     formula = f"{given.response} ~ {given.fixed}{own}{random}"
     return fit(formula, given.calls.table, counts="n", n_quadrature=rule, **given.options)
 
 
 def _effects(model: Fit, name: str, conf_level: float) -> list[Row]:
-    """Rows of an own effect; NaN where it is a combination of the others."""
+    """Rows of an own effect; NaN if it is a linear combination of other effects."""
     if any(n.startswith("own") for n in model.design.aliased):
         return [{"term": OWN, "estimate": math.nan, "n": model.n, "flag": CONFOUNDED}]
     scale = LINKS[model.link].unit
     row = effect_row(model, linear(model, {name: 1.0}), OWN, conf_level, scale)
     if model.distribution.linear:
         return [row]
-    return [row, ratio_row(row), points_row(model, *_states(model, name), OWN, conf_level)]
-
-
-def _states(model: Fit, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The own response first against no own one, between systems of equal worth, for each judge's slot bias."""
+    # own response first against no own response, between systems of equal quality, for each judge's slot bias
     X = model.design.X.copy()
     slots = [k for k, n in enumerate(model.names[: model.n_fixed]) if n == "Intercept" or n.startswith("judge[")]
     base = np.zeros_like(X)
@@ -358,4 +340,4 @@ def _states(model: Fit, name: str) -> tuple[NDArray[np.float64], NDArray[np.floa
     base = np.unique(base, axis=0)
     there = base.copy()
     there[:, model.names.index(name)] = 1.0
-    return there, base
+    return [row, ratio_row(row), points_row(model, there, base, OWN, conf_level)]

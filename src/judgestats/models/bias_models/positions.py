@@ -1,4 +1,4 @@
-"""Which slot does a judge favour, with the quality of the contents accounted for, and does it favour length?"""
+"""Position bias of judges adjusted for the quality of the contents: :func:`position_bias_model`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from judgestats.models.bias_models.reports import (
     points_row,
     ratio_row,
     spread_rows,
+    tested,
 )
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
@@ -36,11 +37,11 @@ from judgestats.schema.patterns import TiesOfPositions
 
 FIRST = "first slot"
 UNSIGNED = "first slot, (1|pair)"
-#: Judges below which a variance between them is hardly known.
+#: Smallest number of judges without a flag of the variance between them.
 ENOUGH = 5
 SIGNED = " + (0 + order|pair)"
-#: A judge's own view of a pair.
-OWN_VIEW = " + (0 + order|judge:pair)"
+#: Judge-by-pair interaction.
+BY_JUDGE = " + (0 + order|judge:pair)"
 _SPREADS = {"pair": "sd(content)", "judge:pair": "sd(content|judge)", "judge": "sd(first slot|judge)"}
 
 
@@ -54,7 +55,7 @@ def position_bias_model(
     unsigned: bool = False,
     conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
-    """Log-odds of choosing the first slot where the contents are equally good: per judge, and pooled over judges.
+    """Log-odds of choosing the first slot for contents of equal quality: per judge, and pooled over judges.
 
     Parameters
     ----------
@@ -67,12 +68,12 @@ def position_bias_model(
         Columns (``strategy``, ``prompt``): a model for each group, and a test whether the slot bias differs between
         them.
     ties : {'half', 'drop', 'model'}
-        A tie is half a vote for each slot (the standard errors are then on the safe side); or excluded; or modelled:
+        A tie is half a vote for each slot (standard errors are then conservative); or excluded; or modelled:
         ``second < tie < first`` with thresholds symmetric around the slot bias (see :func:`tie_model`).
     pooled : bool
-        Whether the judges are also pooled; needs two of them.
+        Whether the judges are also pooled; needs two or more.
     unsigned : bool
-        Whether the wrong model, ``(1|pair)``, is shown beside, flagged.
+        Whether the misspecified model ``(1|pair)`` is shown too, flagged.
     conf_level : float
         Coverage of the intervals.
 
@@ -81,26 +82,26 @@ def position_bias_model(
     VerdictModel
         ``table``: per judge (and `by`) ``first slot`` as log-odds, odds ratio and percentage points (above one half, or
         with ties='model' the share of first minus the share of second), averaged over the contents; the attribute's
-        slopes; ``sd(content)``, how far the contents pull a judge; pooled also ``sd(content|judge)``, a judge's own
-        view of a pair, and ``sd(first slot|judge)``. ``tests``: is there a slot bias; is there a slope; do the groups
-        of `by` differ; do judges differ; the column of `by` is empty text where groups are compared.
+        slopes; ``sd(content)``, the effect of the contents; pooled also ``sd(content|judge)``, the judge-by-pair
+        interaction, and ``sd(first slot|judge)``. ``tests``: whether there is a slot bias, or a slope; whether the
+        groups of `by`, or judges, differ; the column of `by` is empty text if groups are compared.
 
     Raises
     ------
     DesignError
-        If the order is not known, a column is missing, or no call took a side.
+        If the order is not known, a column is missing, or no call is valid.
 
     Notes
     -----
-    ``chosen first ~ 1 + (0 + order|pair)``, order = 1 where the candidate with the lower name is first, -1 where the
-    other is. The quality of a content changes sides with the order, so it enters with that sign. ``(1|pair)`` gives
-    both orders the same effect, which the data deny: its variance goes to 0, and the log-odds shrink to those of an
-    average over contents. Simulated, 20,000 pairs in both orders, true slot bias 0.60, contents of sd 2.0: the signed
-    model gives 0.61 (standard error 0.015), ``(1|pair)`` gives 0.37 (0.010), and 0.364 with ever more pairs.
-    One judge: numerical integration, refined until it stands still. Several: Laplace's approximation, flagged where it
-    has fewer than 5 calls per level; the interval of the mean slot bias, and the test whether there is one, are by t
-    with one degree of freedom less than judges, so that they agree. A pair that was shown in one order only says
-    nothing of the content; where all are like that the content is left out, flagged.
+    ``chosen first ~ 1 + (0 + order|pair)``, order = 1 if the candidate with the lower name is first, -1 if it is
+    second. The better content changes slots with the order, so its effect has that sign. ``(1|pair)`` assumes the same
+    effect in both orders, which contradicts the data: its variance goes to 0, and the log-odds shrink to those of an
+    average over contents. In a simulation with 20,000 pairs in both orders, true slot bias 0.60 and contents of sd 2.0,
+    the signed model gives 0.61 (standard error 0.015), ``(1|pair)`` gives 0.37 (0.010; 0.364 in the limit).
+    One judge: numerical integration, refined until the result is stable. Several judges: Laplace's approximation,
+    flagged with fewer than 5 calls per level; interval and test of the mean slot bias both use t with one degree of
+    freedom less than judges. A pair that was shown in one order only has no information on the content; if this holds
+    for all pairs, the content is left out, flagged.
 
     Examples
     --------
@@ -120,16 +121,16 @@ def position_bias_model(
     confidence(conf_level)
     slopes, groups = names(attribute), names(by)
     found = slotted(preferences, list(dict.fromkeys(["judge", *groups])), "position_bias_model", slopes, ties)
-    table = _tidied(found.table, slopes, groups)
+    table = _prepared(found.table, slopes, groups)
     asked = _Asked(slopes, groups, ties, unsigned, conf_level)
     kinds = ordered_labels(table["group"])
     judges = sorted(set(table["judge"]))
     for name in [*judges, *([ALL] if pooled and len(judges) > 1 else [])]:
-        own = table if name == ALL else table[table["judge"] == name]
+        calls = table if name == ALL else table[table["judge"] == name]
         for kind in kinds:
-            _grouped(name, kind, own[own["group"] == kind], asked)
+            _grouped(name, kind, calls[calls["group"] == kind], asked)
         if len(kinds) > 1:
-            _between(name, own, kinds, asked)
+            _between(name, calls, kinds, asked)
     for row in asked.rows:
         row["flag"] = flags(row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]))
     made = estimates(asked.rows, ["judge", *groups], ["scale"], sort=False)
@@ -148,7 +149,7 @@ class _Asked:
     fits: dict[str, Fit] = field(default_factory=dict)
 
 
-def _tidied(table: pd.DataFrame, slopes: Sequence[str], groups: Sequence[str]) -> pd.DataFrame:
+def _prepared(table: pd.DataFrame, slopes: Sequence[str], groups: Sequence[str]) -> pd.DataFrame:
     """Labels as text, slopes standardised over all calls, `groups` as one column."""
     made = table.drop(columns=["first", "second"]).assign(judge=joined(table, ["judge"]), group="")
     if groups:
@@ -165,7 +166,7 @@ def _tidied(table: pd.DataFrame, slopes: Sequence[str], groups: Sequence[str]) -
 
 
 def _grouped(name: str, kind: str, table: pd.DataFrame, asked: _Asked) -> None:
-    """Fit one judge, or all, in one group."""
+    """Fit one judge, or all, in one group, and add its rows."""
     keys = {"judge": name}
     if len(table) and asked.groups:
         keys |= {g: table[g].iloc[0] for g in asked.groups}
@@ -192,7 +193,7 @@ def _grouped(name: str, kind: str, table: pd.DataFrame, asked: _Asked) -> None:
 
 
 def _right(table: pd.DataFrame, pooled: bool) -> tuple[str, str]:
-    """Random terms, and what is to be said of them."""
+    """Random terms, and a flag."""
     sides = table[table["order"] != 0][["judge", "pair", "order"]].drop_duplicates()
     pairs = sides[["judge", "pair"]].drop_duplicates()
     random = " + (1|judge)" if pooled else ""
@@ -201,12 +202,12 @@ def _right(table: pd.DataFrame, pooled: bool) -> tuple[str, str]:
     if len(sides) == len(pairs):
         return random, ONE_ORDER
     if pooled:
-        return f"{random}{SIGNED}{OWN_VIEW}", FEW_JUDGES if table["judge"].nunique() < ENOUGH else ""
+        return f"{random}{SIGNED}{BY_JUDGE}", FEW_JUDGES if table["judge"].nunique() < ENOUGH else ""
     return SIGNED, ""
 
 
 def _fit(right: str, table: pd.DataFrame, asked: _Asked, beside: str = "") -> Fit:
-    """Fit; by Laplace's approximation where the larger model `beside` needs it."""
+    """Fit, with Laplace's approximation if the larger model `beside` needs it."""
     rule = by_rule((beside or right).count("|"))
     if asked.ties != "model":
         return fit(f"chosen ~ {right}", table, counts="n", n_quadrature=rule)
@@ -240,7 +241,7 @@ def _table(whole: Fit, asked: _Asked) -> list[Row]:
 
 
 def _points(whole: Fit, asked: _Asked, df: float | None) -> Row:
-    """Share of the first slot above one half; with a tie model the share of first minus that of second."""
+    """Share of the first slot minus one half; with a tie model, share of first minus share of second."""
     if not whole.distribution.ordered:
         X = np.zeros((1, whole.n_fixed))
         X[0, whole.names.index("Intercept")] = 1.0
@@ -270,44 +271,28 @@ def _no_bias(whole: Fit, table: pd.DataFrame, slopes: str, right: str, asked: _A
         return likelihood_ratio(_fit(f"0{slopes}{right}", table, asked), whole, question, compared)
     z = effect_row(whole, _slot(whole), FIRST, asked.conf_level, df=df)
     t = z["estimate"] / z["std_error"]
-    if df is not None:  # as its interval: another sample of judges would have another bias
+    if df is not None:  # like its interval, for judges as a sample
         p = 2 * float(stdtr(df, -abs(t))) if t == t else math.nan
-        return {
-            "question": question,
-            "compared": "mean slot bias is 0",
-            "test": "t",
-            "statistic": t,
-            "df": df,
-            "p_value": p,
-            "flag": z["flag"],
-        }
+        return tested(question, "mean slot bias is 0", "t", t, df, p, z["flag"])
     square = t**2
     p = math.erfc(math.sqrt(square / 2)) if square == square else math.nan
-    return {
-        "question": question,
-        "compared": "slot bias is 0",
-        "test": "Wald",
-        "statistic": square,
-        "df": 1,
-        "p_value": p,
-        "flag": z["flag"],
-    }
+    return tested(question, "slot bias is 0", "Wald", square, 1, p, z["flag"])
 
 
 def _between(name: str, table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> None:
-    """Does the slot bias differ between groups? Contents are the same in all of them."""
+    """Test whether the slot bias differs between groups, with the same contents in all groups."""
     here = table[table["group"].isin(kinds)]
     if here["group"].nunique() < 2:
         return
-    own = here.assign(group=as_category(here["group"], ordered_labels(here["group"])))
+    calls = here.assign(group=as_category(here["group"], ordered_labels(here["group"])))
     right, _ = _right(here, name == ALL)
     slopes = "".join(f" + slope{k}" for k in range(len(asked.slopes)))
     try:
-        alike = _fit(f"1{slopes}{right}", own, asked)
-        apart = _fit(f"1 + group{slopes}{right}", own, asked)
+        common = _fit(f"1{slopes}{right}", calls, asked)
+        by_group = _fit(f"1 + group{slopes}{right}", calls, asked)
     except (DesignError, FitError):
         return
-    asked.fits[f"{name}, by {', '.join(asked.groups)}"] = apart
+    asked.fits[f"{name}, by {', '.join(asked.groups)}"] = by_group
     question = f"slot bias differs by {', '.join(asked.groups)}"
-    row = likelihood_ratio(alike, apart, question, "one for each group against one for all")
+    row = likelihood_ratio(common, by_group, question, "one for each group against one for all")
     asked.tests.append({**row, "judge": name})

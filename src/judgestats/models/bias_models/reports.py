@@ -1,4 +1,4 @@
-"""What a bias model returns: its fits, a tidy table of what was asked, and what was compared with what."""
+"""Results of the bias models: fits, tidy estimates and tests."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from judgestats.models.postestimation.delta import delta, normal_quantile, sprea
 from judgestats.models.postestimation.tables import wide
 from judgestats.results import FEW_CALLS, LARGER_WORSE, SEPARATION, SINGULAR, UNLIKE, flags
 
-# ---- What a bias model returns: its fits, a tidy table of what was asked, and what was compared with what ------------
+# ---- The result, and rows of estimates -------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
-#: A log-odds beyond it, or with a standard error beyond the other, has run off to infinity.
+#: A larger log-odds, or one with a larger standard error, is taken as infinite.
 ENDLESS, VAGUE = 15.0, 30.0
-#: Calls per level below which Laplace's approximation is doubted.
+#: Calls per level below which Laplace's approximation is flagged.
 FEW = 5.0
-#: Name of the row over all judges.
+#: Value of the column ``judge`` in rows over all judges.
 ALL = "all judges"
 
 
 @dataclass(frozen=True, eq=False)
 class VerdictModel:
-    """Answer of a bias model.
+    """Result of a bias model.
 
     Attributes
     ----------
     question : str
-        What was asked.
+        The question that the model answers.
     fits : dict of str to Fit
-        Every fit that the table is made from, by name; all verbs of a fit are there.
+        Every fit behind the table, by name, with all methods of a fit.
     table : pandas.DataFrame
         Tidy estimates: grouping columns, the columns of :data:`judgestats.results.COLUMNS`, ``scale`` and others.
     tests : pandas.DataFrame
@@ -77,7 +77,7 @@ class VerdictModel:
         return self._each("glance")
 
     def check(self) -> pd.DataFrame:
-        """What is doubtful in the fits, with advice.
+        """Checks of the fits, with advice.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class VerdictModel:
         return pd.concat([t.assign(fit=name)[["fit", *t.columns]] for name, t in tables.items()], ignore_index=True)
 
     def summary(self) -> str:
-        """The question, estimates, comparisons and models as text.
+        """Question, estimates, comparisons and models as text.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class VerdictModel:
         return repr(self)
 
     def __repr__(self) -> str:
-        """The question, the table and the tests as text; what holds for every row is said once, below them."""
+        """The question, the table and the tests as text; flags of every row are given once, below them."""
         shown = self.table.drop(columns=[c for c in ("method",) if c in self.table]).dropna(axis=1, how="all")
         parts = [self.question, "", *_shown(shown)]
         if len(self.tests):
@@ -114,21 +114,18 @@ def _named(fit: Fit) -> str:
 
 
 def _shown(table: pd.DataFrame) -> list[str]:
-    """A table as text; flags that all its rows have in a line below."""
+    """A table as text, with the flags of all rows in a line below."""
     rows = [[f for f in str(cell).split("; ") if f] for cell in table["flag"]]
     common = [f for f in (rows[0] if len(rows) > 1 else []) if all(f in row for row in rows)]
-    own = table.assign(flag=["; ".join(f for f in row if f not in common) for row in rows])
-    texts = own.select_dtypes(exclude="number").columns
-    own[texts] = own[texts].astype(object).where(own[texts].notna(), "")
-    own = own if own["flag"].any() else own.drop(columns="flag")
-    return [own.round(4).to_string(index=False), *([f"In every row: {'; '.join(common)}"] if common else [])]
+    shown = table.assign(flag=["; ".join(f for f in row if f not in common) for row in rows])
+    texts = shown.select_dtypes(exclude="number").columns
+    shown[texts] = shown[texts].astype(object).where(shown[texts].notna(), "")
+    shown = shown if shown["flag"].any() else shown.drop(columns="flag")
+    return [shown.round(4).to_string(index=False), *([f"In every row: {'; '.join(common)}"] if common else [])]
 
 
 def linear(fit: Fitted, weights: Mapping[str, float]) -> Floats:
-    """Coefficients of a linear function of the parameters, by their names.
-
-    Returns (P,).
-    """
+    """Coefficients of a linear function of the parameters, (P,), from parameter -> weight."""
     result = np.zeros(len(fit.params))
     for name, weight in weights.items():
         result[fit.names.index(name)] = weight
@@ -136,9 +133,17 @@ def linear(fit: Fitted, weights: Mapping[str, float]) -> Floats:
 
 
 def critical(conf_level: float, df: float | None) -> float:
-    """Quantile of a two-sided interval: normal, or of t where a number of degrees of freedom is given."""
+    """Quantile of a two-sided interval: of the normal distribution, or of t with `df` degrees of freedom."""
     normal = normal_quantile(conf_level)
     return normal if df is None else float(stdtrit(df, 0.5 + conf_level / 2))
+
+
+def wald_row(fit: Fitted, term: str, value: float, se: float, z: float, scale: str, df: float | None = None) -> Row:
+    """Row of an estimate with Wald's interval."""
+    return {
+        "term": term, "estimate": value, "std_error": se, "conf_low": value - z * se, "conf_high": value + z * se,
+        "n": fit.n, "method": described(fit, df), "flag": fit_flags(fit), "scale": scale,
+    }  # fmt: skip
 
 
 def effect_row(
@@ -146,34 +151,23 @@ def effect_row(
 ) -> Row:
     """Estimate of a linear function of the parameters, with Wald's interval.
 
-    `c` (P,). `scale`: what its unit is called. `df`: degrees of freedom of an effect that varies between judges: one
-    less than there are judges. By default those of the fit: Satterthwaite's of a Gaussian model. Returns NaN, flagged,
-    where the estimate has run off to infinity.
+    `c` (P,). `scale`: name of the unit. `df`: degrees of freedom of an effect that varies between judges: number of
+    judges minus one. By default those of the fit: Satterthwaite's for a Gaussian model. An infinite estimate is NaN,
+    flagged.
     """
     value, se = float(c @ fit.params), float(spread(c, fit.covariance))
-    flag = doubts(fit)
     endless = bool((c[np.isin(fit.names, fit.options.get("separated", ()))] != 0).any())
     endless |= not fit.distribution.linear and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged))
     if endless:
-        value, se, flag = math.nan, math.nan, flags(SEPARATION, flag)
-    own = float(freedom.degrees(fit, c[: fit.n_location])) if df is None else df
-    df = own if math.isfinite(own) else None
-    z = critical(conf_level, df)
-    return {
-        "term": term,
-        "estimate": value,
-        "std_error": se,
-        "conf_low": value - z * se,
-        "conf_high": value + z * se,
-        "n": fit.n,
-        "method": described(fit, df),
-        "flag": flag,
-        "scale": scale,
-    }
+        value = se = math.nan
+    found = float(freedom.degrees(fit, c[: fit.n_location])) if df is None else df
+    df = found if math.isfinite(found) else None
+    made = wald_row(fit, term, value, se, critical(conf_level, df), scale, df)
+    return {**made, "flag": flags(SEPARATION, made["flag"])} if endless else made
 
 
 def ratio_row(row: Row, scale: str = "odds ratio") -> Row:
-    """Turn a row of log-odds into one of odds ratios; the interval is that of the logarithm, transformed."""
+    """Turn a row of log-odds into one of odds ratios, with the interval transformed from the logarithm."""
     ratio = math.exp(row["estimate"])
     ends = {k: math.exp(row[k]) for k in ("conf_low", "conf_high")}
     return {**row, "estimate": ratio, "std_error": ratio * row["std_error"], **ends, "scale": scale}
@@ -184,8 +178,8 @@ def points_row(
 ) -> Row:
     """Change of the mean response in percentage points, averaged over rows and over the random effects.
 
-    `fit`: whose random terms are all scalar with values of 1 or -1. `X`, `base` (M, K): what the first K parameters are
-    multiplied with in the two states; None for a constant one half. `df`: as in :func:`effect_row`.
+    `fit`: all random terms are scalar, with values of 1 or -1. `X`, `base` (M, K): values of the first K columns in the
+    two states; base None: a constant one half. `df`: as in :func:`effect_row`.
     """
 
     def change(params: Floats) -> Floats:
@@ -197,24 +191,15 @@ def points_row(
 
     values, jacobian = delta(change, fit.params, fit.covariance)
     value, se = float(values[0]), float(spread(jacobian[0], fit.covariance))
-    z = critical(conf_level, df)
-    return {
-        "term": term,
-        "estimate": value,
-        "std_error": se,
-        "conf_low": max(value - z * se, -100.0) if se == se else se,
-        "conf_high": min(value + z * se, 100.0) if se == se else se,
-        "n": fit.n,
-        "method": described(fit, df),
-        "flag": doubts(fit),
-        "scale": "percentage points",
-    }
+    made = wald_row(fit, term, value, se, critical(conf_level, df), "percentage points", df)
+    low, high = float(np.maximum(made["conf_low"], -100.0)), float(np.minimum(made["conf_high"], 100.0))
+    return {**made, "conf_low": low, "conf_high": high}
 
 
 def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> list[Row]:
-    """Standard deviation of each scalar random term; the interval is that of its logarithm, transformed.
+    """Standard deviation of each scalar random term, with the interval transformed from the logarithm.
 
-    `names`: factor -> what its standard deviation is called; others are left out.
+    `names`: factor -> term in the table; other factors are left out.
     """
     rows, z = [], normal_quantile(conf_level)
     for k, term in enumerate(fit.design.terms):
@@ -224,71 +209,59 @@ def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> lis
         value = abs(float(fit.params[place]))
         se = math.sqrt(fit.covariance[place, place]) if fit.covariance[place, place] > 0 else math.nan
         factor = math.exp(min(z * se / value, 700.0)) if value > 0 else math.nan
-        unit = LINKS[fit.link].unit
-        rows.append(
-            {
-                "term": names[term.factor],
-                "estimate": value,
-                "std_error": se,
-                "conf_low": value / factor,
-                "conf_high": value * factor,
-                "n": fit.n,
-                "method": described(fit),
-                "flag": flags(doubts(fit, term.factor), wide(se / value) if value > 0 else None),
-                "scale": unit,
-            }
-        )
+        flag = flags(fit_flags(fit, term.factor), wide(se / value) if value > 0 else None)
+        made = wald_row(fit, names[term.factor], value, se, z, LINKS[fit.link].unit)
+        rows.append({**made, "conf_low": value / factor, "conf_high": value * factor, "flag": flag})
     return rows
 
 
 def described(fit: Fitted, df: float | None = None) -> str:
-    """Name of a fit's method, for the column ``method``."""
+    """Family, link and method of a fit, for the column ``method``."""
     return f"{fit.family} {fit.link}, {fit.method}" + ("" if df is None else f", t on {df:.3g}")
 
 
-def doubts(fit: Fitted, factor: str | None = None) -> str:
-    """Flags of a row of a fit; Laplace's approximation with few calls per level is one.
+def fit_flags(fit: Fitted, factor: str | None = None) -> str:
+    """Flags of a row of a fit, including Laplace's approximation with few calls per level.
 
-    `factor`: grouping factor that the row is about: a variance of 0 concerns its rows alone, and stands in the fit's
-    notes.
+    `factor`: grouping factor of the row; a note on a variance of 0 applies only to rows of its factor.
     """
     few = fit.method == "Laplace" and any(fit.n < FEW * len(t.levels) for t in fit.design.terms)
-    notes = fit.notes if factor is not None and _at_zero(fit, factor) else without(fit.notes)
+    edge = BOUNDARY * fit.unit
+    terms = zip(fit.design.terms, fit.factors(), strict=True) if factor is not None else ()
+    at_zero = any(t.factor == factor and bool((np.abs(np.diag(L)) < edge).any()) for t, L in terms)
+    notes = fit.notes if at_zero else without(fit.notes)
     return flags(*notes, FEW_CALLS if few and not fit.distribution.linear else None)
 
 
 def without(notes: Sequence[str]) -> list[str]:
-    """Notes of a fit but the one of a variance at 0, which does not concern the fixed effects."""
+    """Notes of a fit, except that a variance is 0, which does not concern the fixed effects."""
     return [n for n in notes if n != SINGULAR]
 
 
-def _at_zero(fit: Fitted, factor: str) -> bool:
-    """Whether a random term of a factor has a variance of 0."""
-    edge = BOUNDARY * fit.unit
-    terms = zip(fit.design.terms, fit.factors(), strict=True)
-    return any(t.factor == factor and bool((np.abs(np.diag(L)) < edge).any()) for t, L in terms)
+# ---- Rows of tests ---------------------------------------------------------------------------------------------------
 
-
-# ---- Comparisons of nested fits, and tests of what a fit says: rows of the tests of a bias model ---------------------
-
-
-#: Columns of the tests, after those that group them.
+#: Columns of the tests, after the grouping columns.
 TESTS = ("question", "compared", "test", "statistic", "df", "p_value", "flag")
 
 
 def by_rule(terms: int) -> Literal["auto"] | int:
-    """``n_quadrature=`` of models that are compared, the largest of which has so many random terms.
+    """``n_quadrature=`` of models that are compared, where the largest has `terms` random terms.
 
-    Several terms need Laplace's approximation, and what is compared with it has it too.
+    Several terms need Laplace's approximation, which all models of the comparison then use.
     """
     return "auto" if terms <= 1 else 1
+
+
+def tested(question: str, compared: str, test: str, statistic: float, df: float, p_value: float, flag: str) -> Row:
+    """One row of the tests."""
+    return dict(zip(TESTS, (question, compared, test, statistic, df, p_value, flag), strict=True))
 
 
 def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Row:
     """Compare two nested fits.
 
-    `variance`: whether they differ in one variance alone: it lies on its boundary under the smaller model, and half of
-    the chances are 0 (Self and Liang 1987). Returns row of the tests.
+    `variance`: whether they differ by one variance only, which is on its boundary under the smaller model: the null
+    distribution is then a mixture with mass 1/2 at 0 (Self and Liang 1987).
     """
     df = large.df - small.df
     statistic = 2 * (large.loglik - small.loglik)
@@ -303,46 +276,23 @@ def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str,
     same = small.approximation == large.approximation or not (small.design.terms and large.design.terms)
     notes = [*small.notes, *large.notes] if variance else without([*small.notes, *large.notes])
     flag = flags(*notes, LARGER_WORSE if lower else None, None if same else UNLIKE)
-    return {
-        "question": question,
-        "compared": compared,
-        "test": "LR",
-        "statistic": statistic,
-        "df": df,
-        "p_value": p,
-        "flag": flag,
-    }
+    return tested(question, compared, "LR", statistic, df, p, flag)
 
 
 def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Row:
-    """Joint test that linear functions of the parameters are 0.
-
-    `C` (K, P). Returns row of the tests.
-    """
+    """Joint Wald test that K linear functions of the parameters, `C` (K, P), are 0."""
     value, V = C @ fit.params, C @ np.nan_to_num(fit.covariance, nan=0.0) @ C.T
     known = len(C) > 0 and np.isfinite(spread(C, fit.covariance)).all() and np.linalg.matrix_rank(V) == len(C)
     statistic = float(value @ np.linalg.solve(V, value)) if known else math.nan
     p = float(chdtrc(len(C), statistic)) if known else math.nan
-    flag = doubts(fit)
-    return {
-        "question": question,
-        "compared": compared,
-        "test": "Wald",
-        "statistic": statistic,
-        "df": len(C),
-        "p_value": p,
-        "flag": flag,
-    }
+    return tested(question, compared, "Wald", statistic, len(C), p, fit_flags(fit))
 
 
 def comparisons(rows: Sequence[Row], by: Sequence[str] = ()) -> pd.DataFrame:
-    """Put rows of tests together.
-
-    `by`: columns that group them; empty text where a row names none.
-    """
+    """Frame of tests; grouping columns `by` are empty text in rows that compare the groups."""
     table = pd.DataFrame(list(rows)).reindex(columns=[*by, *TESTS])
     table["flag"] = table["flag"].astype(object).where(table["flag"].notna(), "").astype("str")
-    for name in by:  # a comparison between all groups belongs to none
+    for name in by:
         if table[name].isna().any():
             table[name] = table[name].astype(object).where(table[name].notna(), "")
     return table

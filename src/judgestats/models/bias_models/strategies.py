@@ -1,4 +1,4 @@
-"""What does a judging strategy do to a judge's accuracy?"""
+"""Effects of judging strategies on accuracy: :func:`strategy_effects`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from judgestats.models.fitting import fit
 from judgestats.results import FEW_JUDGES_EQUAL, NO_DATA, NO_ITEMS, NOT_FITTED, estimates, flags
 from judgestats.schema.columns import COUNTS, By, N, names
 
-#: Judges from which on the effect of a strategy may vary between them.
+#: Smallest number of judges for a variance of the effects between them.
 ENOUGH = 5
 VARYING = " + (1|judge:strategy)"
 _SPREADS = {
@@ -70,15 +70,15 @@ def strategy_effects(
     baseline : str
         The strategy that the others are compared with.
     item : str or sequence of str
-        Column, or columns, of what is judged; with `benchmark`, items of different benchmarks are different ones.
+        Column, or columns, of what is judged; with `benchmark`, items are nested in benchmarks.
     benchmark : str, optional
         Column of benchmarks: an effect for each, and tests whether the effects differ between them.
     pooled : bool
-        Whether the judges are also pooled; needs two of them.
+        Whether the judges are also pooled; needs two or more.
     ties : {'exact', 'drop'}
-        A tie where the gold is a candidate: wrong, or excluded.
+        Whether a tie is wrong or excluded if the gold is a candidate.
     invalid : {'drop', 'wrong'}
-        An invalid call: excluded, or wrong.
+        Whether an invalid call is excluded or wrong.
     conf_level : float
         Coverage of the intervals.
 
@@ -86,12 +86,11 @@ def strategy_effects(
     -------
     VerdictModel
         ``table``: per judge (and benchmark) and strategy the log-odds against the baseline, their odds ratio, and
-        percentage points: the change of the share of right calls, averaged over items (and, pooled, over judges);
-        ``n`` is the calls behind the model. Then the standard deviations of the random effects. ``all judges`` is the
-        pooled model.
-        ``tests``: do strategies matter at all; do their effects differ between judges (a variance); between benchmarks
-        (likelihood ratio and Wald).
-        A judge without the baseline, or with one strategy, gets a row with NaN and the flag ``no data``.
+        percentage points: the change of the share of correct calls, averaged over items (and, pooled, over judges);
+        ``n`` is the number of calls in the model. Then the standard deviations of the random effects. ``all judges`` is
+        the pooled model. ``tests``: whether strategies matter at all; whether their effects differ between judges (a
+        variance), and between benchmarks (likelihood ratio and Wald). A judge without the baseline, or with one
+        strategy, has a row with NaN and the flag ``no data``.
 
     Raises
     ------
@@ -101,11 +100,11 @@ def strategy_effects(
     Notes
     -----
     Per judge ``correct ~ strategy + (1|item)``, `baseline` the reference, by numerical integration. Pooled
-    ``correct ~ strategy + (1|judge) + (1|item)``, with ``(1|judge:item)`` where a judge answers an item more than once,
-    and with ``(1|judge:strategy)`` from 5 judges on: without it a pooled effect is that of these judges only. With it,
-    the interval is by t with one degree of freedom less than judges: in 100 simulations with 6 judges and
-    sd(strategy|judge) 0.4, intervals (95 %) by the normal distribution held the truth 88 times, those by t 99 times;
-    with 12 judges 91 and 91 times.
+    ``correct ~ strategy + (1|judge) + (1|item)``, with ``(1|judge:item)`` if a judge answers an item more than once,
+    and with ``(1|judge:strategy)`` for 5 judges or more: without it a pooled effect refers to these judges only. With
+    it, the interval uses t with one degree of freedom less than judges: in 100 simulations with 6 judges and
+    sd(strategy|judge) 0.4, 95 % intervals from the normal distribution included the true value 88 times, those from t
+    99 times; with 12 judges 91 and 91 times.
     The debiasing paper (Appendix D, Table 5) states the first model and prints a linear one, in probability units:
     ``fit("correct ~ strategy + (1|item)", data, engine="lpm")``. Log-odds are those of one item; percentage points are
     averages, and move less where items differ more.
@@ -127,7 +126,7 @@ def strategy_effects(
     known = set(table["strategy"])
     if baseline not in known:
         raise DesignError(
-            f"baseline={baseline!r} is no value of {strategy!r}. Values: {', '.join(sorted(known))}."
+            f"baseline={baseline!r} is not a value of {strategy!r}. Values: {', '.join(sorted(known))}."
             f"{suggestion(str(baseline), known)}"
         )
     rows: list[Row] = []
@@ -158,14 +157,8 @@ def _read(
     tallied = bool({N, COUNTS} & {*present}) and not set(items) & set(present)
     wanted = [judge, strategy, *([benchmark] if benchmark else []), *([] if tallied else items)]
     found = scored(data, outcome, wanted, judge, "strategy_effects", ties, invalid)
-    table = pd.DataFrame(
-        {
-            "judge": joined(found.table, [judge]),
-            "strategy": joined(found.table, [strategy]),
-            "correct": found.table["correct"],
-            "n": found.table["n"],
-        }
-    )
+    labelled = {"judge": joined(found.table, [judge]), "strategy": joined(found.table, [strategy])}
+    table = pd.DataFrame({**labelled, "correct": found.table["correct"], "n": found.table["n"]})
     if benchmark:
         table["benchmark"] = joined(found.table, [benchmark])
     if not tallied:
@@ -179,31 +172,22 @@ def _judged(
 ) -> None:  # fmt: skip
     """Fit a judge, or all of them, and add its rows."""
     levels = ordered_labels(table["strategy"], baseline)
+    no_estimate = {"judge": name, "term": "strategy", "estimate": math.nan, "n": float(table["n"].sum())}
     if baseline not in set(table["strategy"]) or len(levels) < 2:
-        rows.append(
-            {"judge": name, "term": "strategy", "estimate": math.nan, "n": float(table["n"].sum()), "flag": NO_DATA}
-        )
+        rows.append({**no_estimate, "flag": NO_DATA})
         return
-    own = table.assign(strategy=as_category(table["strategy"], levels))
+    calls = table.assign(strategy=as_category(table["strategy"], levels))
     benches: Sequence[str] = ordered_labels(table["benchmark"]) if crossed else ()
     crossed = len(benches) > 1
     if crossed:
-        own["benchmark"] = as_category(table["benchmark"], benches)
-    random, note = _random(own, name == ALL, has_item)
+        calls["benchmark"] = as_category(table["benchmark"], benches)
+    random, note = _random(calls, name == ALL, has_item)
     plain = "strategy + benchmark" if crossed else "strategy"
     try:
-        whole = _fit(f"strategy * benchmark{random}" if crossed else f"{plain}{random}", own)
-        none = _fit(f"{'benchmark' if crossed else '1'}{random}", own)
+        whole = _fit(f"strategy * benchmark{random}" if crossed else f"{plain}{random}", calls)
+        none = _fit(f"{'benchmark' if crossed else '1'}{random}", calls)
     except (DesignError, FitError) as error:
-        rows.append(
-            {
-                "judge": name,
-                "term": "strategy",
-                "estimate": math.nan,
-                "n": float(table["n"].sum()),
-                "flag": NOT_FITTED.of(reason=error),
-            }
-        )
+        rows.append({**no_estimate, "flag": NOT_FITTED.of(reason=error)})
         return
     fits[name] = whole
     df = table["judge"].nunique() - 1.0 if VARYING in random else None
@@ -213,14 +197,14 @@ def _judged(
     rows += [{**r, "judge": name, "flag": flags(r["flag"], note)} for r in spread_rows(whole, _SPREADS, conf_level)]
     steady = whole
     if crossed:
-        steady = _fit(f"{plain}{random}", own)
+        steady = _fit(f"{plain}{random}", calls)
         fits[f"{name}, no interaction"] = steady
         tests += [{**t, "judge": name} for t in _interaction(steady, whole)]
-    tests += [{**t, "judge": name} for t in _main(own, plain, random, steady, none, levels)]
+    tests += [{**t, "judge": name} for t in _main(calls, plain, random, steady, none, levels)]
 
 
 def _random(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str]:
-    """Random terms, and what is to be said of them."""
+    """Random terms, and a flag."""
     random = " + (1|item)" if has_item and table["item"].nunique() > 1 else ""
     if not pooled:
         return random, ""
@@ -234,7 +218,7 @@ def _random(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str
 
 
 def _fit(right: str, table: pd.DataFrame, beside: str = "") -> Fit:
-    """Fit; by Laplace's approximation where the larger model `beside` needs it."""
+    """Fit, with Laplace's approximation if the larger model `beside` needs it."""
     return fit(f"correct ~ {right}", table, counts="n", n_quadrature=by_rule((beside or right).count("|")))
 
 
@@ -263,27 +247,26 @@ def _effects(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, d
 
 
 def _interaction(steady: Fit, whole: Fit) -> list[Row]:
-    """Do effects differ between benchmarks?"""
-    own = [n for n in whole.design.names if ":" in n and n not in steady.design.names]
-    C = np.array([linear(whole, {n: 1.0}) for n in own]).reshape(len(own), len(whole.params))
+    """Tests whether effects differ between benchmarks."""
+    terms = [n for n in whole.design.names if ":" in n and n not in steady.design.names]
+    C = np.array([linear(whole, {n: 1.0}) for n in terms]).reshape(len(terms), len(whole.params))
     question, compared = "effects differ between benchmarks", "strategy * benchmark against strategy + benchmark"
     return [likelihood_ratio(steady, whole, question, compared), wald(whole, C, question, compared)]
 
 
 def _main(table: pd.DataFrame, plain: str, random: str, steady: Fit, none: Fit, levels: Sequence[str]) -> list[Row]:
-    """Do strategies matter; do judges differ in their effects?"""
-    rows = []
+    """Tests whether strategies matter, and whether judges differ in their effects."""
+    compared = f"{plain} against without strategy"
     if VARYING in random:
-        alike = _fit(plain + random.replace(VARYING, ""), table, random)
-        question = "effects differ between judges"
-        rows.append(likelihood_ratio(alike, steady, question, "with (1|judge:strategy) against without", variance=True))
-        # given that they differ, the mean effect is asked about beside its variance
+        equal = _fit(plain + random.replace(VARYING, ""), table, random)
+        with_variance = "with (1|judge:strategy) against without"
         return [
-            *rows,
-            likelihood_ratio(none, steady, "strategies matter on average", f"{plain} against without strategy"),
+            likelihood_ratio(equal, steady, "effects differ between judges", with_variance, variance=True),
+            likelihood_ratio(none, steady, "strategies matter on average", compared),
         ]
-    rows.append(likelihood_ratio(none, steady, "strategies matter", f"{plain} against without strategy"))
-    own = [n for n in steady.design.names if n.startswith("strategy[") and ":" not in n.split("]", 1)[1]]
-    C = np.array([linear(steady, {n: 1.0}) for n in own]).reshape(len(own), len(steady.params))
-    rows.append(wald(steady, C, "strategies matter", f"{', '.join(levels[1:])} all 0"))
-    return rows
+    terms = [n for n in steady.design.names if n.startswith("strategy[") and ":" not in n.split("]", 1)[1]]
+    C = np.array([linear(steady, {n: 1.0}) for n in terms]).reshape(len(terms), len(steady.params))
+    return [
+        likelihood_ratio(none, steady, "strategies matter", compared),
+        wald(steady, C, "strategies matter", f"{', '.join(levels[1:])} all 0"),
+    ]

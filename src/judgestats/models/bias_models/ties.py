@@ -1,4 +1,4 @@
-"""Did a prompt move the criterion of a judge, or its resolution?"""
+"""Changes of criterion and resolution between prompts: :func:`tie_model`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from judgestats.models.bias_models.reports import (
     VerdictModel,
     comparisons,
     described,
-    doubts,
     effect_row,
+    fit_flags,
     likelihood_ratio,
     linear,
 )
@@ -46,7 +46,7 @@ from judgestats.results import (
 
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
-#: (criterion, resolution) -> by group or common.
+#: Whether criterion and resolution changed -> verdict.
 VERDICTS = {
     (False, False): "neither",
     (True, False): "moved criterion",
@@ -67,29 +67,29 @@ def tie_model(
     alpha: float = 0.10,
     conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
-    """Tie model with slot bias, criterion and resolution; what of it a prompt moved.
+    """Tie model with slot bias, criterion and resolution, and tests which of them a prompt changed.
 
     Parameters
     ----------
     preferences : frame
-        Calls of which the order and a difference of quality are known. Or a tally whose slots are not known: ``judge,
-        outcome, n``, `by` and ``delta``, with the outcomes ``correct``, ``tie``, ``wrong``, and ``preference`` where
-        ``delta`` is 0 or missing (that of :func:`judgestats.criterion_shift`).
+        Calls with a known order and difference in quality. Or a tally without slots: ``judge, outcome, n``, `by` and
+        ``delta``, with the outcomes ``correct``, ``tie``, ``wrong``, and ``preference`` if ``delta`` is 0 or missing
+        (as for :func:`judgestats.criterion_shift`).
     by : str or None
-        The column of conditions that are compared. None: one condition, nothing compared.
+        The column of conditions that are compared. None: one condition, no comparison.
     quality : str, optional
-        A column, or ``<quality>_first`` and ``<quality>_second``: by how much the candidate in the first slot is
-        better. By default ``delta``, in favour of ``better`` (0 where there is no better one).
+        A column, or ``<quality>_first`` and ``<quality>_second``: quality of the candidate in the first slot minus
+        that of the second. By default ``delta``, in favour of ``better`` (0 without a better candidate).
     links : sequence of {'logit', 'probit'}
         Rao and Kupper's model, Glenn and David's.
     baseline : str, optional
-        Condition that ratios are taken against; required where `by` has several values.
+        Reference condition of the ratios; required if `by` has several values.
     content : bool
-        Whether pairs that were shown in both orders have an effect of their own, ``(0 + order|pair)``. False takes all
-        calls as independent given the quality.
+        Whether pairs that were shown in both orders have an effect, ``(0 + order|pair)``. False treats all calls as
+        independent given the quality.
     alpha : float
-        Level of the tests behind the verdict. It is 0.10, for "the resolution did not move" is read out of a test that
-        finds nothing.
+        Level of the tests behind the verdict. The default is 0.10, because "the resolution did not move" is concluded
+        from a test that is not significant.
     conf_level : float
         Coverage of the intervals.
 
@@ -101,25 +101,25 @@ def tie_model(
         all vary; ``criterion ratio`` and ``resolution ratio`` against the baseline, with intervals of their logarithms.
         ``tests``: per link, likelihood ratios of criterion and resolution, each with the other common and with the
         other by condition, and of both together; column ``verdict``: ``moved criterion``, ``moved resolution``,
-        ``both``, ``neither``. The last row of a judge is its verdict over all links: ``depends`` where they disagree,
-        or where something moved and no link tells what.
+        ``both``, ``neither``. The last row of a judge is its verdict over all links: ``depends`` if they disagree, or
+        if something changed and no link identifies it.
 
     Raises
     ------
     DesignError
-        If no difference of quality is known, it never varies, or the order is not known.
+        If the difference in quality is not known or does not vary, or the order is not known.
 
     Notes
     -----
     ``second < tie < first``: P(Y <= j) = F(θ_j - resolution × quality), θ = -slot bias ∓ criterion. A criterion counts
-    as moved if its likelihood ratio test, the resolution varying too, has p below `alpha`; the resolution likewise.
-    Slot bias always varies by condition. In a tally without slots it is 0: each count is split over the two orders,
-    which leaves the likelihood ratios as they are.
+    as moved if its likelihood ratio test, with the resolution varying too, has p below `alpha`; the resolution
+    likewise. Slot bias always varies by condition. In a tally without slots it is 0: each count is split equally over
+    the two orders, which does not change the likelihood ratios.
     On the counts of the dark_current paper (Qwen32B, Tables 4 and 6: Δ0, Δ1, Δ5, base and strict prompt) the criterion
-    moved under both links (p < 1e-11). That the resolution moved has p = .057 under the logit and .23 under the probit:
-    the verdict is ``depends``. At alpha = .05 both links say what the paper says, "moves the criterion, not the
-    resolution"; but all 120 strict Δ0 calls are ties, so that nothing in the strict arm keeps its criterion and its
-    resolution from growing together without end: a larger resolution is not excluded under either link.
+    moved under both links (p < 1e-11). For the resolution p = .057 under the logit and .23 under the probit: the
+    verdict is ``depends``. At alpha = .05 both links agree with the paper, "moves the criterion, not the resolution".
+    But all 120 strict Δ0 calls are ties, so criterion and resolution of the strict prompt can increase together without
+    bound: a larger resolution is not excluded under either link.
 
     Source: Rao and Kupper (1967); Glenn and David (1960).
 
@@ -155,17 +155,17 @@ def tie_model(
         here = table[table["judge"] == judge]
         kinds = ordered_labels(here["group"])
         if baseline is None and by and len(kinds) > 1:
-            raise DesignError(f"{by!r} has {len(kinds)} values ({', '.join(kinds)}). Say which is the baseline=.")
+            raise DesignError(f"{by!r} has {len(kinds)} values ({', '.join(kinds)}). Choose one as baseline=.")
         if baseline is not None and by and baseline not in kinds:
             raise DesignError(
-                f"baseline={baseline!r} is no value of {by!r} for judge {judge!r}. Values: {', '.join(kinds)}."
+                f"baseline={baseline!r} is not a value of {by!r} for judge {judge!r}. Values: {', '.join(kinds)}."
                 f"{suggestion(baseline, kinds)}"
             )
-        made, compared, own = _judged(here, ordered_labels(here["group"], baseline if by else None), asked)
+        made, compared, fitted = _judged(here, ordered_labels(here["group"], baseline if by else None), asked)
         note = flags(found.flag(judge), ORDER_UNKNOWN if folded else None)
         result += [{**r, "judge": judge, "flag": flags(r["flag"], note)} for r in made]
         tests += [{**t, "judge": judge} for t in compared]
-        fits |= {f"{judge}, {name}": f for name, f in own.items()}
+        fits |= {f"{judge}, {name}": f for name, f in fitted.items()}
     groups = ["judge", *([by] if by else []), "link"]
     frame = estimates(result, groups, sort=False)
     compared_frame = comparisons(tests, ["judge", "link"]).assign(verdict=[t.get("verdict") for t in tests])
@@ -185,46 +185,34 @@ class _Asked:
 def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[list[Row], list[Row], dict[str, Fit]]:
     """Table, tests and fits of one judge."""
     lacking = [k for k in kinds if not (table[table["group"] == k]["answer"] == "tie").any()]
-    still = [k for k in kinds if table[table["group"] == k]["x"].nunique() < 2]
-    if lacking or still:
-        where = f" under {(lacking or still)[0]}" if asked.by else ""
+    constant = [k for k in kinds if table[table["group"] == k]["x"].nunique() < 2]
+    no_estimate = {"term": "criterion", "estimate": math.nan, "n": float(table["n"].sum())}
+    if lacking or constant:
+        where = f" under {(lacking or constant)[0]}" if asked.by else ""
         flag = flags(NO_DATA, (NO_TIES_UNDER if lacking else NO_QUALITY).of(where=where))
-        n = float(table["n"].sum())
-        return (
-            [{"term": "criterion", "estimate": math.nan, "n": n, "flag": flag, "link": k} for k in asked.links],
-            [],
-            {},
-        )
-    own = table.copy()
+        return [{**no_estimate, "flag": flag, "link": link} for link in asked.links], [], {}
+    calls = table.copy()
     for k, kind in enumerate(kinds[1:], 1):
-        own[f"x{k}"] = own["x"] * (own["group"] == kind)
+        calls[f"x{k}"] = calls["x"] * (calls["group"] == kind)
+    known = calls[calls["pair"] != ""]
+    shared = known["n"].sum() > known["pair"].nunique() > 0
     made: list[Row] = []
     tests: list[Row] = []
     fits: dict[str, Fit] = {}
     for link in asked.links:
         try:
-            grid = {c: _fit(own, link, len(kinds), c, asked) for c in VERDICTS}
+            grid = {c: _fit(calls, link, len(kinds), c, asked) for c in VERDICTS}
         except (DesignError, FitError) as error:
-            made.append(
-                {
-                    "term": "criterion",
-                    "estimate": math.nan,
-                    "n": float(table["n"].sum()),
-                    "flag": NOT_FITTED.of(reason=error),
-                    "link": link,
-                }
-            )
+            made.append({**no_estimate, "flag": NOT_FITTED.of(reason=error), "link": link})
             continue
         whole = grid[True, True]
         fits |= {f"{link}, {_named(c)}" if len(kinds) > 1 else link: f for c, f in grid.items()}
-        note = _dependence(own, whole)
-        alone = (
-            # each by itself: one whose estimates run off to infinity does not spoil the others
-            {k: _fit(own[own["group"] == k], link, 1, (False, False), asked) for k in kinds}
-            if {NO_HESSIAN, SEPARATION} & {*whole.notes} and not whole.design.terms
-            else {}
-        )
-        made += [{**r, "link": link, "flag": flags(r["flag"], note)} for r in _table(whole, kinds, asked, alone)]
+        note = NOT_INDEPENDENT if shared and not whole.design.terms else ""
+        single: dict[str, Fit] = {}
+        if {NO_HESSIAN, SEPARATION} & {*whole.notes} and not whole.design.terms:
+            # separate fits, so that infinite estimates in one condition do not affect the others
+            single = {k: _fit(calls[calls["group"] == k], link, 1, (False, False), asked) for k in kinds}
+        made += [{**r, "link": link, "flag": flags(r["flag"], note)} for r in _table(whole, kinds, asked, single)]
         if len(kinds) > 1:
             tests += [{**t, "link": link, "flag": flags(t["flag"], note)} for t in _tests(grid, kinds, asked)]
     if tests:
@@ -233,11 +221,8 @@ def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[l
 
 
 def _named(which: tuple[bool, bool]) -> str:
-    said = [
-        f"{name} {'by group' if free else 'common'}"
-        for name, free in zip(("criterion", "resolution"), which, strict=True)
-    ]
-    return ", ".join(said)
+    criterion, resolution = ("by group" if free else "common" for free in which)
+    return f"criterion {criterion}, resolution {resolution}"
 
 
 def _fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], asked: _Asked) -> Fit:
@@ -259,26 +244,21 @@ def _fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], 
     )
 
 
-def _dependence(table: pd.DataFrame, whole: Fit) -> str:
-    """Calls that share a pair, and no effect of the pair."""
-    known = table[table["pair"] != ""]
-    return NOT_INDEPENDENT if not whole.design.terms and known["n"].sum() > known["pair"].nunique() > 0 else ""
-
-
 def _table(
-    whole: Fit, kinds: Sequence[str], asked: _Asked, alone: Mapping[str, Fit] = MappingProxyType({})
+    whole: Fit, kinds: Sequence[str], asked: _Asked, single: Mapping[str, Fit] = MappingProxyType({})
 ) -> list[Row]:
+    """Rows of each condition, from the fit of all conditions or from `single` fits."""
     rows = []
     for k, kind in enumerate(kinds):
-        own = alone.get(kind, whole)
-        places = {"slot bias": _names(own, "midpoint", kind, -1.0), "criterion": _names(own, "half-width", kind)}
-        places["resolution"] = {"x": 1.0, **({f"x{k}": 1.0} if k and own is whole else {})}
+        used = single.get(kind, whole)
+        places = {"slot bias": _names(used, "midpoint", kind, -1.0), "criterion": _names(used, "half-width", kind)}
+        places["resolution"] = {"x": 1.0, **({f"x{k}": 1.0} if k and used is whole else {})}
         if asked.folded:
             places.pop("slot bias")
         group = {asked.by: kind} if asked.by else {}
-        rows += [{**effect_row(own, linear(own, w), term, asked.conf_level), **group} for term, w in places.items()]
-        if k and alone:
-            gone = {"estimate": math.nan, "n": whole.n, "method": described(whole), "flag": doubts(whole)}
+        rows += [{**effect_row(used, linear(used, w), term, asked.conf_level), **group} for term, w in places.items()]
+        if k and single:
+            gone = {"estimate": math.nan, "n": whole.n, "method": described(whole), "flag": fit_flags(whole)}
             rows += [{**gone, "term": f"{term} ratio", **group} for term in ("criterion", "resolution")]
         elif k:
             base = {"criterion": _names(whole, "half-width", kinds[0]), "resolution": {"x": 1.0}}
@@ -295,9 +275,10 @@ def _names(whole: Fit, stem: str, kind: str, weight: float = 1.0) -> dict[str, f
 def _ratio(whole: Fit, one: Any, two: Any, term: str, conf_level: float) -> Row:
     """Ratio of two positive parameters, with the interval of its logarithm."""
     above, below = float(one @ whole.params), float(two @ whole.params)
-    row: Row = {"term": term, "n": whole.n, "method": described(whole), "flag": doubts(whole)}
+    row: Row = {"term": term, "n": whole.n, "method": described(whole), "flag": fit_flags(whole)}
     if not (above > 0 and below > 0):
-        return {**row, "estimate": math.nan, "flag": flags(row["flag"], NO_RATIO)}
+        ends = dict.fromkeys(("estimate", "conf_low", "conf_high"), math.nan)
+        return {**row, **ends, "flag": flags(row["flag"], NO_RATIO)}
     ratio = above / below
     se = float(spread(one / above - two / below, whole.covariance))
     z = normal_quantile(conf_level)
@@ -306,7 +287,7 @@ def _ratio(whole: Fit, one: Any, two: Any, term: str, conf_level: float) -> Row:
 
 
 def _tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], asked: _Asked) -> list[Row]:
-    """Likelihood ratios under one link, and what they come to."""
+    """Likelihood ratio tests under one link, and the verdict."""
     steps = [
         ("criterion moved", (False, False), (True, False), "resolution common"),
         ("criterion moved", (False, True), (True, True), "resolution by group"),
@@ -333,10 +314,10 @@ def _tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], asked: _Ask
 
 
 def _overall(tests: Sequence[Row]) -> Row:
-    """Verdict over the links: theirs where they agree."""
-    said = [t for t in tests if t["question"] == "what moved"]
-    agree = len({t["verdict"] for t in said}) == 1
-    told = "; ".join(f"{t['link']}: {t['verdict']}" for t in said)
-    flag = flags(*(t["flag"] for t in said)) if agree else LINKS_DISAGREE
-    verdict = said[0]["verdict"] if agree else DEPENDS
-    return {"link": "all", "question": "what moved", "compared": told, "flag": flag, "verdict": verdict}
+    """Verdict over the links, if they agree."""
+    each = [t for t in tests if t["question"] == "what moved"]
+    agree = len({t["verdict"] for t in each}) == 1
+    compared = "; ".join(f"{t['link']}: {t['verdict']}" for t in each)
+    flag = flags(*(t["flag"] for t in each)) if agree else LINKS_DISAGREE
+    verdict = each[0]["verdict"] if agree else DEPENDS
+    return {"link": "all", "question": "what moved", "compared": compared, "flag": flag, "verdict": verdict}

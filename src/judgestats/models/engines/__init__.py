@@ -1,8 +1,4 @@
-"""Engines: a model -> what was fitted. One contract, several ways.
-
-An engine is a callable of a :class:`judgestats.models.ml.Model` that returns a
-:class:`judgestats.models.fitted.Fitted`; :data:`ENGINES` names them, with what each can do.
-"""
+"""Engines that fit a :class:`judgestats.models.ml.Model` and return a :class:`judgestats.models.fitted.Fitted`."""
 
 from __future__ import annotations
 
@@ -19,11 +15,11 @@ from judgestats.models.ml import fit_design
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine, and what it can do.
+    """An engine and its options.
 
-    `fit`: of a Model: a Fitted.
-    `reml`, `quadrature`, `weights`, `clusters`, `shapes`, `samples`: whether it takes ``reml=``, ``n_quadrature=``,
-    ``weights=``, ``cluster=``, thresholds that are not free, and ``priors=`` and ``sampling=``.
+    `fit`: function of a Model that returns a Fitted.
+    `reml`, `quadrature`, `weights`, `clusters`, `shapes`, `samples`: whether it supports ``reml=``, ``n_quadrature=``,
+    ``weights=``, ``cluster=``, restricted thresholds, and ``priors=`` with ``sampling=``.
     """
 
     fit: Callable[..., Fitted]
@@ -36,7 +32,7 @@ class Engine:
     samples: bool = False
 
 
-#: Name -> engine. The families that each fits stand in their records.
+#: Name -> engine. The records of families list the engines that fit them.
 ENGINES = {
     "ml": Engine(fit_design, reml=True, quadrature=True, weights=True, shapes=True),
     "glm": Engine(fit_glm, weights=True),

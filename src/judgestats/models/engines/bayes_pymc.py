@@ -1,4 +1,4 @@
-"""The Bayesian engine: the likelihood engine's rows of counts under priors, sampled by NUTS."""
+"""The Bayesian engine: the likelihood engine's rows of counts with priors, sampled by NUTS."""
 
 from __future__ import annotations
 
@@ -24,32 +24,28 @@ from judgestats.results import NOT_MIXED
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Random effects times draws in one go.
+#: Rows times draws in one block of computation.
 _BLOCK = 2_000_000
 
 
-def fit_pymc(
-    model: Model,
-    *,
-    priors: Mapping[str, Any] | None = None,
-    sampling: Sampling | None = None,
-) -> Fitted:
+def fit_pymc(model: Model, *, priors: Mapping[str, Any] | None = None, sampling: Sampling | None = None) -> Fitted:
     """Sample the posterior of a model.
 
     `model`: of any family and with any random terms. `priors`: see :func:`judgestats.models.bayes.priors.priors`.
-    `sampling`: see :class:`judgestats.models.bayes.draws.Sampling`. Returns ``params`` and ``covariance`` are posterior
-    means and covariances; ``options`` has ``draws``, a :class:`judgestats.models.bayes.draws.Draws` of ``parameters``
-    (all of them, under their names) and of ``effects <t>`` for each random term, and ``prior``, the priors. There is no
+    `sampling`: see :class:`judgestats.models.bayes.draws.Sampling`. In the result, ``params`` and ``covariance`` are
+    posterior means and covariances; ``options`` has ``draws``, a :class:`judgestats.models.bayes.draws.Draws` of
+    ``parameters`` (all, by name) and of ``effects <t>`` for each random term, and ``prior``, the priors. There is no
     log likelihood: see :meth:`judgestats.models.Fit.loo`. Raises FitError if PyMC is not installed, or the sampler
-    fails. Raises DesignError if a prior is for no parameter of the model.
+    fails. Raises DesignError if the model has no parameter of a given prior.
     """
-    own = priors_of(model.design, model.family, model.link, model.thresholds, priors)
-    target = build(model.design, model.family, model.link, model.thresholds, own, model.parts)
+    laws = priors_of(model.design, model.family, model.link, model.thresholds, priors)
+    target = build(model.design, model.family, model.link, model.thresholds, laws, model.parts)
     raw = sample(target, _labels(model), **sampling_options(sampling))
-    found = _read(model, own, raw)
+    found = _read(model, laws, raw)
     values = found.flat("parameters")
-    notes = replace(found, values={"parameters": found.values["parameters"]}).notes()  # of many levels some look odd
-    about = {"draws": found, "prior": own}
+    # effects are many, and some would be flagged by chance
+    notes = replace(found, values={"parameters": found.values["parameters"]}).notes()
+    about = {"draws": found, "prior": laws}
     result = wrapped(
         model, "pymc", found.method, values.mean(axis=0), np.atleast_2d(np.cov(values, rowvar=False)), notes=notes,
         converged=True, run=fit_pymc, options=about, effects=partial(_effects, model, found),
@@ -58,25 +54,25 @@ def fit_pymc(
 
 
 def prior_draws(fit: Fitted, n: int, rng: np.random.Generator) -> Draws:
-    """Draw the parameters of a fit by this engine, and its random effects, from their priors; one chain of n."""
-    model, own = Model(fit.design, fit.family, fit.link, thresholds=fit.thresholds), fit.options["prior"]
-    drawn = from_priors(fit.design, fit.family, fit.thresholds, own, n, rng)
-    return _read(model, own, Draws(drawn, {}, 0, f"{n} draws"))
+    """Draw parameters and random effects of a fit by this engine from their priors, as one chain of n draws."""
+    model, laws = Model(fit.design, fit.family, fit.link, thresholds=fit.thresholds), fit.options["prior"]
+    drawn = from_priors(fit.design, fit.family, fit.thresholds, laws, n, rng)
+    return _read(model, laws, Draws(drawn, {}, 0, f"{n} draws"))
 
 
 def build(
     design: Design, family: str, link: str, thresholds: Thresholds, priors: Priors, part: Ints | None = None
 ) -> Any:
-    """Write a model for PyMC.
+    """The PyMC model.
 
-    One way for all families: the likelihood is a potential over the distinct rows that the likelihood engine sees, with
-    their sums: successes of trials; sums of Poisson counts; means and sums of squares within; counts of each category.
-    Bambi builds models for a row of each call, and its weights do not reach sums of squares, thresholds that vary or
-    symmetric ones; the design is coded already, by the same coders as in all engines.
+    For all families the likelihood is a potential over the distinct rows of the likelihood engine with their sums:
+    successes of trials; sums of Poisson counts; means and sums of squares within; counts of each category. (Bambi needs
+    a row for each call, and its weights do not support sums of squares, varying or symmetric thresholds.) The design is
+    coded as for all engines.
 
-    `part` (N,): set of thresholds of each row. Returns with variables ``beta`` (predictors centred; ``gamma`` in units
-    of their sds), ``cuts`` or ``midpoints`` and ``steps``, ``sigma``; for each random term ``u<t>`` (levels, k), of
-    unit scale, and ``L<t>`` (k, k).
+    `part` (N,): set of thresholds of each row. Variables are ``beta`` (for centred predictors; ``gamma`` in units of
+    their sds), ``cuts`` or ``midpoints`` and ``steps``, ``sigma``; for each random term ``u<t>`` (levels, k), with unit
+    scale, and ``L<t>`` (k, k).
     """
     pm = pymc()
     import pytensor.tensor as pt
@@ -93,13 +89,13 @@ def build(
             u = pm.Normal(f"u{t}", 0.0, 1.0, shape=(len(term.levels), len(term.names)))
             codes, z = _of_term(rows.columns, t)
             eta = eta + (z * (u @ L.T)[codes]).sum(axis=1)
-        own, shape, constant = FAMILIES[family], None, 0.0
-        if own.linear:
+        record, shape, constant = FAMILIES[family], None, 0.0
+        if record.linear:
             shape = pm.HalfStudentT("sigma", 4.0, priors.residual, initval=priors.unit)
             constant = float(design.count.sum()) * pt.log(shape)
         elif design.categories:
             shape = _cuts(pm, pt, thresholds, priors)
-        pm.Potential("loglik", own.potential(pt, rows, eta, link, shape).sum() - constant)
+        pm.Potential("loglik", record.potential(pt, rows, eta, link, shape).sum() - constant)
     return model
 
 
@@ -111,14 +107,14 @@ def _factor(pm: Any, pt: Any, t: int, k: int, priors: Priors) -> Any:
     sd = pm.HalfNormal(f"sd{t}", priors.sds[t], shape=k, initval=priors.starts[t])
     shape = priors.shapes[t] + (k - 2 - np.concatenate([[j] * (k - 1 - j) for j in range(k)])) / 2
     partial: Any = 2 * pm.Beta(f"partial{t}", shape, shape, shape=len(shape)) - 1 if k > 1 else ()
-    columns, left, first = [], [1.0] * k, 0
+    columns, rest, first = [], [1.0] * k, 0
     for j in range(k):
-        own = [0.0] * j + [pt.sqrt(left[j])]
+        column = [0.0] * j + [pt.sqrt(rest[j])]
         for i in range(j + 1, k):
-            own.append(partial[first] * pt.sqrt(left[i]))
-            left[i] = left[i] - own[-1] ** 2
+            column.append(partial[first] * pt.sqrt(rest[i]))
+            rest[i] = rest[i] - column[-1] ** 2
             first += 1
-        columns.append(pt.stack(own))
+        columns.append(pt.stack(column))
     return pm.Deterministic(f"L{t}", sd[:, None] * pt.stack(columns, axis=1))
 
 
@@ -145,7 +141,7 @@ def _cuts(pm: Any, pt: Any, thresholds: Thresholds, priors: Priors) -> Any:
 
 
 def _labels(model: Model) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """What is kept of the draws."""
+    """Variables whose draws are kept."""
     d = model.design
     names = ["beta"] if d.names else []
     if d.categories:
@@ -155,35 +151,35 @@ def _labels(model: Model) -> dict[str, tuple[tuple[str, ...], ...]]:
 
 
 def _read(model: Model, priors: Priors, raw: Draws) -> Draws:
-    """The draws in the parameters of all engines, predictors as they are."""
-    d, own = model.design, raw.values
-    size = next(iter(own.values())).shape[:2]
-    beta = own["beta"].copy() if d.names else np.zeros((*size, 0))
+    """The draws in the parameters of all engines, with predictors not centred."""
+    d, values = model.design, raw.values
+    size = next(iter(values.values())).shape[:2]
+    beta = values["beta"].copy() if d.names else np.zeros((*size, 0))
     shift = beta @ priors.centre
     for k in (k for k, name in enumerate(d.names) if name == "Intercept"):
         beta[..., k] -= shift
     parts = [beta]
     if d.categories:
-        parts += _thresholds(model.thresholds, own, shift)
+        parts += _thresholds(model.thresholds, values, shift)
     effects: dict[str, Floats] = {}
     labels: dict[str, tuple[tuple[str, ...], ...]] = {"parameters": (parameter_names(model),)}
     for t, term in enumerate(d.terms):
-        L = own[f"L{t}"]
+        L = values[f"L{t}"]
         k = len(term.names)
         parts.append(np.stack([L[..., a, b] for b in range(k) for a in range(b, k)], axis=-1))
-        effects[f"effects {t}"] = np.einsum("csla,csba->cslb", own[f"u{t}"], L)
+        effects[f"effects {t}"] = np.einsum("csla,csba->cslb", values[f"u{t}"], L)
         labels[f"effects {t}"] = (term.levels, term.names)
     if model.distribution.linear:
-        parts.append(own["sigma"][..., None])
+        parts.append(values["sigma"][..., None])
     return replace(raw, values={"parameters": np.concatenate(parts, axis=-1), **effects}, labels=labels)
 
 
-def _thresholds(thresholds: Thresholds, own: dict[str, Floats], shift: Floats) -> list[Floats]:
+def _thresholds(thresholds: Thresholds, values: dict[str, Floats], shift: Floats) -> list[Floats]:
     """Draws of the threshold parameters, in their order."""
     if single(thresholds):
-        return [own["cuts"].swapaxes(-1, -2).reshape(*shift.shape, -1) + shift[..., None]]
-    wide = np.cumsum(own["steps"], axis=-1).swapaxes(-1, -2).reshape(*shift.shape, -1)
-    return [own["midpoints"] + shift[..., None], wide]
+        return [values["cuts"].swapaxes(-1, -2).reshape(*shift.shape, -1) + shift[..., None]]
+    wide = np.cumsum(values["steps"], axis=-1).swapaxes(-1, -2).reshape(*shift.shape, -1)
+    return [values["midpoints"] + shift[..., None], wide]
 
 
 def _effects(model: Model, draws: Draws) -> Sampled | None:
@@ -223,15 +219,15 @@ class Sampled:
     @property
     def modes(self) -> tuple[Floats, ...]:
         """For each term (levels, k): posterior means."""
-        return tuple(own.mean(axis=0) for own in self.effects)
+        return tuple(effect.mean(axis=0) for effect in self.effects)
 
     @property
     def spreads(self) -> tuple[Floats, ...]:
-        """For each term (levels, k, k): posterior covariance, what is not known of the parameters included."""
+        """For each term (levels, k, k): posterior covariance, including uncertainty of the parameters."""
         result = []
-        for own in self.effects:
-            off = own - own.mean(axis=0)
-            result.append(np.einsum("sla,slb->lab", off, off) / (len(own) - 1))
+        for effect in self.effects:
+            off = effect - effect.mean(axis=0)
+            result.append(np.einsum("sla,slb->lab", off, off) / (len(effect) - 1))
         return tuple(result)
 
     def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
@@ -244,9 +240,9 @@ class Sampled:
         for first in range(0, len(X), step):
             part = slice(first, first + step)
             eta = self.beta @ X[part].T
-            for own, z, code, C in zip(self.effects, zs, codes, self.covariances, strict=True):
+            for effect, z, code, C in zip(self.effects, zs, codes, self.covariances, strict=True):
                 known = code[part] >= 0
-                eta[:, known] += np.einsum("sma,ma->sm", own[:, code[part][known]], z[part][known])
+                eta[:, known] += np.einsum("sma,ma->sm", effect[:, code[part][known]], z[part][known])
                 result[part] += np.where(known, 0.0, np.einsum("ma,ab,mb->m", z[part], C, z[part]))
             result[part] += eta.var(axis=0, ddof=1)
         return result

@@ -1,4 +1,4 @@
-"""Generalised linear models without random effects: by maximum likelihood, and by estimating equations."""
+"""Generalised linear models with statsmodels: GLM, GEE, cumulative models, and a variational mixed model."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, wrapped
 from judgestats.results import NO_HESSIAN, TOO_SMALL
 
-# ---- statsmodels' Bayesian binomial mixed model, offered for comparison and with a warning ---------------------------
+# ---- statsmodels' Bayesian binomial mixed model, for comparison, flagged ---------------------------------------------
 
 
 def fit_bayes(model: Model) -> Fitted:
     """Fit a logistic mixed model with statsmodels' BinomialBayesMixedGLM, by variational Bayes.
 
-    **Not a reference.** Its standard errors were 3 to 14 times too small where they were checked: the approximation
-    takes fixed and random effects as independent of each other. (Its other method, the posterior mode, let a variance
-    collapse to 0 on ordinary data, and is not offered.) It has priors: sd 2 for fixed effects, sd 1 for the logarithms
-    of the standard deviations.
+    **Not a reference.** Its standard errors were 3 to 14 times too small in our checks: the approximation assumes that
+    fixed and random effects are independent. (Its other method, the posterior mode, let a variance collapse to 0 on
+    ordinary data, and is not available here.) Priors are normal with sd 2 for fixed effects, and sd 1 for the
+    logarithms of the standard deviations.
 
     `model`: binomial, logit, each random term of one column, no offset. Returns posterior means and standard
     deviations; ``notes`` has ``standard errors too small``. There is no likelihood. Raises FitError if a term is
@@ -46,9 +46,8 @@ def fit_bayes(model: Model) -> Fitted:
     ident = np.repeat(np.arange(len(q)), q)
 
     def run() -> Any:
-        own = BinomialBayesMixedGLM(d.y, d.X, Z, ident)
         start = np.zeros(d.X.shape[1] + len(q) + sum(q))
-        return own.fit_vb(mean=start, sd=np.full(len(start), 0.5), verbose=False)
+        return BinomialBayesMixedGLM(d.y, d.X, Z, ident).fit_vb(mean=start, sd=np.full(len(start), 0.5), verbose=False)
 
     result, notes = call(run, "statsmodels")
     beta, spread = np.asarray(result.fe_mean), np.asarray(result.fe_sd)
@@ -71,11 +70,11 @@ def _refuse(model: Model) -> None:
     parts = " + ".join(str(p) for p in d.formula.random) or "none"
     if not d.terms or any(len(t.names) > 1 for t in d.terms):
         raise FitError(
-            f"engine='statsmodels' takes random terms of one column each, such as (1|item) or (x||item); got: {parts}. "
+            f"engine='statsmodels' needs random terms of one column each, such as (1|item) or (x||item); got: {parts}. "
             "Use engine='ml'."
         )
     if (d.offset != 0).any():
-        raise FitError("engine='statsmodels' takes no offset. Use engine='ml'.")
+        raise FitError("engine='statsmodels' does not support an offset. Use engine='ml'.")
 
 
 # ---- Cumulative models without random effects, by statsmodels --------------------------------------------------------
@@ -84,10 +83,10 @@ Floats = NDArray[np.float64]
 
 
 def fit_ordered(model: Model) -> Fitted:
-    """Fit a cumulative model with statsmodels' OrderedModel; counts are written out.
+    """Fit a cumulative model without random terms with statsmodels' OrderedModel, with a row for each call.
 
-    `model`: without random terms. Returns thresholds themselves, not the logarithms of their distances that statsmodels
-    estimates. Raises FitError if there are random terms, or statsmodels gives up.
+    Parameters are the thresholds, not the logarithms of their differences that statsmodels estimates. Raises FitError
+    if there are random terms, or statsmodels fails.
     """
     from scipy import stats
     from statsmodels.miscmodels.ordinal_model import OrderedModel
@@ -97,17 +96,16 @@ def fit_ordered(model: Model) -> Fitted:
     p, inner = d.X.shape[1], len(d.categories) - 1
 
     def run() -> tuple[Any, Floats]:
-        own = OrderedModel(
-            d.y.astype(int), d.X, offset=d.offset, distr=stats.norm if model.link == "probit" else stats.logistic
-        )
-        found = own.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
+        distribution = stats.norm if model.link == "probit" else stats.logistic
+        ordered = OrderedModel(d.y.astype(int), d.X, offset=d.offset, distr=distribution)
+        found = ordered.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
         return found, _covariance(found)
 
     (result, inner_covariance), _ = call(run, "ordered")
     raw = np.asarray(result.params)
     steps = np.exp(raw[p + 1 :])
     params = np.concatenate([raw[:p], raw[p] + np.concatenate([[0.0], np.cumsum(steps)])])
-    turn = np.eye(p + inner)  # of the thresholds by statsmodels' parameters
+    turn = np.eye(p + inner)  # derivative of the thresholds with respect to statsmodels' parameters
     turn[p:, p] = 1.0
     for k in range(1, inner):
         turn[p + k :, p + k] = steps[k - 1]
@@ -120,25 +118,24 @@ def fit_ordered(model: Model) -> Fitted:
 
 
 def _covariance(found: Any) -> Floats:
-    """Covariance by statsmodels; NaN where it could not invert the Hessian."""
+    """Covariance from statsmodels; NaN if the Hessian could not be inverted."""
     try:
         return np.asarray(found.cov_params(), float)
     except ValueError:
         return np.full((len(found.params), len(found.params)), np.nan)
 
 
-# ---- Generalised linear models without random effects: by maximum likelihood, and by estimating equations ------------
+# ---- Generalised linear models without random effects: maximum likelihood, and estimating equations ------------------
 
-#: Column that carries the codes of the clusters while rows are written out.
+#: Temporary column with the codes of the clusters.
 CODES = "cluster codes"
 
 
 def fit_glm(model: Model) -> Fitted:
     """Fit a GLM with statsmodels (iteratively reweighted least squares), counts as frequencies.
 
-    `model`: without random terms. Returns ``method`` is ``IRLS``. The residual sd of a Gaussian model counts degrees of
-    freedom, as R's ``lm`` does; the log likelihood is the maximum. Raises FitError if there are random terms, or
-    statsmodels gives up.
+    The residual sd of a Gaussian model uses the residual degrees of freedom, like R's ``lm``; the log likelihood is the
+    maximum. Raises FitError if there are random terms, or statsmodels fails.
     """
     from statsmodels.genmod.generalized_linear_model import GLM
 
@@ -183,12 +180,12 @@ def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats,
 def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitted:
     """Fit a marginal model with statsmodels' GEE: exchangeable within clusters, robust covariance.
 
-    Counts and ``cbind`` are written out as single calls, for statsmodels' weights are no frequencies.
+    Counts and ``cbind`` become single calls, because statsmodels' weights are not frequencies.
 
     `model`: with one random term ``(1|cluster)``, or none. `cluster`: columns of the clusters, instead of the random
-    term. Returns coefficients are population-averaged: nearer to 0 than those of a mixed model. There is no log
-    likelihood. ``options`` has ``cluster``, ``n_clusters`` and ``correlation``, the correlation within clusters. Raises
-    FitError if the clusters are not named in one way, or statsmodels gives up.
+    term. Coefficients are population-averaged: nearer to 0 than those of a mixed model. There is no log likelihood.
+    ``options`` has ``cluster``, ``n_clusters`` and ``correlation``, the correlation within clusters. Raises FitError if
+    the clusters are not unique, or statsmodels fails.
     """
     names, codes = _clusters(model, cluster)
     coded = replace(model.design, terms=(), lefts=(), frame=model.design.frame.assign(**{CODES: codes}))
@@ -208,7 +205,7 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
 
 
 def _estimate(model: Model, calls: Design) -> tuple[Any, Any, tuple[str, ...]]:
-    """Working correlation, result and notes of statsmodels."""
+    """Working correlation, result and notes from statsmodels."""
     from statsmodels.genmod.cov_struct import Exchangeable
     from statsmodels.genmod.generalized_estimating_equations import GEE
 
@@ -217,11 +214,11 @@ def _estimate(model: Model, calls: Design) -> tuple[Any, Any, tuple[str, ...]]:
     structure = Exchangeable()
 
     def run() -> Any:
-        own = GEE(
+        marginal = GEE(
             calls.y[order], calls.X[order], groups=groups[order], offset=calls.offset[order], cov_struct=structure,
             family=model.distribution.statsmodels(model.link),
         )  # fmt: skip
-        return own.fit(maxiter=200, ctol=1e-10)
+        return marginal.fit(maxiter=200, ctol=1e-10)
 
     return structure, *call(run, "gee")
 
@@ -234,10 +231,12 @@ def _clusters(model: Model, cluster: str | Sequence[str] | None) -> tuple[tuple[
     if cluster is None:
         if not single:
             raise FitError(
-                f"engine='gee' takes its clusters from one term (1|column), or from cluster=. Random terms: {got}."
+                f"engine='gee' needs one term (1|column) for its clusters, or cluster=. Random terms: {got}."
             )
         return terms[0].columns, terms[0].codes
     names = (cluster,) if isinstance(cluster, str) else tuple(cluster)
     if terms and not (single and terms[0].columns == names):
-        raise FitError(f"engine='gee' has no random effects, and the formula has {got} beside cluster={cluster!r}.")
+        raise FitError(
+            f"engine='gee' has no random effects, and the formula has {got} beside cluster={cluster!r}. Drop one."
+        )
     return names, coded_levels(model.design.frame, names)[0]

@@ -1,4 +1,4 @@
-"""Linear mixed models: statsmodels' MixedLM, and the linear-probability model on our own likelihood."""
+"""Linear mixed models: statsmodels' MixedLM, and the linear-probability model with our restricted likelihood."""
 
 from __future__ import annotations
 
@@ -17,19 +17,17 @@ from judgestats.models.ml import Model, fit_design, wrapped
 from judgestats.results import SINGULAR
 
 Floats = NDArray[np.float64]
-#: A standard deviation below it, relative to the residual's, is zero.
+#: Ratio to the residual sd below which a standard deviation is zero.
 BOUNDARY = 1e-4
 
 
 def fit_lpm(model: Model) -> Fitted:
-    """Fit a linear-probability mixed model: 0 and 1 as numbers, by our own restricted likelihood.
+    """Fit a linear-probability mixed model: a Gaussian model of 0 and 1, by our restricted likelihood.
 
     Coefficients are differences of probabilities. In balanced data each equals p_s - p_B0, and all have the standard
-    error sqrt(2σ²/n): the model behind Table 5 of *Judging the Judges* (App D), which calls it logistic.
-
-    `model`: of a binomial response. Returns ``family`` is ``gaussian`` and ``link`` is ``identity``; ``method`` is
-    ``REML``. The variance of 0 and 1 depends on their mean, which the model does not know: fitted values may leave [0,
-    1]. Raises DesignError if a term has as many random effects as there are calls.
+    error sqrt(2σ²/n): the model behind Table 5 of *Judging the Judges* (App D), which calls it logistic. The model
+    ignores that the variance depends on the mean, and fitted values may lie outside [0, 1]. Raises DesignError if a
+    term has as many random effects as there are calls.
     """
     coded = bernoulli(model.design)
     calls = float(coded.count.sum())
@@ -40,20 +38,19 @@ def fit_lpm(model: Model) -> Fitted:
                 f"({' + '.join(term.names)}|{term.factor}) has {number:,} random effects for {calls:,.0f} calls: they "
                 "and the residuals cannot be distinguished. Leave it out."
             )
-    own = Model(coded, "gaussian", "identity", reml=True)
-    fitted = fit_design(own)
+    fitted = fit_design(Model(coded, "gaussian", "identity", reml=True))
     return replace(fitted, engine="lpm", refit=lambda design, _: fit_lpm(replace(model, design=design, part=None)))
 
 
 def fit_mixedlm(model: Model) -> Fitted:
-    """Fit a linear mixed model with statsmodels' MixedLM; counts are written out.
+    """Fit a linear mixed model with statsmodels' MixedLM, with a row for each call.
 
-    One grouping factor is fitted as such: ``(1|g)``, ``(x|g)``, ``(x||g)``. Crossed and nested factors become variance
-    components of one group with everything in it: about 200 times slower than lme4, for a check on small data only.
+    One grouping factor is fitted directly: ``(1|g)``, ``(x|g)``, ``(x||g)``. Crossed and nested factors become variance
+    components within a single group: about 200 times slower than lme4, for a check on small data only.
 
-    `model`: Gaussian, with random terms; crossed ones of one column each, or several on one factor. Returns the
-    covariance of the variance parameters is NaN: statsmodels gives theirs on a scale of its own. Raises FitError if
-    there is no random term, a crossed term is correlated, there are weights, or statsmodels gives up.
+    `model`: Gaussian, with random terms; crossed ones of one column each, or several on one factor. The covariance of
+    the variance parameters is NaN: statsmodels has it on another scale. Raises FitError if there is no random term, a
+    crossed term is correlated, or statsmodels fails.
     """
     from statsmodels.regression.mixed_linear_model import MixedLM
 
@@ -65,12 +62,12 @@ def fit_mixedlm(model: Model) -> Fitted:
         if len(d.terms) == 1:
             t = d.terms[0]
             order = np.argsort(t.codes, kind="stable")
-            own = MixedLM(y[order], d.X[order], t.codes[order], exog_re=t.values[order])
+            mixed = MixedLM(y[order], d.X[order], t.codes[order], exog_re=t.values[order])
         else:
             groups, components = _components(d)
             order = np.argsort(groups, kind="stable")
-            own = MixedLM(y[order], d.X[order], groups[order], exog_vc=components)
-        return own.fit(reml=model.reml, method=["bfgs", "lbfgs", "powell"], gtol=1e-6)
+            mixed = MixedLM(y[order], d.X[order], groups[order], exog_vc=components)
+        return mixed.fit(reml=model.reml, method=["bfgs", "lbfgs", "powell"], gtol=1e-6)
 
     result, notes = call(run, "mixedlm")
     beta, sigma = np.asarray(result.fe_params), float(np.sqrt(result.scale))
@@ -111,8 +108,8 @@ def _components(d: Design) -> tuple[NDArray[np.int64], Any]:
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     rows = np.split(order, starts[1:])
     names = [f"{t.names[0]}|{t.factor}" for t in d.terms]
-    mats = [[_columns(t, own, shared) for own in rows] for t in d.terms]
-    cols = [[[str(c) for c in range(m.shape[1])] for m in own] for own in mats]
+    mats = [[_columns(t, group, shared) for group in rows] for t in d.terms]
+    cols = [[[str(c) for c in range(m.shape[1])] for m in term] for term in mats]
     return groups, VCSpec(names, cols, mats)
 
 
@@ -125,7 +122,7 @@ def _columns(term: Term, rows: NDArray[np.int64], shared: bool) -> Floats:
 
 
 def _covariances(d: Design, result: Any) -> list[Floats]:
-    """Covariance of each term, in the formula's order; statsmodels sorts its components by name."""
+    """Covariance of each term in the order of the formula; statsmodels sorts its components by name."""
     if len(d.terms) == 1:
         return [np.atleast_2d(np.asarray(result.cov_re, float))]
     found = dict(zip(result.model.exog_vc.names, np.asarray(result.vcomp, float), strict=True))
@@ -146,14 +143,20 @@ def _cholesky(covariance: Floats) -> Floats:
 
 def _effects(d: Design, covariances: list[Floats], factors: list[Floats], sigma: float) -> Modes:
     """Best linear unbiased predictions, by Henderson's equations on the spherical scale."""
-    blocks = [_incidence(t) for t in d.terms]
+    blocks = []
+    for t in d.terms:
+        N, k = t.values.shape
+        Z = np.zeros((N, len(t.levels) * k))
+        for c in range(k):
+            Z[np.arange(N), t.codes * k + c] = t.values[:, c]
+        blocks.append(Z)
     p, q = d.X.shape[1], sum(Z.shape[1] for Z in blocks)
     spread = np.eye(p + q)
     first = p
     for t, L in zip(d.terms, factors, strict=True):
-        own = np.kron(np.eye(len(t.levels)), L)
-        spread[first : first + len(own), first : first + len(own)] = own
-        first += len(own)
+        scale = np.kron(np.eye(len(t.levels)), L)
+        spread[first : first + len(scale), first : first + len(scale)] = scale
+        first += len(scale)
     W = np.hstack([d.X, *blocks]) @ spread
     H = W.T @ W / sigma**2
     H[range(p, p + q), range(p, p + q)] += 1.0
@@ -161,15 +164,6 @@ def _effects(d: Design, covariances: list[Floats], factors: list[Floats], sigma:
     b = (spread @ inverse @ (W.T @ (d.y - d.offset)) / sigma**2)[p:]
     ends = np.cumsum([Z.shape[1] for Z in blocks])[:-1]
     parts = zip(np.split(b, ends), d.terms, strict=True)
-    modes = tuple(own.reshape(len(t.levels), len(t.names)) for own, t in parts)
+    modes = tuple(effects.reshape(len(t.levels), len(t.names)) for effects, t in parts)
     given = spread[p:, p:] @ np.linalg.inv(H[p:, p:]) @ spread[p:, p:].T
     return Modes(modes, tuple(covariances), spread @ inverse @ spread.T, given, p)
-
-
-def _incidence(term: Term) -> Floats:
-    """(N, q k) values of a term, in the columns of each row's level."""
-    N, k = term.values.shape
-    Z = np.zeros((N, len(term.levels) * k))
-    for c in range(k):
-        Z[np.arange(N), term.codes * k + c] = term.values[:, c]
-    return Z

@@ -1,4 +1,4 @@
-"""What the engines of statsmodels share: refusals, warnings kept as notes, a Fitted made of their numbers."""
+"""Shared parts of the statsmodels engines: a row for each call, random effects, errors and warnings."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from judgestats.models.ml import Model
 from judgestats.results import NOT_CONVERGED, SEPARATION
 from judgestats.threads import warnings_recorded
 
-# ---- Designs in the form that other libraries take: one row for each call --------------------------------------------
+# ---- Designs with one row for each call, as other libraries need -----------------------------------------------------
 
-#: Calls that are written out, at most.
+#: Largest number of rows after the expansion of counts.
 MOST_CALLS = 2_000_000
 
 
 def bernoulli(design: Design) -> Design:
-    """Write ``cbind(k, n - k)`` as counted rows of 0 and 1; other designs are as they were.
-
-    `design`: of a binomial model. Returns with 1 trial in each row.
+    """Turn ``cbind(k, n - k)`` of a binomial model into counted rows of 0 and 1, with one trial in each row.
 
     >>> import pandas as pd
     >>> from judgestats.models.designs import design
@@ -43,27 +41,26 @@ def bernoulli(design: Design) -> Design:
 
 
 def repeated(design: Design, engine: str) -> Design:
-    """Write every row as often as it is counted.
+    """Repeat every row as often as it is counted; `engine` is named in messages.
 
-    `engine`: the engine, for the message. Returns with a count of 1 in each row. Raises FitError if a count is not
-    whole, or there are more than 2,000,000 calls.
+    Raises FitError if a count is not whole, or there are more than 2,000,000 calls.
     """
     if (design.count == 1).all():
         return design
     if (design.count % 1 != 0).any():
         raise FitError(
-            f"engine={engine!r} takes each call by itself: the counts must be whole numbers. Use engine='ml'."
+            f"engine={engine!r} needs a row for each call, so counts must be whole numbers. Use engine='ml'."
         )
     if design.count.sum() > MOST_CALLS:
         raise FitError(
-            f"engine={engine!r} takes each call by itself, and {design.count.sum():,.0f} are more than {MOST_CALLS:,}. "
+            f"engine={engine!r} needs a row for each call; {design.count.sum():,.0f} are more than {MOST_CALLS:,}. "
             "Use engine='ml', which works on counts."
         )
     rows = np.repeat(np.arange(len(design.y)), design.count.astype(np.int64))
     return taken(design, rows, count=np.ones(len(rows)))
 
 
-# ---- Random effects as another library reports them ------------------------------------------------------------------
+# ---- Random effects from another library -----------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,8 +73,8 @@ class Modes:
     `modes` (levels, k).
     `covariances` (k, k): of each term, for new levels.
     `joint` (p + q, p + q): covariance of β and b, term by term, level by level.
-    `given` (q, q): covariance of b where β is known.
-    `p`: fixed effects.
+    `given` (q, q): covariance of b given β.
+    `p`: number of fixed effects.
     """
 
     modes: tuple[Floats, ...]
@@ -93,8 +90,8 @@ class Modes:
     def spreads(self) -> tuple[Floats, ...]:
         """For each term (levels, k, k): covariance given the parameters."""
         result = []
-        for t, own in enumerate(self.modes):
-            levels, k = own.shape
+        for t, mode in enumerate(self.modes):
+            levels, k = mode.shape
             place = self._first(t) + np.arange(levels)[:, None] * k + np.arange(k)
             result.append(self.given[place[:, :, None], place[:, None, :]])
         return tuple(result)
@@ -115,37 +112,31 @@ class Modes:
         return np.asarray(np.einsum("mi,ij,mj->m", load, self.joint, load) + new, float)
 
 
-# ---- What the engines of statsmodels share: refusals, warnings kept as notes, a Fitted made of their numbers ---------
+# ---- Errors and warnings ---------------------------------------------------------------------------------------------
 
 
 def refuse_random(model: Model, engine: str) -> None:
-    """Refuse random terms.
-
-    Raises FitError if there are any.
-    """
+    """Raise a FitError if there are random terms."""
     if model.design.terms:
         parts = " + ".join(str(p) for p in model.design.formula.random)
         raise FitError(f"engine={engine!r} has no random effects, and the formula has {parts}. Use engine='ml'.")
 
 
 def call(run: Callable[[], Any], engine: str) -> tuple[Any, tuple[str, ...]]:
-    """Run another library; its warnings become notes, its failures a FitError.
-
-    Raises FitError if the library gives up.
-    """
+    """Run another library, and turn its warnings into notes and its failures into a FitError."""
     with warnings_recorded() as caught, np.errstate(all="ignore"):
         try:
             result = run()
         except (np.linalg.LinAlgError, ValueError, ZeroDivisionError, FloatingPointError, OverflowError) as error:
             raise FitError(
-                f"engine={engine!r} (statsmodels) gave up: {error}. See whether a factor separates the response, or "
+                f"engine={engine!r} (statsmodels) failed: {error}. Check whether a factor separates the response, or "
                 "use engine='ml'."
             ) from error
     return result, tuple(dict.fromkeys(filter(None, (_note(w) for w in caught))))
 
 
 def _note(warning: Any) -> str:
-    """The flag that stands for a warning."""
+    """The flag for a warning."""
     name = warning.category.__name__
     if "PerfectSeparation" in name or "PerfectPrediction" in name:
         return SEPARATION

@@ -1,7 +1,7 @@
 """Hierarchical Bayesian models of judges, from raw verdicts or from printed counts (extra ``bayes``).
 
 :func:`severity` and :func:`agreement` of scores, :func:`bias` and :func:`strategies` of verdicts,
-:func:`psychometric` of ladders, :func:`susceptibility` of cues. May import bayes and the rest of the room; PyMC is
+:func:`psychometric` of ladders, :func:`susceptibility` of cues. May import bayes and the rest of models; PyMC is
 loaded when a model is sampled.
 """
 
@@ -15,7 +15,7 @@ from judgestats.models.hierarchical.severities import severity
 
 
 def __dir__() -> list[str]:
-    """The functions, without the modules behind them."""
+    """The public functions, without the modules."""
     return __all__
 
 

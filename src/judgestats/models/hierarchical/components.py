@@ -1,4 +1,4 @@
-"""How much of what judges say is about the subjects, with all its uncertainty: :func:`agreement`."""
+"""Variance components and intraclass correlations of scores, with posterior intervals: :func:`agreement`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from judgestats.models.designs import design
 from judgestats.models.hierarchical.crossed import weight_flags
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
+    conflicts,
     convergence,
     finding,
-    foreseen,
     predictive,
     prior_table,
     row,
@@ -48,46 +48,42 @@ from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.columns import By
 from judgestats.schema.splitting import as_runs
 
-# ---- Ratings as one mean score for each subject, judge and level of the facets ---------------------------------------
+# ---- One mean score for each subject, judge and level of the facets --------------------------------------------------
 
-#: What each parameter is.
+#: Parameter -> its meaning.
 MEANINGS = {
-    "level": "mean score, about the middle of the data",
-    "subject": "sd of the subjects: what the scores are about",
-    "judge": "sd of the judges: how severe they are",
-    "residual": "sd of the rest, the judges' tastes included",
+    "level": "mean score, relative to the mean of the data",
+    "subject": "sd of the subjects: differences in what is rated",
+    "judge": "sd of the judges: differences in severity",
+    "residual": "residual sd, judge-by-subject interaction included",
 }
 
 
 def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Mean score of each subject, judge and level of the facets, the subject as one label; and flags of all estimates.
+    """Mean score of each subject, judge and level of the facets, with the subject as one label; flags of all estimates.
 
     `subjects`, `facets`: columns.
     """
     if twice := [c for c in subjects if c in facets or c == "judge"] + [c for c in facets if c == "judge"]:
-        raise DesignError(f"{twice[0]!r} has two parts to play among subjects=, facets= and the judges. Drop one.")
+        raise DesignError(f"{twice[0]!r} is used twice among subjects=, facets= and the judges. Name it once.")
     if wrong := [c for c in facets if c in MEANINGS]:
         raise DesignError(f"A facet cannot be called {wrong[0]!r} here. Rename the column.")
     table = cells(ratings, [c for c in (*subjects, *facets) if c not in ABOUT])
     missing = float(table["n_missing"].sum()) if "n_missing" in table else 0.0
     known = table[table["mean"].notna()]
     keys = [*subjects, *facets, "judge"]
-    doubts = [
+    notes = [
         N_SCORES_EXCLUDED.of(missing),
         REPLICATES_AVERAGED if (known["runs"] > 1).any() else "",
         *(AVERAGED_OVER.of(what=c) for c in ABOUT if c not in keys and known[c].nunique() > 1),
     ]
     table = known.groupby(keys, as_index=False, observed=True, sort=True)["mean"].mean()
     subject = table[subjects].astype(str).agg("\x1f".join, axis=1) if len(table) else pd.Series([], dtype=str)
-    return table.assign(subject=subject), doubts + [INCOMPLETE_DESIGN] * (not _complete(table, subject, facets))
-
-
-def _complete(table: pd.DataFrame, subject: pd.Series[Any], facets: list[str]) -> bool:
     levels = [subject.nunique(), *(table[c].nunique() for c in (*facets, "judge"))]
-    return len(table) == int(np.prod(levels))
+    return table.assign(subject=subject), notes + [INCOMPLETE_DESIGN] * (len(table) != int(np.prod(levels)))
 
 
-# ---- How much of what judges say is about the subjects, with all its uncertainty: :func:`agreement` ------------------
+# ---- The model -------------------------------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -95,10 +91,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of subjects by judges. N scores.
+    """N scores of subjects by judges.
 
-    `y` (N,): about `centre`.
-    `codes` (N,): ``subject``, ``judge`` and the facets: level of each score.
+    `y` (N,): minus `centre`.
+    `codes` (N,): level of each score in ``subject``, ``judge`` and the facets.
     """
 
     y: Floats
@@ -123,47 +119,48 @@ def agreement(
 ) -> Posterior:
     """Variance components of scores and intraclass correlations, with posterior intervals.
 
-    ``score = level + subject + judge + facets + residual``, all but the level random and independent.
+    ``score = level + subject + judge + facets + residual``; all terms except the level are random and independent.
 
     Parameters
     ----------
     ratings : frame
         Ratings in any engine, raw or averaged over runs (``mean``), complete or not. Runs are averaged first, then
-        whatever is neither subject, judge nor facet.
+        everything that is neither subject, judge nor facet.
     subjects : str or sequence of str
         What is rated: a column, or several whose combinations are the subjects.
     facets : str or sequence of str
-        Further columns with a variance of their own, such as ``criterion``; crossed, without interactions.
+        Further columns with their own variance, such as ``criterion``; crossed, without interactions.
     average_over : str or sequence of str
         Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     priors : mapping, optional
         ``level`` (scale of a normal about the mean score), ``subject``, ``judge``, ``residual`` and the facets (scale
-        of a half-normal of the sd, or ``(scale, df)`` of a half-t). By default the sd of the scores; 10 of them for the
-        level.
+        of a half-normal of the sd, or ``(scale, df)`` of a half-t). The default scale is the sd of the scores, and ten
+        times that for the level.
     sampling : mapping, optional
-        ``draws`` (4000 in all) and ``seed`` (0) of the importance sampler.
+        ``draws`` (4000 in total) and ``seed`` (0) of the importance sampler.
     conf_level : float
+        Coverage of the intervals.
 
     Returns
     -------
     Posterior
         Rows ``subject``, ``judge``, the facets and ``residual`` (variances; posterior means, and the ``median``),
-        ``ICC(1,1)`` (of the one-way model, absent with facets), ``ICC(2,1)``, ``ICC(3,1)``, ``ICC(2,k)``. ``n`` counts
-        levels, for the residual scores. With facets an ICC is that of scores at one level of each facet, whose
-        variance counts as error in ICC(2,.).
+        ``ICC(1,1)`` (of the one-way model, absent with facets), ``ICC(2,1)``, ``ICC(3,1)``, ``ICC(2,k)``. ``n`` is the
+        number of levels, and of scores for the residual. With facets, an ICC refers to scores at one level of each
+        facet, whose variance counts as error in ICC(2,.).
 
     Raises
     ------
     SchemaError
         If a column is missing.
     DesignError
-        If a column has two parts to play, or a prior is none.
+        If a column is used twice, or a prior is not valid.
 
     Notes
     -----
-    Nothing is sampled but the few standard deviations: the random effects integrate out, exactly. A component whose
-    posterior is nearly as wide as its prior is flagged ``prior-driven``; so is what hangs on it. With few judges that
-    is their variance. NaN with a flag: one judge, one subject, constant scores, scores without residual.
+    Only the standard deviations are drawn: the random effects are integrated out exactly. A component whose posterior
+    is nearly as wide as its prior is flagged ``prior-driven``, as is every coefficient that uses it. With few judges
+    this holds for their variance. NaN with a flag: one judge, one subject, constant scores, scores without residual.
 
     References
     ----------
@@ -181,51 +178,47 @@ def agreement(
     confidence(conf_level)
     facets = [facets] if isinstance(facets, str) else list(facets)
     ratings = as_runs(ratings, average_over, facets)
-    table, doubts = read(ratings, [subjects] if isinstance(subjects, str) else list(subjects), facets)
-    data = _coded(table, facets)
+    table, notes = read(ratings, [subjects] if isinstance(subjects, str) else list(subjects), facets)
+    y = table["mean"].to_numpy(dtype=float)
+    codes = {c: pd.factorize(table[c], sort=True)[0].astype(np.int64) for c in ("subject", "judge", *facets)}
+    centre = float(y.mean()) if len(y) else 0.0
+    data = Scores(y - centre, codes, centre)
     chosen = _priors(data, priors or {})
-    nothing = _nothing(data)
-    if nothing:
-        return _empty(data, chosen, nothing)
+    stated = prior_table({n: (str(p), MEANINGS.get(n, f"sd of {n}")) for n, p in chosen.items()})
+    if reason := _not_estimable(data):
+        return _empty(data, stated, reason)
     options = sampling_options(sampling, draws=4000)
     for name in sampling or {}:
         choose(name, ("draws", "seed"), "sampling: option")
     draws, seed = options["draws"], options["seed"]
     found = posterior(data, chosen, draws=draws, seed=seed)
     k, sizes = data.sizes["judge"], data.sizes
-    doubt = flags(*doubts, FEW_RATERS if k < 10 else "")
-    own = {name: found.values[name] for name in (*data.codes, "residual")}
-    driven = {name: chosen[name].decides(v) for name, v in own.items()}
+    few = FEW_RATERS if k < 10 else ""
+    sds = {name: found.values[name] for name in (*data.codes, "residual")}
+    driven = {name: PRIOR_DRIVEN if chosen[name].decides(v) else "" for name, v in sds.items()}
     count = {**sizes, "residual": len(data.y)}
-    rows = [
-        _row(name, v**2, conf_level, count[name], found, flags(*doubts, PRIOR_DRIVEN if driven[name] else ""))
-        for name, v in own.items()
-    ]
-    checks = [*convergence(found, _told(chosen)), *foreseen(found)]
+    rows = [_row(name, v**2, found, conf_level, count[name], *notes, driven[name]) for name, v in sds.items()]
+    checks = [*convergence(found, stated), *conflicts(found)]
     if not facets:
-        alone = Scores(data.y, {"subject": data.codes["subject"]}, data.centre)
-        one = posterior(alone, chosen, draws=draws, seed=seed)
-        checks += convergence(one, _told(chosen), "ICC(1,1)")
+        one_way = Scores(data.y, {"subject": data.codes["subject"]}, data.centre)
+        one = posterior(one_way, chosen, draws=draws, seed=seed)
+        checks += convergence(one, stated, "ICC(1,1)")
         value = one.values["subject"] ** 2 / (one.values["subject"] ** 2 + one.values["residual"] ** 2)
-        rows.append(_row("ICC(1,1)", value, conf_level, sizes["subject"], one, flags(*doubts)))
-    for name, value in correlations(own, k).items():
-        used = ("subject", "residual") if name == "ICC(3,1)" else tuple(own)
-        by_prior = PRIOR_DRIVEN if any(driven[u] for u in used) else ""
-        rows.append(_row(name, value, conf_level, sizes["subject"], found, flags(doubt, by_prior)))
+        rows.append(_row("ICC(1,1)", value, one, conf_level, sizes["subject"], *notes))
+    for name, value in correlations(sds, k).items():
+        used = ("subject", "residual") if name == "ICC(3,1)" else tuple(sds)
+        rows.append(_row(name, value, found, conf_level, sizes["subject"], *notes, few, *(driven[u] for u in used)))
     question = f"How much of the scores of {k} judges is about the {sizes['subject']} subjects?"
-    seen, again = spreads(data.y[None]), _replicated(data, found, seed)
-    checks += predictive("extremes and quartiles", seen[0], again)
+    again = _replicated(data, found, seed)
+    checks += predictive("extremes and quartiles", spreads(data.y[None])[0], again)
     rng = np.random.default_rng(seed + 2)
     before = spreads(np.stack([prior_draw(data, chosen, rng)[1] for _ in again]))
     predicted = spread_beside(data.y + data.centre, again + data.centre, before + data.centre, draws=found.method)
-    return Posterior(question, tabled(rows, [], ("median",)), _told(chosen), pd.DataFrame(checks), found, predicted)
+    return Posterior(question, tabled(rows, [], ("median",)), stated, pd.DataFrame(checks), found, predicted)
 
 
 def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:
-    """ICC(2,1), ICC(3,1) and ICC(2,k) of standard deviations.
-
-    `sds`: ``subject``, ``judge``, ``residual`` and the facets. `k`: judges.
-    """
+    """ICC(2,1), ICC(3,1) and ICC(2,k) with k judges, from the sds of subject, judge, facets and residual."""
     v = {name: s**2 for name, s in sds.items()}
     other = sum((x for name, x in v.items() if name not in ("subject", "judge", "residual")), np.zeros(()))
     return {
@@ -236,27 +229,24 @@ def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:
 
 
 def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, seed: int = SEED) -> Draws:
-    """Draw ``level``, ``subject``, ``judge``, the facets and ``residual`` (sds), random effects integrated out.
-
-    `priors`: of each.
-    """
+    """Draw ``level`` and the sds ``subject``, ``judge``, facets and ``residual``; random effects are integrated out."""
     columns = {f"f{i}": c for i, c in enumerate(data.codes.values())}
     frame = pd.DataFrame({"y": data.y, **{k: c.astype(str) for k, c in columns.items()}})
     coded = design("y ~ 1 + " + " + ".join(f"(1|{c})" for c in columns), frame, family="gaussian")
     names = {"Intercept": "level", "sd(residual)": "residual"}
     names |= {f"sd({c})": name for c, name in zip(columns, data.codes, strict=True)}
-    own = {theirs: priors[ours] for theirs, ours in names.items()}
-    asked = {name: p.scale if p.df is None else (p.scale, p.df) for name, p in own.items()}
+    laws = {term: priors[name] for term, name in names.items()}
+    asked = {term: p.scale if p.df is None else (p.scale, p.df) for term, p in laws.items()}
     found = integrated(Model(coded, "gaussian", "identity"), asked, draws=draws, seed=seed)
     order = ["level", *data.codes, "residual"]
     values = {names[k]: v for k, v in found.values.items()}
-    # the level integrates out of the likelihood: the sds alone stand at the top
+    # the level is integrated out of the likelihood, so only the sds have priors to check
     tops = tuple(Top(k, values[k], priors[k]) for k in order[1:])
     return replace(found, values={k: values[k] for k in order}, labels=dict.fromkeys(order, ()), tops=tops)
 
 
 def model(data: Scores, priors: Mapping[str, Prior]) -> Any:
-    """The same model for PyMC, random effects sampled, not centred."""
+    """The same model in PyMC, with random effects sampled in the non-centred parameterization."""
     pm = pymc()
     with pm.Model() as result:
         mean = priors["level"].pymc(pm, "level")
@@ -268,32 +258,22 @@ def model(data: Scores, priors: Mapping[str, Prior]) -> Any:
 
 
 def prior_draw(data: Scores, priors: Mapping[str, Prior], rng: np.random.Generator) -> tuple[dict[str, float], Floats]:
-    """Parameters drawn from the prior, and scores drawn from them.
-
-    `data`: only its design is used. Returns `y` (N,).
-    """
-    own = {name: float(priors[name].draw(rng)) for name in ("level", *data.codes, "residual")}
-    return own, own["level"] + _noise(data, own, rng)
+    """Parameters drawn from the prior, and scores (N,) of the same design drawn from them."""
+    parameters = {name: float(priors[name].draw(rng)) for name in ("level", *data.codes, "residual")}
+    return parameters, parameters["level"] + _noise(data, parameters, rng)
 
 
-def _noise(data: Scores, own: Mapping[str, float], rng: np.random.Generator) -> Floats:
-    y = own["residual"] * rng.standard_normal(len(data.y))
+def _noise(data: Scores, parameters: Mapping[str, float], rng: np.random.Generator) -> Floats:
+    y = parameters["residual"] * rng.standard_normal(len(data.y))
     for name, code in data.codes.items():
-        y += own[name] * rng.standard_normal(data.sizes[name])[code]
+        y += parameters[name] * rng.standard_normal(data.sizes[name])[code]
     return y
-
-
-def _coded(table: pd.DataFrame, facets: list[str]) -> Scores:
-    y = table["mean"].to_numpy(dtype=float)
-    codes = {c: pd.factorize(table[c], sort=True)[0].astype(np.int64) for c in ("subject", "judge", *facets)}
-    centre = float(y.mean()) if len(y) else 0.0
-    return Scores(y - centre, codes, centre)
 
 
 def _priors(data: Scores, given: Mapping[str, Any]) -> dict[str, Prior]:
     names = ("level", *data.codes, "residual")
     if unknown := [n for n in given if n not in names]:
-        raise DesignError(f"priors has {unknown[0]!r}, which is no parameter. Parameters: {', '.join(names)}.")
+        raise DesignError(f"priors has {unknown[0]!r}, which is not a parameter. Parameters: {', '.join(names)}.")
     unit = float(data.y.std(ddof=1)) if len(data.y) > 1 and np.ptp(data.y) > 0 else 1.0
     found = {n: prior_of(given.get(n, 10 * unit if n == "level" else unit), n, half=n != "level") for n in names}
     if found["level"].df is not None:
@@ -301,13 +281,13 @@ def _priors(data: Scores, given: Mapping[str, Any]) -> dict[str, Prior]:
     return found
 
 
-def _nothing(data: Scores) -> str:
-    """Why nothing can be said, or an empty string."""
+def _not_estimable(data: Scores) -> str:
+    """Flag that says why there are no estimates, or an empty string."""
     if len(data.y) < 2 or np.ptp(data.y) == 0:
         return CONSTANT
     lacking: list[tuple[int, str]] = [(data.sizes["judge"], ONE_RATER), (data.sizes["subject"], ONE_SUBJECT)]
     lacking += [(n, ONE_LEVEL_OF.of(what=k)) for k, n in data.sizes.items() if k not in ("judge", "subject")]
-    if few := [told for n, told in lacking if n < 2]:
+    if few := [flag for n, flag in lacking if n < 2]:
         return few[0]
     if len(data.y) <= max(data.sizes.values()):
         return COMPONENTS_NOT_IDENTIFIABLE
@@ -318,30 +298,23 @@ def _nothing(data: Scores) -> str:
     return NO_RESIDUAL if rest @ rest < 1e-12 * (data.y @ data.y) else ""
 
 
-def _empty(data: Scores, priors: Mapping[str, Prior], why: str) -> Posterior:
+def _empty(data: Scores, priors: pd.DataFrame, why: str) -> Posterior:
     names = (*data.codes, "residual", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)")
     table = tabled([{"term": n, "n": len(data.y), "flag": why} for n in names], [], ("median",))
     sizes = ", ".join(f"{n} {k}{'s' * (n != 1)}" for k, n in data.sizes.items()) if len(data.y) else "none"
-    told = finding(f"scores ({sizes})", float(len(data.y)), why)
-    nothing = Draws({}, {}, 0, "no posterior")
-    return Posterior("What is the agreement of the judges?", table, _told(priors), pd.DataFrame([told]), nothing)
+    checks = pd.DataFrame([finding(f"scores ({sizes})", float(len(data.y)), why)])
+    return Posterior("What is the agreement of the judges?", table, priors, checks, Draws({}, {}, 0, "no posterior"))
 
 
-def _row(term: str, values: Floats, conf_level: float, n: float, found: Draws, flag: str) -> dict[str, Any]:
-    told = flags(flag, *weight_flags(found))
-    chains = np.isnan(found.pareto_k)
-    made = row(term, values, conf_level=conf_level, n=n, method=found.method, flag=told, chains=chains, draws=found)
+def _row(term: str, values: Floats, draws: Draws, conf_level: float, n: float, *notes: str) -> dict[str, Any]:
+    made = row(term, values, draws, conf_level=conf_level, n=n, flag=flags(*notes, *weight_flags(draws)))
     return {**made, "median": float(np.median(values))}
 
 
 def _replicated(data: Scores, found: Draws, seed: int) -> Floats:
-    """Lowest, quartile and highest scores of 200 sets of scores drawn anew, subjects and judges too, (200, 5)."""
+    """Lowest, quartile and highest score in 200 replicated data sets, with new subjects and judges, (200, 5)."""
     rng = np.random.default_rng(seed + 1)
     flat = {name: found.flat(name) for name in found.values}
     which = np.linspace(0, len(flat["level"]) - 1, 200).astype(int)
     made = [flat["level"][s] + _noise(data, {k: float(v[s]) for k, v in flat.items()}, rng) for s in which]
     return spreads(np.stack(made))
-
-
-def _told(priors: Mapping[str, Prior]) -> pd.DataFrame:
-    return prior_table({n: (str(p), MEANINGS.get(n, f"sd of {n}")) for n, p in priors.items()})

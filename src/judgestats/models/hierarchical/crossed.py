@@ -1,4 +1,4 @@
-"""Mean scores of systems by judges under conditions: a Gaussian model whose effects integrate out given their sds."""
+"""Gaussian model of mean scores by judge, system and condition, with effects integrated out given their sds."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from judgestats.results import FEW_EFFECTIVE, HEAVY
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Effects whose sd is given, not estimated: there is one of each, or one a condition.
+#: Effects with a given, not an estimated sd: there is one of each, or one per condition.
 FIXED = ("level", "level_shift", "mean_self", "mean_self_shift")
-#: Each effect, its default prior scale in sds of the mean scores, and what it is.
+#: Effect -> default prior scale in sds of the mean scores, and meaning.
 EFFECTS: dict[str, tuple[float, str]] = {
-    "level": (2.5, "overall mean score, about the mean of the data"),
-    "level_shift": (0.5, "how the mean score moves with the condition"),
+    "level": (2.5, "overall mean score, relative to the mean of the data"),
+    "level_shift": (0.5, "change of the mean score with the condition"),
     "judge": (1.0, "sd of the judges' leniency"),
     "judge_shift": (0.5, "sd of its change with the condition"),
     "system": (1.0, "sd of the systems' quality"),
@@ -33,30 +33,27 @@ EFFECTS: dict[str, tuple[float, str]] = {
     "taste": (0.5, "sd of judge-by-system interaction"),
     "taste_shift": (0.5, "sd of its change with the condition"),
     "mean_self": (2.5, "mean self-preference"),
-    "mean_self_shift": (1.0, "how it moves with the condition"),
+    "mean_self_shift": (1.0, "its change with the condition"),
     "self": (0.4, "sd of self-preference over judges"),
     "self_shift": (0.5, "sd of its change with the condition"),
 }
 
 
 def default_priors(names: Iterable[str], unit: float) -> dict[str, Prior]:
-    """The stated priors of effects.
-
-    `names`: effects. `unit`: the sd of the mean scores.
-    """
+    """Default priors of some effects, where `unit` is the sd of the mean scores."""
     return {n: Prior(EFFECTS[n][0] * unit, None, n not in FIXED) for n in names}
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Mean scores. N cells of J judges, S systems, C conditions.
+    """Mean scores: N cells of J judges, S systems, C conditions.
 
-    `y` (N,): about `centre`.
-    `noise` (N,): variance of each mean, known.
-    `judge`, `system`, `condition` (N,): codes; condition -1 is a reference that belongs to none.
-    `own` (N,): whether the system is the judge.
-    `judges`, `systems`, `conditions`: labels; a reference is the last of the judges.
-    `reference`: whether there is one.
+    `y` (N,): minus `centre`.
+    `noise` (N,): known variance of each mean.
+    `judge`, `system`, `condition` (N,): codes; condition -1 is a reference that belongs to no condition.
+    `own` (N,): whether the system is the judge itself.
+    `judges`, `systems`, `conditions`: labels; a reference is the last judge.
+    `reference`: whether there is a reference.
     """
 
     y: Floats
@@ -73,7 +70,7 @@ class Panel:
 
     @cached_property
     def groups(self) -> dict[str, tuple[Ints, int]]:
-        """Effect -> level of each cell (-1: it has none) and number of levels, for the effects that the model has."""
+        """Effect in the model -> level of each cell (-1: none) and number of levels."""
         J, S, C = len(self.judges), len(self.systems), len(self.conditions)
         pair = self.judge * S + self.system
         nobody = np.full(len(self.y), -1)
@@ -93,22 +90,22 @@ class Panel:
 
     @cached_property
     def grams(self) -> dict[str, Floats]:
-        """ZZ' of each effect: which cells share it."""
+        """ZZ' of each effect: which cells share a level."""
         return {
             name: ((code[:, None] == code) & (code >= 0)).astype(np.float64) for name, (code, _) in self.groups.items()
         }
 
     def base(self, priors: Mapping[str, Prior]) -> Floats:
-        """The part of the covariance of `y` that is known."""
+        """Known part of the covariance of `y`."""
         fixed = [priors[name].scale ** 2 * gram for name, gram in self.grams.items() if name in FIXED]
         jitter = 1e-6 * priors["taste"].scale ** 2
         return np.asarray(sum(fixed) + np.diag(self.noise + jitter), np.float64)
 
 
 def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
-    """The PyMC model: sds are sampled, effects integrated out (their normal law makes that exact).
+    """The PyMC model: the sds are sampled, the effects integrated out, which is exact since they are normal.
 
-    `priors`: effect -> prior: normal scale of those in :data:`FIXED`, half-normal or half-t of the other sds.
+    `priors`: effect -> prior of its sd; for effects in :data:`FIXED` the scale of their normal prior.
     """
     pm = pymc()
     with pm.Model() as result:
@@ -121,12 +118,12 @@ def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
 
 
 def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, seed: int = SEED) -> Draws:
-    """Draw the sds by importance sampling at the mode, each where its prior is a standard normal."""
-    base, own = data.base(priors), [priors[name] for name in data.sds]
+    """Draw the sds by importance sampling at the mode, on scales on which their priors are standard normal."""
+    base, laws = data.base(priors), [priors[name] for name in data.sds]
     grams = np.stack([data.grams[name] for name in data.sds])
 
     def scales(z: Floats) -> tuple[Floats, Floats]:
-        both = [p.stretched(z[..., i]) for i, p in enumerate(own)]
+        both = [p.stretched(z[..., i]) for i, p in enumerate(laws)]
         return np.stack([b[0] for b in both], axis=-1), np.stack([b[1] for b in both], axis=-1)
 
     def factored(z: Floats) -> tuple[float, Any]:
@@ -148,7 +145,7 @@ def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, se
         sd, move = scales(z)
         return value, by * 2 * sd * move + z
 
-    P = len(own)
+    P = len(laws)
     target = Target(
         data.sds,
         slope,
@@ -162,10 +159,9 @@ def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, se
 
 
 def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generator) -> tuple[dict[str, Any], Floats]:
-    """Parameters drawn from the prior, and mean scores drawn from them, effect by effect.
+    """Parameters drawn from the prior, and mean scores (N,) of the same design drawn from them.
 
-    `data`: only its design and its noise are used. Returns `parameters`: each sd, and each effect by the name
-    ``<effect>_effect``. `y` (N,).
+    Parameters are the sds, and the effects under the names ``<effect>_effect``.
     """
     found: dict[str, Any] = {name: float(priors[name].draw(rng)) for name in data.sds}
     y = np.sqrt(data.noise) * rng.standard_normal(len(data.y))
@@ -177,9 +173,9 @@ def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generato
 
 
 def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = SEED) -> dict[str, Floats]:
-    """Effects given the sds and the scores: a draw of them for each draw of the sds.
+    """Effects drawn given the scores and each draw of the sds, (chains, draws, levels).
 
-    `draws`: of the sds. Returns (chains, draws, levels): those of a level that no score has are drawn from the prior.
+    Levels without a score are drawn from the prior.
     """
     rng = np.random.default_rng([seed, 7])
     chains, length = draws.values["taste"].shape
@@ -194,11 +190,8 @@ def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = 
     return {name: value.reshape(chains, length, -1) for name, value in found.items()}
 
 
-def weighed(data: Panel, priors: Mapping[str, Prior], draws: Draws, found: Mapping[str, Floats]) -> Draws:
-    """The draws of the sds with their log likelihood, the effects of :data:`FIXED` given too.
-
-    `draws`: of the sds. `found`: effects.
-    """
+def with_likelihood(data: Panel, priors: Mapping[str, Prior], draws: Draws, found: Mapping[str, Floats]) -> Draws:
+    """Draws of the sds with their log likelihood given the effects of :data:`FIXED`, and with the priors to check."""
     shape = draws.values["taste"].shape
     sds = {name: draws.flat(name) for name in data.sds}
     fixed = {name: found[name].reshape(shape[0] * shape[1], -1) for name in data.groups if name in FIXED}
@@ -209,10 +202,10 @@ def weighed(data: Panel, priors: Mapping[str, Prior], draws: Draws, found: Mappi
         code = data.groups[name][0]
         rest -= np.where(code >= 0, value[:, code], 0.0)
     likelihood = np.empty(number)
-    alone = np.diag(data.noise + 1e-6 * priors["taste"].scale ** 2)
+    noise = np.diag(data.noise + 1e-6 * priors["taste"].scale ** 2)
     for first in range(0, number, 256):
         part = slice(first, first + 256)
-        covariance = alone + sum(sds[n][part, None, None] ** 2 * data.grams[n] for n in sds)
+        covariance = noise + sum(sds[n][part, None, None] ** 2 * data.grams[n] for n in sds)
         factor = np.linalg.cholesky(covariance)
         z = np.linalg.solve(factor, rest[part, :, None])[..., 0]
         likelihood[part] = -(z**2).sum(axis=1) / 2 - np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
@@ -222,18 +215,18 @@ def weighed(data: Panel, priors: Mapping[str, Prior], draws: Draws, found: Mappi
 def _conditional(
     data: Panel, base: Floats, sd: dict[str, Floats], found: dict[str, Floats], part: slice, rng: np.random.Generator
 ) -> None:
-    """Matheron's rule: a draw of the prior, moved by what its scores lack of those seen."""
+    """Matheron's rule: a draw from the prior plus a correction from the difference between its scores and the data."""
     n = part.stop - part.start
     covariance = np.repeat(base[None], n, axis=0)
     known = sum((np.diag(data.grams[f]) * sd[f][0] ** 2 for f in data.groups if f in FIXED), np.zeros(len(data.y)))
-    lack = data.y - np.sqrt(np.maximum(np.diag(base) - known, 0.0)) * rng.standard_normal((n, len(data.y)))
+    residual = data.y - np.sqrt(np.maximum(np.diag(base) - known, 0.0)) * rng.standard_normal((n, len(data.y)))
     for name, (code, size) in data.groups.items():
         if name not in FIXED:
             covariance += sd[name][:, None, None] ** 2 * data.grams[name]
-        own = sd[name][:, None] * rng.standard_normal((n, size))
-        found[name][part] = own
-        lack -= np.where(code >= 0, own[:, code], 0.0)
-    weight = np.linalg.solve(covariance, lack[..., None])[..., 0]
+        effect = sd[name][:, None] * rng.standard_normal((n, size))
+        found[name][part] = effect
+        residual -= np.where(code >= 0, effect[:, code], 0.0)
+    weight = np.linalg.solve(covariance, residual[..., None])[..., 0]
     for name, (code, size) in data.groups.items():
         inside = np.flatnonzero(code >= 0)
         Z = np.zeros((len(code), size))
@@ -242,23 +235,20 @@ def _conditional(
 
 
 def replicated(data: Panel, found: Mapping[str, Floats], draws: Draws, seed: int = SEED) -> Floats:
-    """Mean scores drawn anew: judges, systems and self-preference kept, tastes and noise drawn again.
-
-    `found`: effects. `draws`: of the sds. Returns (200, N).
-    """
+    """Replicated mean scores, (200, N): same judges, systems and self-preference, new interactions and noise."""
     rng = np.random.default_rng([seed, 8])
     number = len(draws.flat("taste"))
     which = np.linspace(0, number - 1, 200).astype(int)
     y = np.sqrt(data.noise) * rng.standard_normal((200, len(data.y)))
     for name, (code, size) in data.groups.items():
-        own = found[name].reshape(number, -1)[which]
+        effect = found[name].reshape(number, -1)[which]
         if name.startswith("taste"):
-            own = draws.flat(name)[which][:, None] * rng.standard_normal((200, size))
-        y += np.where(code >= 0, own[:, code], 0.0)
+            effect = draws.flat(name)[which][:, None] * rng.standard_normal((200, size))
+        y += np.where(code >= 0, effect[:, code], 0.0)
     return np.asarray(y, np.float64)
 
 
 def weight_flags(found: Draws) -> list[str]:
-    """What the importance weights of draws say against them."""
+    """Flags of draws by their importance weights."""
     few: list[str] = [FEW_EFFECTIVE] if found.importance_ess < LEAST_ESS else []
     return few + ([HEAVY] if found.pareto_k > MOST_PARETO else [])

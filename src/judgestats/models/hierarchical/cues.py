@@ -1,4 +1,4 @@
-"""How far does a cue move each judge, and does a protocol help it? Counts of outcomes, judges partly pooled."""
+"""Effect of a cue on each judge's verdicts and of schemes against it, partially pooled: :func:`susceptibility`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, 
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
+    conflicts,
     convergence,
     finding,
-    foreseen,
     predictive,
     prior_table,
     row,
@@ -50,7 +50,7 @@ from judgestats.schema.declared_counts import call_counts
 #: Candidate favoured by the cue: one for all probes, one for each, or a function of the probe.
 Favoured = str | Mapping[str, str] | Callable[[str], str]
 _NO_SIDE = ("tie", "invalid")
-#: Scheme that the others are compared with, where none is named.
+#: Scheme that the others are compared with by default.
 BASELINE = "Baseline"
 
 
@@ -58,9 +58,9 @@ BASELINE = "Baseline"
 class Outcomes:
     """Counts of a model of outcomes.
 
-    `judges`, `schemes`, `probes`, `outcomes`: the blind probe first; the reference outcome first.
+    `judges`, `schemes`, `probes`, `outcomes`: labels; the blind probe and the reference outcome come first.
     `counts` (J, S, P, K).
-    `asides`: (judge, scheme, probe) -> flag of what was excluded.
+    `excluded`: (judge, scheme, probe) -> flag of excluded calls.
     `dependent`: flag of calls that share a pair.
     """
 
@@ -69,7 +69,7 @@ class Outcomes:
     probes: tuple[str, ...]
     outcomes: tuple[str, ...]
     counts: NDArray[np.float64]
-    asides: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    excluded: dict[tuple[int, int, int], str] = field(default_factory=dict)
     dependent: str = ""
 
     def compared(self, against: str | None = None) -> list[tuple[int, int]]:
@@ -79,28 +79,21 @@ class Outcomes:
         against = BASELINE if against is None else against
         if against not in self.schemes:
             known = [s for s in self.schemes if s]
-            told = (
-                f"It has: {', '.join(known)}. Name one of them."
-                if known
-                else "The table names no scheme: leave it out."
-            )
-            raise DesignError(f"against={against!r} is not in 'scheme'. {told}{suggestion(against, known)}")
+            advice = f"It has: {', '.join(known)}." if known else "The table has no scheme: leave against= out."
+            raise DesignError(f"against={against!r} is not in 'scheme'. {advice}{suggestion(against, known)}")
         base = self.schemes.index(against)
         return [(s, base) for s in range(len(self.schemes)) if s != base]
 
 
 def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
-    """Read counts of outcomes.
-
-    `counts`: as :func:`judgestats.models.hierarchical.cues.susceptibility` takes it.
-    """
+    """Read counts of outcomes; `counts` as in :func:`susceptibility`."""
     table = _printed(counts) if isinstance(counts, Mapping) else counts
     table = table if isinstance(counts, Mapping) else tally(counts, "anchoring", cluster=False)
     shared = bool(table.attrs.get(SHARED_PAIRS, False))
     for name in ("judge", "probe", "outcome"):
         if table[name].isna().any():
             raise SchemaError(
-                f"{name!r} has empty cells. Name every {name}; an answer outside the categories is 'invalid'."
+                f"{name!r} has empty cells. Fill in every {name}; an answer outside the categories is 'invalid'."
             )
     scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
     table = table.assign(scheme=scheme.where(scheme.notna(), ""), n=call_counts(table["n"]))
@@ -112,19 +105,27 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
             f"baseline={blind!r} is not in 'probe'. It has: {', '.join(probes)}.{suggestion(blind, probes)}"
         )
     if len(probes) < 2:
-        raise DesignError(f"There is no probe beside {blind!r}: nothing can have moved.")
+        raise DesignError(f"'probe' has only the baseline {blind!r}. Add the calls under a cue.")
     kept = table[table["outcome"] != "invalid"]
     axes = [sorted(set(table["judge"])), sorted(set(table["scheme"])), [blind, *(p for p in probes if p != blind)]]
     kinds = sorted(set(kept["outcome"]))
     if len(kinds) < 2 or not kept["n"].sum() > 0:
         raise DesignError(f"Outcomes are {', '.join(kinds) or 'none'}: a model of outcomes needs two or more.")
     cube = _cube(kept, [*axes, kinds])
-    kinds, cube = _referred(kinds, cube, reference)
+    if reference is not None and reference not in kinds:
+        raise DesignError(
+            f"reference={reference!r} is not an outcome. Outcomes: {', '.join(kinds)}.{suggestion(reference, kinds)}"
+        )
+    total = cube.sum(axis=-1)
+    smallest = (cube[total > 0] / total[total > 0][:, None]).min(axis=0)
+    first = int(np.argmax(smallest)) if reference is None else kinds.index(reference)
+    order = [first, *(k for k in range(len(kinds)) if k != first)]
+    kinds, cube = [kinds[k] for k in order], cube[..., order]
     invalid = _cube(table[table["outcome"] == "invalid"], [*axes, ["invalid"]])[..., 0]
-    asides = {(int(j), int(s), int(p)): in_part(axes[2][p], INVALID_EXCLUDED.of(invalid[j, s, p]))
+    excluded = {(int(j), int(s), int(p)): in_part(axes[2][p], INVALID_EXCLUDED.of(invalid[j, s, p]))
               for j, s, p in np.argwhere(invalid > 0)}  # fmt: skip
     judges, schemes, ordered = (tuple(a) for a in axes)
-    return Outcomes(judges, schemes, ordered, tuple(kinds), cube, asides, NOT_INDEPENDENT if shared else "")
+    return Outcomes(judges, schemes, ordered, tuple(kinds), cube, excluded, NOT_INDEPENDENT if shared else "")
 
 
 def _printed(tables: Mapping[Any, Any]) -> pd.DataFrame:
@@ -139,8 +140,8 @@ def _printed(tables: Mapping[Any, Any]) -> pd.DataFrame:
         text = [c for c in counted if not pd.api.types.is_numeric_dtype(frame[c])]
         if text or len(counted) < 2:
             raise SchemaError(
-                f"The table of probe {probe!r} has the columns {', '.join(frame)}. Besides judge and scheme it holds "
-                f"counts, one column for each outcome; {text[0] if text else 'a second column of them'!r} "
+                f"The table of probe {probe!r} has the columns {', '.join(frame)}. Besides judge and scheme it needs "
+                f"counts, one column for each of two or more outcomes; {repr(text[0]) if text else 'a second column'} "
                 f"{'is text' if text else 'is missing'}."
             )
         parts.append(frame.melt(keys, counted, "outcome", "n").assign(probe=str(probe)))
@@ -157,26 +158,8 @@ def _cube(table: pd.DataFrame, axes: list[list[str]]) -> NDArray[np.float64]:
     return cube
 
 
-def _referred(
-    kinds: list[str], cube: NDArray[np.float64], reference: str | None
-) -> tuple[list[str], NDArray[np.float64]]:
-    """Put the reference outcome first."""
-    if reference is not None and reference not in kinds:
-        raise DesignError(
-            f"reference={reference!r} is no outcome. Outcomes: {', '.join(kinds)}.{suggestion(reference, kinds)}"
-        )
-    total = cube.sum(axis=-1)
-    smallest = (cube[total > 0] / total[total > 0][:, None]).min(axis=0)
-    first = int(np.argmax(smallest)) if reference is None else kinds.index(reference)
-    order = [first, *(k for k in range(len(kinds)) if k != first)]
-    return [kinds[k] for k in order], cube[..., order]
-
-
 def favoured_sides(counts: Any, data: Outcomes, favoured: Favoured | None, label: str | None) -> dict[str, str]:
-    """Candidate that the cue favours, by probe.
-
-    `favoured`, `label`: as for :func:`judgestats.anchoring`.
-    """
+    """Candidate that the cue favours, by probe; `favoured` and `label` as in :func:`judgestats.anchoring`."""
     labelled = data.probes[1:]
     named: dict[str, set[str]]
     if favoured is None:
@@ -194,11 +177,11 @@ def favoured_sides(counts: Any, data: Outcomes, favoured: Favoured | None, label
         if len(found) != 1:
             raise DesignError(
                 f"Probe {probe!r} needs one favoured candidate, and has {', '.join(found) or 'none'}. Give favoured= "
-                "{probe: candidate}; where the side differs from item to item, name the candidates so that it does not."
+                "{probe: candidate}; if it differs between items, relabel the candidates so that it does not."
             )
         if found[0] not in candidates:
             raise DesignError(
-                f"favoured={found[0]!r} of probe {probe!r} is chosen in no call. Chosen are: {', '.join(candidates)}."
+                f"favoured={found[0]!r} of probe {probe!r} is never chosen. Candidates chosen: {', '.join(candidates)}."
                 f"{suggestion(found[0], candidates)}"
             )
         sides[probe] = found[0]
@@ -206,7 +189,7 @@ def favoured_sides(counts: Any, data: Outcomes, favoured: Favoured | None, label
 
 
 def _shown(counts: Any, label: str | None) -> dict[str, set[str]]:
-    """Sides that a frame itself names, by probe."""
+    """Favoured candidates named by the columns of a frame, by probe."""
     present = [] if isinstance(counts, Mapping) else list(nw.from_native(counts).collect_schema().names())
     if "favoured" in present:
         table = nw.from_native(counts).lazy().select("probe", "favoured").collect(backend="pandas").to_native()
@@ -218,8 +201,8 @@ def _shown(counts: Any, label: str | None) -> dict[str, set[str]]:
         side = table["first"].astype(object).where(one & ~two, table["second"].astype(object).where(two & ~one, None))
     else:
         raise DesignError(
-            "Which candidate does the cue favour? Give favoured={probe: candidate}, or one candidate for all probes; "
-            "or, with label_first and label_second, favoured_label=."
+            "The candidate that the cue favours is not known. Give favoured={probe: candidate}, or one candidate for "
+            "all probes; or, with columns label_first and label_second, favoured_label=."
         )
     known = side.notna()
     pairs = zip(table["probe"][known].astype(str), side[known].astype(str), strict=True)
@@ -229,13 +212,13 @@ def _shown(counts: Any, label: str | None) -> dict[str, set[str]]:
     return result
 
 
-# ---- Quantities of anchoring from shares of outcomes, and their rows -------------------------------------------------
+# ---- Anchoring effects from shares of outcomes, and their rows -------------------------------------------------------
 
 Floats = NDArray[np.float64]
 Terms = dict[str, Floats]
 Rows = Iterator[dict[str, Any]]
 
-#: Names in the column ``judge`` of rows that are of no one judge.
+#: Values of the column ``judge`` in rows about all judges.
 MEAN, ANOTHER = "mean of judges", "another judge"
 _GAINS = {"lds": "shift_favoured", "ols": "shift_opposed", "ts": "shift_tie"}
 _OF_TIES = ("shift_tie", "ts", "tie", "tie_blind")
@@ -244,22 +227,19 @@ _OF_TIES = ("shift_tie", "ts", "tie", "tie_blind")
 def roles(shares: Floats, data: Outcomes, side: int) -> Floats:
     """Shares of favoured, opposed and tie, (..., 3)."""
     tie = shares[..., data.outcomes.index("tie")] if "tie" in data.outcomes else np.zeros(shares.shape[:-1])
-    own = shares[..., side]
-    return np.stack([own, np.clip(1.0 - own - tie, 0.0, 1.0), tie], axis=-1)
+    favoured = shares[..., side]
+    return np.stack([favoured, np.clip(1.0 - favoured - tie, 0.0, 1.0), tie], axis=-1)
 
 
-def _leaning(roles: Floats) -> Floats:
-    """Favoured share among answers that took a side."""
+def _favoured_share(roles: Floats) -> Floats:
+    """Share of the favoured candidate among decisive answers."""
     with np.errstate(divide="ignore", invalid="ignore"):
         result: Floats = roles[..., 0] / (roles[..., 0] + roles[..., 1])
     return result
 
 
 def movement(blind: Floats, probe: Floats) -> Terms:
-    """Terms of anchoring from shares of favoured, opposed and tie.
-
-    `blind`, `probe` (..., 3). Returns (...): ``lao`` is NaN where nothing moves.
-    """
+    """Terms of anchoring from shares of favoured, opposed and tie, (..., 3); ``lao`` is NaN if no share changes."""
     shift = probe - blind
     gains = np.maximum(shift, 0.0)
     total = gains.sum(axis=-1)
@@ -270,23 +250,22 @@ def movement(blind: Floats, probe: Floats) -> Terms:
         **{name: gains[..., k] for k, name in enumerate(_GAINS)},
         "lao": lao,
         "total_variation": total,
-        "shift_nontie": _leaning(probe) - _leaning(blind),
+        "shift_nontie": _favoured_share(probe) - _favoured_share(blind),
         "tie": probe[..., 2],
         "tie_blind": blind[..., 2],
     }
 
 
 def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
-    """What a scheme changes in the favoured shift by abstaining, and by choosing otherwise where a side is taken.
+    """Difference of the favoured shift between schemes, split into abstaining and choosing otherwise.
 
-    `blind`, `probe` (..., S, 3). `one`, `two`: schemes. Returns (...): they add up to the difference of the shifts of
-    the two schemes.
+    `blind`, `probe` (..., S, 3). `one`, `two`: schemes. The two parts add up to the difference.
     """
-    sided = [(1 - blind[..., s, 2], 1 - probe[..., s, 2]) for s in (one, two)]
-    lean = [(_leaning(blind)[..., s], _leaning(probe)[..., s]) for s in (one, two)]
+    decisive = [(1 - blind[..., s, 2], 1 - probe[..., s, 2]) for s in (one, two)]
+    favoured = [(_favoured_share(blind)[..., s], _favoured_share(probe)[..., s]) for s in (one, two)]
 
     def shift(t: int, q: int) -> Floats:
-        result: Floats = sided[t][1] * lean[q][1] - sided[t][0] * lean[q][0]
+        result: Floats = decisive[t][1] * favoured[q][1] - decisive[t][0] * favoured[q][0]
         return result
 
     abstaining = (shift(0, 0) - shift(1, 0) + shift(0, 1) - shift(1, 1)) / 2
@@ -296,10 +275,10 @@ def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
 
 @dataclass(frozen=True)
 class Probed:
-    """Shares under one probe and blind, and what is reported about them.
+    """Shares under one probe and blind, and the rows of estimates from them.
 
-    `shares` (chains, draws, J or J + 1, S, P, K): last of several judges: one more of their kind.
-    `draws`: those that the shares come from.
+    `shares` (chains, draws, J or J + 1, S, P, K): with several judges the last one is a new judge.
+    `draws`: the draws behind the shares.
     """
 
     data: Outcomes
@@ -320,7 +299,7 @@ class Probed:
             yield from self._differences(terms, parts(blind, probe, one, two), one, two)
 
     def _judges(self, schemes: tuple[int, ...]) -> Iterator[tuple[str, list[int], float, bool, str]]:
-        """Name, places, calls, whether no tie is counted, and flag, of each judge and of all."""
+        """Name, indices, calls, whether no tie was counted, and flag: of each judge, their mean, and a new judge."""
         data = self.data
         cells = np.ix_(range(len(data.judges)), schemes, (0, self.probe))
         n = data.counts.sum(axis=-1)[cells].min(axis=(1, 2))
@@ -328,9 +307,9 @@ class Probed:
         if "tie" in data.outcomes:
             tieless = data.counts[..., data.outcomes.index("tie")][cells].sum(axis=(1, 2)) == 0
         for j, name in enumerate(data.judges):
-            aside = [data.asides.get((j, s, p), "") for s in schemes for p in (0, self.probe)]
+            excluded = [data.excluded.get((j, s, p), "") for s in schemes for p in (0, self.probe)]
             small = NO_DATA if n[j] == 0 else SMALL_N if n[j] < 30 else ""
-            yield name, [j] if n[j] else [], float(n[j]), bool(tieless[j]), flags(small, data.dependent, *aside)
+            yield name, [j] if n[j] else [], float(n[j]), bool(tieless[j]), flags(small, data.dependent, *excluded)
         if len(data.judges) > 1:
             few = flags(FEW_JUDGES if len(data.judges) < 5 else "", data.dependent)
             known = [int(j) for j in np.flatnonzero(n)]
@@ -342,12 +321,10 @@ class Probed:
         return {**named, "against": "" if two is None else self.data.schemes[two], "favoured": self.favoured}
 
     def _row(self, term: str, values: Floats, n: float, flag: str, key: dict[str, Any]) -> dict[str, Any]:
-        """One row of the mean over the places of the last axis; NaN where there are none."""
+        """Row of the mean over the last axis; NaN if that is empty."""
         if not values.shape[-1] or np.isnan(values).any():
             return {**key, "term": term, "estimate": math.nan, "n": n, "method": self.draws.method, "flag": flag}
-        own = values.mean(axis=-1)
-        more: dict[str, Any] = {"n": n, "method": self.draws.method, "flag": flag, "draws": self.draws}
-        made = row(term, own, conf_level=self.conf_level, **more, **key)
+        made = row(term, values.mean(axis=-1), self.draws, conf_level=self.conf_level, n=n, flag=flag, **key)
         if made["conf_low"] < made["conf_high"]:
             return made
         return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(flag, DRAWS_AGREE)}
@@ -356,11 +333,11 @@ class Probed:
         for judge, places, n, tieless, flag in self._judges((s,)):
             made = {}
             for term, values in terms.items():
-                doubt = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
-                made[term] = self._row(term, values[..., s][..., places], n, doubt, self._key(judge, s))
+                whole = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
+                made[term] = self._row(term, values[..., s][..., places], n, whole, self._key(judge, s))
             if places:
-                held = all(not (made[t]["conf_low"] > 0 or made[t]["conf_high"] < 0) for t in _GAINS.values())
-                made["lao"]["flag"] = flags(made["lao"]["flag"], NOT_SIGNIFICANT if held else "")
+                include_0 = all(not (made[t]["conf_low"] > 0 or made[t]["conf_high"] < 0) for t in _GAINS.values())
+                made["lao"]["flag"] = flags(made["lao"]["flag"], NOT_SIGNIFICANT if include_0 else "")
                 if judge not in (MEAN, ANOTHER):
                     made |= {gain: clipped(made[gain], made[signed]) for gain, signed in _GAINS.items()}
             yield from made.values()
@@ -369,52 +346,41 @@ class Probed:
         for judge, places, n, tieless, flag in self._judges((one, two)):
             key = self._key(judge, one, two)
             for term, values in terms.items():
-                doubt = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
+                whole = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
                 changed = (values[..., one] - values[..., two])[..., places]
-                yield self._row(f"{term} difference", changed, n, doubt, key)
+                yield self._row(f"{term} difference", changed, n, whole, key)
             for term, values in pieces.items():
                 yield self._row(term, values[..., places], n, flag, key)
             lds = [terms["lds"][..., s][..., places] for s in (one, two)]
             part = [pieces[name][..., places].mean(axis=-1) for name in ("by_abstaining", "by_choosing") if places]
-            sure: dict[str, Any] = dict.fromkeys(("probability_helps", "probability_bought"), np.array(math.nan))
+            events: dict[str, Any] = dict.fromkeys(("probability_helps", "probability_bought"), np.array(math.nan))
             if places:
-                sure["probability_helps"] = lds[0].mean(axis=-1) < lds[1].mean(axis=-1)
-                sure["probability_bought"] = (part[0] < 0) & (part[0] < part[1])
+                events["probability_helps"] = lds[0].mean(axis=-1) < lds[1].mean(axis=-1)
+                events["probability_bought"] = (part[0] < 0) & (part[0] < part[1])
             if judge == MEAN and places:
-                sure["probability_helps_all"] = (lds[0] < lds[1]).all(axis=-1)
-            for name, held in sure.items():
-                value = float(held.mean())
+                events["probability_helps_all"] = (lds[0] < lds[1]).all(axis=-1)
+            for name, event in events.items():
+                value = float(event.mean())
                 yield {**key, "term": name, "estimate": value, "n": n, "method": self.draws.method, "flag": flag}
 
 
 def clipped(gain: dict[str, Any], signed: dict[str, Any]) -> dict[str, Any]:
-    """The row of a gain from that of its signed shift: estimate and interval with what is below 0 put to 0.
-
-    Returns without an interval where that would be [0, 0].
-    """
-    low, high = (max(0.0, signed[end]) for end in ("conf_low", "conf_high"))
-    made = {
-        **gain,
-        "estimate": max(0.0, signed["estimate"]),
-        "conf_low": low,
-        "conf_high": high,
-        "flag": signed["flag"],
-    }
-    if high > 0:
+    """The row of a gain from the row of its signed shift, clipped at 0; without an interval if that would be [0, 0]."""
+    made = {**gain, **{k: max(0.0, signed[k]) for k in ("estimate", "conf_low", "conf_high")}, "flag": signed["flag"]}
+    if made["conf_high"] > 0:
         return made
     return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(made["flag"], AT_ZERO)}
 
 
-# ---- How far does a cue move each judge, and does a protocol help it? Counts of outcomes, judges partly pooled
+# ---- The function ----------------------------------------------------------------------------------------------------
 
-
-#: Name -> scale, and what it is the scale of.
+#: Name -> scale of the prior.
 PRIORS: dict[str, float] = {"mean": 3.0, "probe": 2.5, "sd_blind": 1.0, "sd_probe": 2.0}
 _MEANING = {
-    "mean": ("normal", "log-odds of an outcome against the reference, blind, by scheme"),
-    "probe": ("normal", "what a probe adds to them, by scheme"),
-    "sd_blind": ("half-normal", "spread of the judges around the first, by scheme and outcome"),
-    "sd_probe": ("half-normal", "spread of the judges around the second, by scheme and outcome"),
+    "mean": ("normal", "log-odds of an outcome relative to the reference, blind, by scheme"),
+    "probe": ("normal", "change of these log-odds under a probe, by scheme"),
+    "sd_blind": ("half-normal", "sd over judges of the blind log-odds, by scheme and outcome"),
+    "sd_probe": ("half-normal", "sd over judges of the change under a probe, by scheme and outcome"),
 }
 
 
@@ -430,7 +396,7 @@ def susceptibility(
     sampling: Sampling | None = None,
     conf_level: float = CONF_LEVEL,
 ) -> Posterior:
-    """Movement of verdicts under a cue, judge by judge, and what a judging scheme changes in it.
+    """Shift of verdicts under a cue, for each judge, and the effect of a judging scheme on it.
 
     Parameters
     ----------
@@ -444,7 +410,7 @@ def susceptibility(
     against : str, optional
         The scheme that all others are compared with, by default ``Baseline``.
     reference : str, optional
-        Outcome that the others are set against. By default the one whose smallest share is the largest.
+        Reference outcome of the log-odds. By default the one whose smallest share is the largest.
     priors : mapping, optional
         Scales by name: ``mean``, ``probe``, ``sd_blind``, ``sd_probe``; see ``.priors`` of the result.
     sampling : mapping, optional
@@ -458,34 +424,34 @@ def susceptibility(
     Posterior
         Columns ``judge``, ``scheme``, ``against``, ``probe``, ``favoured``. For each judge, scheme and probe the terms
         of :func:`judgestats.anchoring`: ``shift_favoured``, ``shift_opposed``, ``shift_tie``; ``lds``, ``ols``, ``ts``
-        (what is positive of them); ``lao``; ``total_variation``; ``shift_nontie``, ``tie``, ``tie_blind``. For each
-        scheme against the other (``against`` is not empty) the same named ``... difference``, and
+        (their positive parts); ``lao``; ``total_variation``; ``shift_nontie``, ``tie``, ``tie_blind``. For each
+        comparison of two schemes (``against`` is not empty) the same terms as ``... difference``, and
 
-        - ``by_abstaining`` and ``by_choosing``: the two parts of ``shift_favoured difference``. The first is what the
-          scheme changes in how often a side is taken, the second in which side is taken;
+        - ``by_abstaining`` and ``by_choosing``: the two parts of ``shift_favoured difference``. The first is due to
+          how often a side is taken, the second to which side is taken;
         - ``probability_helps``: of a smaller ``lds``; for ``mean of judges`` also ``probability_helps_all``;
         - ``probability_bought``: that abstaining reduces the shift, and by more than choosing does.
 
-        Judge ``mean of judges`` is the mean over these judges, ``another judge`` one more of their kind.
+        Judge ``mean of judges`` is the mean over these judges, ``another judge`` a new judge from the same population.
 
     Raises
     ------
     SchemaError, DesignError
-        If the table is none of these, nothing names the favoured side, or it differs from item to item.
+        If the table has none of these forms, or the favoured candidate is not known or differs between items.
     FitError
         If PyMC is missing or the sampler fails.
 
     Notes
     -----
-    Outcomes of a judge under a scheme and a probe are multinomial: softmax of log-odds against the reference, blind
-    ones and what each probe adds, both with judges drawn around the mean of the scheme. Counts of one item under two
-    probes are taken as independent, which makes intervals of paired items too wide, hardly ever too narrow.
+    Outcomes of a judge under a scheme and a probe are multinomial. Their log-odds relative to the reference outcome are
+    blind log-odds plus the effect of the probe; both vary by judge around the mean of the scheme. Counts of one item
+    under two probes are treated as independent, so that intervals for paired items are too wide, rarely too narrow.
 
-    A gain is that of the posterior mean of its signed shift, with the clipped interval: the mean of a clipped quantity
-    is above 0 where nothing moves. ``lao`` is the mean of a ratio; it is flagged where all three intervals hold 0. A
-    share of ties with none counted, blind and under the probe, is ``prior-driven``: the counts say only that it is
-    small. The parts by abstaining and by choosing are averages over the order in which the two are changed (Shapley);
-    they add up to the difference.
+    A gain is the posterior mean of the signed shift, clipped at 0, with the clipped interval: the mean of a clipped
+    quantity would exceed 0 without any shift. ``lao`` is the mean of a ratio; it is flagged if all three intervals
+    include 0. Shares of ties are ``prior-driven`` if no tie was counted, blind or under the probe: the counts show only
+    that the share is small. The parts by abstaining and by choosing are averages over the order in which the two are
+    changed (Shapley values), and add up to the difference.
 
     Source: rationalization paper, Sections IV.C and V.D to V.F, which has no intervals.
 
@@ -496,15 +462,14 @@ def susceptibility(
     confidence(conf_level)
     data = outcomes(counts, baseline, reference)
     sides = favoured_sides(counts, data, favoured, favoured_label)
-    wanted = scales(PRIORS, priors)
+    chosen = scales(PRIORS, priors)
     compared = data.compared(against)
-    names = _labels(data)
     options = sampling_options(sampling)
-    found = sample(model(data, wanted), names, **options)
-    laws = {k: Prior(scale, None, k.startswith("sd_")) for k, scale in wanted.items()}
+    found = sample(model(data, chosen), _labels(data), **options)
+    laws = {k: Prior(scale, None, k.startswith("sd_")) for k, scale in chosen.items()}
     found = replace(found, tops=tuple(Top(k, v, laws[k]) for k, v in found.values.items() if k in laws))
     rng = np.random.default_rng(options["seed"])
-    shares = _with_another(found, data, rng)
+    shares = _with_new_judge(found, data, rng)
     rows = [
         r
         for p, probe in enumerate(data.probes[1:], 1)
@@ -512,28 +477,28 @@ def susceptibility(
     ]
     seen = data.counts.sum(axis=-1) > 0
     again = _replicated(found.flat("shares"), data, seen, rng)
-    stated = prior_table({name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in wanted.items()})
+    stated = prior_table({name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in chosen.items()})
     checks = [
         *convergence(found, stated),
-        *foreseen(found),
+        *conflicts(found),
         *predictive("counts", data.counts[seen].ravel(), again),
-        *_doubts(data),
+        *_data_checks(data),
     ]
     table = tabled(rows, ["judge", "scheme", "against", "probe"], ("favoured",))
-    before = np.stack([prior_draw(data, wanted, rng)[1][seen].ravel() for _ in range(len(again))])
+    before = np.stack([prior_draw(data, chosen, rng)[1][seen].ravel() for _ in range(len(again))])
     n = data.counts.sum(axis=-1)[seen].repeat(len(data.outcomes))
     predicted = beside(_cells(data, seen), data.counts[seen].ravel(), again, before, n, draws=found.method)
     return Posterior("How far does the cue move each judge?", table, stated, pd.DataFrame(checks), found, predicted)
 
 
-# ---------------------------------------------------------------- model
+# ---- The model -------------------------------------------------------------------------------------------------------
 
 
 def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
-    """Build the model; the counts are its data ``counts``, (J, S, P, K).
+    """The PyMC model, with data ``counts`` (J, S, P, K).
 
-    Returns with ``mean`` (S, K-1), ``probe`` (S, P-1, K-1), the spreads ``sd_blind``, ``sd_probe`` (S, K-1) where there
-    are two judges or more, and ``shares`` (J, S, P, K).
+    Variables: ``mean`` (S, K-1), ``probe`` (S, P-1, K-1), ``shares`` (J, S, P, K), and with two or more judges the
+    sds ``sd_blind`` and ``sd_probe`` (S, K-1).
     """
     pm = pymc()
     import pytensor.tensor as pt
@@ -560,11 +525,7 @@ def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
 def prior_draw(
     data: Outcomes, priors: Mapping[str, float] | None, rng: np.random.Generator
 ) -> tuple[Terms, NDArray[np.int64]]:
-    """Parameters from the prior, and counts from them: the model again, without PyMC.
-
-    `data`: its totals are kept. Returns `parameters`: ``mean``, ``probe``, ``shares``; ``sd_blind``, ``sd_probe`` where
-    there are two judges or more. `counts` (J, S, P, K).
-    """
+    """Parameters drawn from the prior, and counts (J, S, P, K) with the same totals: the model without PyMC."""
     scale = scales(PRIORS, priors)
     J, S, P, K = data.counts.shape
     drawn: Terms = {
@@ -581,8 +542,8 @@ def prior_draw(
                 odds = np.zeros(K)
                 odds[1:] = blind
                 if p:
-                    own = rng.normal(0, drawn["sd_probe"][s]) if J > 1 else 0.0
-                    odds[1:] += drawn["probe"][s, p - 1] + own
+                    deviation = rng.normal(0, drawn["sd_probe"][s]) if J > 1 else 0.0
+                    odds[1:] += drawn["probe"][s, p - 1] + deviation
                 shares[j, s, p] = np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()
     drawn["shares"] = shares
     return drawn, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), shares)
@@ -600,8 +561,8 @@ def _labels(data: Outcomes) -> dict[str, tuple[tuple[str, ...], ...]]:
     return names
 
 
-def _with_another(found: Any, data: Outcomes, rng: np.random.Generator) -> Floats:
-    """Shares (chains, draws, J + 1, S, P, K), the last judge one more of their kind; none is added to one judge."""
+def _with_new_judge(found: Any, data: Outcomes, rng: np.random.Generator) -> Floats:
+    """Shares (chains, draws, J + 1, S, P, K), the last of a new judge; unchanged if there is only one judge."""
     shares: Floats = found.values["shares"]
     if len(data.judges) == 1:
         return shares
@@ -616,7 +577,7 @@ def _with_another(found: Any, data: Outcomes, rng: np.random.Generator) -> Float
 
 
 def _replicated(shares: Floats, data: Outcomes, seen: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
-    """Counts drawn anew from 400 of the draws, (400, cells times K)."""
+    """Replicated counts from 400 of the draws, (400, cells times K)."""
     n = np.rint(data.counts.sum(axis=-1)[seen]).astype(np.int64)
     kept = shares[np.linspace(0, len(shares) - 1, 400).astype(int)][:, seen]
     kept = kept / kept.sum(axis=-1, keepdims=True)
@@ -633,10 +594,10 @@ def _cells(data: Outcomes, seen: NDArray[np.bool_]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "scheme", "probe", "outcome"])
 
 
-def _doubts(data: Outcomes) -> list[dict[str, Any]]:
+def _data_checks(data: Outcomes) -> list[dict[str, Any]]:
     """Rows of ``checks`` on the data."""
     empty = float((data.counts.sum(axis=(0, 2)) == 0).sum())
-    rare = "Their share is near 0; how near, and its log-odds, the prior says: vary mean and probe in priors=."
+    rare = "Their shares are near 0; how near depends on the prior. Vary mean and probe in priors=."
     few = FEW_JUDGES if len(data.judges) < 5 else ""
     return [
         finding("outcomes that never occur under a scheme", empty, PRIOR_DRIVEN if empty else "", rare),

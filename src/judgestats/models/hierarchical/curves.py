@@ -1,4 +1,4 @@
-"""Psychometric functions of judges: threshold, slope, lapse, slot bias and tie criterion."""
+"""Psychometric functions of judges: :func:`psychometric`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from judgestats.models.coding.frames import columns
 from judgestats.models.hierarchical.cues import MEAN
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
+    conflicts,
     convergence,
-    foreseen,
     of_prior,
     predictive,
     prior_table,
@@ -46,7 +46,7 @@ from judgestats.results import (
 )
 from judgestats.schema.columns import COUNTS, N
 
-# ---- Counts of answers over differences of quality: by slot, or against the better candidate -------------------------
+# ---- Counts of answers by difference in quality: by slot, or relative to the better candidate ------------------------
 
 Floats = NDArray[np.float64]
 #: Name -> scale of the prior.
@@ -55,16 +55,16 @@ PRIORS: dict[str, float] = {
 }  # fmt: skip
 MEANING = {
     "slope": ("normal", "log of the slope per smallest step"),
-    "criterion": ("normal", "log of the half-width of the range of ties"),
-    "bias": ("normal", "lean to the first slot, in units of the latent scale; half-normal where slots are unknown"),
-    "lapse": ("normal", "log-odds of twice the share of answers at random, around -2.75 (3 % of answers)"),
+    "criterion": ("normal", "log of the half-width of the tie interval"),
+    "bias": ("normal", "first-slot preference on the latent scale; half-normal if slots are unknown"),
+    "lapse": ("normal", "log-odds of twice the share of random answers, around -2.75 (3 % of answers)"),
     "ratio": ("normal", "log ratio of slope and of criterion between conditions; difference of bias"),
-    "spread": ("half-normal", "of the judges around each of the first four"),
-    "spread_ratio": ("half-normal", "of the judges around each change between conditions"),
+    "spread": ("half-normal", "sd over judges of each of the first four"),
+    "spread_ratio": ("half-normal", "sd over judges of each change between conditions"),
 }
-#: A judge that answers at random more often than not has no curve: without this bound, a wide prior finds one.
+#: Largest lapse rate: a judge with more random than other answers has no psychometric function.
 MOST_LAPSE = 0.5
-#: Log-odds of a lapse among the lapses that may be: 3 % of answers.
+#: Prior mean of the log-odds of lapse / :data:`MOST_LAPSE`: 3 % of answers.
 LAPSE_CENTRE = -2.75
 #: Log slope, log criterion, bias.
 NAMES = ("slope", "criterion", "bias")
@@ -72,18 +72,16 @@ NAMES = ("slope", "criterion", "bias")
 
 @dataclass(frozen=True)
 class Ladder:
-    """Counts of a psychometric model.
+    """Counts of a psychometric model in N cells.
 
-    `judges`, `conditions`: the baseline first.
-    `judge`, `condition` (N,): of each cell.
-    `x` (N,): by how much the first slot is better, in smallest steps; of the better candidate (0 or more) where slots
-    are unknown.
-    `counts` (N, 4): first, tie, second, and either of the slots; against the better candidate: correct, tie, wrong,
-    either.
+    `judges`, `conditions`: labels, the baseline first.
+    `judge`, `condition` (N,): codes.
+    `x` (N,): quality of the first slot minus that of the second, in smallest steps; 0 or more if slots are unknown.
+    `counts` (N, 4): first, tie, second, either slot; if slots are unknown: correct, tie, wrong, either.
     `folded`: whether slots are unknown.
-    `random` (J, 3): what an answer at random is.
+    `random` (J, 3): probabilities of a random answer.
     `unit`: the smallest step.
-    `flag`: judge -> what was excluded.
+    `flag`: judge -> flags of excluded or dependent calls.
     """
 
     judges: tuple[str, ...]
@@ -100,33 +98,28 @@ class Ladder:
 
     @property
     def merged(self) -> NDArray[np.bool_]:
-        """Cells in which it is not known which candidate was preferred."""
+        """Cells in which the preferred candidate is not known."""
         return np.asarray(self.folded & (self.x == 0))
 
 
 def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None, link: str = "logit") -> Ladder:
-    """Read answers over differences of quality.
-
-    `data`, `by`, `quality`, `baseline`, `link`: as :func:`judgestats.models.hierarchical.curves.psychometric` takes
-    them.
-    """
-    _refuse_without_counts(data)
-    _refuse_without_quality(data, by, quality)
+    """Read answers by difference in quality; arguments as in :func:`psychometric`."""
+    _check_columns(data, by, quality)
     found, folded = answers(data, by, quality)
     table = found.table
     table = table[table["n"] > 0]
     if table.empty:
-        raise DesignError(f"No call is left ({flags(found.flag()) or 'all counts are 0'}).")
+        raise DesignError(f"There is no valid call ({flags(found.flag()) or 'all counts are 0'}). Check choice and n.")
     if not np.isfinite(table["x"].to_numpy(dtype=float)).all():
-        raise SchemaError("A difference of quality is infinite or missing. Leave these calls out.")
+        raise SchemaError("A difference in quality is infinite or missing. Leave these calls out.")
     if not (table["x"] != 0).any():
-        raise DesignError("The difference of quality is 0 in every call: give delta and better, or quality=.")
+        raise DesignError("The difference in quality is 0 in every call: give delta and better, or quality=.")
     judges, conditions = ordered_labels(table["judge"]), ordered_labels(table["group"])
     if baseline is None and len(conditions) > 1:
-        raise DesignError(f"{by!r} has {len(conditions)} values ({', '.join(conditions)}). Say which is the baseline=.")
+        raise DesignError(f"{by!r} has {len(conditions)} values ({', '.join(conditions)}). Choose one as baseline=.")
     if baseline is not None and baseline not in conditions:
         raise DesignError(
-            f"baseline={baseline!r} is no value of {by!r}. Values: {', '.join(conditions)}."
+            f"baseline={baseline!r} is not a value of {by!r}. Values: {', '.join(conditions)}."
             f"{suggestion(baseline, conditions)}"
         )
     conditions = ordered_labels(table["group"], baseline)
@@ -139,26 +132,22 @@ def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None,
     random = np.where(tied[:, None], 1 / 3, np.array([0.5, 0.0, 0.5])[None])
     known = table[table["pair"] != ""].groupby("judge").agg(n=("n", "sum"), pairs=("pair", "nunique"))
     shared = {str(j) for j, n, pairs in known.itertuples() if n > pairs}
-    told = {j: flags(found.flag(j), NOT_INDEPENDENT if j in shared else "") for j in judges}
-    return Ladder(judges, conditions, code, group, wide["x"].to_numpy(dtype=float) / unit, counts, folded, random, unit,
-                  link, told)  # fmt: skip
+    notes = {j: flags(found.flag(j), NOT_INDEPENDENT if j in shared else "") for j in judges}
+    x = wide["x"].to_numpy(dtype=float) / unit
+    return Ladder(judges, conditions, code, group, x, counts, folded, random, unit, link, notes)
 
 
-def _refuse_without_counts(data: Any) -> None:
+def _check_columns(data: Any, by: str | None, quality: str | None) -> None:
+    """Raise if there is no column of counts, of the difference in quality, or of answers."""
     present = columns(data)
-    if "outcome" in present and "choice" not in present and not {N, COUNTS} & {*present}:
-        raise SchemaError(f"The table has outcomes and no counts 'n'. Columns: {', '.join(present)}.")
-
-
-def _refuse_without_quality(data: Any, by: str | None, quality: str | None) -> None:
-    """Raise where a column is missing that says by how much one candidate is better, or what was answered."""
-    present = columns(data)
-    if by is not None and by not in present:
-        raise DesignError(f"by={by!r} is no column. Columns: {', '.join(present)}.{suggestion(by, present)}")
     tallied = "outcome" in present and "choice" not in present
+    if tallied and not {N, COUNTS} & {*present}:
+        raise SchemaError(f"The table has outcomes and no counts 'n'. Columns: {', '.join(present)}.")
+    if by is not None and by not in present:
+        raise DesignError(f"by={by!r} is not a column. Columns: {', '.join(present)}.{suggestion(by, present)}")
     if tallied:
         lacking = [c for c in ("judge", "delta") if c not in present]
-        how = "A tally for psychometric() has judge, delta (difference of quality, 0 or more), outcome and n"
+        how = "A tally for psychometric() has judge, delta (difference in quality, 0 or more), outcome and n"
     else:
         sided = quality is not None and {f"{quality}_first", f"{quality}_second"} <= {*present}
         known = sided or quality in present or (quality is None and "better" in present)
@@ -174,7 +163,7 @@ def _refuse_without_quality(data: Any, by: str | None, quality: str | None) -> N
 
 
 def _wide(table: pd.DataFrame, folded: bool) -> pd.DataFrame:
-    """One row for each judge, condition and difference; the halves of a tally without slots put together again."""
+    """One row for each judge, condition and difference; the two halves of a tally without slots are added up."""
     keys = ["judge", "group", "x"]
     table = table.assign(x=table["x"].astype(float) + 0.0)
     wide = table.pivot_table(index=keys, columns="answer", values="n", aggfunc="sum", observed=True)
@@ -191,7 +180,7 @@ def _wide(table: pd.DataFrame, folded: bool) -> pd.DataFrame:
 
 
 def cdf(link: str, z: Floats) -> Floats:
-    """Distribution function of a link."""
+    """Cumulative distribution function of a link."""
     return families.LINKS[link].inverse(z)
 
 
@@ -212,9 +201,9 @@ def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: 
 
 
 def correct(data: Ladder, x: Floats, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
-    """Share of correct answers, both orders alike, at a difference `x` in smallest steps.
+    """Share of correct answers, averaged over both orders, (..., J, G), at a difference `x` in smallest steps.
 
-    `x`, `s`, `c`, `b` (..., J, G). `lapse` (..., J). Returns (..., J, G).
+    `x`, slope `s`, criterion `c`, bias `b` (..., J, G). `lapse` (..., J).
     """
     plain = (cdf(data.link, s * x + b - c) + cdf(data.link, s * x - b - c)) / 2
     result: Floats = (1 - lapse[..., None]) * plain + lapse[..., None] * data.random[:, :1]
@@ -222,9 +211,9 @@ def correct(data: Ladder, x: Floats, s: Floats, c: Floats, b: Floats, lapse: Flo
 
 
 def threshold(data: Ladder, level: float, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
-    """Difference of quality at which the share of correct answers is `level`; inf where it never is.
+    """Difference in quality, in units of the data, at which the share of correct answers is `level`; inf if none is.
 
-    `s`, `c`, `b` (..., J, G). `lapse` (..., J). Returns (..., J, G): in the units of the data.
+    `s`, `c`, `b` (..., J, G). `lapse` (..., J). Returns (..., J, G).
     """
     low, high = np.zeros_like(s), np.full_like(s, 1e4)
     never = correct(data, high, s, c, b, lapse) < level
@@ -235,23 +224,19 @@ def threshold(data: Ladder, level: float, s: Floats, c: Floats, b: Floats, lapse
     return np.where(never, math.inf, high * data.unit)
 
 
-# ---- Rows of a psychometric model, and what of them the prior decides ------------------------------------------------
+# ---- Rows of estimates, and whether the prior dominates them ---------------------------------------------------------
 
 Fits = Mapping[tuple[str, str], "Fitted"]
 
-#: Above it, the ratio of posterior and prior sd says that the data taught little.
-TAUGHT_LITTLE = 0.5
-#: In posterior sds, and as a ratio of sds: what a prior twice as wide may change.
+#: Largest ratio of posterior to prior sd of an estimate that the data determine.
+MOST_PRIOR_SD = 0.5
+#: Largest change by a prior twice as wide: of the mean in posterior sds, and of the sd as a ratio.
 MOST_MOVED, MOST_WIDENED = 0.5, 1.5
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """One model and its consequences.
-
-    `values` (chains, draws, J, G).
-    `prior` (1, size, ...).
-    """
+    """One fitted model: derived quantities (chains, draws, J, G), and parameters from the prior (1, size, ...)."""
 
     data: Ladder
     draws: Draws
@@ -260,10 +245,7 @@ class Fitted:
 
 
 def consequences(data: Ladder, values: Mapping[str, Floats], level: float) -> dict[str, Floats]:
-    """Threshold, slope, criterion, slot bias and lapse of each judge and condition.
-
-    `values`: draws of the parameters. Returns (chains, draws, J, G).
-    """
+    """Threshold, slope, criterion, slot bias and lapse, (chains, draws, J, G), from draws of the parameters."""
     s, c, b, lapse = (np.asarray(values[name]) for name in ("slope", "criterion", "bias", "lapse"))
     return {
         "threshold": threshold(data, level, s, c, b, lapse),
@@ -275,33 +257,31 @@ def consequences(data: Ladder, values: Mapping[str, Floats], level: float) -> di
 
 
 def _scaled(term: str, values: Floats) -> Floats:
-    """On the scale on which posterior and prior are compared."""
+    """Values on the scale on which posterior and prior are compared."""
     if term in ("slope", "criterion"):
         return np.log(values)
     if term == "lapse":
         return np.log(values) - np.log1p(-values)
-    if term == "threshold":  # where it is never reached: as far as can be
+    if term == "threshold":  # infinite if never reached
         return np.log(np.clip(values, 1e-3, 1e3))
     return values
 
 
-def _prior_decides(term: str, own: Floats, prior: Floats, wide: Floats | None) -> bool:
-    """Whether data moved the prior little, or a wider prior moves the posterior much."""
-    own, prior = _scaled(term, own), _scaled(term, prior)
-    sd = float(own.std())
-    if sd > TAUGHT_LITTLE * float(prior.std()):
-        return True
+def _prior_driven(term: str, values: Floats, prior: Floats, wide: Floats | None) -> str:
+    """Flag if the posterior is hardly narrower than the prior, or a wider prior changes it much."""
+    values, prior = _scaled(term, values), _scaled(term, prior)
+    sd = float(values.std())
+    if sd > MOST_PRIOR_SD * float(prior.std()):
+        return PRIOR_DRIVEN
     if wide is None:
-        return False
+        return ""
     other = _scaled(term, wide)
-    return abs(float(other.mean() - own.mean())) > MOST_MOVED * sd or float(other.std()) > MOST_WIDENED * sd
+    moved = abs(float(other.mean() - values.mean())) > MOST_MOVED * sd or float(other.std()) > MOST_WIDENED * sd
+    return PRIOR_DRIVEN if moved else ""
 
 
 def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> list[dict[str, Any]]:
-    """Rows of every judge, condition, link and prior.
-
-    `fits`: (link, prior) -> model.
-    """
+    """Rows of every judge, condition, link and prior; `fits` are by link and prior."""
     data = next(iter(fits.values())).data
     made: list[dict[str, Any]] = []
     for j, judge in enumerate(data.judges):
@@ -329,56 +309,55 @@ def _of_curve(
     tied = "" if data.random[j, 1] else NO_TIES_UNDER.of(where="")
     flag = flags(data.flag.get(data.judges[j], ""), SMALL_N if n < 30 else "", tied)
     before = consequences(data, fitted.prior, level)
+    common = {"n": n, "method": fitted.draws.method, **key}
     first, wide = fits[which[0], "stated"], fits.get((which[0], "wider"))
     for term, values in fitted.values.items():
-        own = values[..., j, g]
-        common = {"n": n, "method": fitted.draws.method, **key}
+        draws = values[..., j, g]
         prior = (before if which[1] == "stated" else consequences(data, first.prior, level))[term][..., j, g]
         second = None if wide is None else wide.values[term][..., j, g]
-        doubt = PRIOR_DRIVEN if _prior_decides(term, first.values[term][..., j, g], prior, second) else ""
+        driven = _prior_driven(term, first.values[term][..., j, g], prior, second)
         if term == "threshold":
-            doubt = flags(of_prior(own, fitted.draws), doubt)
-            yield _threshold_row(own, data, here, conf_level, flag, doubt, common)
+            driven = flags(of_prior(draws, fitted.draws), driven)
+            yield _threshold_row(draws, data, here, conf_level, flag, driven, common)
             continue
         unknown = SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
-        told = flags(flag, unknown, doubt)
-        yield row(term, own, conf_level=conf_level, flag=told, draws=fitted.draws, **common)
+        yield row(term, draws, fitted.draws, conf_level=conf_level, n=n, flag=flags(flag, unknown, driven), **key)
     if data.folded:
         yield {**common, "term": "slot_bias_sign", "estimate": 0.5, "flag": flags(flag, SLOTS_UNKNOWN, PRIOR_DRIVEN)}
 
 
 def _threshold_row(
-    own: Floats, data: Ladder, here: NDArray[np.bool_], conf_level: float, flag: str, doubt: str, common: dict[str, Any]
+    values: Floats, data: Ladder, here: NDArray[np.bool_], conf_level: float, flag: str, driven: str,
+    common: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """Median and quantiles; an end above the last step is inf."""
+    """Posterior median and quantiles; a limit above the last step is inf."""
     steps = np.abs(data.x[here & (data.x != 0)]) * data.unit
     made = {**common, "term": "threshold", "estimate": math.nan, "flag": flags(flag, NO_STEP)}
     if not len(steps):
         return made
     tail = (1 - conf_level) / 2
-    low, middle, high = (float(v) for v in np.quantile(own, [tail, 0.5, 1 - tail], method="inverted_cdf"))
+    low, middle, high = (float(v) for v in np.quantile(values, [tail, 0.5, 1 - tail], method="inverted_cdf"))
     last, least = float(steps.max()), float(steps.min())
     ends = {"conf_low": low if low <= last else math.inf, "conf_high": high if high <= last else math.inf}
     lacking = incomplete_ladder(np.unique(steps)) if np.array_equal(steps, np.round(steps)) else ""
     if middle > last:
-        return {**made, **ends, "flag": flags(flag, lacking, RIGHT_CENSORED, doubt)}
+        return {**made, **ends, "flag": flags(flag, lacking, RIGHT_CENSORED, driven)}
     under = float(steps[steps <= middle].max(initial=math.nan if middle < least else least))
     over = float(steps[steps >= middle].min(initial=last))
     far = over > 2 * under and not ((steps >= low) & (steps <= high)).any()
-    below = (LEFT_CENSORED, PRIOR_DRIVEN) if middle < least else (doubt, BETWEEN if far else "")
-    error = float(own.std(ddof=1)) if np.isfinite(own).all() and high <= last else math.nan
-    return {**made, **ends, "estimate": middle, "std_error": error, "flag": flags(flag, lacking, *below)}
+    more = (LEFT_CENSORED, PRIOR_DRIVEN) if middle < least else (driven, BETWEEN if far else "")
+    error = float(values.std(ddof=1)) if np.isfinite(values).all() and high <= last else math.nan
+    return {**made, **ends, "estimate": middle, "std_error": error, "flag": flags(flag, lacking, *more)}
 
 
 def _of_change(
     fits: Fits, which: tuple[str, str], judges: list[int], g: int, key: dict[str, Any], conf_level: float
 ) -> Iterator[dict[str, Any]]:
-    """Log ratios of a condition and the baseline, and which moved more."""
+    """Log ratios of criterion and slope to the baseline, and the probability that the criterion changed more."""
     fitted = fits[which]
     data = fitted.data
     n = float(data.counts[np.isin(data.judge, judges) & np.isin(data.condition, (0, g))].sum())
     flag = data.flag.get(data.judges[judges[0]], "") if len(judges) == 1 else ""
-    common = {"n": n, "method": fitted.draws.method, **key}
 
     def ratio(values: Mapping[str, Floats], name: str) -> Floats:
         log = np.log(values[name][..., judges, :])
@@ -386,19 +365,19 @@ def _of_change(
         return result
 
     first, wide = fits[which[0], "stated"], fits.get((which[0], "wider"))
-    moved, doubts = [], []
+    moved, driven = [], []
     for term, name in (("log_criterion_ratio", "criterion"), ("log_resolution_ratio", "slope")):
         moved.append(ratio(fitted.draws.values, name))
         second = None if wide is None else ratio(wide.draws.values, name)
-        led = _prior_decides(term, ratio(first.draws.values, name), ratio(first.prior, name), second)
-        doubts.append(PRIOR_DRIVEN if led else "")
-        told = flags(flag, doubts[-1])
-        yield row(term, moved[-1], conf_level=conf_level, flag=told, draws=fitted.draws, **common)
+        driven.append(_prior_driven(term, ratio(first.draws.values, name), ratio(first.prior, name), second))
+        whole = flags(flag, driven[-1])
+        yield row(term, moved[-1], fitted.draws, conf_level=conf_level, n=n, flag=whole, **key)
+    made = {"term": "probability_criterion_moved_more", "n": n, "method": fitted.draws.method, **key}
     more = float((np.abs(moved[0]) > np.abs(moved[1])).mean())
-    yield {**common, "term": "probability_criterion_moved_more", "estimate": more, "flag": flags(flag, *doubts)}
+    yield {**made, "estimate": more, "flag": flags(flag, *driven)}
 
 
-# ---- The linear predictor of a psychometric model: how far each standard normal variable moves each quantity ---------
+# ---- Linear predictor: the effect of each standard normal variable on each parameter ---------------------------------
 
 #: Log slope, log criterion, bias, log-odds of a lapse.
 ROWS = (*NAMES, "lapse")
@@ -406,13 +385,12 @@ ROWS = (*NAMES, "lapse")
 
 @dataclass(frozen=True)
 class Predictor:
-    """Design of K standard normal variables, of which some are multiplied by one of M spreads.
+    """Design of K standard normal variables, some of which are multiplied by one of M spreads (sds over judges).
 
-    `weights` (4 J G, K): what one unit of a variable adds to log slope, log criterion, bias and log-odds of a lapse.
-    `fixed` (K,): 1 for a variable that stands alone, 0 for one that is multiplied by a spread.
-    `shared` (K, M): 1 where a variable is multiplied by a spread.
-    `names` (K,): what each variable moves.
-    `spreads` (M,): what each spread is of.
+    `weights` (4 J G, K): effect of one unit on log slope, log criterion, bias and log-odds of a lapse.
+    `fixed` (K,): 1 for a variable without a spread, else 0.
+    `shared` (K, M): 1 if a variable is multiplied by a spread.
+    `names` (K,), `spreads` (M,): parameter of each variable and of each spread.
     """
 
     weights: Floats
@@ -423,11 +401,8 @@ class Predictor:
 
 
 def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
-    """Design of the model of a ladder.
-
-    `scale`: scales of the priors.
-    """
-    columns = [*_alone(data, scale), *(_judges(data, scale) if len(data.judges) > 1 else ())]
+    """Design of the model of a ladder; `scale` has the scales of the priors."""
+    columns = [*_population(data, scale), *(_judges(data, scale) if len(data.judges) > 1 else ())]
     spreads = list(dict.fromkeys(spread for _, spread in columns if spread))
     shared = np.array([[float(spread == s) for s in spreads] for _, spread in columns]).reshape(len(columns), -1)
     names = tuple(" and ".join(r for r, w in zip(ROWS, weight, strict=True) if w.any()) for weight, _ in columns)
@@ -435,19 +410,19 @@ def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
     return Predictor(weights, 1 - shared.sum(axis=1), shared, names, tuple(spreads))
 
 
-def _alone(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
+def _population(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
     """Means, and changes between conditions.
 
-    Slope and criterion are moved along and across the line on which both grow together: the sum and the difference of
-    two standard normal variables, over the root of 2, are two such variables again. The prior is that of independent
-    ones, while the sampler walks along what data near a border leave open.
+    Slope and criterion are rotated: the sum and the difference of two independent standard normal variables, divided by
+    the root of 2, are again independent and standard normal. So the prior is unchanged, and the sampler moves along the
+    direction in which both increase, which data near a boundary leave undetermined.
     """
     later, root = range(1, len(data.conditions)), np.sqrt(0.5)
     for sign in (root, -root):
         yield _block(data, {"slope": root * scale["slope"], "criterion": sign * scale["criterion"]}), ""
         for g in later:
             yield _block(data, {"slope": root * scale["ratio"], "criterion": sign * scale["ratio"]}, None, [g]), ""
-    if data.folded:  # a size: its sign does not change the likelihood
+    if data.folded:  # absolute value: the sign does not change the likelihood
         for j, g in np.ndindex(len(data.judges), len(data.conditions)):
             yield _block(data, {"bias": scale["bias"]}, [j], [g]), ""
     else:
@@ -458,7 +433,7 @@ def _alone(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, s
 
 
 def _judges(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
-    """Each judge around the mean, each of its changes around the mean change; with the spread that they share."""
+    """Deviations of each judge from the mean, and of its changes from the mean change, with their spread."""
     for name in ROWS:
         if name == "bias" and data.folded:
             continue
@@ -473,19 +448,19 @@ def _block(
     data: Ladder, sizes: Mapping[str, float], judges: Sequence[int] | None = None, groups: Sequence[int] | None = None
 ) -> Floats:
     made = np.zeros((len(ROWS), len(data.judges), len(data.conditions)))
-    j, g = (slice(None) if own is None else list(own) for own in (judges, groups))
+    j, g = (slice(None) if codes is None else list(codes) for codes in (judges, groups))
     for name, size in sizes.items():
         made[ROWS.index(name), j, g] = size
     return made
 
 
-# ---- Psychometric functions of judges: threshold, slope, lapse, slot bias and tie criterion --------------------------
+# ---- The function ----------------------------------------------------------------------------------------------------
 
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
-#: The second prior has scales so many times those of the first.
+#: Ratio of the scales of the second prior to those of the first.
 WIDER = 2.0
-#: Slope and criterion go up together where most answers are right or tied: a narrow way for the sampler.
+#: Target acceptance: if most answers are correct or tied, slope and criterion have a narrow, correlated posterior.
 ACCEPT = 0.99
 
 
@@ -502,7 +477,7 @@ def psychometric(
     sampling: Sampling | None = None,
     conf_level: float = CONF_LEVEL,
 ) -> Posterior:
-    """Target sensitivity over the difference of quality, judge by judge; whether criterion or resolution moved.
+    """Psychometric function of each judge over the difference in quality, and changes of criterion and resolution.
 
     Parameters
     ----------
@@ -512,7 +487,7 @@ def psychometric(
         ``delta`` is 0 or missing (those of :func:`judgestats.target_sensitivity` and
         :func:`judgestats.criterion_shift`).
     by : str, optional
-        Column of conditions to be compared, as ``prompt``.
+        Column of conditions that are compared, such as ``prompt``.
     quality : str, optional
         A column, or the stem of ``<quality>_first`` and ``<quality>_second``, in place of ``delta`` and ``better``.
     links : sequence of {'logit', 'probit'}
@@ -520,10 +495,10 @@ def psychometric(
     baseline : str, optional
         Condition that the others are compared with; required where `by` has several values.
     performance : float
-        Share of correct answers at the threshold, a tie not being correct.
+        Share of correct answers at the threshold; a tie is not correct.
     wider : bool
-        Whether each model is fitted once more with priors twice as wide. False saves half of the time; what the prior
-        decides is then judged by the ratio of posterior and prior sd alone.
+        Whether each model is fitted again with priors twice as wide. False halves the time; ``prior-driven`` then
+        depends on the ratio of posterior to prior sd alone.
     priors : mapping, optional
         Scales by name; see ``.priors`` of the result.
     sampling : mapping, optional
@@ -537,32 +512,31 @@ def psychometric(
     Posterior
         Columns ``judge``, the condition, ``link``, ``prior`` (``stated`` or ``wider``). Terms: ``threshold`` (posterior
         median; NaN and ``right-censored`` above the last step; ``left-censored`` below the first), ``slope`` (per unit
-        of quality), ``criterion``, ``slot_bias``, ``lapse``. Where slots are unknown ``slot_bias`` is its size, and its
-        sign is not identifiable: ``slot_bias_sign`` is 0.5. For each condition but the baseline also
-        ``log_criterion_ratio``, ``log_resolution_ratio`` and ``probability_criterion_moved_more``, of each judge and
-        of the ``mean of judges``.
+        of quality), ``criterion``, ``slot_bias``, ``lapse``. If slots are unknown, ``slot_bias`` is an absolute value,
+        and its sign is not identifiable: ``slot_bias_sign`` is 0.5. For each condition except the baseline also
+        ``log_criterion_ratio``, ``log_resolution_ratio`` and ``probability_criterion_moved_more``, for each judge and
+        for the ``mean of judges``.
 
     Raises
     ------
     SchemaError, DesignError
-        If the table is none of these, or the difference of quality is never known.
+        If the table has none of these forms, or the difference in quality is never known.
     FitError
         If PyMC is missing or the sampler fails.
 
     Notes
     -----
-    With probability ``lapse``, at most a half, an answer is random: a third each (half for each slot of a judge that
-    never ties).
-    Otherwise ``P(first) = F(slope d + bias - criterion)``, ``P(second) = F(-slope d - bias - criterion)``, the rest
-    ties; d is the quality of the first slot less that of the second. Counts against the better candidate average both
-    orders. Judges are drawn around their mean where there are two or more; what a condition changes is pooled likewise.
-    Calls are independent given these.
+    With probability ``lapse``, at most one half, an answer is random: each outcome has probability 1/3 (1/2 for each
+    slot if the judge never ties). Otherwise ``P(first) = F(slope d + bias - criterion)``,
+    ``P(second) = F(-slope d - bias - criterion)``, and the rest are ties; d is the quality of the first slot minus that
+    of the second. Counts relative to the better candidate are averages over both orders. With two or more judges their
+    parameters vary around a mean, as do the changes between conditions. Given the parameters, calls are independent.
 
-    A row is ``prior-driven`` where the posterior sd is more than half of the prior sd, or twice as wide a prior moves
-    the posterior mean by half an sd or its sd by half; a threshold also where it lies below the first step, since no
-    call was made there. On the dark_current paper's counts that holds for lapse and slot bias of every judge. Between
-    two steps far apart a threshold is flagged too: from calls at Δ1 and Δ5 only, Llama8B's comes out near 1.7 of a
-    logit curve, where the whole ladder of the paper gives 4.
+    A row is ``prior-driven`` if the posterior sd is more than half of the prior sd, or a prior twice as wide changes
+    the posterior mean by half an sd or the sd by half; a threshold also if it lies below the first step, where no call
+    was made. On the counts of the dark_current paper this holds for lapse and slot bias of every judge. A threshold
+    between two distant steps is flagged too: from calls at Δ1 and Δ5 only, the threshold of Llama8B is near 1.7 with
+    the logit link, while all steps of the paper give 4.
 
     Source: dark_current paper, Eqs. 8 to 12; Rao and Kupper (1967); Glenn and David (1960); Wichmann and Hill (2001)
     for lapses.
@@ -584,14 +558,14 @@ def psychometric(
     models = {(link, name): (replace(base, link=link), scale) for link in asked for name, scale in widths}
     found = sample_each(
         model(base, stated),
-        {**dict.fromkeys(NAMES, (base.judges, base.conditions)), "lapse": (base.judges,)} | _standard(base, stated),
-        [given(*own) for own in models.values()],
+        _labels(base, stated),
+        [given(*each) for each in models.values()],
         **options,
     )
-    found = [_topped(base, drawn, stated) for drawn in found]
+    found = [_with_tops(base, drawn, stated) for drawn in found]
     fits = {
-        key: Fitted(own, drawn, consequences(own, drawn.values, performance), _prior(own, scale, seed))
-        for (key, (own, scale)), drawn in zip(models.items(), found, strict=True)
+        key: Fitted(linked, drawn, consequences(linked, drawn.values, performance), _prior(linked, scale, seed))
+        for (key, (linked, scale)), drawn in zip(models.items(), found, strict=True)
     }
     rows = curve_rows(fits, by, performance, conf_level)
     first = next(iter(fits.values()))
@@ -603,28 +577,27 @@ def psychometric(
     )
     again = {k: _replicated(f, seed) for k, f in fits.items()}
     priors_ = prior_table({k: (f"{MEANING[k][0]}(0, {v:g})", MEANING[k][1]) for k, v in stated.items()})
-    doubts = (c for k, f in fits.items() for c in foreseen(f.draws, ", ".join(k)))
-    checks = [
-        *convergence(whole, priors_),
-        *doubts,
-        *(c for k, f in fits.items() for c in _predicted(k, f.data, again[k])),
-    ]
+    checks = convergence(whole, priors_)
+    for key, fitted in fits.items():
+        checks += conflicts(fitted.draws, ", ".join(key))
+    for key in fits:
+        used = _used(base)
+        checks += predictive(f"counts ({', '.join(key)})", base.counts[used], again[key][:, used])
     predicted = [_beside(k, f, again[k], models[k][1], by, seed) for k, f in fits.items()]
     table = tabled(rows, ["judge", *([by] if by else []), "link", "prior"])
     return Posterior("What does each judge resolve, and where is its criterion?", table, priors_, pd.DataFrame(checks),
                      whole, pd.concat(predicted, ignore_index=True))  # fmt: skip
 
 
-# ---------------------------------------------------------------- model
+# ---- The model -------------------------------------------------------------------------------------------------------
 
 
 def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
-    """Build the model; what :func:`given` returns are its data, and may be set anew.
+    """The PyMC model, with the data of :func:`given`.
 
-    Every variable is standard normal. A spread between judges, and a bias where slots are unknown, is the absolute
-    value of one: the likelihood is the same for either sign, and the sampler need not stop at 0.
-
-    Returns with ``slope`` (per smallest step), ``criterion``, ``bias`` (J, G) and ``lapse`` (J,).
+    Every sampled variable is standard normal. A spread between judges, and a bias with unknown slots, is the absolute
+    value of one: the likelihood is the same for either sign, and the sampler has no boundary at 0. Variables are
+    ``slope`` (per smallest step), ``criterion``, ``bias`` (J, G) and ``lapse`` (J,).
     """
     pm = pymc()
     import pytensor.tensor as pt
@@ -632,31 +605,32 @@ def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
     J, G = len(data.judges), len(data.conditions)
     design = predictor(data, scales(PRIORS, priors))
     with pm.Model() as built:
-        own = {name: pm.Data(name, value) for name, value in given(data, priors).items()}
+        inputs = {name: pm.Data(name, value) for name, value in given(data, priors).items()}
         size = pt.as_tensor(design.fixed)
         if J > 1:
             size = size + (design.shared * pm.Normal("spread", shape=design.shared.shape[1])).sum(axis=1)
-        eta = (own["design"] * (size * pm.Normal("z", shape=len(design.fixed)))).sum(axis=1).reshape((len(ROWS), J * G))
+        z = size * pm.Normal("z", shape=len(design.fixed))
+        eta = (inputs["design"] * z).sum(axis=1).reshape((len(ROWS), J * G))
         slope, criterion, bias = pt.exp(eta[0]), pt.exp(eta[1]), eta[2]
         lapse = MOST_LAPSE * pt.sigmoid(LAPSE_CENTRE + eta[3])
         for name, value in zip(NAMES, (slope, criterion, pt.abs(bias) if data.folded else bias), strict=True):
             pm.Deterministic(name, value.reshape((J, G)))
         pm.Deterministic("lapse", lapse.reshape((J, G))[:, 0])
-        cell = np.eye(J * G)[data.judge * G + data.condition]  # sums, not dot: a library of linear algebra may lack
+        cell = np.eye(J * G)[data.judge * G + data.condition]  # sums, not dot, which needs a BLAS library
         each = ((cell * v).sum(axis=1) for v in (slope, criterion, bias, lapse))
-        logs = _log_shares(data, own["probit"], *each)
-        likely(pm, sum(pt.sum(own["counts"][:, k] * v) for k, v in enumerate(logs)))
+        logs = _log_shares(data, inputs["probit"], *each)
+        likely(pm, sum(pt.sum(inputs["counts"][:, k] * v) for k, v in enumerate(logs)))
     return built
 
 
 def given(data: Ladder, priors: Mapping[str, float] | None = None) -> dict[str, Floats]:
-    """What the model is given: ``counts`` (N, 4), the ``design`` that holds the scales of the priors, and the link."""
+    """Data of the model: ``counts`` (N, 4), the ``design``, which includes the scales of the priors, and the link."""
     design = predictor(data, scales(PRIORS, priors)).weights
     return {"counts": data.counts, "design": design, "probit": np.array(float(data.link == "probit"))}
 
 
 def _log_shares(data: Ladder, probit: Any, s: Any, c: Any, b: Any, lapse: Any) -> list[Any]:
-    """Log probabilities of first, tie, second and of either slot, (N,) each."""
+    """Log probabilities of first, tie, second and either slot, (N,) each."""
     import pytensor.tensor as pt
 
     def F(z: Any) -> Any:
@@ -673,11 +647,7 @@ def _log_shares(data: Ladder, probit: Any, s: Any, c: Any, b: Any, lapse: Any) -
 def prior_draw(
     data: Ladder, priors: Mapping[str, float] | None, rng: np.random.Generator
 ) -> tuple[dict[str, Floats], Floats]:
-    """Parameters from the prior, and counts from them: the model again, without PyMC.
-
-    `data`: its totals are kept. Returns `parameters`: ``slope``, ``criterion``, ``bias`` (J, G), ``lapse`` (J,).
-    `counts` (N, 4).
-    """
+    """Parameters drawn from the prior, and counts (N, 4) with the same totals: the model without PyMC."""
     drawn = _parameters(data, scales(PRIORS, priors), rng)
     return drawn, drawn_counts(data, shares(data, **drawn), rng)
 
@@ -701,10 +671,7 @@ def _parameters(data: Ladder, scale: Mapping[str, float], rng: np.random.Generat
 
 
 def drawn_counts(data: Ladder, p: Floats, rng: np.random.Generator) -> Floats:
-    """Counts from probabilities, the totals kept.
-
-    `p` (..., N, 3). Returns (..., N, 4).
-    """
+    """Counts (..., N, 4) drawn from probabilities (..., N, 3), with the totals of the data."""
     n = np.rint(data.counts.sum(axis=1)).astype(np.int64)
     made = rng.multinomial(np.broadcast_to(n, p.shape[:-1]), p / p.sum(axis=-1, keepdims=True)).astype(float)
     either = np.where(data.merged, made[..., 0] + made[..., 2], 0.0)
@@ -712,20 +679,21 @@ def drawn_counts(data: Ladder, p: Floats, rng: np.random.Generator) -> Floats:
     return np.concatenate([made, either[..., None]], axis=-1)
 
 
-def _standard(data: Ladder, scale: Mapping[str, float]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """The standard normal variables that all else is made of."""
+def _labels(data: Ladder, scale: Mapping[str, float]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Variables whose draws are kept, with their labels."""
     design = predictor(data, scale)
-    names: dict[str, tuple[tuple[str, ...], ...]] = {"z": (design.names,)}
+    names: dict[str, tuple[tuple[str, ...], ...]] = dict.fromkeys(NAMES, (data.judges, data.conditions))
+    names |= {"lapse": (data.judges,), "z": (design.names,)}
     return names | ({"spread": (design.spreads,)} if len(data.judges) > 1 else {})
 
 
-def _topped(data: Ladder, drawn: Draws, scale: Mapping[str, float]) -> Draws:
-    """The draws with those variables apart that stand at the top; the sign of a spread says nothing."""
+def _with_tops(data: Ladder, drawn: Draws, scale: Mapping[str, float]) -> Draws:
+    """The draws with the standard normal variables as `tops`; the sign of a spread has no meaning."""
     design, values = predictor(data, scale), dict(drawn.values)
     z, spread = values.pop("z"), values.pop("spread", None)
-    alone = np.array(design.names)[design.fixed == 1]
+    fixed = np.array(design.names)[design.fixed == 1]
     z = z[..., design.fixed == 1]
-    tops = [Top(name, z[..., alone == name], Prior(1.0, None, False)) for name in dict.fromkeys(alone.tolist())]
+    tops = [Top(name, z[..., fixed == name], Prior(1.0, None, False)) for name in dict.fromkeys(fixed.tolist())]
     if spread is not None:
         tops += [
             Top(f"spread of {n}", np.abs(spread[..., k]), Prior(1.0, None, True)) for k, n in enumerate(design.spreads)
@@ -741,7 +709,7 @@ def _prior(data: Ladder, scale: Mapping[str, float], seed: int, size: int = 1000
 
 
 def _replicated(fitted: Fitted, seed: int) -> Floats:
-    """Counts drawn anew from 400 of the draws, (400, N, 4)."""
+    """Replicated counts from 400 of the draws, (400, N, 4)."""
     data, flat = fitted.data, {name: fitted.draws.flat(name) for name in (*NAMES, "lapse")}
     kept = np.linspace(0, len(flat["lapse"]) - 1, 400).astype(int)
     p = shares(data, **{name: v[kept] for name, v in flat.items()})
@@ -749,19 +717,14 @@ def _replicated(fitted: Fitted, seed: int) -> Floats:
 
 
 def _used(data: Ladder) -> NDArray[np.bool_]:
-    """Which counts there are, (N, 4)."""
+    """Which counts exist, (N, 4)."""
     return np.column_stack([~data.merged, np.ones_like(data.merged), ~data.merged, data.merged])
-
-
-def _predicted(key: tuple[str, str], data: Ladder, again: Floats) -> list[dict[str, Any]]:
-    used = _used(data)
-    return predictive(f"counts ({', '.join(key)})", data.counts[used], again[:, used])
 
 
 def _beside(
     key: tuple[str, str], fitted: Fitted, again: Floats, scale: Mapping[str, float], by: str | None, seed: int
 ) -> pd.DataFrame:
-    """Every count beside replicated ones."""
+    """Every count with its predictive intervals."""
     data, used, rng = fitted.data, _used(fitted.data), np.random.default_rng([seed, 2])
     before = np.stack([prior_draw(data, scale, rng)[1] for _ in again])
     named = ("correct", "tie", "wrong", "preference") if data.folded else ("first", "tie", "second", "either slot")

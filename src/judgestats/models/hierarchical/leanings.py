@@ -1,4 +1,4 @@
-"""Signed bias toward the candidate with an attribute, pooled over judges, biases and topics."""
+"""Signed bias toward a target candidate, partially pooled over judges, biases and topics: :func:`bias`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from judgestats.models.bayes.scales import Prior
 from judgestats.models.coding.frames import columns
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
+    conflicts,
     convergence,
-    foreseen,
     predictive,
     prior_table,
     row,
@@ -43,11 +43,9 @@ from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
 from judgestats.schema.patterns import InvalidDirection
 
-__all__ = ["PRIORS", "Cells", "bias", "labels", "model", "observed", "prior_draw", "read"]
+# ---- Counts of target, other and tie: from preferences, tallies and printed scores -----------------------------------
 
-# ---- Calls for the target, for the other and for neither: from preferences, tallies and printed scores ---------------
-
-#: What a call can come to.
+#: Outcomes of a call.
 OUTCOMES = ("target", "other", "tie", "invalid")
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,17 +53,16 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Counts of each judge under each bias and topic.
+    """Counts in N cells of judge, bias and topic.
 
-    `judges`, `conditions`, `topics`: labels; a condition is the values of `by` and of the bias, a topic is one of a
-    condition's own.
-    `judge`, `condition`, `topic` (N,).
-    `n` (N,): calls that count.
-    `counts` (N, 3): target, other, tie; where only the score is printed (`net`), target minus other in the first
-    column.
-    `net` (N,).
+    `judges`, `conditions`, `topics`: labels; a condition consists of the values of `by` and the bias, and topics are
+    nested in conditions.
+    `judge`, `condition`, `topic` (N,): codes.
+    `n` (N,): valid calls.
+    `counts` (N, 3): target, other, tie; if only the score is printed (`net`), target minus other in the first column.
+    `net` (N,): whether only the score is printed.
     `invalid` (N,): calls excluded.
-    `keys`: names of the condition's columns.
+    `keys`: columns of the conditions.
     """
 
     judges: tuple[str, ...]
@@ -82,7 +79,7 @@ class Cells:
 
     @property
     def terms(self) -> dict[str, tuple[Ints, int]]:
-        """Effects that the design can hold -> level of each cell, and number of levels."""
+        """Effects estimable in the design -> level of each cell, and number of levels."""
         J, C, T = len(self.judges), len(self.conditions), len(self.topics)
         found = {}
         if C > 1:
@@ -98,7 +95,7 @@ class Cells:
         return found
 
     def parts(self, half: str) -> dict[str, tuple[Ints, int]]:
-        """Effects on one half of the model: ties that are never printed vary by bias and by judge only."""
+        """Effects on one half of the model; ties that are never printed vary only by bias and by judge."""
         few = half == "decisive" and bool(self.net.all())
         return {k: v for k, v in self.terms.items() if not few or k in ("bias", "judge")}
 
@@ -107,7 +104,7 @@ def read(
     data: Any, *, by: By = (), judge: str = "judge", bias: str = "bias", topic: str = "topic", score: str = "score",
     digits: int = 2, invalid: str = "drop",
 ) -> Cells:  # fmt: skip
-    """Counts of a frame, of a tally, or of printed scores; arguments as in `hierarchical.bias`."""
+    """Counts of a frame, a tally, or printed scores; arguments as in :func:`bias`."""
     choose(invalid, get_args(InvalidDirection), "invalid")
     present = columns(data)
     if judge not in present:
@@ -128,9 +125,9 @@ def read(
 
 def _counted(frame: Any, present: list[str], by: list[str], whole: list[str]) -> pd.DataFrame:
     if "outcome" in present and "n" not in present and "choice" not in present:
-        raise SchemaError("The table has outcomes and no column 'n'. Give the number of calls behind each row.")
+        raise SchemaError("The table has outcomes and no column 'n'. Give the number of calls of each row.")
     if "choice" not in present:
-        _refuse_outcomes(frame)
+        _check_outcomes(frame)
     table = tally(frame, "bias_score", by, cluster=False)
     wide = table.pivot_table(index=whole, columns="outcome", values="n", aggfunc="sum", fill_value=0.0, dropna=True)
     wide = wide.reindex(columns=["target", "other", "tie", "invalid"], fill_value=0.0).astype(float)
@@ -138,8 +135,8 @@ def _counted(frame: Any, present: list[str], by: list[str], whole: list[str]) ->
     return result
 
 
-def _refuse_outcomes(frame: Any) -> None:
-    """Raise where a tally has an outcome that is none, or none at all."""
+def _check_outcomes(frame: Any) -> None:
+    """Raise if a tally has no outcomes, or unknown ones."""
     present = columns(frame)
     if "outcome" not in present:
         raise SchemaError(
@@ -150,7 +147,7 @@ def _refuse_outcomes(frame: Any) -> None:
     if wrong := sorted({str(v) for v in found.dropna().unique()} - {*OUTCOMES}):
         raise SchemaError(
             f"'outcome' has {wrong[0]!r}. Allowed: {', '.join(OUTCOMES)}. Rename it: "
-            f"frame.replace({{'outcome': {{{wrong[0]!r}: 'target'}}}}), say."
+            f"for example frame.replace({{'outcome': {{{wrong[0]!r}: 'target'}}}})."
         )
 
 
@@ -159,10 +156,12 @@ def _scored(frame: Any, whole: list[str], score: str, digits: int) -> pd.DataFra
     if further := [c for c in present if c not in (*whole, score, "n")]:
         raise SchemaError(
             f"A table of scores has {', '.join([*whole, score, 'n'])}; this one has {', '.join(map(repr, further))} "
-            "besides. Name what splits the scores in by=, or drop it."
+            "as well. Name the columns that split the scores in by=, or drop them."
         )
     if "n" not in present:
-        raise SchemaError(f"The table has scores ({score!r}) and no column 'n'. Give the calls behind each score.")
+        raise SchemaError(
+            f"The table has scores ({score!r}) and no column 'n'. Give the number of calls of each score."
+        )
     table = nw.from_native(frame).lazy().collect(backend="pandas").to_native()[[*whole, score, "n"]]
     n, b = (pd.to_numeric(table[c], errors="coerce").to_numpy(dtype=float) for c in ("n", score))
     whole_n = np.isfinite(n) & (n >= 1) & (n == np.round(n))
@@ -171,7 +170,7 @@ def _scored(frame: Any, whole: list[str], score: str, digits: int) -> pd.DataFra
     if bad := int((~(np.abs(b) <= 1)).sum()):
         raise SchemaError(f"{score!r} is missing or outside -1 to 1 in {bad} rows. It is a share minus a share.")
     if table.duplicated(whole).any():
-        raise SchemaError(f"Two scores share {', '.join(whole)}. Name the column that tells them apart in by=.")
+        raise SchemaError(f"Two scores share {', '.join(whole)}. Name the column that distinguishes them in by=.")
     net, half = np.round(b * n), 0.5 * 10.0**-digits
     if (off := np.abs(net / n - b) > half + 1e-9).any():
         raise SchemaError(
@@ -179,8 +178,8 @@ def _scored(frame: Any, whole: list[str], score: str, digits: int) -> pd.DataFra
         )
     if (n * 2 * half > 1 + 1e-9).any():
         raise SchemaError(
-            f"A score with {digits} decimals does not tell the counts of {n.max():g} calls. Give counts by outcome, "
-            "or more digits=."
+            f"A score with {digits} decimals does not determine the counts of {n.max():g} calls. Give counts by "
+            "outcome, or more digits=."
         )
     return table[whole].assign(target=net, other=0.0, tie=0.0, invalid=0.0, n=n, net=True)
 
@@ -190,32 +189,31 @@ def _coded(table: pd.DataFrame, keys: list[str], extra: list[str]) -> Cells:
     n = table["n"].to_numpy(dtype=float) if "n" in table else counts.sum(axis=1)
     kept = n > 0
     if not kept.any():
-        raise DesignError("No valid call is left: every row is invalid or has a count of 0.")
+        raise DesignError("There is no valid call: every row is invalid or has a count of 0. Check choice and n.")
     table, counts, n = table[kept].reset_index(drop=True), counts[kept], n[kept]
     judge = table["judge"].astype(str).to_numpy()
     condition = list(zip(*(table[k].astype(str) for k in keys), strict=True)) if keys else [()] * len(table)
     topic = table[extra[0]].astype(object).where(table[extra[0]].notna(), "").astype(str) if extra else [""] * len(n)
     judges, conditions = tuple(sorted({*judge})), tuple(sorted({*condition}))
     at = np.array([conditions.index(c) for c in condition])
-    own = list(zip(at.tolist(), topic, strict=True))
-    topics = tuple(sorted({*own}))
+    nested = list(zip(at.tolist(), topic, strict=True))
+    topics = tuple(sorted({*nested}))
     return Cells(
-        judges, conditions, topics, np.searchsorted(judges, judge), at, np.array([topics.index(t) for t in own]), n,
+        judges, conditions, topics, np.searchsorted(judges, judge), at, np.array([topics.index(t) for t in nested]), n,
         counts, table["net"].to_numpy(dtype=bool), table["invalid"].to_numpy(dtype=float), tuple(keys),
     )  # fmt: skip
 
 
 # ---- The model -------------------------------------------------------------------------------------------------------
 
-
 #: Scales of the priors, on the log-odds scale.
 PRIORS = {"mean_share": 1.0, "mean_decisive": 1.5, "sd_share": 1.0, "sd_decisive": 1.0}
-#: Log-odds of a decision where nothing is known: four calls of five.
+#: Prior mean of the log-odds of a decisive call: four calls in five.
 DECISIVE = 1.4
 ALL, NEW = "all judges", "new judge"
 EQUAL = NET_ONLY.of(how=", taken as equal over topics")
 _HALVES = ("share", "decisive")
-#: Log weight of a pattern that cannot be.
+#: Log weight of an impossible pattern.
 _NEVER = -1e9
 
 
@@ -242,17 +240,17 @@ def bias(
         Preferences with a column ``target``; or a tally with ``outcome`` (``target``, ``other``, ``tie``, ``invalid``)
         and ``n``; or a printed table with scores b (column `score`) and ``n``.
     by : str or sequence of str
-        Columns that make further conditions (``strategy``): each with its own mean, pooled as biases are.
+        Columns of further conditions (``strategy``): each has its own mean, and is pooled like biases.
     judge, bias, topic : str
         Columns; the last two may be absent.
     score : str
         Column of printed scores, share for the target minus share for the other.
     digits : int
-        To how many decimals they are printed.
+        Number of printed decimals.
     margin : float
-        A bias is of note if its absolute value exceeds this.
+        Smallest absolute value of a relevant bias.
     invalid : {'drop', 'tie'}
-        What an invalid call is: excluded, or no preference.
+        Whether an invalid call is excluded, or counts as no preference.
     priors : mapping of str to float, optional
         Scales on the log-odds scale: ``mean_share``, ``mean_decisive`` (normal), ``sd_share``, ``sd_decisive``
         (half-normal).
@@ -265,50 +263,53 @@ def bias(
     Returns
     -------
     Posterior
-        Per condition and judge ``bias`` and ``tie``, plain means over the topics that the judge has, and
-        ``P(|bias| > margin)``. ``all judges`` is the mean of these judges, ``new judge`` what to expect of another
-        judge of their kind (both need two judges). Then the means and spreads on the log-odds scale. A probability has
-        no interval; its standard error is that of the sampler.
+        For each condition and judge ``bias`` and ``tie``, unweighted means over the topics of the judge, and
+        ``P(|bias| > margin)``. ``all judges`` is the mean of these judges, ``new judge`` the prediction for another
+        judge from the same population (both need two judges). Then the means and sds on the log-odds scale. A
+        probability has no interval; its standard error is the Monte Carlo error.
 
     Raises
     ------
     SchemaError
-        If ``n`` is missing, a count is impossible, or a score is none of whole calls.
+        If ``n`` is missing, a count is impossible, or no whole number of calls gives a score.
     DesignError
-        If an option is not known, or no call is left.
+        If an option is not known, or there is no valid call.
     FitError
         If PyMC is missing or the sampler fails.
 
     Notes
     -----
-    A call is decisive with log-odds d, and if so for the target with log-odds s; d and s are each a mean plus
-    effects of bias, judge, judge by bias, topic and judge by topic, as far as the design has them (a topic belongs to
-    its bias). b = P(decisive) (2 P(target | decisive) - 1). From a printed score only target minus other is known:
-    the likelihood is the sum over all splits that give it; where no ties are printed at all d varies by bias and judge
-    only, and the tie rate is ``prior-driven``.
-    A spread whose posterior is hardly narrower than its prior is ``prior-driven`` too.
-    Debiasing paper, Section 3.5 (b), Tables 7 to 9.
+    A call is decisive with log-odds d; a decisive call is for the target with log-odds s. Each of d and s is a mean
+    plus effects of bias, judge, judge by bias, topic and judge by topic, as far as the design has them (topics are
+    nested in biases). The bias is b = P(decisive) (2 P(target | decisive) - 1). A printed score determines only target
+    minus other: the likelihood sums over all splits with that difference. If no ties are printed at all, d varies only
+    by bias and judge, and the tie rate is ``prior-driven``. An sd whose posterior is hardly narrower than its prior is
+    ``prior-driven`` too.
+
+    Source: debiasing paper, Section 3.5 (b), Tables 7 to 9.
     """
     confidence(conf_level)
     if not 0 <= margin < 1:
-        raise DesignError(f"margin={margin!r} is no bias. Allowed: 0 to below 1; use 0.1, say.")
-    known = scales(PRIORS, priors)
+        raise DesignError(f"margin={margin!r} is not a possible bias. Allowed: 0 to below 1, for example 0.1.")
+    chosen = scales(PRIORS, priors)
     found = read(data, by=by, judge=judge, bias=bias, topic=topic, score=score, digits=digits, invalid=invalid)
     options = sampling_options(sampling)
-    drawn, seed = sample(model(found, known), labels(found), **options), options["seed"]
-    drawn = replace(drawn, tops=_tops(drawn, known))
-    rows = _rows(found, drawn, known, margin, conf_level, seed)
-    question = "How biased is each judge toward the target, and how often does it decide?"
-    table = tabled(rows, [*found.keys, "judge"])
+    drawn, seed = sample(model(found, chosen), labels(found), **options), options["seed"]
+    drawn = replace(drawn, tops=_tops(drawn, chosen))
+    table = tabled(_rows(found, drawn, chosen, margin, conf_level, seed), [*found.keys, "judge"])
     again = _replicated(found, drawn, seed)
-    predicted = _beside(found, again, known, drawn.method, seed)
-    stated = _stated(found, known)
-    checks = pd.DataFrame(_checks(found, drawn, again, stated))
-    return Posterior(question, table, stated, checks, drawn, predicted)
+    predicted = _beside(found, again, chosen, drawn.method, seed)
+    stated = _stated(found, chosen)
+    checks = [*convergence(drawn, stated), *conflicts(drawn)]
+    for what, k, here in _counted_cells(found):
+        if here.any():
+            checks += predictive(what, found.counts[here, k], again[:, here, k])
+    question = "How biased is each judge toward the target, and how often does it decide?"
+    return Posterior(question, table, stated, pd.DataFrame(checks), drawn, predicted)
 
 
 def observed(cells: Cells) -> dict[str, Floats]:
-    """What the model is given: the splits that agree with each cell (N, K, 3), and their log weights (N, K)."""
+    """Data of the model: the possible splits of each cell (N, K, 3), and their log weights (N, K)."""
     size = int(cells.n[cells.net].max()) // 2 + 1 if cells.net.any() else 1
     k = np.arange(size)[None, :]
     low = np.where(cells.net, np.maximum(-cells.counts[:, 0], 0), cells.counts[:, 1])[:, None]
@@ -321,7 +322,7 @@ def observed(cells: Cells) -> dict[str, Floats]:
 
 
 def model(cells: Cells, priors: Mapping[str, float]) -> Any:
-    """The PyMC model; ``split`` and ``weight`` (:func:`observed`) may be set anew."""
+    """The PyMC model, with data ``split`` and ``weight`` of :func:`observed`."""
     pm = pymc()
     tensor = pm.math
     with pm.Model() as made:
@@ -343,7 +344,7 @@ def model(cells: Cells, priors: Mapping[str, float]) -> Any:
 
 
 def labels(cells: Cells) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Variables that are kept, with their labels."""
+    """Variables whose draws are kept, with their labels."""
     kept: dict[str, tuple[tuple[str, ...], ...]] = {}
     for half in _HALVES:
         kept[f"mean_{half}"] = ()
@@ -366,7 +367,7 @@ def prior_draw(cells: Cells, priors: Mapping[str, float], rng: np.random.Generat
 
 
 def _tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
-    """Means and spreads, which have priors of their own."""
+    """Means and sds, whose priors depend on no other parameter."""
     made = []
     for name, values in drawn.values.items():
         kind, half = name.split("_")[0], name.split("_")[-1]
@@ -377,14 +378,14 @@ def _tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
 
 
 def _netted(cells: Cells, counts: Floats) -> Floats:
-    """Only target minus other where no more is printed."""
+    """Counts, reduced to target minus other in cells where only the score is printed."""
     net = np.stack([counts[..., 0] - counts[..., 1], *[np.zeros(counts.shape[:-1])] * 2], axis=-1)
     result: Floats = np.where(cells.net[:, None], net, counts)
     return result
 
 
 def _probabilities(cells: Cells, values: Mapping[str, Any]) -> Floats:
-    """Target, other and tie in each cell, (..., N, 3)."""
+    """Probabilities of target, other and tie in each cell, (..., N, 3)."""
     rate = {}
     for half in _HALVES:
         total = np.asarray(values[f"mean_{half}"])[..., None]
@@ -395,16 +396,16 @@ def _probabilities(cells: Cells, values: Mapping[str, Any]) -> Floats:
     return np.stack([d * s, d * (1 - s), 1 - d], axis=-1)
 
 
-def _another(cells: Cells, values: Mapping[str, Floats], condition: int, rng: np.random.Generator) -> Floats:
-    """Target, other and tie of a judge that is none of these, (..., topics, 3)."""
-    own = np.array([t for t, (c, _) in enumerate(cells.topics) if c == condition])
+def _of_new_judge(cells: Cells, values: Mapping[str, Floats], condition: int, rng: np.random.Generator) -> Floats:
+    """Probabilities of target, other and tie for a new judge, (..., topics, 3)."""
+    topics = np.array([t for t, (c, _) in enumerate(cells.topics) if c == condition])
     rate = {}
     for half in _HALVES:
-        total = values[f"mean_{half}"][..., None] + np.zeros(len(own))
-        for term, level in (("bias", condition), ("topic", own)):
+        total = values[f"mean_{half}"][..., None] + np.zeros(len(topics))
+        for term, level in (("bias", condition), ("topic", topics)):
             if term in cells.parts(half):
                 total = total + values[f"{term}_{half}"][..., np.atleast_1d(level)]
-        for term, size in (("judge", 1), ("judge_bias", 1), ("judge_topic", len(own))):
+        for term, size in (("judge", 1), ("judge_bias", 1), ("judge_topic", len(topics))):
             if term in cells.parts(half):
                 spread = values[f"sd_{term}_{half}"][..., None]
                 total = total + spread * rng.standard_normal((*spread.shape[:-1], size))
@@ -418,22 +419,23 @@ def _rows(
 ) -> list[dict[str, Any]]:
     p, rng = _probabilities(cells, drawn.values), np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
-    shared = {"conf_level": conf_level, "method": drawn.method, "draws": drawn}
-    unseen = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY.of(how="")
+    shared = {"conf_level": conf_level, "draws": drawn}
+    no_ties = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY.of(how="")
     for c, condition in enumerate(cells.conditions):
         key, here, each = dict(zip(cells.keys, condition, strict=True)), cells.condition == c, []
         for j in np.unique(cells.judge[here]):
-            mine = here & (cells.judge == j)
-            each.append(p[..., mine, :].mean(axis=-2))
-            n, lost = float(cells.n[mine].sum()), cells.invalid[mine].sum()
+            of_judge = here & (cells.judge == j)
+            each.append(p[..., of_judge, :].mean(axis=-2))
+            n, lost = float(cells.n[of_judge].sum()), cells.invalid[of_judge].sum()
             flag = flags(ONE_CALL if n == 1 else SMALL_N if n < 30 else "", INVALID_EXCLUDED.of(lost))
-            more = {**shared, **key, "judge": cells.judges[j], "n": n, "flag": flag}
-            rows += _lean(each[-1], unseen if cells.net[mine].all() else "", margin, more)
+            more = {**shared, **key, "judge": cells.judges[j], "n": n}
+            rows += _bias_rows(each[-1], no_ties if cells.net[of_judge].all() else "", margin, flag, more)
         if len(cells.judges) > 1:
-            whole = {**shared, **key, "n": float(cells.n[here].sum())}
-            net = unseen if cells.net[here].all() else ""
-            rows += _lean(np.mean(each, axis=0), net, margin, {**whole, "judge": ALL})
-            rows += _lean(_another(cells, drawn.values, c, rng).mean(axis=-2), net, margin, {**whole, "judge": NEW})
+            more = {**shared, **key, "n": float(cells.n[here].sum())}
+            net = no_ties if cells.net[here].all() else ""
+            predicted = _of_new_judge(cells, drawn.values, c, rng).mean(axis=-2)
+            rows += _bias_rows(np.mean(each, axis=0), net, margin, "", {**more, "judge": ALL})
+            rows += _bias_rows(predicted, net, margin, "", {**more, "judge": NEW})
     for half in _HALVES:
         total: dict[str, Any] = {**shared, **dict.fromkeys(cells.keys, ""), "judge": ALL, "n": float(cells.n.sum())}
         for name in (f"mean_{half}", *(f"sd_{term}_{half}" for term in cells.parts(half))):
@@ -443,68 +445,64 @@ def _rows(
     return rows
 
 
-def _lean(p: Floats, net: str, margin: float, more: dict[str, Any]) -> list[dict[str, Any]]:
-    b, flag = p[..., 0] - p[..., 1], more.get("flag", "")
-    own = {k: v for k, v in more.items() if k != "flag"}
+def _bias_rows(p: Floats, net: str, margin: float, flag: str, more: dict[str, Any]) -> list[dict[str, Any]]:
+    b = p[..., 0] - p[..., 1]
     return [
-        row("bias", b, flag=flag, **own),
-        row("tie", p[..., 2], flag=flags(flag, *([net, PRIOR_DRIVEN] if net else [])), **own),
-        chance(f"P(|bias| > {margin:g})", (np.abs(b) > margin).astype(float), flag=flag, **own),
+        row("bias", b, flag=flag, **more),
+        row("tie", p[..., 2], flag=flags(flag, *([net, PRIOR_DRIVEN] if net else [])), **more),
+        chance(f"P(|bias| > {margin:g})", (np.abs(b) > margin).astype(float), flag=flag, **more),
     ]
 
 
-def chance(term: str, values: Floats, **more: Any) -> dict[str, Any]:
-    """Row of a probability: a mean of draws, with the sampler's own error and no interval."""
-    made = row(term, values, **{k: v for k, v in more.items() if k != "draws"})
+def chance(term: str, values: Floats, draws: Draws, *, flag: str = "", **more: Any) -> dict[str, Any]:
+    """Row of a probability: the mean of (chains, draws) of 0 and 1, with its Monte Carlo error and no interval."""
     ess = float(diagnostics(values[..., None])[1][0]) if values.std() > 0 else np.nan
     error = float(values.std(ddof=1) / np.sqrt(ess)) if ess > 0 else np.nan
-    return {**made, "std_error": error, "conf_low": np.nan, "conf_high": np.nan, "flag": more.get("flag", "")}
+    more = {k: v for k, v in more.items() if k != "conf_level"}
+    ends = {"conf_low": np.nan, "conf_high": np.nan}
+    estimate = {"term": term, "estimate": float(values.mean()), "std_error": error, **ends}
+    return {**more, **estimate, "method": draws.method, "flag": flag}
 
 
 def _replicated(cells: Cells, drawn: Draws, seed: int) -> Floats:
-    """Counts drawn anew, (S, N, 3)."""
+    """Replicated counts, (S, N, 3)."""
     p, rng = _probabilities(cells, {k: drawn.flat(k) for k in drawn.values}), np.random.default_rng(seed)
     some = p[:: max(1, len(p) // 2000)]
     return _netted(cells, rng.multinomial(cells.n.astype(int), some).astype(float))
 
 
-def _told(cells: Cells) -> list[tuple[str, int, NDArray[np.bool_]]]:
-    """What is counted: its name, its column, and in which cells."""
+def _counted_cells(cells: Cells) -> list[tuple[str, int, NDArray[np.bool_]]]:
+    """Name of each count, its column, and the cells that have it."""
     full = [(what, k, ~cells.net) for k, what in enumerate(("target calls", "other calls", "ties"))]
     return [*full, ("target minus other", 0, cells.net)]
 
 
-def _checks(cells: Cells, drawn: Draws, again: Floats, priors: pd.DataFrame) -> list[dict[str, Any]]:
-    checks = [*convergence(drawn, priors), *foreseen(drawn)]
-    for what, k, here in _told(cells):
-        if here.any():
-            checks += predictive(what, cells.counts[here, k], again[:, here, k])
-    return checks
-
-
 def _beside(cells: Cells, again: Floats, priors: Mapping[str, float], draws: str, seed: int) -> pd.DataFrame:
-    """Every count beside replicated ones."""
+    """Every count with its predictive intervals."""
     rng = np.random.default_rng([seed, 1])
     before = np.stack([prior_draw(cells, priors, rng)[1].counts for _ in range(400)])
-    found = [(int(at), k, what) for what, k, here in _told(cells) for at in np.flatnonzero(here)]
+    found = [(int(at), k, what) for what, k, here in _counted_cells(cells) for at in np.flatnonzero(here)]
     i, k = (np.array([f[part] for f in found], np.int64) for part in (0, 1))
     rows = [
         (*cells.conditions[cells.condition[at]], cells.judges[cells.judge[at]], cells.topics[cells.topic[at]][1], what)
         for at, _, what in found
     ]
     columns = [*cells.keys, "judge", "topic", "outcome"]
-    table = pd.DataFrame(rows, columns=columns)
-    return beside(table, cells.counts[i, k], again[:, i, k], before[:, i, k], cells.n[i], draws=draws)
+    return beside(
+        pd.DataFrame(rows, columns=columns),
+        cells.counts[i, k],
+        again[:, i, k],
+        before[:, i, k],
+        cells.n[i],
+        draws=draws,
+    )
 
 
 def _stated(cells: Cells, priors: Mapping[str, float]) -> pd.DataFrame:
-    told = {}
+    laws = {}
     for half, words in (("share", "for the target among decisive calls"), ("decisive", "of a decisive call")):
         centre = DECISIVE if half == "decisive" else 0
-        told[f"mean_{half}"] = (f"normal({centre:g}, {priors[f'mean_{half}']:g})", f"mean log-odds {words}")
-        for term in cells.parts(half):
-            told[f"sd_{term}_{half}"] = (
-                f"half-normal({priors[f'sd_{half}']:g})",
-                f"spread by {term}, log-odds {words}",
-            )
-    return prior_table(told)
+        laws[f"mean_{half}"] = (f"normal({centre:g}, {priors[f'mean_{half}']:g})", f"mean log-odds {words}")
+        law = f"half-normal({priors[f'sd_{half}']:g})"
+        laws |= {f"sd_{term}_{half}": (law, f"sd by {term} of the log-odds {words}") for term in cells.parts(half)}
+    return prior_table(laws)

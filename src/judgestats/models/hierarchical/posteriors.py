@@ -1,4 +1,4 @@
-"""What a hierarchical model returns: tidy estimates, its priors, its draws, and what speaks against it."""
+"""Results of the hierarchical models: estimates, priors, draws and checks."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from judgestats.models.bayes.draws import (
     Draws,
     Kind,
     diagnostics,
-    doubt,
     inference_data,
+    mixing_flags,
     of_kind,
 )
 from judgestats.results import (
@@ -36,32 +36,20 @@ from judgestats.results import (
     flags,
 )
 
-# ---- Flags of the hierarchical models, what to do about each, and the rows of ``checks`` that carry them -------------
+# ---- Flags of estimates, and the rows of ``checks`` that carry them --------------------------------------------------
 
-#: Power-scaling sensitivity from which on a prior, or a likelihood, matters (Kallioinen et al. 2024).
+#: Power-scaling sensitivity at and above which a prior, or a likelihood, matters (Kallioinen et al. 2024).
 SENSITIVE = 0.05
 
 
 def finding(what: str, value: float, flag: str = "", todo: str = "") -> dict[str, Any]:
-    """One row of ``checks``: a cure stands only beside a flag, by default what the flag's record says."""
+    """One row of ``checks``; what to do is given only with a flag, by default the explanation of its record."""
     cure = (todo or " ".join(explain(flag)["explanation"])) if flag else ""
     return {"what": what, "value": value, "flag": flag, "cure": cure}
 
 
 def of_prior(values: NDArray[np.float64], draws: Draws) -> str:
-    """Flag of an estimate that the priors move: by power-scaling, which is told from a conflict by tail areas.
-
-    Parameters
-    ----------
-    values : (chains, draws) float array
-        Of the estimate, draw by draw.
-    draws : Draws
-
-    Returns
-    -------
-    str
-        Empty where a change of the priors would hardly be seen.
-    """
+    """Flags of an estimate, (chains, draws), that power-scaling shows to depend on the priors; empty if it does not."""
     prior, _ = draws.sensitivity(values)
     if not prior >= SENSITIVE:
         return ""
@@ -69,7 +57,7 @@ def of_prior(values: NDArray[np.float64], draws: Draws) -> str:
 
 
 def parts(column: Iterable[str]) -> dict[str, int]:
-    """Each flag of a column, in the order of its first row -> how many rows carry it."""
+    """Each flag of a column, in order of appearance -> number of rows with it."""
     counts: dict[str, int] = {}
     for cell in column:
         for flag in dict.fromkeys(f for f in str(cell).split("; ") if f):
@@ -78,19 +66,13 @@ def parts(column: Iterable[str]) -> dict[str, int]:
 
 
 def flagged(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of ``checks`` on the flags of estimates, one for each flag.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With a column ``flag``.
-    """
+    """Rows of ``checks`` on the column ``flag`` of estimates, one for each flag."""
     return [
         finding(f"{n:,} estimate{'s' * (n > 1)}: {flag}", float(n), flag) for flag, n in parts(table["flag"]).items()
     ]
 
 
-# ---- A posterior in words: question, table, priors, doubts and method, in 120 columns --------------------------------
+# ---- A posterior as text: question, estimates, priors, cautions and method, in 120 columns ---------------------------
 
 WIDTH = 120
 #: Rows of the table that are shown.
@@ -100,29 +82,15 @@ LEAST_TEXT = 8
 
 
 def summary(question: str, table: pd.DataFrame, priors: pd.DataFrame, checks: pd.DataFrame, method: str) -> str:
-    """Text of a posterior.
-
-    Parameters
-    ----------
-    question : str
-    table : pandas.DataFrame
-        Estimates: condition columns, :data:`judgestats.results.COLUMNS`, further ones.
-    priors, checks : pandas.DataFrame
-    method : str
-
-    Returns
-    -------
-    str
-        Lines of 120 characters at most.
-    """
-    told = parts(table["flag"])
-    number = {flag: k for k, flag in enumerate(told, 1)}
-    blocks = [_wrapped(question), _table(table, number), _priors(priors), _doubts(told, checks), f"method: {method}"]
-    return "\n\n".join(b for b in blocks if b)
+    """Text of a posterior, in lines of at most 120 characters."""
+    counts = parts(table["flag"])
+    number = {flag: k for k, flag in enumerate(counts, 1)}
+    blocks = [_wrapped(question), _table(table, number), _priors(priors), _cautions(counts, checks)]
+    return "\n\n".join(b for b in (*blocks, f"method: {method}") if b)
 
 
 def _table(table: pd.DataFrame, number: dict[str, int]) -> str:
-    """The first rows; columns that never change stand above them."""
+    """The first rows; constant columns are given once, above them."""
     before = list(table.columns[: table.columns.get_loc("term")])
     extra = [c for c in table.columns if c not in (*before, *COLUMNS)]
     numbers = [c for c in extra if pd.api.types.is_numeric_dtype(table[c])]
@@ -131,26 +99,30 @@ def _table(table: pd.DataFrame, number: dict[str, int]) -> str:
     text = [c for c in text if c not in same]
     shown = table.head(MOST_ROWS)
     columns = {c: ["" if pd.isna(v) else str(v) for v in shown[c]] for c in text}
-    right = {"estimate": [_digits(v) for v in shown["estimate"]], "interval": _intervals(shown)}
+    intervals = [
+        "" if math.isnan(low) and math.isnan(high) else f"[{_digits(low)}, {_digits(high)}]"
+        for low, high in zip(shown["conf_low"], shown["conf_high"], strict=True)
+    ]
+    right = {"estimate": [_digits(v) for v in shown["estimate"]], "interval": intervals}
     right |= {c: [_digits(v) for v in shown[c]] for c in numbers}
     marks = [",".join(map(str, sorted(number[f] for f in parts([flag])))) for flag in shown["flag"]]
     lines = _lines(columns, right, [f"[{m}]" if m else "" for m in marks])
     above = ", ".join(f"{c} = {v}" for c, v in same.items() if v)
-    left = len(table) - len(shown)
-    more = [f"... {left:,} more rows, see .tidy()"] if left else []
+    hidden = len(table) - len(shown)
+    more = [f"... {hidden:,} more rows, see .tidy()"] if hidden else []
     return "\n".join([*([_wrapped(f"all rows: {above}")] if above else []), *lines, *more])
 
 
 def _lines(text: dict[str, list[str]], right: dict[str, list[str]], marks: Sequence[str]) -> list[str]:
-    """Columns as lines: text to the left, cut to fit; numbers to the right."""
+    """Columns as lines: text on the left, truncated to fit; numbers on the right."""
     wide = {c: max(map(len, [c, *cells])) for c, cells in right.items()}
     flag = max(map(len, ["flag", *marks]))
-    room = WIDTH - sum(wide.values()) - flag - 2 * (len(text) + len(wide))
-    own = {c: max(map(len, [c, *cells])) for c, cells in text.items()}
-    while sum(own.values()) > room and max(own.values()) > LEAST_TEXT:
-        own[max(own, key=lambda c: own[c])] -= 1
+    available = WIDTH - sum(wide.values()) - flag - 2 * (len(text) + len(wide))
+    widths = {c: max(map(len, [c, *cells])) for c, cells in text.items()}
+    while sum(widths.values()) > available and max(widths.values()) > LEAST_TEXT:
+        widths[max(widths, key=lambda c: widths[c])] -= 1
     rows = [[*text, *right, "flag"], *([*row] for row in zip(*text.values(), *right.values(), marks, strict=True))]
-    sizes = [*own.values(), *(-w for w in wide.values()), flag]
+    sizes = [*widths.values(), *(-w for w in wide.values()), flag]
     return ["  ".join(_cell(c, w) for c, w in zip(row, sizes, strict=True)).rstrip()[:WIDTH] for row in rows]
 
 
@@ -160,16 +132,9 @@ def _cell(value: str, width: int) -> str:
     return (value if len(value) <= width else value[: width - 2] + "..").ljust(width)
 
 
-def _intervals(table: pd.DataFrame) -> list[str]:
-    ends = zip(table["conf_low"], table["conf_high"], strict=True)
-    return ["" if math.isnan(low) and math.isnan(high) else f"[{_digits(low)}, {_digits(high)}]" for low, high in ends]
-
-
 def _digits(value: float) -> str:
-    """Three digits; more only before the point.
+    """Three significant digits, and all digits before the decimal point.
 
-    Examples
-    --------
     >>> _digits(0.012345), _digits(12345.6), _digits(float("nan"))
     ('0.0123', '12,346', '')
     """
@@ -186,23 +151,23 @@ def _priors(priors: pd.DataFrame) -> str:
     return "\n".join(["priors", *(_wrapped(f"  {p:<{name}}  {q:<{law}}  {m}", name + law + 6) for p, q, m in rows)])
 
 
-def _doubts(told: dict[str, int], checks: pd.DataFrame) -> str:
-    """Flags of the table by number, then those that are of the fit alone."""
-    estimates = [f"  [{k}] {flag} ({n:,} of the estimates)" for k, (flag, n) in enumerate(told.items(), 1)]
-    doubtful = checks[~checks["flag"].isin(["", *told])]
+def _cautions(counts: dict[str, int], checks: pd.DataFrame) -> str:
+    """Numbered flags of the table, then those of the fit alone."""
+    estimates = [f"  [{k}] {flag} ({n:,} of the estimates)" for k, (flag, n) in enumerate(counts.items(), 1)]
+    others = checks[~checks["flag"].isin(["", *counts])]
     whole = [
         f"  -  {flag} ({what}{'' if math.isnan(value) else f': {_digits(value)}'})"
-        for what, value, flag in doubtful[["what", "value", "flag"]].itertuples(index=False)
+        for what, value, flag in others[["what", "value", "flag"]].itertuples(index=False)
     ]
     lines = [*(_wrapped(line, 6) for line in (*estimates, *whole))]
-    return "\n".join(["in doubt (check() says what to do)", *lines]) if lines else "in doubt: nothing"
+    return "\n".join(["cautions (check() gives advice)", *lines]) if lines else "cautions: none"
 
 
 def _wrapped(line: str, indent: int = 2) -> str:
     return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=" " * indent, drop_whitespace=True)) or line
 
 
-# ---- What a hierarchical model returns: tidy estimates, its priors, its draws, and what speaks against it ------------
+# ---- The result of a hierarchical model ------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 
@@ -214,9 +179,9 @@ class Posterior:
     Attributes
     ----------
     question : str
-        What was asked, in a sentence.
+        The question that the model answers, in a sentence.
     table : pandas.DataFrame
-        Tidy estimates: condition columns, then those of every estimate of the package; posterior mean, sd and
+        Tidy estimates: condition columns, then the columns of all estimates of the package; posterior mean, sd and
         equal-tailed interval.
     priors : pandas.DataFrame
         ``parameter``, ``prior``, ``meaning``.
@@ -224,9 +189,9 @@ class Posterior:
         ``what``, ``value``, ``flag``, ``cure``: convergence (or importance weights), posterior predictive checks, the
         data; :meth:`check` adds the flags of the table.
     posterior : Draws
-        All variables, with their labels; :meth:`draws` has them as a table.
+        All variables, with their labels; :meth:`draws` returns them as a table.
     predicted : pandas.DataFrame
-        Observed counts, or means, beside what the posterior and the prior predict; see :meth:`predictive`.
+        Observed counts, or means, with posterior and prior predictions; see :meth:`predictive`.
     """
 
     question: str
@@ -237,25 +202,25 @@ class Posterior:
     predicted: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     def predictive(self, kind: Kind = "posterior") -> pd.DataFrame:
-        """Observed counts, or means, beside the intervals that the model predicts for them.
+        """Observed counts, or means, with their predictive intervals.
 
         Parameters
         ----------
         kind : {'posterior', 'prior', 'both'}
-            From the posterior, or from the prior before any answer is seen.
+            Predicted from the posterior, or from the prior alone.
 
         Returns
         -------
         pandas.DataFrame
             A row for each observed value: ``kind``, its labels (``judge``, a condition), ``outcome``, ``observed``,
             ``estimate`` (predictive mean), ``conf_low``, ``conf_high`` (95 % predictive interval), ``inside``, ``n``
-            (calls behind it), ``scale`` (``count`` or ``mean``), ``method``, ``flag``. Draw it with
+            (number of calls), ``scale`` (``count`` or ``mean``), ``method``, ``flag``. Draw it with
             :func:`judgestats.plot.predictive`.
 
         Raises
         ------
         DesignError
-            If `kind` is unknown, or nothing could be drawn.
+            If `kind` is unknown, or the model has no draws.
         """
         return of_kind(self.predicted, kind)
 
@@ -275,17 +240,18 @@ class Posterior:
         Returns
         -------
         pandas.DataFrame
-            ``chains``, ``draws`` (of each chain), ``divergences``, ``rhat`` and ``ess`` (the worst; NaN for draws by
-            importance, which are no chains), ``pareto_k`` (of importance weights), ``n_estimates``, ``method``,
+            ``chains``, ``draws`` (per chain), ``divergences``, ``rhat`` and ``ess`` (the worst; NaN for importance
+            sampling, which has no chains), ``pareto_k`` (of importance weights), ``n_estimates``, ``method``,
             ``flag`` (of the posterior as a whole).
         """
         found, chains = self.posterior, np.isnan(self.posterior.pareto_k)
-        own = next((v for v in found.values.values()), np.zeros((0, 0)))
-        table = found.summary() if chains and own.size else pd.DataFrame(columns=["rhat", "ess_bulk", "ess_tail"])
+        first = next(iter(found.values.values()), np.zeros((0, 0)))
+        table = found.summary() if chains and first.size else pd.DataFrame(columns=["rhat", "ess_bulk", "ess_tail"])
         row = {
-            "chains": len(own), "draws": own.shape[1], "divergences": found.divergences, "rhat": table["rhat"].max(),
-            "ess": table[["ess_bulk", "ess_tail"]].min(axis=None), "pareto_k": found.pareto_k,
-            "n_estimates": len(self.table), "method": found.method, "flag": flags(*found.notes()) if own.size else "",
+            "chains": len(first), "draws": first.shape[1], "divergences": found.divergences,
+            "rhat": table["rhat"].max(), "ess": table[["ess_bulk", "ess_tail"]].min(axis=None),
+            "pareto_k": found.pareto_k, "n_estimates": len(self.table), "method": found.method,
+            "flag": flags(*found.notes()) if first.size else "",
         }  # fmt: skip
         return pd.DataFrame([row])
 
@@ -300,41 +266,45 @@ class Posterior:
         return self.posterior.table()
 
     def to_arviz(self) -> Any:
-        """Give the draws to ArviZ, for its plots and diagnostics.
+        """Draws as an object of ArviZ, for its plots and diagnostics.
 
         Returns
         -------
         arviz.InferenceData or xarray.DataTree
-            What ArviZ 0.x or 1.x works with: ``posterior`` and ``sample_stats``. There is no log likelihood of single
-            calls: these models are of counts.
+            For ArviZ 0.x or 1.x, with ``posterior`` and ``sample_stats``. There is no log likelihood of single calls,
+            since these are models of counts.
 
         Raises
         ------
         FitError
-            If the draws are by importance sampling, which has no chains, or ArviZ is not installed.
+            If the draws come from importance sampling, which has no chains, or ArviZ is not installed.
         """
-        names = {n: [f"{n} {k + 1}" for k in range(len(own))] for n, own in self.posterior.labels.items()}
-        dims = {n: dict(zip(names[n], own, strict=True)) for n, own in self.posterior.labels.items() if own}
+        dims = {
+            name: {f"{name} {k}": labels for k, labels in enumerate(each, 1)}
+            for name, each in self.posterior.labels.items()
+            if each
+        }
         return inference_data(self.posterior, self.posterior.values, dims)
 
     def check(self) -> pd.DataFrame:
-        """What speaks against the fit.
+        """Checks of the sampler, the model and the data, with advice.
 
         Returns
         -------
         pandas.DataFrame
-            ``what``, ``value``, ``flag``, ``cure``. Rows with an empty flag, and no cure, are what was looked at and
-            found sound. The last rows are the flags of the table, with the number of estimates that carry each.
+            ``what``, ``value``, ``flag``, ``cure`` (advice). A check that found no problem has an empty flag and no
+            advice. The last rows are the flags of the table, with the number of estimates that have each.
         """
         return pd.DataFrame([*self.checks.to_dict("records"), *flagged(self.table)], columns=list(self.checks.columns))
 
     def summary(self) -> str:
-        """Question, the first 40 estimates, priors, what is in doubt, and method.
+        """Question, the first 40 estimates, priors, cautions and method.
 
         Returns
         -------
         str
-            Lines of 120 characters at most; numbers of three digits. Flags are numbered, and told below the table.
+            Lines of at most 120 characters; numbers with three significant digits. Flags are numbered, and listed
+            below the table.
         """
         return summary(self.question, self.table, self.priors, self.checks, self.posterior.method)
 
@@ -344,82 +314,42 @@ class Posterior:
 
 
 def row(
-    term: str,
-    values: Floats,
-    *,
-    conf_level: float,
-    n: float,
-    method: str,
-    flag: str = "",
-    chains: bool = True,
-    draws: Draws | None = None,
-    **more: Any,
+    term: str, values: Floats, draws: Draws, *, conf_level: float, n: float, flag: str = "", **more: Any
 ) -> dict[str, Any]:
-    """One row of estimates from draws of a scalar.
+    """One row of estimates: posterior mean, sd and equal-tailed interval of a scalar, flagged.
 
-    Parameters
-    ----------
-    term : str
-    values : (chains, draws) float array
-    conf_level : float
-    n : float
-        Calls behind it.
-    method : str
-    flag : str
-    chains : bool
-        False for draws by importance, which are no chains: their weights are judged instead.
-    draws : Draws, optional
-        The draws that `values` come from: the row is then flagged where the priors move it.
-    **more
-        Condition columns.
-
-    Returns
-    -------
-    dict
-        Posterior mean, sd, equal-tailed interval; flagged where the draws do not mix, and where the prior decides or is
-        in conflict with the data.
+    `values` (chains, draws): computed from `draws`. `n`: number of calls. `more`: condition columns. Chains are flagged
+    if they have not mixed; importance sampling has none, and its weights are checked as a whole.
     """
     tail = (1 - conf_level) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
-    rhat, bulk, end = (float(d[0]) for d in diagnostics(values[..., None])) if chains else (np.nan,) * 3
-    own = {"term": term, "estimate": float(values.mean()), "std_error": float(values.std(ddof=1)), "n": n}
+    mixing = ""
+    if np.isnan(draws.pareto_k):
+        rhat, bulk, end = (float(d[0]) for d in diagnostics(values[..., None]))
+        mixing = mixing_flags(rhat, min(bulk, end))
     return {
-        **more,
-        **own,
-        "conf_low": float(low),
-        "conf_high": float(high),
-        "method": method,
-        "flag": flags(flag, "" if draws is None else of_prior(values, draws), doubt(rhat, min(bulk, end))),
-    }
+        **more, "term": term, "estimate": float(values.mean()), "std_error": float(values.std(ddof=1)),
+        "conf_low": float(low), "conf_high": float(high), "n": n, "method": draws.method,
+        "flag": flags(flag, of_prior(values, draws), mixing),
+    }  # fmt: skip
 
 
 def tabled(rows: list[dict[str, Any]], by: list[str], extra: tuple[str, ...] = ()) -> pd.DataFrame:
-    """The rows as a frame of estimates, in their order.
-
-    Parameters
-    ----------
-    rows : list of dict
-    by : list of str
-        Condition columns.
-    extra : tuple of str
-        Further columns.
-    """
+    """The rows as a frame of estimates, in their order, with the condition columns `by` and `extra` ones."""
     return estimates(rows, by, extra, sort=False)
 
 
 def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[str, Any]]:
-    """Rows of ``checks`` on the sampler: of chains, or of importance weights where no chain ran.
+    """Rows of ``checks`` on the chains, or on the importance weights.
 
-    Parameters
-    ----------
-    draws : Draws
-    priors : pandas.DataFrame
-        Those of the model: a cure names its spreads.
-    of : str
-        Which of several fits.
+    `priors`: of the model, whose spreads the advice names. `of`: which of several fits.
     """
     if not np.isnan(draws.pareto_k):
-        return _weights(draws, of)
+        k, ess, suffix = draws.pareto_k, draws.importance_ess, f" ({of})" if of else ""
+        return [
+            finding(f"Pareto k of the importance weights{suffix}", k, HEAVY if k > MOST_PARETO else ""),
+            finding(f"importance ESS{suffix}", ess, FEW_EFFECTIVE if ess < LEAST_ESS else ""),
+        ]
     table = draws.summary()
     ess = float(np.nanmin(table[["ess_bulk", "ess_tail"]].to_numpy()))
     worst = float(np.nanmax(table["rhat"]))
@@ -429,8 +359,8 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
     tighter = f"tighter priors on the spreads (priors= takes {spreads})"
     longer = f"Sample longer (sampling={{'draws': 2000, 'tune': 2000}}), or give {tighter}."
     return [
-        finding("largest R-hat", worst, doubt(worst, np.inf), longer),
-        finding("smallest ESS", ess, doubt(1.0, ess), longer),
+        finding("largest R-hat", worst, mixing_flags(worst, np.inf), longer),
+        finding("smallest ESS", ess, mixing_flags(1.0, ess), longer),
         finding(
             "divergences",
             float(draws.divergences),
@@ -440,76 +370,35 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
     ]
 
 
-def _weights(draws: Draws, of: str) -> list[dict[str, Any]]:
-    """Rows on importance weights."""
-    told = f" ({of})" if of else ""
-    k, ess = draws.pareto_k, draws.importance_ess
-    return [
-        finding(f"Pareto k of the importance weights{told}", k, HEAVY if k > MOST_PARETO else ""),
-        finding(f"importance ESS{told}", ess, FEW_EFFECTIVE if ess < LEAST_ESS else ""),
-    ]
+def conflicts(draws: Draws, of: str = "") -> list[dict[str, Any]]:
+    """Rows of ``checks`` on parameters whose prior conflicts with the data; a single one, without a flag, if none does.
 
-
-def foreseen(draws: Draws, of: str = "") -> list[dict[str, Any]]:
-    """Rows of ``checks`` on parameters whose prior did not foresee such data.
-
-    Parameters
-    ----------
-    draws : Draws
-    of : str
-        Which of several fits.
-
-    Returns
-    -------
-    list of dict
-        One for each of them; a single one, without a flag, where there is none.
+    `of`: which of several fits.
     """
-    told = f" ({of})" if of else ""
-    rows = [finding(f"tail area of {name} under its prior{told}", p, CONFLICT) for name, p in draws.conflicts().items()]
+    suffix = f" ({of})" if of else ""
+    found = draws.conflicts().items()
+    rows = [finding(f"tail area of {name} under its prior{suffix}", p, CONFLICT) for name, p in found]
     least = min((t.tail for t in draws.tops), default=float("nan"))
-    return rows or [finding(f"smallest tail area under a prior{told}", least)]
+    return rows or [finding(f"smallest tail area under a prior{suffix}", least)]
 
 
 def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str, Any]]:
-    """Rows of ``checks`` by posterior prediction: the share of observed counts inside their 95 % predictive interval.
-
-    Parameters
-    ----------
-    what : str
-    observed : (N,) float array
-        Counts.
-    simulated : (S, N) float array
-        Replicated counts.
-    """
+    """Posterior predictive check, a row of ``checks``: share of (N,) counts within 95 % of (S, N) replicated ones."""
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0)
-    inside = (observed >= low) & (observed <= high)
-    share = float(inside.mean())
-    flag = "" if share >= 0.9 else OUTSIDE
-    return [finding(f"{what} inside the 95 % predictive", share, flag)]
+    share = float(((observed >= low) & (observed <= high)).mean())
+    return [finding(f"{what} inside the 95 % predictive", share, "" if share >= 0.9 else OUTSIDE)]
 
 
 def prior_table(priors: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
-    """The priors as a frame.
-
-    Parameters
-    ----------
-    priors : mapping
-        Parameter -> (prior, meaning).
-    """
+    """The priors as a frame, from parameter -> (prior, meaning)."""
     return pd.DataFrame([{"parameter": k, "prior": p, "meaning": m} for k, (p, m) in priors.items()])
 
 
 def scales(defaults: Mapping[str, float], priors: Mapping[str, float] | None) -> dict[str, float]:
-    """Scales of the priors, some of them given.
-
-    Raises
-    ------
-    DesignError
-        If a name is not known, or a scale is not a positive number.
-    """
+    """Scales of the priors, those of `priors` in place of the defaults."""
     for name, value in (priors or {}).items():
         if name not in defaults:
             raise DesignError(f"priors has {name!r}. Allowed: {', '.join(defaults)}.{suggestion(name, defaults)}")
         if not (isinstance(value, int | float) and 0 < value < np.inf):
-            raise DesignError(f"priors[{name!r}]={value!r} is no scale. Give a positive number, above 0.")
+            raise DesignError(f"priors[{name!r}]={value!r} is not a scale. Give a positive finite number.")
     return {**defaults, **{name: float(value) for name, value in (priors or {}).items()}}

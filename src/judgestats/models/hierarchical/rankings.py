@@ -1,4 +1,4 @@
-"""Which strategy is best for which judge, how sure is that, and what would a test have missed?"""
+"""Effects of strategies on each judge, the best one and its probability, and the power of tests: :func:`strategies`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from judgestats.models.coding.responses import first_row
 from judgestats.models.hierarchical.leanings import chance
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
+    conflicts,
     convergence,
     finding,
-    foreseen,
     predictive,
     prior_table,
     row,
@@ -38,26 +38,26 @@ from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.counting import refuse_further
 from judgestats.schema.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
 
-# ---- Right calls of each judge under each strategy: from calls, tallies and printed tables ---------------------------
+# ---- Correct calls of each judge under each strategy: from calls, tallies and printed tables -------------------------
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Columns of a printed table beside its n.
+#: Columns of a printed table, in addition to n.
 PRINTED = ("k", "baseline_only", "strategy_only")
 
 
 @dataclass(frozen=True, eq=False)
 class Arms:
-    """Right calls of each judge under each strategy, the baseline first.
+    """Correct calls of each judge under each strategy, the baseline first.
 
-    `n` (J, S): calls, or pairs scored together with the baseline; NaN where a judge was not asked.
-    `k` (J, S): right calls; NaN where not known.
-    `b`, `c` (J, S): items right under the baseline alone, and under the strategy alone; NaN where not known.
-    `answers` (P, S): patterns of right answers (1, 0, NaN where not judged), with items; `owner` (P,) is the judge.
+    `n` (J, S): calls, or pairs scored together with the baseline; NaN if the judge was not asked.
+    `k` (J, S): correct calls; NaN if not known.
+    `b`, `c` (J, S): items correct only under the baseline, and only under the strategy; NaN if not known.
+    `answers` (P, S): with items, patterns of correct answers (1, 0, NaN if not judged); `owner` (P,) is the judge.
     `count` (P,): items with each pattern.
-    `law`: what is taken for the joint law.
-    `aside`: judge -> what was excluded.
+    `law`: assumed joint distribution.
+    `excluded`: judge -> flag of excluded calls.
     """
 
     judges: tuple[str, ...]
@@ -70,33 +70,33 @@ class Arms:
     owner: Ints | None = None
     count: Floats | None = None
     law: str = "independent"
-    aside: dict[str, str] = field(default_factory=dict)
+    excluded: dict[str, str] = field(default_factory=dict)
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        """Which judge was asked with which strategy; the baseline always."""
+        """Strategies under which each judge was asked, (J, S); always true for the baseline."""
         found: NDArray[np.bool_] = np.isfinite(self.n)
         found[:, 0] = True
         return found
 
     @property
     def partial(self) -> bool:
-        """Whether comparisons are missing that others of the table suggest."""
-        told = np.isfinite(self.b)[:, 1:]
-        return bool(not self.there.all() or (told.any() and not told.all()))
+        """Whether some judges lack comparisons that others have."""
+        known = np.isfinite(self.b)[:, 1:]
+        return bool(not self.there.all() or (known.any() and not known.all()))
 
     @property
     def shared(self) -> Floats:
-        """Right calls of the baseline among the pairs of each comparison, or its share of them."""
+        """Correct baseline calls among the pairs of each comparison, or the expected number."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            about = np.round(self.k[:, :1] * self.n / self.n[:, :1])
-        told = self.k - self.c + self.b
-        result: Floats = np.where(np.isfinite(told) & np.isfinite(about), told, about)
+            expected = np.round(self.k[:, :1] * self.n / self.n[:, :1])
+        exact = self.k - self.c + self.b
+        result: Floats = np.where(np.isfinite(exact) & np.isfinite(expected), exact, expected)
         return result
 
 
 def read(data: Any, baseline: str, judge: str, strategy: str, item: By, ties: str, invalid: str) -> Arms:
-    """Counts of calls, of a tally, or of a printed table; arguments as in `hierarchical.strategies`."""
+    """Counts from calls, a tally or a printed table; arguments as in :func:`strategies`."""
     present = columns(data)
     for name in (judge, strategy):
         if name not in present:
@@ -106,31 +106,26 @@ def read(data: Any, baseline: str, judge: str, strategy: str, item: By, ties: st
         return _of_changes(data, baseline, judge, strategy, ties, invalid)
     if {*PRINTED, "b", "c"} & {*present} and not {*names(item)} & {*present}:
         return _of_print(data, baseline, judge, strategy)
-    _refuse_uncounted(present)
+    if "n" in present and not {"correct", "outcome", "gold"} & {*present}:
+        raise SchemaError(
+            "The table has the calls 'n' and no count of correct ones. Give 'k' (correct calls), or 'baseline_only' "
+            "and 'strategy_only' (discordant pairs); if you have a share, k is the share times n, rounded to a whole "
+            f"number. Columns: {', '.join(present)}."
+        )
     items = [] if {N, COUNTS} & {*present} and not {*names(item)} & {*present} else names(item)
     found = scored(data, "correct", [judge, strategy, *items], judge, "strategies", ties, invalid)
     table = found.table.assign(_judge=joined(found.table, [judge]), _strategy=joined(found.table, [strategy]))
-    aside = {j: found.flag(j) for j in sorted({*table["_judge"]})}
-    return replace(_of_calls(table, baseline, items), aside=aside)
-
-
-def _refuse_uncounted(present: list[str]) -> None:
-    """Raise where a table has calls ``n`` and nothing that says how many were right: a share, perhaps."""
-    if "n" in present and not {"correct", "outcome", "gold"} & {*present}:
-        raise SchemaError(
-            "The table has the calls 'n' and no count of right ones. Give 'k' (right calls), or 'baseline_only' and "
-            f"'strategy_only' (discordant pairs); of a share, k is the share times n, rounded to a whole number. "
-            f"Columns: {', '.join(present)}."
-        )
+    excluded = {j: found.flag(j) for j in sorted({*table["_judge"]})}
+    return replace(_of_calls(table, baseline, items), excluded=excluded)
 
 
 def _levels(table: pd.DataFrame, baseline: str, *, add: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
     judges, known = tuple(sorted({*table["_judge"]})), sorted({*table["_strategy"]})
     if baseline not in known and not add:
-        raise DesignError(f"baseline={baseline!r} is no strategy. Strategies: {', '.join(known)}.")
+        raise DesignError(f"baseline={baseline!r} is not a strategy. Strategies: {', '.join(known)}.")
     others = [s for s in known if s != baseline]
     if not others:
-        raise DesignError(f"{baseline!r} is the only strategy: there is nothing to compare.")
+        raise DesignError(f"{baseline!r} is the only strategy. Add the calls of at least one other strategy.")
     return judges, (baseline, *others)
 
 
@@ -151,14 +146,14 @@ def _of_calls(table: pd.DataFrame, baseline: str, items: list[str]) -> Arms:
     owner = pd.Categorical(wide.index.get_level_values(0), judges).codes
     found = pd.DataFrame(wide.to_numpy(dtype=float)).assign(owner=owner)
     found = found.groupby([*found.columns], dropna=False).size().reset_index(name="count")
-    own = found[[*range(len(kinds))]].to_numpy(dtype=float)
-    found_owner = found["owner"].to_numpy(dtype=np.int64)
-    _, _, b, c = crossed(own, found_owner, found["count"].to_numpy(dtype=float), len(judges))
-    return Arms(judges, kinds, n, k, b, c, own, found_owner, found["count"].to_numpy(dtype=float))
+    patterns, counts = found[[*range(len(kinds))]].to_numpy(dtype=float), found["count"].to_numpy(dtype=float)
+    owners = found["owner"].to_numpy(dtype=np.int64)
+    _, _, b, c = crossed(patterns, owners, counts, len(judges))
+    return Arms(judges, kinds, n, k, b, c, patterns, owners, counts)
 
 
 def crossed(answers: Floats, owner: Ints, count: Floats, judges: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Pairs scored with the baseline, those right under each strategy, under the baseline alone, under it alone."""
+    """Pairs with the baseline; those correct under each strategy, only under the baseline, only under the strategy."""
     base = answers[:, :1]
     both = np.isfinite(answers) & np.isfinite(base)
     parts = (both, answers == 1, (base == 1) & (answers == 0), (base == 0) & (answers == 1))
@@ -171,7 +166,7 @@ def crossed(answers: Floats, owner: Ints, count: Floats, judges: int) -> tuple[F
 
 
 def paired(arms: Arms) -> Arms:
-    """The same data as pairs against the baseline: items are forgotten."""
+    """The same data as pairs with the baseline, without items."""
     if arms.answers is None or arms.owner is None or arms.count is None:
         return arms
     n, k, b, c = crossed(arms.answers, arms.owner, arms.count, len(arms.judges))
@@ -199,7 +194,7 @@ def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, 
     b, c = made["b"], made["own"] - made["base"] + made["b"]
     whole = (made["all"] > b + c) | made["pairs"].isna()
     if (made["all"] == b + c).all() and made["pairs"].isna().any():
-        raise SchemaError("The table has discordant pairs only. Give their total in a column 'pairs'.")
+        raise SchemaError("The table has discordant pairs only. Give the number of all pairs in a column 'pairs'.")
     wide = pd.DataFrame(
         {
             judge: made[judge], strategy: made[strategy], "n": made["all"].where(whole, made["pairs"]),
@@ -213,19 +208,14 @@ def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, 
         if r["n", "nunique"] == 1 and r["_base", "nunique"] == 1:
             found.n[j, 0], found.k[j, 0] = r["n", "first"], r["_base", "first"]
     lost = table.assign(_lost=np.where(kept, 0.0, calls)).groupby(judge)["_lost"].sum()
-    return replace(found, aside={str(j): EXCLUDED.of(v, what="pair(s)") for j, v in lost.items()})
+    return replace(found, excluded={str(j): EXCLUDED.of(v, what="pair(s)") for j, v in lost.items()})
 
 
 def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool = False) -> Arms:
-    table = (
-        nw.from_native(data)
-        .lazy()
-        .collect(backend="pandas")
-        .to_native()
-        .rename(columns={"b": PRINTED[1], "c": PRINTED[2]})
-    )
+    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    table = table.rename(columns={"b": PRINTED[1], "c": PRINTED[2]})
     if "n" not in table:
-        raise SchemaError("The table has no column 'n'. Give the number of calls, or of pairs, behind each row.")
+        raise SchemaError("The table has no column 'n'. Give the number of calls, or of pairs, in each row.")
     table = table.assign(_judge=joined(table, [judge]), _strategy=joined(table, [strategy]))
     if table.duplicated(["_judge", "_strategy"]).any():
         raise SchemaError("A judge and a strategy have two rows. Give one row for each.")
@@ -242,29 +232,29 @@ def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool 
 
 
 def _numbers(values: pd.Series[Any], name: str, keys: pd.DataFrame) -> Floats:
-    """A column of counts, NaN where missing; `keys` say which row is wrong."""
+    """A column of counts, NaN where missing; `keys` identify the row in messages."""
     found: Floats = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float)
     wrong = values.notna().to_numpy() & ~((found >= 0) & (found == np.round(found)))
     if wrong.any():
         row = first_row(keys.assign(**{name: values.to_numpy(dtype=object)}), wrong)
         raise SchemaError(
-            f"{name!r} holds what is no count in {wrong.sum():,} of {len(wrong):,} rows (first: {row}). Give whole "
+            f"{name!r} is not a count in {wrong.sum():,} of {len(wrong):,} rows (first: {row}). Give whole "
             "numbers, 0 or more; leave the cell empty where a count is not known."
         )
     return found
 
 
 def _refuse(n: Floats, k: Floats, b: Floats, c: Floats, judges: tuple[str, ...], kinds: tuple[str, ...]) -> None:
-    """Raise where counts contradict each other, or nothing is counted."""
+    """Raise if counts contradict each other, or are missing."""
     known = np.isfinite(k) | (np.isfinite(b) & np.isfinite(c))
-    apart = k[:, :1] - b + c != k
-    apart &= np.isfinite(k[:, :1] - b + c + k) & (n == n[:, :1])
+    inconsistent = k[:, :1] - b + c != k
+    inconsistent &= np.isfinite(k[:, :1] - b + c + k) & (n == n[:, :1])
     for bad, words in (
-        (known & (n == 0), "has n = 0: no call was made there, so leave the row out"),
-        (known & ~(n >= 0), "has counts and no 'n'"), (k > n, "has more right calls than calls"),
+        (known & (n == 0), "has n = 0: leave the row out"),
+        (known & ~(n >= 0), "has counts and no 'n'"), (k > n, "has more correct calls than calls"),
         (b + c > n, "has more discordant pairs than pairs"), (np.isfinite(b) != np.isfinite(c), "has b without c"),
         (np.isfinite(n) & ~known & (np.arange(n.shape[1]) > 0), "has 'n' and no counts"),
-        (apart, "has b and c that do not lead from k of the baseline to its own"),
+        (inconsistent, "has k, b and c that contradict k of the baseline"),
     ):  # fmt: skip
         if bad.any():
             j, s = np.argwhere(bad)[0]
@@ -274,8 +264,7 @@ def _refuse(n: Floats, k: Floats, b: Floats, c: Floats, judges: tuple[str, ...],
         raise DesignError(f"{judges[int(np.argmax(lone))]} has no comparison with the baseline. Leave it out.")
 
 
-# ---- The joint law of several strategies' right calls: its model, its likelihood, and data drawn from it -------------
-
+# ---- The joint distribution of correct calls under several strategies: model, likelihood, simulation -----------------
 
 #: Scales of the priors, on the log-odds scale.
 PRIORS = {
@@ -287,21 +276,21 @@ PRIORS = {
     "link": 1.0,
     "sd_link": 0.5,
 }
-#: Centres of those that are not about 0.
+#: Prior means other than 0.
 CENTRES = {"association": 3.0, "link": -0.5}
-#: Laws with a log odds ratio of their own; 10 and -10 stand for the extremes.
+#: Joint distributions with a fixed log odds ratio; 10 and -10 approximate the extremes.
 FIXED = {"independent": 0.0, "extreme positive": 10.0, "extreme negative": -10.0}
-#: Log weight of a table that cannot be, and the least probability that is not taken as 0.
+#: Log weight of an impossible table, and the smallest probability in a logarithm.
 NEVER, TINY = -1e9, 1e-12
-#: How a two-by-two table with the same margins follows from another.
+#: Difference between consecutive two-by-two tables with the same margins.
 STEP = (-1.0, 1.0, 1.0, -1.0)
 _nodes, _weights = np.polynomial.legendre.leggauss(48)
-#: Quadrature over the shares of items.
+#: Quadrature over quantiles of the item effect.
 NODES, WEIGHTS = (_nodes + 1) / 2, _weights / 2
 
 
 def observed(arms: Arms) -> dict[str, NDArray[Any]]:
-    """What the model is given, by name: may be set anew for another draw of the same design."""
+    """Data of the model, by name."""
     if arms.law == "items" and arms.answers is not None and arms.owner is not None and arms.count is not None:
         sign = np.where(np.isnan(arms.answers), 0.0, 2 * arms.answers - 1)
         return {"sign": sign, "owner": arms.owner, "count": arms.count}
@@ -318,36 +307,31 @@ def observed(arms: Arms) -> dict[str, NDArray[Any]]:
 
 
 def _tables(arms: Arms) -> dict[str, Floats]:
-    """The first two-by-two table that agrees with each comparison, and the log weights of it and of those after it.
+    """The first two-by-two table consistent with each comparison, and log weights of it and of the following tables.
 
-    ``start`` is (J, S - 1, 4): right under both, under the baseline alone, under the strategy alone, under neither;
-    each table after it has one less, one more, one more, one less. Where the baseline is not known (`given` is 0),
-    the first column holds all concordant pairs, and the last none.
+    ``start`` is (J, S - 1, 4): correct under both, only under the baseline, only under the strategy, under neither;
+    each following table has one less, one more, one more, one less. If the baseline is not known (`given` is 0), the
+    first column has all concordant pairs, and the last is 0.
     """
     n, k, b, c, base = (a[:, 1:] for a in (arms.n, arms.k, arms.b, arms.c, arms.shared))
-    told = np.isfinite(b)
-    given = np.isfinite(base)
-    some = np.isfinite(n) & (given | told)
-    base = np.where(given & told, np.clip(base, b, n - c), base)
-    first = np.where(told, b, np.maximum(base - k, 0))
-    second = np.where(told, c, k - base + first)
+    paired, given = np.isfinite(b), np.isfinite(base)
+    some = np.isfinite(n) & (given | paired)
+    base = np.where(given & paired, np.clip(base, b, n - c), base)
+    first = np.where(paired, b, np.maximum(base - k, 0))
+    second = np.where(paired, c, k - base + first)
     start = np.stack([np.where(given, base, n - second) - first, first, second, n - base - second], axis=-1)
     start[..., 3] = np.where(given, start[..., 3], 0.0)
     start = np.where(some[..., None], start, 0.0)
-    most = np.where(some & ~told, np.minimum(start[..., 0], start[..., 3]), 0.0)
+    most = np.where(some & ~paired, np.minimum(start[..., 0], start[..., 3]), 0.0)
     step = np.arange(int(most.max(initial=0.0)) + 1)
     cells = start[..., None, :] + step[:, None] * np.array(STEP)
     weight = -gammaln(np.maximum(cells, 0) + 1).sum(axis=-1)
-    return {
-        "start": start,
-        "weight": np.where(step <= most[..., None], weight, NEVER),
-        "given": given.astype(float),
-        "step": step.astype(float),
-    }
+    weight = np.where(step <= most[..., None], weight, NEVER)
+    return {"start": start, "weight": weight, "given": given.astype(float), "step": step.astype(float)}
 
 
 def model(arms: Arms, priors: Mapping[str, float]) -> Any:
-    """The PyMC model of the counts under their law."""
+    """The PyMC model of the counts under their joint distribution."""
     pm = pymc()
     J, S = arms.n.shape
     with pm.Model() as made:
@@ -360,28 +344,30 @@ def model(arms: Arms, priors: Mapping[str, float]) -> Any:
             beta = beta + spread * pm.Normal("raw_effect", shape=(J, S - 1))
         logit = pm.Deterministic("logit", pm.math.concatenate([alpha, alpha + beta], axis=1))
         if arms.law == "items":
-            likely(pm, _of_items(pm, given, logit, _varying(pm, "link", -0.5, (J, S), priors)))
+            likely(pm, _items_log_likelihood(pm, given, logit, _varying(pm, "link", -0.5, (J, S), priors)))
         else:
             soft = pm.math.log1pexp
             parts = [-(given["k"] * soft(-logit) + (given["n"] - given["k"]) * soft(logit)).sum()]
             odds = given.get("odds")
             if odds is None:
                 odds = _varying(pm, "association", 3.0, (J, S - 1), priors)
-                parts.append(_of_others(pm, given, odds))
-            parts.append(_of_tables(pm, given, pm.math.sigmoid(logit), pm.math.exp(odds)))
+                # all tables with the same margins, relative to the first; constant if the odds ratio is fixed
+                weights = given["weight"] - pm.math.stack([odds], axis=-1) * given["step"]
+                parts.append(pm.math.logsumexp(weights, axis=-1).sum())
+            parts.append(_tables_log_likelihood(pm, given, pm.math.sigmoid(logit), pm.math.exp(odds)))
             likely(pm, sum(parts))
     return made
 
 
 def _varying(pm: Any, name: str, centre: float, shape: tuple[int, int], priors: Mapping[str, float]) -> Any:
-    """A quantity of each judge and strategy around a mean."""
+    """A parameter that varies over judges and strategies around a mean."""
     mean = pm.Normal(name, centre, priors[name])
     raw = pm.Normal(f"raw_{name}", shape=shape)
     return pm.Deterministic(f"each_{name}", mean + pm.HalfNormal(f"sd_{name}", priors[f"sd_{name}"]) * raw)
 
 
-def _of_items(pm: Any, given: Mapping[str, Any], logit: Any, link: Any) -> Any:
-    """Log likelihood of the answer patterns, the items integrated out."""
+def _items_log_likelihood(pm: Any, given: Mapping[str, Any], logit: Any, link: Any) -> Any:
+    """Log likelihood of the answer patterns, with item effects integrated out."""
     phi = pm.math.sigmoid(link)[:, :, None]
     shift = pm.math.log(pm.math.sin(phi * np.pi * NODES) / pm.math.sin(phi * np.pi * (1 - NODES)))
     at = (logit[:, :, None] + shift) / phi
@@ -390,13 +376,13 @@ def _of_items(pm: Any, given: Mapping[str, Any], logit: Any, link: Any) -> Any:
     return (given["count"] * pm.math.logsumexp(each + np.log(WEIGHTS), axis=-1).flatten()).sum()
 
 
-def _of_tables(pm: Any, given: Mapping[str, Any], p: Any, ratio: Any) -> Any:
-    """Log likelihood of the first of the two-by-two tables, given the baseline's own count where that is known."""
-    base, own = p[:, :1], p[:, 1:]
-    both = plackett(base, own, ratio, pm.math.sqrt)
+def _tables_log_likelihood(pm: Any, given: Mapping[str, Any], p: Any, ratio: Any) -> Any:
+    """Log likelihood of the first two-by-two tables, given the count of the baseline if that is known."""
+    base, other = p[:, :1], p[:, 1:]
+    both = plackett(base, other, ratio, pm.math.sqrt)
     clip = pm.math.clip
-    in_both, in_first, in_second = (clip(x, TINY, 1 - TINY) for x in (both, base - both, own - both))
-    neither = clip(1 - base - own + both, TINY, 1 - TINY)
+    in_both, in_first, in_second = (clip(x, TINY, 1 - TINY) for x in (both, base - both, other - both))
+    neither = clip(1 - base - other + both, TINY, 1 - TINY)
     known = given["given"]
     first = known * pm.math.log(base)
     second = known * pm.math.log(1 - base)
@@ -406,17 +392,8 @@ def _of_tables(pm: Any, given: Mapping[str, Any], p: Any, ratio: Any) -> Any:
     return sum((given["start"][:, :, i] * part).sum() for i, part in enumerate(logp))
 
 
-def _of_others(pm: Any, given: Mapping[str, Any], odds: Any) -> Any:
-    """Log of all tables with the same margins relative to the first: each is the odds ratio less likely than the last.
-
-    Where the odds ratio is fixed it is a constant, and left out.
-    """
-    at = given["weight"] - pm.math.stack([odds], axis=-1) * given["step"]
-    return pm.math.logsumexp(at, axis=-1).sum()
-
-
 def plackett(p: Any, q: Any, ratio: Any, root: Any = np.sqrt) -> Any:
-    """P(both) of two events with probabilities p and q and this odds ratio.
+    """P(both) of two events with probabilities p and q and odds ratio `ratio` (Plackett's distribution).
 
     >>> round(float(plackett(0.5, 0.8, 1.0)), 6)
     0.4
@@ -426,13 +403,13 @@ def plackett(p: Any, q: Any, ratio: Any, root: Any = np.sqrt) -> Any:
 
 
 def bridge(share: Floats, phi: Floats) -> Floats:
-    """Quantiles of the bridge distribution: a logistic curve averaged over it stays one, `phi` times as steep."""
+    """Quantiles of the bridge distribution: averaged over it, a logistic curve stays logistic, `phi` times as steep."""
     result: Floats = np.log(np.sin(phi * np.pi * share) / np.sin(phi * np.pi * (1 - share))) / phi
     return result
 
 
 def labels(arms: Arms) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Variables that are kept, with their labels."""
+    """Variables whose draws are kept, with their labels."""
     J, S = arms.judges, arms.strategies
     kept: dict[str, tuple[tuple[str, ...], ...]] = {"baseline": (J,), "effect": (S[1:],), "logit": (J, S)}
     if len(J) > 1:
@@ -444,7 +421,7 @@ def labels(arms: Arms) -> dict[str, tuple[tuple[str, ...], ...]]:
 
 
 def tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
-    """Parameters that have priors of their own."""
+    """Parameters whose priors depend on no other parameter."""
     return tuple(
         Top(k, v, Prior(priors[k], None, k.startswith("sd_")), CENTRES.get(k, 0.0))
         for k, v in drawn.values.items()
@@ -453,7 +430,7 @@ def tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
 
 
 def joint(arms: Arms, values: Mapping[str, Floats]) -> tuple[Floats, Floats]:
-    """Accuracy under each strategy, and P(right under it and under the baseline), (..., J, S)."""
+    """Accuracy under each strategy, and P(correct under it and under the baseline), (..., J, S)."""
     p: Floats = expit(values["logit"])
     if arms.law == "independent":
         return p, p * p[..., :1]
@@ -464,11 +441,10 @@ def joint(arms: Arms, values: Mapping[str, Floats]) -> tuple[Floats, Floats]:
             at = expit(base + bridge(node, phi))
             both += weight * at * at[..., :1]
         return p, both
-    odds = (
-        values["each_association"]
-        if arms.law == "discordant"
-        else np.full((*p.shape[:-1], p.shape[-1] - 1), FIXED[arms.law])
-    )
+    if arms.law == "discordant":
+        odds = values["each_association"]
+    else:
+        odds = np.full((*p.shape[:-1], p.shape[-1] - 1), FIXED[arms.law])
     both = plackett(p[..., :1], p[..., 1:], np.exp(odds))
     return p, np.concatenate([p[..., :1], both], axis=-1)
 
@@ -526,22 +502,19 @@ def _simulated_items(arms: Arms, values: Mapping[str, Any], rng: np.random.Gener
     k = np.full(arms.n.shape, np.nan)
     for j in range(len(k)):
         k[j] = np.where(np.isfinite(arms.n[j]), np.nansum(answers[owner == j], axis=0), np.nan)
-    own = found[[*range(answers.shape[1])]].to_numpy(dtype=float)
+    patterns = found[[*range(answers.shape[1])]].to_numpy(dtype=float)
     _, _, b, c = crossed(answers, owner, np.ones(len(owner)), len(k))
     owners, count = found["owner"].to_numpy(dtype=np.int64), found["count"].to_numpy(dtype=float)
-    return replace(arms, answers=own, owner=owners, count=count, k=k, b=b, c=c)
+    return replace(arms, answers=patterns, owner=owners, count=count, k=k, b=b, c=c)
 
 
-# ---- The best of several strategies, what choosing another costs, and what a test of a strategy would have missed
-
+# ---- The best strategy, the loss from choosing another, and the effects that a test would miss -----------------------
 
 ALL = "all judges"
 
 
 def ranked(accuracy: Floats) -> tuple[Floats, Floats]:
-    """Who is best in each draw, ties split, and what is lost by each choice.
-
-    `accuracy` (..., S). Returns `best, loss` (..., S).
+    """Whether each strategy is the best, ties split, and the loss from choosing it; arguments and results (..., S).
 
     >>> best, loss = ranked(np.array([[0.5, 0.75, 0.75], [0.5, 0.25, 0.0]]))
     >>> best.tolist(), loss.tolist()
@@ -553,10 +526,9 @@ def ranked(accuracy: Floats) -> tuple[Floats, Floats]:
 
 
 def missed(effect: Floats, discordance: Floats, n: float, level: float = 0.05) -> Floats:
-    """Probability that McNemar's test of `n` pairs does not see an effect (normal approximation, uncorrected).
+    """Probability that McNemar's test of `n` pairs is not significant (normal approximation, uncorrected, two-sided).
 
-    `effect`, `discordance`: P(right under the strategy alone) minus, and plus, P(right under the baseline alone).
-    `level`: two-sided.
+    `effect`, `discordance`: P(correct only under the strategy) minus, and plus, P(correct only under the baseline).
 
     >>> missed(np.array([0.0, 0.05, 0.2]), np.array([0.2, 0.2, 0.25]), 400).round(3).tolist()
     [0.95, 0.391, 0.0]
@@ -571,42 +543,41 @@ def missed(effect: Floats, discordance: Floats, n: float, level: float = 0.05) -
 def choice_rows(
     arms: Arms, drawn: Draws, priors: Mapping[str, float], margin: float, level: float, conf_level: float, flag: str
 ) -> list[dict[str, Any]]:
-    """Rows of one law: effects of each judge and strategy, who is best, and the same over all judges."""
+    """Rows under one joint distribution: effects by judge and strategy, the best one, and the same over all judges."""
     accuracy, both = joint(arms, drawn.values)
     odds, there = drawn.values["logit"], arms.there
     rows: list[dict[str, Any]] = []
-    shared = {"conf_level": conf_level, "method": drawn.method, "dependence": arms.law, "draws": drawn}
+    shared = {"conf_level": conf_level, "dependence": arms.law, "draws": drawn}
     for j, name in enumerate(arms.judges):
-        own = np.flatnonzero(there[j])
-        whole = flags(flag, arms.aside.get(name), SMALL_N if np.nanmax(arms.n[j, own]) < 30 else "")
-        more = [{**shared, "judge": name, "strategy": arms.strategies[s], "n": float(arms.n[j, s])} for s in own]
-        for s, m in zip(own, more, strict=True):
+        asked = np.flatnonzero(there[j])
+        whole = flags(flag, arms.excluded.get(name), SMALL_N if np.nanmax(arms.n[j, asked]) < 30 else "")
+        more = [{**shared, "judge": name, "strategy": arms.strategies[s], "n": float(arms.n[j, s])} for s in asked]
+        for s, m in zip(asked, more, strict=True):
             if s:
                 effect = accuracy[..., j, s] - accuracy[..., j, 0]
-                apart = accuracy[..., j, s] + accuracy[..., j, 0] - 2 * both[..., j, s]
+                discordance = accuracy[..., j, s] + accuracy[..., j, 0] - 2 * both[..., j, s]
                 pairs = float(np.nanmin([arms.n[j, s], arms.n[j, 0]]))
-                unseen = missed(effect, apart, pairs, level)
-                rows += _effect(effect, odds[..., j, s] - odds[..., j, 0], unseen, margin, m, whole)
-        rows += _choice(accuracy[..., j, own], more, whole)
+                not_seen = missed(effect, discordance, pairs, level)
+                rows += _effect(effect, odds[..., j, s] - odds[..., j, 0], not_seen, margin, m, whole)
+        rows += _choice(accuracy[..., j, asked], more, whole)
     if len(arms.judges) > 1:
         rows += _pooled(arms, drawn, accuracy, priors, shared, flag)
     return rows
 
 
 def _effect(
-    effect: Floats, odds: Floats, unseen: Floats, margin: float, more: dict[str, Any], flag: str
+    effect: Floats, odds: Floats, not_seen: Floats, margin: float, more: dict[str, Any], flag: str
 ) -> list[dict[str, Any]]:
     real = (100 * np.abs(effect) > margin).astype(float)
     share = real.mean()
-    own = {**more, "scale": "probability"}
-    hidden = chance("missed if real", real * unseen, flag=flag if share else flags(flag, NO_DATA), **own)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        hidden.update(estimate=hidden["estimate"] / share if share else math.nan, std_error=math.nan)
+    probability = {**more, "scale": "probability"}
+    hidden = chance("missed if real", real * not_seen, flag=flag if share else flags(flag, NO_DATA), **probability)
+    hidden.update(estimate=hidden["estimate"] / share if share else math.nan, std_error=math.nan)
     return [
         row("effect", 100 * effect, flag=flag, scale="percentage points", **more),
         row("effect", odds, flag=flag, scale="log-odds", **more),
-        chance("real", real, flag=flag, **own),
-        chance("real and missed", real * unseen, flag=flag, **own),
+        chance("real", real, flag=flag, **probability),
+        chance("real and missed", real * not_seen, flag=flag, **probability),
         hidden,
     ]
 
@@ -614,9 +585,8 @@ def _effect(
 def _choice(accuracy: Floats, more: list[dict[str, Any]], flag: str) -> list[dict[str, Any]]:
     best, loss = ranked(accuracy)
     rows = [chance("best", best[..., i], flag=flag, scale="probability", **m) for i, m in enumerate(more)]
-    return rows + [
-        row("loss", 100 * loss[..., i], flag=flag, scale="percentage points", **m) for i, m in enumerate(more)
-    ]
+    points: dict[str, Any] = {"flag": flag, "scale": "percentage points"}
+    return rows + [row("loss", 100 * loss[..., i], **points, **m) for i, m in enumerate(more)]
 
 
 def _pooled(
@@ -625,29 +595,29 @@ def _pooled(
     rows, there = [], arms.there
     more = [{**shared, "strategy": s, "n": float(np.nansum(arms.n[:, i]))} for i, s in enumerate(arms.strategies)]
     for s in range(1, len(arms.strategies)):
-        own = there[:, s]
-        some = "" if own.all() else CELLS_OF.of(own.sum(), total=len(own), what="judges")
-        effect = 100 * (accuracy[..., own, s] - accuracy[..., own, 0]).mean(axis=-1)
+        asked = there[:, s]
+        some = "" if asked.all() else CELLS_OF.of(asked.sum(), total=len(asked), what="judges")
+        effect = 100 * (accuracy[..., asked, s] - accuracy[..., asked, 0]).mean(axis=-1)
         rows.append(row("effect", effect, flag=flags(flag, some), scale="percentage points", judge=ALL, **more[s]))
         mean = drawn.values["effect"][..., s - 1]
-        doubt = PRIOR_DRIVEN if mean.std() > 0.7 * priors["effect"] else ""
-        rows.append(row("effect", mean, flag=flags(flag, doubt), scale="log-odds", judge="population", **more[s]))
+        population = {**more[s], "scale": "log-odds", "judge": "population"}
+        driven = PRIOR_DRIVEN if mean.std() > 0.7 * priors["effect"] else ""
+        rows.append(row("effect", mean, flag=flags(flag, driven), **population))
         spread = drawn.values["sd_effect"][..., s - 1]
-        doubt = PRIOR_DRIVEN if spread.std() > 0.7 * priors["sd_effect"] * math.sqrt(1 - 2 / math.pi) else ""
-        rows.append(row("sd_effect", spread, flag=flags(flag, doubt), scale="log-odds", judge="population", **more[s]))
+        driven = PRIOR_DRIVEN if spread.std() > 0.7 * priors["sd_effect"] * math.sqrt(1 - 2 / math.pi) else ""
+        rows.append(row("sd_effect", spread, flag=flags(flag, driven), **population))
     if there.all():
         rows += _choice(accuracy.mean(axis=-2), [{**m, "judge": ALL} for m in more], flag)
     return rows
 
 
-# ---- Which strategy is best for which judge, how sure is that, and what would a test have missed? --------------------
+# ---- The function ----------------------------------------------------------------------------------------------------
 
-
-#: What is taken for the joint law of two strategies -> what a table of margins is then read as.
+#: Assumptions on the joint distribution of answers under two strategies.
 DEPENDENCE = ("unknown", "independent", "discordant")
-#: The laws between which the truth lies where margins are all that is known.
+#: Joint distributions that bound the truth if only margins are known.
 BOUNDS = ("independent", "extreme positive", "extreme negative")
-#: What is counted -> where it is.
+#: Outcome -> its counts in :class:`Arms`.
 COUNTED = {"right calls": "k", "right under the baseline alone": "b", "under the strategy alone": "c"}
 
 
@@ -668,35 +638,35 @@ def strategies(
     sampling: Sampling | None = None,
     conf_level: float = CONF_LEVEL,
 ) -> Posterior:
-    """Effect of each strategy on the accuracy of each judge, pooled over judges; which is best, and how sure.
+    """Effect of each strategy on the accuracy of each judge, partially pooled, and the probability that it is best.
 
     Parameters
     ----------
     data : frame
         Calls with `item` and a column ``correct`` of 0 and 1, or ``outcome``, or preferences with ``gold``. Or counts:
         a tally of outcomes without items (margins); a tally of changes (``baseline``, ``outcome``, ``n``, and
-        ``pairs`` where only discordant pairs are in it); a printed table with ``n`` and ``k`` (right calls) or
-        ``baseline_only`` and ``strategy_only`` (``b`` and ``c``), or all of them, missing where not printed.
+        ``pairs`` if it has discordant pairs only); a printed table with ``n`` and ``k`` (correct calls) or
+        ``baseline_only`` and ``strategy_only`` (``b`` and ``c``), or all of them, empty where not printed.
     baseline : str
         The strategy that the others are compared with.
     dependence : {'unknown', 'independent', 'discordant'}
-        How a judge's answers under two strategies go together. ``unknown``: as far as the data tell; margins do not
-        tell, and are shown under independence and under both extremes. ``independent``: different items.
-        ``discordant``: by the discordant counts, which must be there; comparisons that lack them are taken to be like
+        Dependence of a judge's answers under two strategies. ``unknown``: estimated if the data allow it; margins do
+        not, and are analysed under independence and under both extremes. ``independent``: different items.
+        ``discordant``: from the discordant counts, which are required; comparisons without them are assumed to be like
         the others.
     judge, strategy : str
         Columns.
     item : str or sequence of str
         What is judged; calls without it are margins.
     margin : float
-        Percentage points from which on an effect is real.
+        Percentage points that a real effect exceeds.
     significance_level : float
         Level of McNemar's test, which may miss an effect; divide it by the number of tests for a Bonferroni bound.
     selected : bool, optional
-        Whether the table prints selected comparisons only. None: so it is where some judge lacks a strategy, or
-        discordant counts, that another has.
+        Whether the table has selected comparisons only. None: true if some judge lacks a strategy, or discordant
+        counts, that another judge has.
     ties, invalid : str
-        As in ``strategy_effects``: a tie is ``exact`` (wrong where the gold is a candidate) or dropped; an invalid call
+        As in ``strategy_effects``: a tie is ``exact`` (wrong if the gold is a candidate) or dropped; an invalid call
         is dropped or ``wrong``.
     priors : mapping of str to float, optional
         Scales on the log-odds scale: ``baseline``, ``effect``, ``association``, ``link`` (normal), ``sd_effect``,
@@ -710,96 +680,94 @@ def strategies(
     Returns
     -------
     Posterior
-        Per ``dependence``, judge and strategy: ``effect`` (percentage points, and log-odds), ``best`` (probability;
-        the baseline takes part, ties are split), ``loss`` (points lost by choosing it), ``real`` (probability that the
-        effect exceeds `margin` either way), ``real and missed`` (and that a McNemar test of as many pairs would not see
-        it) and ``missed if real``. ``all judges`` is the mean of these judges; ``population`` the mean of judges of
-        their kind, and ``sd_effect`` the spread of effects between them, on log-odds. A probability has no interval;
-        its standard error is that of the sampler. ``draws`` are those of the first law.
+        For each ``dependence``, judge and strategy: ``effect`` (percentage points, and log-odds), ``best`` (probability
+        of being best; the baseline is included, ties are split), ``loss`` (points lost by choosing it), ``real``
+        (probability that the effect exceeds `margin` in either direction), ``real and missed`` (and that a McNemar test
+        with as many pairs is not significant) and ``missed if real``. ``all judges`` is the mean of these judges,
+        ``population`` the mean of their population, and ``sd_effect`` the sd of effects between judges, on log-odds. A
+        probability has no interval; its standard error is the Monte Carlo error. ``draws`` belong to the first
+        dependence.
 
     Raises
     ------
     SchemaError
         If ``n`` is missing or a count is impossible.
     DesignError
-        If the data hold no comparison, or not what `dependence` needs.
+        If the data have no comparison, or lack the counts that `dependence` needs.
     FitError
         If PyMC is missing or the sampler fails.
 
     Notes
     -----
-    The log-odds of the *marginal* accuracy are those of the judge's baseline, which is its own, plus an effect, which
-    is normal around that of the strategy, with a spread of the strategy's own. With items the answers of a judge to one
-    item depend on it through a random intercept with the bridge distribution (Wang and Louis 2003), each strategy with
-    an attenuation of its own, so that the margins stay
-    logistic; the likelihood is that of the counts of answer patterns. From pairs against the baseline, each
-    two-by-two table has an odds ratio of its own (Plackett), pooled over judges and strategies. Two strategies are
-    then independent given the answer under the baseline: their difference is less certain than the truth if they also
-    go together otherwise. From margins, ``extreme`` is an odds ratio of exp(10) or exp(-10).
-    Debiasing paper, Section 3.5 and Appendix D, Tables 1 and 4.
+    The log-odds of the *marginal* accuracy are a baseline, separate for each judge, plus an effect, which varies over
+    judges around the mean effect of the strategy with a separate sd for each strategy. With items, the answers of a
+    judge to one item share a random intercept with the bridge distribution (Wang and Louis 2003), attenuated separately
+    for each strategy, so that the margins stay logistic; the likelihood is that of the counts of answer patterns. With
+    pairs against the baseline, each two-by-two table has an odds ratio (Plackett) that is pooled over judges and
+    strategies. Two strategies are then independent given the answer under the baseline, which overstates the
+    uncertainty of their difference if they are also associated otherwise. With margins, ``extreme`` is an odds ratio of
+    exp(10) or exp(-10).
+
+    Source: debiasing paper, Section 3.5 and Appendix D, Tables 1 and 4.
     """
-    _options(dependence, margin, significance_level, conf_level)
-    known = scales(PRIORS, priors)
+    choose(dependence, DEPENDENCE, "dependence")
+    confidence(conf_level)
+    if not 0 <= margin < 100:
+        raise DesignError(f"margin={margin!r} is not valid. Allowed: percentage points from 0 to below 100, such as 2.")
+    level = significance_level
+    if not 0 < level < 1:
+        raise DesignError(f"significance_level={level!r} is not allowed. It must be between 0 and 1, for example 0.05.")
+    chosen = scales(PRIORS, priors)
     found = read(data, baseline, judge, strategy, item, ties, invalid)
     laws, why = _laws(found, dependence)
     partial = found.partial if selected is None else selected
-    stated = _stated(replace(found, law=laws[0]), known)
+    stated = _stated(replace(found, law=laws[0]), chosen)
     rows: list[dict[str, Any]] = []
     checks: list[dict[str, Any]] = []
     predicted: list[pd.DataFrame] = []
     options = sampling_options(sampling)
     designs = [replace(paired(found) if law == "discordant" else found, law=law) for law in laws]
-    drawn = sample_each(
-        model(designs[0], known), labels(designs[0]), [observed(arms) for arms in designs], **options
-    )  # fmt: skip
-    drawn = [replace(d, tops=tops(d, known)) for d in drawn]
-    for law, arms, own_draws in zip(laws, designs, drawn, strict=True):
+    data_sets = [observed(arms) for arms in designs]
+    drawn = sample_each(model(designs[0], chosen), labels(designs[0]), data_sets, **options)
+    drawn = [replace(d, tops=tops(d, chosen)) for d in drawn]
+    for law, arms, draws in zip(laws, designs, drawn, strict=True):
         flag = flags(why, SELECTED if partial else "")
-        rows += choice_rows(arms, own_draws, known, margin, significance_level, conf_level, flag)
-        again, before = _replicated(arms, own_draws, known, options["seed"])
-        predicted.append(_beside(arms, again, before, own_draws.method))
-        own = [*convergence(own_draws, stated), *foreseen(own_draws), *_predicted(arms, again)]
-        checks += [{**c, "what": f"{c['what']} ({law})" if len(laws) > 1 else c["what"]} for c in own]
+        rows += choice_rows(arms, draws, chosen, margin, level, conf_level, flag)
+        again, before = _replicated(arms, draws, chosen, options["seed"])
+        predicted.append(_beside(arms, again, before, draws.method))
+        each = [*convergence(draws, stated), *conflicts(draws), *_predicted(arms, again)]
+        checks += [{**c, "what": f"{c['what']} ({law})" if len(laws) > 1 else c["what"]} for c in each]
     if partial:
         checks.append(finding("comparisons", math.nan, SELECTED))
     if why:
         checks.append(finding("joint law", math.nan, why))
     table = tabled(rows, ["dependence", "judge", "strategy"], ("scale",))
     question = f"Which strategy is best for which judge? Effects against {baseline}"
-    beside_ = pd.concat(predicted, ignore_index=True)
-    return Posterior(question, table, stated, pd.DataFrame(checks), drawn[0], beside_)
-
-
-def _options(dependence: str, margin: float, level: float, conf_level: float) -> None:
-    choose(dependence, DEPENDENCE, "dependence")
-    confidence(conf_level)
-    if not 0 <= margin < 100:
-        raise DesignError(f"margin={margin!r} is in percentage points. Allowed: 0 to below 100; use 2, say.")
-    if not 0 < level < 1:
-        raise DesignError(f"significance_level={level!r} is not allowed. It must be between 0 and 1, for example 0.05.")
+    whole = pd.concat(predicted, ignore_index=True)
+    return Posterior(question, table, stated, pd.DataFrame(checks), drawn[0], whole)
 
 
 def _laws(arms: Arms, dependence: str) -> tuple[tuple[str, ...], str]:
-    """Under which laws the data are read, and the flag of that."""
-    told = bool(np.isfinite(arms.b).any())
-    if dependence == "discordant" and not told:
+    """Joint distributions under which the data are analysed, and a flag."""
+    discordant = bool(np.isfinite(arms.b).any())
+    if dependence == "discordant" and not discordant:
         raise DesignError(
             "dependence='discordant' needs the columns baseline_only and strategy_only (b and c), or calls with items. "
             "The table has margins only: use 'unknown' for bounds, or 'independent'."
         )
     if dependence == "independent":
         if not np.isfinite(arms.k).any():
-            raise DesignError("dependence='independent' needs k, the right calls of each strategy; use 'discordant'.")
+            raise DesignError("dependence='independent' needs k, the correct calls of each strategy; use 'discordant'.")
         return ("independent",), ""
     if arms.answers is not None and dependence == "unknown":
         return ("items",), ""
-    if told:
+    if discordant:
         return ("discordant",), HUB if len(arms.strategies) > 2 else ""
     return BOUNDS, UNKNOWN_JOINT
 
 
 def _replicated(arms: Arms, drawn: Draws, priors: Mapping[str, float], seed: int) -> tuple[list[Arms], list[Arms]]:
-    """The same design with counts from the posterior, and from the prior."""
+    """The same design with counts drawn from the posterior, and from the prior."""
     values = {k: drawn.flat(k) for k in drawn.values}
     some = {k: v[:: max(1, len(v) // 400)] for k, v in values.items()}
     rng = np.random.default_rng(seed)
@@ -818,14 +786,14 @@ def _predicted(arms: Arms, again: list[Arms]) -> list[dict[str, Any]]:
 
 
 def _beside(arms: Arms, again: list[Arms], before: list[Arms], draws: str) -> pd.DataFrame:
-    """Every count that is known, beside replicated ones."""
+    """Every known count with its predictive intervals."""
     rows, seen, n = [], [], []
     made: tuple[list[Floats], list[Floats]] = [], []
     for what, name in COUNTED.items():
-        own = getattr(arms, name)
-        here = np.isfinite(own)
+        observed_ = getattr(arms, name)
+        here = np.isfinite(observed_)
         rows += [(arms.law, arms.judges[j], arms.strategies[s], what) for j, s in np.argwhere(here)]
-        seen.append(own[here])
+        seen.append(observed_[here])
         n.append(np.nan_to_num(arms.n[here]))
         for side, some in zip(made, (again, before), strict=True):
             side.append(np.array([getattr(a, name)[here] for a in some]))
@@ -835,15 +803,15 @@ def _beside(arms: Arms, again: list[Arms], before: list[Arms], draws: str) -> pd
 
 
 def _stated(arms: Arms, priors: Mapping[str, float]) -> pd.DataFrame:
-    told = {
-        "baseline": (f"normal(0, {priors['baseline']:g})", "log-odds of a right call under the baseline"),
+    laws = {
+        "baseline": (f"normal(0, {priors['baseline']:g})", "log-odds of a correct call under the baseline"),
         "effect": (f"normal(0, {priors['effect']:g})", "effect of a strategy on the log-odds, mean of judges"),
-        "sd_effect": (f"half-normal({priors['sd_effect']:g})", "spread of an effect between judges"),
+        "sd_effect": (f"half-normal({priors['sd_effect']:g})", "sd of an effect between judges"),
     }
     if arms.law == "discordant":
-        told["association"] = (f"normal(3, {priors['association']:g})", "log odds ratio of strategy and baseline")
-        told["sd_association"] = (f"half-normal({priors['sd_association']:g})", "spread of it")
+        laws["association"] = (f"normal(3, {priors['association']:g})", "log odds ratio of strategy and baseline")
+        laws["sd_association"] = (f"half-normal({priors['sd_association']:g})", "its sd between judges and strategies")
     if arms.law == "items":
-        told["link"] = (f"normal(-0.5, {priors['link']:g})", "log-odds of the attenuation by what items share")
-        told["sd_link"] = (f"half-normal({priors['sd_link']:g})", "spread of it between judges and strategies")
-    return prior_table(told)
+        laws["link"] = (f"normal(-0.5, {priors['link']:g})", "logit of the attenuation by the item effect")
+        laws["sd_link"] = (f"half-normal({priors['sd_link']:g})", "its sd between judges and strategies")
+    return prior_table(laws)

@@ -1,9 +1,9 @@
-"""How severe is each judge, how good each system, and who favours itself: :func:`severity`."""
+"""Severity of judges, quality of systems and self-preference, from mean scores: :func:`severity`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -26,14 +26,14 @@ from judgestats.models.hierarchical.crossed import (
     posterior,
     prior_draw,
     replicated,
-    weighed,
     weight_flags,
+    with_likelihood,
 )
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
+    conflicts,
     convergence,
     finding,
-    foreseen,
     predictive,
     prior_table,
     row,
@@ -45,6 +45,7 @@ from judgestats.results import (
     FEW_OWN,
     N_SCORES_EXCLUDED,
     NO_COMPARISON,
+    NO_DATA,
     NO_NOISE,
     NO_SELF_SCORE,
     ONE_SCORE,
@@ -61,7 +62,7 @@ from judgestats.schema.splitting import as_runs, reference_as_runs
 
 __all__ = ["effects", "model", "posterior", "prior_draw", "severity"]
 
-# ---- Ratings, or printed means, and a reference panel -> mean scores with known noise (:class:`Panel`) ---------------
+# ---- Ratings, or printed means, and a reference panel as mean scores with known noise (:class:`Panel`) ---------------
 
 REFERENCE = "reference"
 
@@ -69,27 +70,30 @@ REFERENCE = "reference"
 def panel(
     ratings: Any, identity: Mapping[str, str] | None, reference: Any, condition: str | None, final: str | None
 ) -> tuple[Panel, list[str]]:
-    """Lay ratings out as mean scores with known noise.
+    """Mean scores with known noise, and flags of all estimates; arguments as in :func:`severity`.
 
-    `identity`: system -> judge, or judge -> system. `condition`: column; by default ``condition`` where there is one.
-    `final`: criterion that holds a final score. Returns `doubts`: flags of all estimates.
+    `final`: criterion of the final score.
     """
     present = list(nw.from_native(ratings).collect_schema().names())
     if condition is not None and condition not in present:
         raise DesignError(
-            f"condition={condition!r} is no column. Columns: {', '.join(present)}.{suggestion(condition, present)}"
+            f"condition={condition!r} is not a column. Columns: {', '.join(present)}.{suggestion(condition, present)}"
         )
     column = condition if condition is not None else "condition" if "condition" in present else None
-    _refuse_lone_sd(present)
+    if "score" not in present and "sd" in present and "runs" not in present:
+        raise DesignError(
+            "The table has means and sds but no 'runs' (number of runs per mean), so the error of a mean is not known. "
+            "Add the column, or leave 'sd' out: noise then counts as judge-by-system interaction."
+        )
     table = cells(ratings, [column] if column else [])
     table = table.assign(where=table[column].astype(str) if column else "")
-    table, doubts = _summed(table, final)
+    table, notes = _one_criterion(table, final)
     table, more = _with_noise(table)
     judges, systems = sorted(set(table["judge"].astype(str))), sorted(set(table["system"].astype(str)))
     if len(judges) < 2 or len(systems) < 2:
         raise DesignError(
-            f"Severity and quality are separated by two judges and two systems or more; got {len(judges)} and "
-            f"{len(systems)}."
+            f"severity needs two judges and two systems or more; got {len(judges)} and {len(systems)}. Add ratings, or "
+            "compare mean scores."
         )
     own = _own(identity or {}, judges, systems)
     conditions = sorted(set(table["where"]))
@@ -98,7 +102,7 @@ def panel(
     )
     if reference is not None:
         if REFERENCE in judges:
-            raise DesignError(f"A judge is called {REFERENCE!r}, as the reference is. Rename it.")
+            raise DesignError(f"A judge is called {REFERENCE!r}, the name of the reference. Rename the judge.")
         table = pd.concat([table, _reference(reference, systems, own, column, conditions)], ignore_index=True)
         judges = [*judges, REFERENCE]
     centre = float(table["mean"].mean())
@@ -111,68 +115,50 @@ def panel(
         own=table["own"].to_numpy(bool), judges=tuple(judges), systems=tuple(systems), conditions=tuple(conditions),
         reference=reference is not None, centre=centre,
     )  # fmt: skip
-    return data, [*doubts, *more, "" if data.own.any() else NO_SELF_SCORE]
+    return data, [*notes, *more, "" if data.own.any() else NO_SELF_SCORE]
 
 
-def _refuse_lone_sd(present: list[str]) -> None:
-    if "score" not in present and "sd" in present and "runs" not in present:
-        raise DesignError(
-            "The table has means and sds but no 'runs' (how many runs each mean is of), so the error of a mean is not "
-            "known. Add the column, or leave 'sd' out: noise then counts as taste."
-        )
-
-
-def _summed(table: pd.DataFrame, final: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """One criterion; missing means excluded; numbers that cannot be are refused."""
+def _one_criterion(table: pd.DataFrame, final: str | None) -> tuple[pd.DataFrame, list[str]]:
+    """The final criterion, or the mean of all; missing means are excluded, impossible numbers refused."""
     missing = float(table["n_missing"].fillna(0).sum())
     table = table[table["mean"].notna()]
-    doubts = [N_SCORES_EXCLUDED.of(missing)]
+    notes = [N_SCORES_EXCLUDED.of(missing)]
     if (table["sd"] < 0).any() or (table["runs"] < 1).any():
         raise SchemaError("A ratings table has an sd below 0, or runs below 1. An sd is 0 or more, runs are 1 or more.")
     if final is not None and (table["criterion"] == final).any():
-        return table[table["criterion"] == final], doubts
+        return table[table["criterion"] == final], notes
     if table["criterion"].nunique() > 1:
         keys = ["where", "judge", "system", "item"]
         how = {"mean": ("mean", "mean"), "sd": ("sd", "mean"), "runs": ("runs", "min")}
-        return table.groupby(keys, as_index=False, observed=True).agg(**how), [*doubts, CRITERIA_TOGETHER]
-    return table, doubts
+        return table.groupby(keys, as_index=False, observed=True).agg(**how), [*notes, CRITERIA_TOGETHER]
+    return table, notes
 
 
 def _with_noise(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """A mean and the variance of its noise for each judge, system and condition."""
+    """Mean and variance of its noise for each judge, system and condition."""
     if not table.duplicated(["where", "judge", "system"]).any():
         return _by_runs(table)
-    rows, apart = [], False
+    rows, other_items = [], False
     for (where, system), part in table.groupby(["where", "system"], observed=True):
         wide = part.pivot(index="judge", columns="item", values="mean")
         y, whole = wide.to_numpy(float), bool(wide.notna().all().all()) and min(wide.shape) > 1
-        apart |= not whole and len(wide) > 1
+        other_items |= not whole and len(wide) > 1
         count = np.isfinite(y).sum(axis=1)
         mean = np.nansum(y, axis=1) / count
-        if whole:  # what an item gives all judges alike is quality, not noise
+        if whole:  # an item effect common to all judges is quality, not noise
             rest = y - mean[:, None] - y.mean(axis=0) + y.mean()
             spread = np.full(len(y), (rest**2).sum() / ((y.shape[0] - 1) * (y.shape[1] - 1)))
         else:
             squares = np.nansum((y - mean[:, None]) ** 2, axis=1)
             spread = np.where(count > 1, squares / np.maximum(count - 1, 1), np.nan)
-        rows.append(
-            pd.DataFrame(
-                {
-                    "where": where,
-                    "judge": wide.index,
-                    "system": system,
-                    "mean": mean,
-                    "sd": np.sqrt(spread),
-                    "runs": count,
-                }
-            )
-        )
-    found, doubts = _by_runs(pd.concat(rows, ignore_index=True))
-    return found, [OTHER_ITEMS if apart else "", *doubts]
+        numbers = {"mean": mean, "sd": np.sqrt(spread), "runs": count}
+        rows.append(pd.DataFrame({"where": where, "judge": wide.index, "system": system, **numbers}))
+    found, notes = _by_runs(pd.concat(rows, ignore_index=True))
+    return found, [OTHER_ITEMS if other_items else "", *notes]
 
 
 def _by_runs(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """sd² / runs; the pooled sd where an sd is zero or not known."""
+    """Noise as sd² / runs, with the pooled sd in place of one that is zero or not known."""
     sd, runs = table["sd"].to_numpy(float), table["runs"].to_numpy(float)
     known = np.isfinite(sd) & (runs > 1)
     zero = known & (sd == 0)
@@ -181,12 +167,12 @@ def _by_runs(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         return table.assign(noise=0.0), [ALL_ZERO if known.any() else NO_NOISE]
     pooled = np.sqrt(((runs - 1)[known] @ sd[known] ** 2) / (runs - 1)[known].sum())
     used = np.where(known & ~zero, sd, pooled)
-    doubts = [ZERO_SD if zero.any() else "", POOLED_SD if (~known).any() else ""]
-    return table.assign(noise=used**2 / np.where(np.isfinite(runs), runs, 1.0)), doubts
+    notes = [ZERO_SD if zero.any() else "", POOLED_SD if (~known).any() else ""]
+    return table.assign(noise=used**2 / np.where(np.isfinite(runs), runs, 1.0)), notes
 
 
 def _own(identity: Mapping[str, str], judges: list[str], systems: list[str]) -> dict[str, str]:
-    """System -> judge; a system that is not named keeps its own name."""
+    """System -> judge, by default the judge of the same name."""
     found = {s: s for s in systems}
     for a, b in identity.items():
         if a in systems and b in judges:
@@ -195,8 +181,8 @@ def _own(identity: Mapping[str, str], judges: list[str], systems: list[str]) -> 
             found[b] = a
         else:
             raise SchemaError(
-                f"identity has {a!r}: {b!r}, which is no pair of a system and a judge. Systems: {', '.join(systems)}. "
-                f"Judges: {', '.join(judges)}."
+                f"identity has {a!r}: {b!r}, which is not a pair of a system and a judge. "
+                f"Systems: {', '.join(systems)}. Judges: {', '.join(judges)}."
             )
     taken = [j for j in found.values() if j in judges]
     if twice := [j for j in taken if taken.count(j) > 1]:
@@ -211,121 +197,101 @@ def _reference(
     """The reference as the scores of one more judge."""
     table = nw.from_native(frame).lazy().collect(backend="pandas").to_native()
     where = column if column is not None and column in table.columns else None
-    if "judge" in table.columns:  # its people are distinguished
-        people = cells(table, [where] if where else [])
+    if "judge" in table.columns:  # ratings of single people
         keys = [*([where] if where else []), "system"]
+        people = cells(table, [where] if where else [])
         each = people.groupby([*keys, "judge"], as_index=False, observed=True)["mean"].mean()
         table = each.groupby(keys, as_index=False, observed=True)["mean"].agg(mean="mean", sd="std", runs="count")
     if lacking := [c for c in ("system", "mean", "sd", "runs") if c not in table.columns]:
         raise SchemaError(
-            f"reference= lacks {lacking[0]!r}. Give system, mean, sd and runs (the number of people behind each mean), "
-            "or the ratings of the people, with judge, system and score."
+            f"reference= lacks {lacking[0]!r}. Give system, mean, sd and runs (the number of people per mean), or the "
+            "people's ratings, with judge, system and score."
         )
-    called = {j: s for s, j in own.items()}
-    names = [s if s in systems else called.get(s, "") for s in table["system"].astype(str)]
+    by_judge = {j: s for s, j in own.items()}
+    names = [s if s in systems else by_judge.get(s, "") for s in table["system"].astype(str)]
     if unknown := [s for s, n in zip(table["system"].astype(str), names, strict=True) if not n]:
-        raise DesignError(f"reference= has {unknown[0]!r}, which is no system. Systems: {', '.join(systems)}.")
+        raise DesignError(f"reference= has {unknown[0]!r}, which is not a system. Systems: {', '.join(systems)}.")
     sd, runs = table["sd"].to_numpy(float), table["runs"].to_numpy(float)
     if not ((sd > 0) & (runs >= 2)).all():
-        raise SchemaError("reference= has an sd that is not above 0, or fewer than 2 people behind a mean.")
+        raise SchemaError(
+            "reference= has an sd that is not above 0, or a mean of fewer than 2 people. Leave those rows out."
+        )
     at = table[where].astype(str).to_numpy() if where else np.full(len(table), "\x00")
     if where and not set(at) <= set(conditions):
-        raise DesignError(f"reference= has other values of {where!r} than the ratings: {', '.join(sorted(set(at)))}.")
+        raise DesignError(
+            f"reference= has {where!r} = {', '.join(sorted(set(at)))}; the ratings have {', '.join(conditions)}. Use "
+            "values of the ratings."
+        )
     means = {"where": at, "judge": REFERENCE, "system": names, "mean": table["mean"].to_numpy(float)}
     return pd.DataFrame({**means, "noise": sd**2 / runs, "own": False})
 
 
-# ---- Estimates of :func:`judgestats.models.hierarchical.severity`, row by row ----------------------------------------
+# ---- Rows of estimates -----------------------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
 class Rows:
-    """The estimates."""
+    """Rows of estimates from draws; `notes` are flags of all of them."""
 
-    def __init__(self, data: Panel, made: Draws, conf_level: float, doubts: list[str]) -> None:
-        self.data, self.made, self.level, self.doubts = data, made, conf_level, doubts
-        self.tail = (1 - conf_level) / 2
-        self.chains = bool(np.isnan(made.pareto_k))
+    data: Panel
+    draws: Draws
+    conf_level: float
+    notes: list[str]
 
     def _row(self, term: str, values: Floats, n: float, flag: str = "", **more: str) -> dict[str, Any]:
-        told = flags(*self.doubts, flag, *weight_flags(self.made))
+        flag = flags(*self.notes, flag, *weight_flags(self.draws))
         keys = {"condition": "", "judge": "", "system": "", **more}
-        made = row(
-            term,
-            values,
-            conf_level=self.level,
-            n=n,
-            method=self.made.method,
-            flag=told,
-            chains=np.isnan(self.made.pareto_k),
-            draws=self.made,
-            **keys,
-        )
+        made = row(term, values, self.draws, conf_level=self.conf_level, n=n, flag=flag, **keys)
         return {**made, "probability": float((values > 0).mean())}
 
     def _scores(self, **where: int) -> int:
-        """Scores with these codes."""
+        """Number of scores with these codes."""
         return int(np.logical_and.reduce([getattr(self.data, k) == v for k, v in where.items()]).sum())
 
-    def severities(self) -> list[dict[str, Any]]:
-        """By condition and judge."""
+    def main_effects(self) -> list[dict[str, Any]]:
+        """Severity by condition and judge, quality by condition and system."""
         rows = []
-        for term in ("severity", "severity_to_reference"):
-            if term not in self.made.values:
+        for term, factor in (("severity", "judge"), ("severity_to_reference", "judge"), ("quality", "system")):
+            if term not in self.draws.values:
                 continue
             for c, where in enumerate(self.data.conditions):
-                for j, judge in enumerate(self.made.labels[term][1]):
-                    n = self._scores(condition=c, judge=j)
-                    flag = ONE_SCORE if n == 1 else "no data" if n == 0 else ""
-                    rows.append(
-                        self._row(term, self.made.values[term][..., c, j], n, flag, condition=where, judge=judge)
-                    )
-        return rows
-
-    def qualities(self) -> list[dict[str, Any]]:
-        """By condition and system."""
-        rows = []
-        for c, where in enumerate(self.data.conditions):
-            for s, system in enumerate(self.data.systems):
-                n = self._scores(condition=c, system=s)
-                flag = ONE_SCORE if n == 1 else "no data" if n == 0 else ""
-                rows.append(
-                    self._row(
-                        "quality", self.made.values["quality"][..., c, s], n, flag, condition=where, system=system
-                    )
-                )
+                for k, label in enumerate(self.draws.labels[term][1]):
+                    n = self._scores(condition=c, **{factor: k})
+                    flag = ONE_SCORE if n == 1 else NO_DATA if n == 0 else ""
+                    values = self.draws.values[term][..., c, k]
+                    rows.append(self._row(term, values, n, flag, condition=where, **{factor: label}))
         return rows
 
     def selves(self) -> list[dict[str, Any]]:
-        """Self-preference and excess by condition and judge, and the mean over judges to come."""
-        if "self_preference" not in self.made.values:
+        """Self-preference and excess by condition and judge, and the population mean."""
+        if "self_preference" not in self.draws.values:
             return []
-        rows, who = [], self.made.labels["self_preference"][1]
+        rows, who = [], self.draws.labels["self_preference"][1]
         few = FEW_OWN if len(who) < 3 else ""
         for term in ("self_preference", "own_excess"):
             for c, where in enumerate(self.data.conditions):
                 for j, judge in enumerate(who):
                     n = self._scores(condition=c, judge=self.data.judges.index(judge), own=1)
-                    told = "no data" if n == 0 else few
-                    rows.append(
-                        self._row(term, self.made.values[term][..., c, j], n, told, condition=where, judge=judge)
-                    )
+                    flag = NO_DATA if n == 0 else few
+                    values = self.draws.values[term][..., c, j]
+                    rows.append(self._row(term, values, n, flag, condition=where, judge=judge))
         for c, where in enumerate(self.data.conditions):
-            value = self.made.values["mean_self_preference"][..., c]
+            value = self.draws.values["mean_self_preference"][..., c]
             rows.append(self._row("mean_self_preference", value, len(who), few, condition=where))
         return rows
 
     def attenuations(self, base: int, against: int) -> list[dict[str, Any]]:
-        """Per judge and on average."""
-        if "self_preference" not in self.made.values:
+        """Attenuation and its ratio for each judge, and mean attenuation."""
+        if "self_preference" not in self.draws.values:
             return []
-        rows, who = [], self.made.labels["self_preference"][1]
+        rows, who = [], self.draws.labels["self_preference"][1]
         for source, term, ratio in (
             ("self_preference", "attenuation", "attenuation_ratio"),
             ("own_excess", "excess_attenuation", "excess_ratio"),
         ):
-            a, b = (self.made.values[source][..., c, :] for c in (base, against))
+            a, b = (self.draws.values[source][..., c, :] for c in (base, against))
             change = np.abs(a) - np.abs(b)
             rows += [self._row(term, change[..., j], 1, judge=judge) for j, judge in enumerate(who)]
             rows += [self._ratio(ratio, a[..., j], b[..., j], judge) for j, judge in enumerate(who)]
@@ -334,27 +300,25 @@ class Rows:
 
     def _ratio(self, term: str, a: Floats, b: Floats, judge: str) -> dict[str, Any]:
         value = np.abs(b) / np.abs(a)
-        low, high = np.quantile(a, [self.tail, 1 - self.tail])
+        tail = (1 - self.conf_level) / 2
+        low, high = np.quantile(a, [tail, 1 - tail])
         found = self._row(term, value, 1, UNBOUNDED if low <= 0 <= high else "", judge=judge)
-        return {
-            **found,
-            "estimate": float(np.median(value)),
-            "std_error": np.nan,
-            "probability": float((value < 1).mean()),
-        }
+        median, below_1 = float(np.median(value)), float((value < 1).mean())
+        return {**found, "estimate": median, "std_error": np.nan, "probability": below_1}
 
     def spreads(self, priors: Mapping[str, Prior]) -> list[dict[str, Any]]:
         """The sds."""
         rows = []
         for name in self.data.sds:
-            values = self.made.values[name]
+            values = self.draws.values[name]
             flag = PRIOR_DRIVEN if priors[name].decides(values) else ""
             rows.append({**self._row(f"sd_{name}", values, len(self.data.y), flag), "probability": np.nan})
         return rows
 
 
-# ---- How severe is each judge, how good each system, and who favours itself: :func:`severity` ------------------------
+# ---- The function ----------------------------------------------------------------------------------------------------
 
+#: Conditions that are compared by default: names shown, names hidden.
 SPELLED = (("attributed", "anonymized"), ("attributed", "anonymised"))
 
 
@@ -373,31 +337,31 @@ def severity(
     conf_level: float = CONF_LEVEL,
     sampled: bool | None = None,
 ) -> Posterior:
-    """Judge severity, system quality, taste and self-preference, and how self-preference fades when names are hidden.
+    """Judge severity, system quality and self-preference, and the attenuation of self-preference by hiding names.
 
     ``mean score = level + leniency[judge] + quality[system] + taste[judge, system] + self[judge] (own system) +
-    noise``, each part with a change by condition where there are conditions; all are normal about 0 with sds of their
-    own, and the noise is known: sd / sqrt(runs).
+    noise``, where taste is the judge-by-system interaction. With several conditions each term changes by condition. All
+    effects are normal about 0, each kind with its own sd; the standard error of the noise is known: sd / sqrt(runs).
 
     Parameters
     ----------
     ratings : frame
         Ratings in any engine, raw, or means (``mean``, and ``sd``, ``runs``) per judge, system and condition. Several
-        items are averaged, what an item gives all judges alike counts as quality. An sd of 0 (equal runs) is no proof
-        that there is no noise: the pooled sd of the other means stands for it. Where all sds are 0, or none is known,
-        the noise is 0 and what there is of it counts as taste; a flag says which.
+        items are averaged; an item effect common to all judges counts as quality. An sd of 0 (equal runs) does not
+        prove that there is no noise: it is replaced by the pooled sd of the other means. If all sds are 0, or none is
+        known, the noise is taken as 0 and becomes part of taste, with a flag.
     identity : mapping of str to str, optional
-        System -> judge (or judge -> system) where their names differ.
+        System -> judge (or judge -> system) if their names differ.
     reference : frame, optional
-        A panel: ``system``, ``mean``, ``sd``, ``runs`` (its number of people), or its ratings with ``judge``. It enters
-        as another judge that has no system of its own; without the column `condition` it belongs to no condition.
+        A panel: ``system``, ``mean``, ``sd``, ``runs`` (number of people), or its ratings with ``judge``. It enters
+        as another judge without a system; without the column `condition` it belongs to no condition.
     condition : str, optional
-        Column; by default ``condition`` where there is one.
+        Column; by default ``condition`` if that column exists.
     baseline, blinded : str, optional
-        Conditions whose self-preference is compared; by default ``attributed`` and ``anonymized``. Conditions of other
-        names are not compared until they are named here: there is then no ``attenuation``, and ``check()`` says so.
+        Conditions whose self-preference is compared; by default ``attributed`` and ``anonymized``. Conditions with
+        other names must be named here to be compared; otherwise there is no ``attenuation``, and ``check()`` says so.
     overall_criterion : str or None
-        Criterion that holds a final score; without it criteria are averaged, with the mean of their sds.
+        Criterion of the final score; without it criteria are averaged, with the mean of their sds.
     average_over : str or sequence of str
         Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     priors : mapping, optional
@@ -406,25 +370,26 @@ def severity(
         Any of ``draws``, ``tune``, ``chains``, ``seed``, ``target_accept``, ``progress``, as for
         :func:`judgestats.fit`. ``draws * chains`` are kept.
     conf_level : float
+        Coverage of the intervals.
     sampled : bool, optional
-        True samples by NUTS (PyMC), False draws by importance; by default importance, and NUTS where its weights are
-        too heavy. ``method`` says which.
+        True: NUTS (PyMC); False: importance sampling; by default importance sampling, and NUTS if its weights are too
+        heavy. The column ``method`` says which.
 
     Returns
     -------
     Posterior
         Rows by condition, judge and system: ``severity`` (how far a judge scores below the average judge; positive is
-        severe), ``severity_to_reference``, ``quality`` (on the scale, of an average judge), ``self_preference`` (apart
-        from taste), ``own_excess`` (what the judge gives its own system beyond severity and quality, taste included),
+        severe), ``severity_to_reference``, ``quality`` (as scored by an average judge), ``self_preference`` (without
+        taste), ``own_excess`` (excess score of the judge's own system over severity and quality, taste included),
         ``mean_self_preference``, ``sd_*``; per judge ``attenuation`` = |self-preference in `baseline`| - |in
-        `blinded`| and ``attenuation_ratio`` = |against| / |base| (posterior median, no std_error), the same of the
-        excess (``excess_attenuation``, ``excess_ratio``), and ``mean_attenuation``, ``mean_excess_attenuation``.
-        ``probability`` is that of a value above 0; of a ratio, below 1.
+        `blinded`| and ``attenuation_ratio`` = |in `blinded`| / |in `baseline`| (posterior median, no std_error), the
+        same for the excess (``excess_attenuation``, ``excess_ratio``), and ``mean_attenuation``,
+        ``mean_excess_attenuation``. ``probability`` is the probability of a value above 0; of a ratio, below 1.
 
     Raises
     ------
     SchemaError
-        If a column is missing, an sd is negative, or `identity` cannot be right.
+        If a column is missing, an sd is negative, or `identity` is not valid.
     DesignError
         If there are means and sds but no ``runs``, fewer than two judges or systems, or a condition is not known.
     FitError
@@ -432,13 +397,13 @@ def severity(
 
     Notes
     -----
-    Without taste, one deviation on one own system would pass for self-preference, with false certainty. One own system
-    a judge cannot tell them apart: ``self_preference`` says what the judge would do with a further own system,
-    ``own_excess`` what it did with this one. Nothing is clipped: an attenuation may be negative. A ratio whose base has
-    0 in its interval is flagged ``interval of the denominator includes 0``.
+    Without taste, a single deviation of a judge on its own system would count as self-preference, with false certainty.
+    With one own system per judge the two are not identifiable: ``self_preference`` predicts what the judge would do
+    with another system of its own, ``own_excess`` describes what it did with this one. Nothing is clipped: an
+    attenuation may be negative. A ratio is flagged ``interval of the denominator includes 0`` where that holds.
 
-    Given the sds all effects are normal, so only the sds are drawn, from their marginal posterior, and effects given
-    them, exactly. The cost grows with the cube of the number of cells: a few hundred are no trouble.
+    Given the sds all effects are normal. So the sds are drawn from their marginal posterior, and the effects exactly,
+    given the sds. The cost grows with the cube of the number of cells; a few hundred cells take seconds.
 
     References
     ----------
@@ -451,7 +416,7 @@ def severity(
     """
     confidence(conf_level)
     ratings, reference = as_runs(ratings, average_over), reference_as_runs(reference, average_over)
-    data, doubts = panel(ratings, identity, reference, condition, overall_criterion)
+    data, notes = panel(ratings, identity, reference, condition, overall_criterion)
     pair = _compared(data, baseline, blinded)
     chosen = _priors(data, priors or {})
     options = sampling_options(sampling)
@@ -461,23 +426,25 @@ def severity(
         labels = dict.fromkeys(data.sds, ())
         sds = sample(model(data, chosen), labels, **options)
     found = effects(data, chosen, sds, seed)
-    made = _derived(data, found, weighed(data, chosen, sds, found))
-    rows = Rows(data, made, conf_level, doubts)
-    table = [*rows.severities(), *rows.qualities(), *rows.selves(), *(rows.attenuations(*pair) if pair else [])]
-    table += rows.spreads(chosen)
+    made = _derived(data, found, with_likelihood(data, chosen, sds, found))
+    rows = Rows(data, made, conf_level, notes)
+    table = [*rows.main_effects(), *rows.selves(), *(rows.attenuations(*pair) if pair else []), *rows.spreads(chosen)]
     again = replicated(data, found, sds, seed)
-    inside = predictive("mean scores", data.y, again)
+    laws = {n: ((str(chosen[n]) if n in FIXED else f"sd: {chosen[n]}"), EFFECTS[n][1]) for n in data.groups}
+    stated = prior_table(laws)
+    checks = [*convergence(made, stated), *conflicts(made), *predictive("mean scores", data.y, again)]
+    if pair is None and len(data.conditions) > 1 and data.own.any():
+        known = ", ".join(data.conditions)
+        advice = f"Name two of them: baseline= (names shown), blinded= (names hidden). Conditions: {known}."
+        checks.append(finding("conditions", float(len(data.conditions)), NO_COMPARISON, advice))
     question = f"How severe are {len(data.judges) - data.reference} judges, and do they favour themselves?"
-    told = {n: ((str(chosen[n]) if n in FIXED else f"sd: {chosen[n]}"), EFFECTS[n][1]) for n in data.groups}
     kept = tabled(table, ["condition", "judge", "system"], ("probability",))
-    stated = prior_table(told)
-    checks = [*convergence(made, stated), *foreseen(made), *inside, *(_not_compared(data) if pair is None else [])]
     predicted = _predicted(data, again, chosen, made.method, seed)
     return Posterior(question, kept, stated, pd.DataFrame(checks), made, predicted)
 
 
 def _predicted(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: str, seed: int) -> pd.DataFrame:
-    """Mean scores beside replicated ones, (S, N); from the prior too."""
+    """Observed mean scores with replicated ones, (S, N), and with ones from the prior."""
     rng = np.random.default_rng([seed, 9])
     before = np.stack([prior_draw(data, priors, rng)[1] for _ in again])
     cells = pd.DataFrame(
@@ -493,32 +460,24 @@ def _predicted(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: s
 
 
 def _compared(data: Panel, base: str | None, against: str | None) -> tuple[int, int] | None:
-    """The two conditions, or None where none are named and none have the usual names."""
+    """Codes of the two conditions, or None if they are not named and none has a usual name."""
     if base is None and against is None:
         usual = [pair for pair in SPELLED if set(pair) <= set(data.conditions)]
         if not usual:
             return None
         base, against = usual[0]
-    for name, value in (("base", base), ("against", against)):
+    for name, value in (("baseline", base), ("blinded", against)):
         if value not in data.conditions:
-            raise DesignError(f"{name}={value!r} is no condition. Conditions: {', '.join(data.conditions) or 'none'}.")
+            raise DesignError(
+                f"{name}={value!r} is not a condition. Conditions: {', '.join(data.conditions) or 'none'}."
+            )
     return data.conditions.index(str(base)), data.conditions.index(str(against))
-
-
-def _not_compared(data: Panel) -> list[dict[str, Any]]:
-    """The row of ``checks`` on conditions of which it is not known which one hides the names."""
-    if len(data.conditions) < 2 or not data.own.any():
-        return []
-    cure = (
-        f"Name two of them: baseline= (names shown), blinded= (names hidden). Conditions: {', '.join(data.conditions)}."
-    )
-    return [finding("conditions", float(len(data.conditions)), NO_COMPARISON, cure)]
 
 
 def _priors(data: Panel, given: Mapping[str, Any]) -> dict[str, Prior]:
     if unknown := [n for n in given if n not in data.groups]:
         raise DesignError(
-            f"priors has {unknown[0]!r}, which is no parameter here. Parameters: {', '.join(data.groups)}."
+            f"priors has {unknown[0]!r}, which is not a parameter here. Parameters: {', '.join(data.groups)}."
         )
     unit = float(data.y.std(ddof=1)) or 1.0
     found = default_priors(data.groups, unit)
@@ -535,7 +494,7 @@ def _derived(data: Panel, found: Mapping[str, Floats], sds: Draws) -> Draws:
     shape = sds.values["taste"].shape
 
     def whole(name: str, size: tuple[int, ...]) -> Floats:
-        """Effect and its change by condition: (chains, draws, C, ...)."""
+        """Effect plus its change by condition, (chains, draws, C, ...)."""
         result = np.repeat(found[name].reshape(*shape, 1, *size), C, axis=2)
         more = found.get(f"{name}_shift")
         return np.asarray(result if more is None else result + more.reshape(*shape, C, *size), np.float64)
@@ -547,16 +506,12 @@ def _derived(data: Panel, found: Mapping[str, Floats], sds: Draws) -> Draws:
     values["severity"] = average - leniency[..., :judges]
     values["quality"] = data.centre + whole("level", (1,)) + quality + average
     names: dict[str, tuple[tuple[str, ...], ...]] = dict.fromkeys(data.sds, ())
-    own = data.judges[:judges]
-    names |= {"severity": (data.conditions, own), "quality": (data.conditions, data.systems)}
+    names |= {"severity": (data.conditions, data.judges[:judges]), "quality": (data.conditions, data.systems)}
     if data.reference:
-        theirs = (
-            leniency[..., J - 1 :]
-            if (data.condition[data.judge == J - 1] >= 0).all()
-            else found["judge"][..., None, J - 1 :]
-        )
-        values["severity_to_reference"] = theirs - leniency[..., :judges]
-        names["severity_to_reference"] = (data.conditions, own)
+        with_condition = (data.condition[data.judge == J - 1] >= 0).all()
+        reference = leniency[..., J - 1 :] if with_condition else found["judge"][..., None, J - 1 :]
+        values["severity_to_reference"] = reference - leniency[..., :judges]
+        names["severity_to_reference"] = names["severity"]
     if data.own.any():
         pairs = dict(zip(data.judge[data.own].tolist(), data.system[data.own].tolist(), strict=True))
         who = tuple(sorted(pairs))
