@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import judgestats as js
+from judgestats.schema import PATTERNS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -109,8 +110,8 @@ def test_every_picture_exists_and_every_picture_is_named(rows, page):
 
 def test_a_row_that_takes_counts_is_of_a_measure_that_says_so(rows):
     taking = {r[0].strip("`") for r in rows if "counts" in r[2]}
-    assert set(js.PATTERNS) <= taking
-    for name in taking - set(js.PATTERNS):
+    assert set(PATTERNS) <= taking
+    for name in taking - set(PATTERNS):
         assert re.search(r"\btally\b|Counts give", getattr(js, name).__doc__), name
 
 
@@ -120,7 +121,7 @@ def test_the_columns_of_a_result_are_told(page):
     assert all(f"`{c}`" in page for c in COLUMNS)
 
 
-@pytest.mark.parametrize("name", ["js.available_measures", "js.tally", "js.PATTERNS", "js.preferences", "js.ratings"])
+@pytest.mark.parametrize("name", ["js.available_measures", "js.tally", "js.preferences", "js.ratings"])
 def test_the_first_paragraph_names_where_to_begin(page, name):
     assert name in page.partition("```")[0]
     assert hasattr(js, name.removeprefix("js."))

@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError
 from judgestats.ingest import guesses, hints
@@ -195,7 +196,7 @@ Found = dict[str, tuple[str | None, str]]
 _SAMPLE = 200_000
 
 
-def suggest_mapping(table: Any) -> Proposal:
+def suggest_mapping(table: IntoFrame) -> Proposal:
     """Suggest how the columns of a table might be mapped onto a canonical frame.
 
     The suggestion uses names and values, with a reason for each column. A column is never taken for an answer only

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import metrics
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -333,7 +334,7 @@ def attempts(data: Any, options: Options, besides: Container[str] = ()) -> dict[
 
 
 def available_measures(
-    data: Any,
+    data: IntoFrame,
     identity: Mapping[str, str] | None = None,
     *,
     humans: Humans | None = None,
@@ -389,7 +390,7 @@ def available_measures(
     return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])
 
 
-def describe(data: Any) -> pd.DataFrame:
+def describe(data: IntoFrame) -> pd.DataFrame:
     """Describe the design of a data set: judges, items, orders and conditions.
 
     Parameters

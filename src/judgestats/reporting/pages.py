@@ -13,6 +13,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import __version__
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -477,7 +478,7 @@ _PEOPLE_LIMIT = "Deviation from people is from the mean of the people named. It 
 
 
 def report(
-    data: Any,
+    data: IntoFrame,
     path: str | os.PathLike[str] = "report.html",
     *,
     by: By = (),

@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.schema.cells import cells
@@ -45,7 +46,7 @@ from judgestats.schema.splitting import as_runs
 
 @memory_advice()
 def tally(
-    frame: Any,
+    frame: IntoFrame,
     measure: str,
     by: By = (),
     *,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError, choose, nearest, suggestion
 from judgestats.schema.coding import yes_or_no
@@ -22,7 +23,7 @@ _CORRECT = next(c for c in VOCABULARY["ratings"] if c.name == "correct")
 
 
 def preferences(
-    frame: Any,
+    frame: IntoFrame,
     *,
     labels: Mapping[Any, str] | None = None,
     counts: str | Literal[False] | None = None,
@@ -82,7 +83,7 @@ def preferences(
 
 
 def ratings(
-    frame: Any,
+    frame: IntoFrame,
     *,
     scale: tuple[float, float] | None = None,
     off_scale: Literal["error", "missing"] = "error",

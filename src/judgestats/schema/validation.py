@@ -9,6 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError, suggestion
 from judgestats.schema.coding import column_codes, combine, neither
@@ -30,7 +31,7 @@ from judgestats.schema.pairing import candidates, unit_columns
 
 
 @memory_advice()
-def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
+def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
     """List every fault, every excluded row and every gap of a frame.
 
     Parameters

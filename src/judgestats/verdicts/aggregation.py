@@ -10,6 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
@@ -516,7 +517,7 @@ def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Map
 
 
 def aggregate(
-    calls: Any,
+    calls: IntoFrame,
     how: str | Custom = "swap",
     over: By = "order",
     *,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
@@ -55,7 +56,7 @@ class Plan:
 
 
 def composite(
-    ratings: Any,
+    ratings: IntoFrame,
     weights: Any = None,
     *,
     name: str = "composite",

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
@@ -516,7 +517,7 @@ def _level_of(data: Any) -> Level:
     ),
 )  # fmt: skip
 def alpha(
-    data: Any,
+    data: IntoFrame,
     *,
     level_of_measurement: Level = "nominal",
     by: By = (),
@@ -658,7 +659,7 @@ INTERVALS: tuple[Interval, ...] = ("asymptotic", "percentile", "bca")
     ),
 )  # fmt: skip
 def kappa(
-    data: Any,
+    data: IntoFrame,
     *,
     reference: Any = None,
     weights: Weights | None = None,
@@ -784,7 +785,7 @@ def kappa(
     ),
 )  # fmt: skip
 def ac1(
-    data: Any,
+    data: IntoFrame,
     *,
     reference: Any = None,
     weights: Weights | None = None,
@@ -859,7 +860,7 @@ def ac1(
     ),
 )  # fmt: skip
 def scott_pi(
-    data: Any,
+    data: IntoFrame,
     *,
     reference: Any = None,
     weights: Weights | None = None,

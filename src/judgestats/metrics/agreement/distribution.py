@@ -11,6 +11,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
@@ -71,7 +72,7 @@ from judgestats.schema.splitting import as_runs
     ),
 )  # fmt: skip
 def disagreement(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     thresholds: Sequence[float] = (2, 3, 4),
     top: int = 10,
@@ -284,7 +285,7 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
     ),
 )  # fmt: skip
 def score_distribution(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     by: By = (),
     average_over: By = (),

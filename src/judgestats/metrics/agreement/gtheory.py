@@ -10,6 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
@@ -198,7 +199,7 @@ MOST_LEVELS = 1000
     caption="Share of the variance of a single score due to each source; all facets are random.",
 )  # fmt: skip
 def variance_components(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     facets: By | None = None,
     interactions: bool = True,
@@ -390,7 +391,7 @@ def _from_ratings(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 def decision_study(
-    data: Any,
+    data: IntoFrame,
     *,
     object: str = "system",
     judges: int | Iterable[int] = range(1, 11),

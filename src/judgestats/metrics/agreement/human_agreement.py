@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -38,7 +39,7 @@ def _with_people(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 def judge_against_people(
-    data: Any,
+    data: IntoFrame,
     *,
     humans: Humans,
     by: By = (),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -217,7 +218,7 @@ REML = "REML, delta method on the logit"
     table=("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)", "ICC(3,k)"),
 )  # fmt: skip
 def icc(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     subjects: By | None = None,
     raters: str = "judge",

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -376,7 +377,7 @@ Interval = Literal["fisher", "t"]
     ),
 )  # fmt: skip
 def correlation(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     level: Level = "sample",
     unit: Unit = "item",
@@ -615,7 +616,7 @@ def _over_cells(
     ),
 )  # fmt: skip
 def agreement_levels(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     by: By = (),
     average_over: By = (),

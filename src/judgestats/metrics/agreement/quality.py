@@ -9,6 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
@@ -53,7 +54,7 @@ TIERS = ("Base", "Instruct", "Thinking")
     ),
 )  # fmt: skip
 def quality_agreement(
-    data: Any,
+    data: IntoFrame,
     *,
     score: str = "mean_score",
     agreement: str = "r",
@@ -243,7 +244,7 @@ def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
     ),
 )  # fmt: skip
 def ordering_accuracy(
-    data: Any,
+    data: IntoFrame,
     *,
     order: Sequence[str] = TIERS,
     tier: str = "tier",

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, chdtrc, stdtr, stdtrit
 
@@ -86,7 +87,7 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 def agreement_shift(
-    before: Any,
+    before: IntoFrame,
     after: Any = None,
     *,
     condition: str = "condition",
@@ -560,7 +561,7 @@ def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
     ),
 )  # fmt: skip
 def agreement_slope(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     over: str = "temperature",
     by: By = (),
@@ -679,7 +680,7 @@ _KINDS = ("is_mean", "kind")
     "consensus_illusion, Sec 2.1, Table 3",
 )  # fmt: skip
 def shift_tests(
-    table: Any,
+    table: IntoFrame,
     *,
     by: By = (),
     d: D = "average",

@@ -11,6 +11,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
@@ -160,7 +161,7 @@ _MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
     ),
 )  # fmt: skip
 def bias_change(
-    calls: Any,
+    calls: IntoFrame,
     *,
     baseline: str = "B0",
     judges: Sequence[str] | None = None,

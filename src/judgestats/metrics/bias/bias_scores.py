@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -351,7 +352,7 @@ def _each_attribute(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 def bias_score(
-    calls: Any,
+    calls: IntoFrame,
     *,
     target: str | None = None,
     attribute: str | None = None,

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
@@ -62,7 +63,7 @@ _SAME = 1e-9
     "RewardBench 2", plot="forest", frames=("ratings",), needs=(gold_column,),
 )  # fmt: skip
 def best_of_accuracy(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     right: str | None = None,
     gold: str = "gold",
@@ -258,7 +259,7 @@ def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Exclu
     ),
 )  # fmt: skip
 def score_error(
-    ratings: Any,
+    ratings: IntoFrame,
     gold: Any = "gold",
     *,
     by: By = (),
@@ -484,7 +485,7 @@ _ALLOWED = "Give the id of the right candidate, 'tie', or nothing."
     ),
 )  # fmt: skip
 def gold_agreement(
-    calls: Any,
+    calls: IntoFrame,
     *,
     invalid: Invalid = "drop",
     ties: Ties = "exact",
@@ -590,7 +591,7 @@ def gold_agreement(
     ),
 )  # fmt: skip
 def accuracy(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     invalid: InvalidVerdict = "drop",
     by: By = (),

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
@@ -140,7 +141,7 @@ def _gap_to_people(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 def preference_gap(
-    calls: Any,
+    calls: IntoFrame,
     *,
     humans: Sequence[str] | Mapping[str, str],
     target: str | None = None,
@@ -422,7 +423,7 @@ def _between(influence: Any, unit: Any, *, corrected: bool = True) -> tuple[floa
     ),
 )  # fmt: skip
 def preference_rate(
-    calls: Any,
+    calls: IntoFrame,
     *,
     of: str | Sequence[str] | None = None,
     ties: Ties = "half",

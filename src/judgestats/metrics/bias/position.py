@@ -8,6 +8,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
@@ -77,7 +78,7 @@ _RELATIONS = {"equal": 2, "different": 2, "one valid": 1, "none valid": 0}
     ),
 )  # fmt: skip
 def consistency(
-    calls: Any,
+    calls: IntoFrame,
     *,
     over: Literal["order", "replicate"] = "order",
     missing: Literal["drop", "agrees", "same"] = "drop",
@@ -280,7 +281,7 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataF
     ),
 )  # fmt: skip
 def position_bias(
-    calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL, **model_arguments: Any
+    calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL, **model_arguments: Any
 ) -> pd.DataFrame:
     """Shares of the answers by position, and the preference for the first.
 
@@ -355,7 +356,9 @@ def position_bias(
     "How often is the answer a tie, or invalid? (needs no order)", "bias", "P, counts", "Wilson, clustered", "ours",
     plot="forest",
 )  # fmt: skip
-def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+def answer_rates(
+    calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+) -> pd.DataFrame:
     """Tie and invalid rates, which need no order.
 
     Parameters

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
@@ -352,7 +353,7 @@ EXTRA = (
     ),
 )  # fmt: skip
 def compare_strategies(
-    calls: Any,
+    calls: IntoFrame,
     *,
     baseline: str | None = "B0",
     method: Method = "corrected",

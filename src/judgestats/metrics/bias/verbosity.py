@@ -6,6 +6,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, confidence, suggestion
@@ -24,7 +25,7 @@ from judgestats.schema.patterns import InvalidDirection
     plot="verbosity_bias",
 )  # fmt: skip
 def verbosity_bias(
-    calls: Any,
+    calls: IntoFrame,
     *,
     expansion: str = "expansion",
     truncation: str = "truncation",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
@@ -52,7 +53,7 @@ def _attenuations(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 def blinding_effect(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     condition: str = "condition",
     baseline: str = "attributed",

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -290,7 +291,7 @@ def _peers_or_people(data: Any, options: Options) -> str:
     ),
 )  # fmt: skip
 def calibrate(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     reference: Any = "peers",
     method: Method = "shift",

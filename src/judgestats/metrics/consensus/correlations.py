@@ -9,6 +9,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr, stdtrit
 from scipy.stats import kendalltau, rankdata
@@ -50,7 +51,7 @@ Floats = NDArray[np.float64]
     "How does each judge rank the systems?", "consensus", "R", "none", "ours", plot="forest",
 )  # fmt: skip
 def ranks(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     by: By = (),
     average_over: By = (),
@@ -112,7 +113,7 @@ def ranks(
     "Do all judges rank the systems alike?", "agreement", "R", "none; chi-square p", "Kendall's W, corrected for ties",
 )  # fmt: skip
 def kendall_w(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     by: By = (),
     average_over: By = (),
@@ -199,7 +200,7 @@ METHODS: tuple[Method, ...] = ("spearman", "kendall")
     plot="forest", frames=("ratings",),
 )  # fmt: skip
 def rank_correlation(
-    ratings: Any,
+    ratings: IntoFrame,
     reference: Any = "peers",
     *,
     truth: Any = None,

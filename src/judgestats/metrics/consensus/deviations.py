@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
@@ -464,7 +465,7 @@ def _judges_are_systems(data: Any, options: Options) -> str:
     ),
 )  # fmt: skip
 def consensus_deviation(
-    ratings: Any,
+    ratings: IntoFrame,
     reference: Any = "peers",
     *,
     by: By = (),

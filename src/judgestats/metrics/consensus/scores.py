@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
@@ -62,7 +63,7 @@ def _run_sd(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 def score_matrix(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     by: By = (),
     average_over: By = (),

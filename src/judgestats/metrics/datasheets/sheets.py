@@ -12,6 +12,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
@@ -195,7 +196,7 @@ _GOLD_TERMS = {"tie": "gold_tie", "wrong": "gold_wrong"}
 
 
 def datasheet(
-    data: Any,
+    data: IntoFrame,
     *,
     by: By = (),
     cluster: Cluster = "auto",

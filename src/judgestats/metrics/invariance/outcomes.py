@@ -10,6 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc
 
@@ -338,7 +339,7 @@ _Rows = list[dict[str, Any]]
     ),
 )  # fmt: skip
 def anchoring(
-    calls: Any,
+    calls: IntoFrame,
     *,
     baseline: str = "blind",
     favoured: Favoured | None = None,

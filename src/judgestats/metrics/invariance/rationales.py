@@ -10,6 +10,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -211,7 +212,7 @@ _FIRST = {"a", "1", "one", "first"}
     ),
 )  # fmt: skip
 def rationale_check(
-    calls: Any,
+    calls: IntoFrame,
     *,
     lexicon: Sequence[str] = SOURCE_WORDS,
     min_words: int = 4,
@@ -388,7 +389,7 @@ _EQUAL = 1e-12
     ),
 )  # fmt: skip
 def rationale_shift(
-    calls: Any,
+    calls: IntoFrame,
     *,
     embed: Embed = None,
     baseline: str = "blind",
@@ -479,7 +480,7 @@ def rationale_shift(
     "rationalization, Sec IV.C d; cue_aligned ours", plot="forest",
 )  # fmt: skip
 def rationale_alignment(
-    calls: Any,
+    calls: IntoFrame,
     *,
     favoured_text: str | Mapping[str, str],
     opposed_text: str | Mapping[str, str],

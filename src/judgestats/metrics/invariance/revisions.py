@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -94,7 +95,7 @@ _NOT_SMOOTH: Mapping[str, tuple[Sequence[Statistic], Callable[[float, float], tu
     "rationalization, Sec V.D to V.F", plot="forest",
 )  # fmt: skip
 def protocol_difference(
-    calls: Any,
+    calls: IntoFrame,
     *,
     scheme: str = "PBP",
     reference: str = "Baseline",
@@ -321,7 +322,7 @@ _Rows = list[dict[str, Any]]
     caption="Share of items whose verdict changed after the truth was shown, by direction.",
 )  # fmt: skip
 def revision(
-    calls: Any,
+    calls: IntoFrame,
     *,
     before: str = "flip",
     after: str = "reveal",

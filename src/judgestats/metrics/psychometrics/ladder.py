@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
@@ -38,7 +39,12 @@ _SIGNAL_TERMS = ("d_prime", "slot_criterion")
     ),
 )  # fmt: skip
 def target_sensitivity(
-    calls: Any, *, by: By = (), cluster: Cluster = "auto", invalid: Invalid = "drop", conf_level: float = CONF_LEVEL
+    calls: IntoFrame,
+    *,
+    by: By = (),
+    cluster: Cluster = "auto",
+    invalid: Invalid = "drop",
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Correct choices per step of the quality ladder (dark_current paper, Eqs. 8, 9 and 12).
 
@@ -98,7 +104,9 @@ def target_sensitivity(
              "Preference for the first slot (negative) or the second.", symbol="c", neutral=0.0),
     ),
 )  # fmt: skip
-def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+def d_prime(
+    calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+) -> pd.DataFrame:
     """Sensitivity d' and slot criterion c per step of the ladder, with the log-linear correction.
 
     Parameters

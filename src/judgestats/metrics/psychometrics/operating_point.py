@@ -10,6 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
@@ -62,7 +63,7 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 def criterion_shift(
-    calls: Any, baseline: str, prompt: str, *, cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+    calls: IntoFrame, baseline: str, prompt: str, *, cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """Shift of the tie rate by a prompt, with false preferences saved and signal lost (dark_current paper, Eq. 11).
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import choose
@@ -64,7 +65,7 @@ _ORDER = (
     ),
 )  # fmt: skip
 def delta0(
-    calls: Any,
+    calls: IntoFrame,
     *,
     by: By = (),
     stimulus: str = "same_subset",
@@ -171,7 +172,7 @@ def delta0(
     ),
 )  # fmt: skip
 def filler_preference(
-    calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+    calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """Preference for uninformative filler: share choosing the filler variant minus share choosing the clean one.
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -53,7 +54,7 @@ def cluster_of_steps(_: Any, options: Options) -> dict[str, Any]:
     ),
 )  # fmt: skip
 def detection_threshold(
-    calls: Any,
+    calls: IntoFrame,
     *,
     by: By = (),
     performance: float = 0.75,

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError, choose
@@ -37,7 +38,7 @@ GATES = {
     ),
 )  # fmt: skip
 def dark_current(
-    calls: Any,
+    calls: IntoFrame,
     *,
     by: By = (),
     cluster: Cluster = "auto",
@@ -109,7 +110,7 @@ def dark_current(
     ),
 )  # fmt: skip
 def validity_gates(
-    calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+    calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """Share of calls that pass each validity gate, among those that reach it (dark_current paper, Section 3.2).
 
