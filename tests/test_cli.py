@@ -64,7 +64,7 @@ def test_check_says_design_account_and_measures(canonical):
     assert "choice is invalid (status parse)" in text
     supported, missing = text.split("Measures not available, and what is missing")
     assert "consistency" in supported
-    assert "gold_agreement needs gold" in missing
+    assert "gold_agreement needs a column 'gold'" in missing
 
 
 def test_check_of_an_unknown_shape_proposes_and_computes_nothing(unknown):
@@ -213,14 +213,14 @@ def test_an_audit_is_told_in_a_few_lines():
     assert any(line.startswith("    ") and line.endswith("…") for line in lines)
     assert all(len(line) <= 4 + 110 for line in lines if line.startswith("    "))
     one = run.invoke(app, ["audit", "rationalization"]).output
-    assert one.count("✗") == 20
+    assert one.count("  ✗") == 20
     assert f"{astray - 20} more do not follow" in one
     assert one.count("rationalization") == 1  # in the title
 
 
 def test_reproduce_and_audit_say_how_they_differ():
     told = {name: plain(run.invoke(app, [name, "--help"])) for name in ("reproduce", "audit")}
-    assert "For a table of your own: judgestats audit" in told["reproduce"]
+    assert "For a table of your own use judgestats audit" in told["reproduce"]
     assert "any table" in told["audit"]
     assert "reproduce" in told["audit"].partition("Arguments")[0]
 

@@ -63,7 +63,9 @@ app = typer.Typer(
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Source = Annotated[str, typer.Argument(help="File, glob pattern or folder of saved verdicts.", show_default=False)]
+Source = Annotated[
+    str, typer.Argument(metavar="FILE", help="File, glob pattern or folder of saved verdicts.", show_default=False)
+]
 Map = Annotated[
     str,
     typer.Option(
@@ -100,7 +102,7 @@ MaxUnpacked = Annotated[
     typer.Option(
         "--max-unpacked",
         metavar="BYTES",
-        help="Largest size that a gzipped file may unpack to; by default 4 GB and 200 times its size.",
+        help="Largest size that a gzipped file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
     ),
 ]
 Wide = Annotated[
@@ -143,6 +145,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "identity": "--identity SYSTEM=JUDGE,...".format,
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
     "baseline": "--baseline VALUE".format,
+    "rules": "--rules FILE".format,
 }
 
 
@@ -355,6 +358,7 @@ def _show_audit(found: Any, paged: bool) -> None:
     _print_table(_console(), "Checks of numbers and statements", counts(found))
     rest = "on the page" if paged else "on the page that --out page.html writes"
     typer.echo(visible("\n".join(findings(found, rest))))
+    typer.echo(visible("✗ does not follow from the other printed numbers; ? cannot be decided"))
 
 
 def _declared(counts: str, no_counts: bool) -> str | Literal[False] | None:
@@ -543,6 +547,7 @@ def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
     rest = found[~found["supported"]]
     if len(rest):
         _print_table(console, "Measures not available, and what is missing", rest[["measure", "missing"]])
+        console.print("Arguments such as humans= and baseline= are the options --humans and --baseline here.\n")
 
 
 def _print_table(console: Console, title: str, frame: pd.DataFrame) -> None:

@@ -126,4 +126,4 @@ def test_problems_are_those_of_the_errors_without_their_remedies():
     design = js.describe(calls).set_index("property")["value"]
     assert design["both orders"] == "not usable: the order in which the candidates were shown is not known"
     missing = js.available_measures(calls).set_index("measure")["missing"]
-    assert missing["gold_agreement"] == "gold_agreement needs gold."
+    assert missing["gold_agreement"] == "needs a column 'gold'"

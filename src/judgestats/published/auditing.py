@@ -351,7 +351,10 @@ def audited(
         return [_of_paper(p) for p in ([str(source)] if source else PAPERS)]
     tables, name = _tables(source)
     if rules is None and claims is None:
-        raise AuditError(f"{name!r} needs rules=, a file or a list. Papers, which need none: {', '.join(PAPERS)}.")
+        raise AuditError(
+            f"{name!r} needs rules=, a file or a list. Papers, which need none: {', '.join(PAPERS)}.",
+            advice=(("rules", None),),
+        )
     printed = book({**tables, **({CLAIMS: claims} if claims is not None else {})})
     made = statements(printed, declared(rules)) + (claimed(printed) if claims is not None else [])
     files = tuple(Path(f) for f in (source, rules) if isinstance(f, str | Path))

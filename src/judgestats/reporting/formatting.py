@@ -131,7 +131,7 @@ def bad_direction(bad: str) -> str:
     directions = {
         "": "",
         "construct-dependent": "depends on the construct",
-        "no universal direction": "no direction is bad as such",
+        "no universal direction": "neither direction is worse",
         "higher when the signal should be detected": "higher is worse where the signal matters",
     }
     return directions.get(bad, f"{bad} is worse")

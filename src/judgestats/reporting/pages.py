@@ -460,8 +460,7 @@ def _value(value: Any) -> str:
 #: With more judges than this, their datasheets are folded.
 OPEN = 3
 LIMITS = (
-    "Intervals of rates over calls take calls as independent; where calls share a pair, the flag says in which "
-    "direction that is wrong.",
+    "Intervals are clustered by what calls share (an item, a task), unless a flag states otherwise.",
     "No number is corrected for the number of judges or measures compared.",
     "A judge is measured under the prompt, the model version and the items that were run, and nowhere else.",
     "A judge type (“Class A”, …) is a description by thresholds, not a test.",

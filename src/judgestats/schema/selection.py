@@ -52,12 +52,13 @@ def require(present: list[str], pattern: Pattern, measure: str, stimulus: str | 
     missing = [c for c in [*wanted, *pattern.needs] if c not in present]
     missing += [c for c in pattern.columns if c in UNIT_COLUMNS and c not in present]
     if missing:
-        problem = f"{measure} needs {', '.join(dict.fromkeys(missing))}."
+        missing = list(dict.fromkeys(missing))
         them, counts = "it" if len(missing) == 1 else "them", ", ".join([*pattern.columns, "n"])
+        named = f"a column {missing[0]!r}" if len(missing) == 1 else f"columns {', '.join(map(repr, missing))}"
         raise DesignError(
-            f"{problem} Columns: {', '.join(present)}. Give a {pattern.frame} frame with {them}, or a tally with the "
-            f"columns {counts}.",
-            problem=problem,
+            f"{measure} needs {', '.join(missing)}. Columns: {', '.join(present)}. Give a {pattern.frame} frame with "
+            f"{them}, or a tally with the columns {counts}.",
+            problem=f"needs {named}",
         )
     if (pattern.stimulus or stimulus) and "stimulus" not in present:
         about = stimulus or " or ".join(pattern.stimulus)

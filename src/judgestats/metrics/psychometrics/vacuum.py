@@ -106,7 +106,7 @@ def dark_current(
              "The answer made sense in its own terms."),
         Term("hidden_metadata", "no hidden information", "call", "calls that made sense", "lower",
              "No hidden information leaked into the answer."),
-        Term("valid", "", "call", "calls", "lower", "The call passed every gate and counts."),
+        Term("valid", "", "call", "calls", "lower", "The call passed all validity checks."),
     ),
 )  # fmt: skip
 def validity_gates(

@@ -92,7 +92,7 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     Returns
     -------
     list of matplotlib.axes.Axes
-        Share of things whose spread is above each threshold; mean absolute difference of each pair; how often each
+        Share of rated items whose spread is above each threshold; mean absolute difference of each pair; how often each
         judge is highest, ties shared out (bar) and alone (point with its interval).
 
     Raises
@@ -144,9 +144,9 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     for row in alone.to_dict("records"):
         canvas.whisker(three, row, lines[2].index(row["_row"]), canvas.PALETTE[1])
     canvas.legend_above(three, [Patch(color=BAR, label="ties shared out"), canvas.key("alone", canvas.PALETTE[1])], 2)
-    canvas.named(one, "share of things")
+    canvas.named(one, "share of rated items")
     canvas.named(two, "mean absolute difference")
-    canvas.named(three, "share of things on which it is highest")
+    canvas.named(three, "share of rated items on which it is highest")
     canvas.headed([one, two, three], title)
     return [one, two, three]
 
