@@ -92,6 +92,7 @@ def test_help_in_ascii():
     assert b"..." in done.stdout
 
 
+@pytest.mark.slow
 def test_without_docstrings_all_commands_work(folder):
     code = f"""
 from judgestats.cli import app

@@ -163,6 +163,7 @@ def test_the_trapezoidal_rule_is_the_integral(kind, scale):
         np.testing.assert_allclose(own, better, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(5))
 def test_gradient_of_the_trapezoidal_rule_is_exact(kind):
     rows, start = grouped(kind)

@@ -136,7 +136,7 @@ def test_families_of_systems_are_named():
     free, apart = js.ordering_accuracy(table), js.ordering_accuracy(table, cluster="family")
     assert apart["std_error"].iloc[0] > 1.3 * free["std_error"].iloc[0]
     assert "bootstrap of family" in apart["method"].iloc[0]
-    with pytest.raises(DesignError, match="systems lie in"):
+    with pytest.raises(DesignError, match="same value for whole systems"):
         js.ordering_accuracy(table, cluster="item")
 
 

@@ -57,7 +57,7 @@ def test_dark_current_of_calls_that_share_pairs_is_clustered_and_flagged_where_i
 def test_dark_current_without_stimuli_says_what_is_missing(calls):
     with pytest.raises(DesignError, match="no column 'stimulus'"):
         js.dark_current(calls.drop(columns="stimulus"))
-    with pytest.raises(DesignError, match="no row is one"):
+    with pytest.raises(DesignError, match="no row has one"):
         js.dark_current(calls[calls["stimulus"] == "ladder"])
 
 
