@@ -89,8 +89,8 @@ display(
 # %%
 systems["within"] = systems["mean_score"] - systems.groupby("tier")["mean_score"].transform("mean")
 FORMULA = "r ~ tier + within:tier"
-fit = js.fit(FORMULA, systems, family="gaussian", engine="pymc", **SAMPLER)
-without = js.fit(FORMULA, systems[systems["system"] != floor], family="gaussian", engine="pymc", **SAMPLER)
+fit = js.fit(FORMULA, systems, family="gaussian", engine="pymc", sampling=SAMPLER)
+without = js.fit(FORMULA, systems[systems["system"] != floor], family="gaussian", engine="pymc", sampling=SAMPLER)
 print(fit.summary())
 
 # %%

@@ -70,7 +70,7 @@ display(moved.pivot_table(index="at", columns="term", values="estimate").round(4
 
 # %%
 counts = criterion_counts()
-fit = js.hierarchical.psychometric(counts, by="prompt", baseline="base", **SAMPLER)
+fit = js.hierarchical.psychometric(counts, by="prompt", baseline="base", sampling=SAMPLER)
 table = fit.tidy()
 display(fit.priors.set_index("parameter"))
 display(fit.check().set_index("what")[["value", "flag"]].round(3))
@@ -172,7 +172,7 @@ LEANS = {"as stated": 1.0, "wide for slot bias": 6.0}
 lone = ladder_counts()
 lone = lone[lone["judge"] == "Llama8B"]
 tried = {
-    name: js.hierarchical.psychometric(lone, links="logit", wider=False, priors={"bias": scale}, **SAMPLER)
+    name: js.hierarchical.psychometric(lone, links="logit", wider=False, priors={"bias": scale}, sampling=SAMPLER)
     for name, scale in LEANS.items()
 }
 

@@ -138,7 +138,7 @@ table["n"] = verdicts.loc[pd.MultiIndex.from_frame(table[["judge", "strategy"]])
 table["k"] = (table.pop("agreement").astype(float) * table["n"]).round().astype(int)
 pairs = table4[["baseline_only", "strategy_only"]].astype(int)
 table = table.merge(pairs.reset_index(), how="left", on=["judge", "strategy"])
-fit = js.hierarchical.strategies(table, baseline=BASELINE, margin=MARGIN, significance_level=LEVEL, **SAMPLER)
+fit = js.hierarchical.strategies(table, baseline=BASELINE, margin=MARGIN, significance_level=LEVEL, sampling=SAMPLER)
 display(fit.priors.set_index("parameter"))
 checks = fit.check().set_index("what")[["value", "flag"]].round(3).astype(object)
 display(checks.where(checks.notna(), ""))
@@ -207,7 +207,10 @@ display(Markdown("*Posterior probability and expected loss, by judge and strateg
 
 # %%
 apart = js.hierarchical.strategies(
-    table.drop(columns=["baseline_only", "strategy_only"]), baseline=BASELINE, dependence="independent", **SAMPLER
+    table.drop(columns=["baseline_only", "strategy_only"]),
+    baseline=BASELINE,
+    dependence="independent",
+    sampling=SAMPLER,
 )
 unpaired = grid("best", apart.tidy())
 display(

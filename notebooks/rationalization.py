@@ -75,7 +75,7 @@ display(beside.round(3))
 # other.
 
 # %%
-fit = js.hierarchical.susceptibility(counts, favoured=FAVOURED, **SAMPLER)
+fit = js.hierarchical.susceptibility(counts, favoured=FAVOURED, sampling=SAMPLER)
 display(fit.priors.set_index("parameter"))
 display(fit.check().set_index("what")[["value", "flag"]].round(3))
 

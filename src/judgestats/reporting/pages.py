@@ -460,7 +460,7 @@ def _value(value: Any) -> str:
 #: With more judges than this, their datasheets are folded.
 OPEN = 3
 LIMITS = (
-    "Intervals are clustered by what calls share (an item, a task), unless a flag states otherwise.",
+    "Intervals allow for calls that share an item or a task, unless a flag states otherwise.",
     "No number is corrected for the number of judges or measures compared.",
     "A judge is measured under the prompt, the model version and the items that were run, and nowhere else.",
     "A judge type (“Class A”, …) is a description by thresholds, not a test.",
