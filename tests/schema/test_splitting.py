@@ -390,13 +390,13 @@ def test_sheets_and_pages_show_the_values_apart(tmp_path):
     np.testing.assert_allclose(mean.sort_index(), truth.sort_index())
     assert not sheet["flag"].str.contains("averaged").any()
     page = js.report(table, tmp_path / "page.html", n_resamples=20).read_text(encoding="utf-8")
-    assert "Shown apart." in page
+    assert "Shown separately." in page
     assert "One judge rated one thing under several values of scale (3 values)" in page
     assert "splits ratings" not in page
     supported = js.available_measures(table).set_index("measure")
     assert supported.loc["score_matrix", "supported"]
     assert not supported["missing"].str.contains("splits ratings").any()
-    assert "Shown apart." not in js.report(table, tmp_path / "page.html", by="scale", n_resamples=20).read_text("utf-8")
+    assert "Shown separately." not in js.report(table, tmp_path / "page.html", by="scale", n_resamples=20).read_text("utf-8")
 
 
 def test_whole_numbers_that_a_gap_made_floats_tell_calls_apart():

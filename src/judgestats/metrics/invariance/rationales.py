@@ -381,7 +381,7 @@ _EQUAL = 1e-12
 @Measure(
     "Does the explanation of the same verdict change?", "cues", "P with texts", "bootstrap of items; rate: Wilson",
     "rationalization, Sec IV.C e", plot="rationale_shift", frames=("preferences",), needs=(control_of("probe"),),
-    arguments=lambda _, options: {"blind": options.baseline["probe"]},
+    arguments=lambda _, options: {"baseline": options.baseline["probe"]},
     caption="Distance of the explanations of the same verdict, blind and under the label.",
     terms=(
         Term("drift", "drift of the explanation"),
