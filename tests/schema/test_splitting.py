@@ -396,7 +396,9 @@ def test_sheets_and_pages_show_the_values_apart(tmp_path):
     supported = js.available_measures(table).set_index("measure")
     assert supported.loc["score_matrix", "supported"]
     assert not supported["missing"].str.contains("splits ratings").any()
-    assert "Shown separately." not in js.report(table, tmp_path / "page.html", by="scale", n_resamples=20).read_text("utf-8")
+    assert "Shown separately." not in js.report(table, tmp_path / "page.html", by="scale", n_resamples=20).read_text(
+        "utf-8"
+    )
 
 
 def test_whole_numbers_that_a_gap_made_floats_tell_calls_apart():
