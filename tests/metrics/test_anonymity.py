@@ -10,6 +10,7 @@ import scipy.stats
 
 from judgestats.errors import DesignError
 from judgestats.metrics.consensus import blinding_effect
+from metrics.tables import SPELLINGS, read
 
 
 def frame(rows, columns=("judge", "system", "item", "criterion", "replicate", "score")):
@@ -128,19 +129,6 @@ SYSTEMS = ["GPT-5.1", "Gemini 2.5", "Grok 4", "Claude 4.5", "Perplexity Sonar"]
 EXPERTS = [f"Expert {i}" for i in range(1, 6)]
 
 IDENTITY = dict(zip(SYSTEMS, JUDGES, strict=True)) | dict(zip(EXPERTS, JUDGES, strict=True))
-
-#: The paper spells its models in three ways.
-SPELLINGS = {
-    "Gemini-2.5 Pro": "Gemini 2.5 Pro",
-    "Gemini-2.5": "Gemini 2.5 Pro",
-    "Grok-4": "Grok 4",
-    "Claude-4.5 Sonnet": "Claude 4.5 Sonnet",
-    "Claude-4.5": "Claude 4.5 Sonnet",
-}
-
-
-def read(folder, name):
-    return pd.read_csv(folder / "merchant_risk" / f"{name}.csv", dtype=str)
 
 
 @pytest.fixture(scope="module")

@@ -13,61 +13,12 @@ from judgestats.errors import SchemaError
 from judgestats.metrics.bias import bias_change, bias_score
 from judgestats.results import NOT_INDEPENDENT, SIGN_CHANGED
 from judgestats.schema import tally
+from metrics.tables import outcome_of, pick, random_calls, signed_calls
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
 
-def signed_calls(
-    items: int = 24, seed: int = 0, judges: str = "gh", strategies: tuple[str, ...] = ("B0",)
-) -> pd.DataFrame:
-    """Both orders of x against y; x is longer but for every sixth item, where the lengths are equal."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for judge in judges:
-        for strategy in strategies:
-            for item in range(items):
-                length = {"x": 9, "y": 9 if item % 6 == 0 else 5 + 7 * (item % 4 == 1)}
-                kind = {"x": "markdown", "y": "markdown" if item % 8 == 0 else "plain"}
-                for first, second in ("xy", "yx"):
-                    rows.append(
-                        {
-                            "judge": judge,
-                            "strategy": strategy,
-                            "item": str(item),
-                            "topic": f"t{item % 3}",
-                            "first": first,
-                            "second": second,
-                            "choice": rng.choice(
-                                ["first", "second", "tie", "abstain", "invalid"], p=[0.45, 0.25, 0.1, 0.1, 0.1]
-                            ),
-                            "target": "x",
-                            "length_first": length[first],
-                            "length_second": length[second],
-                            "format_first": kind[first],
-                            "format_second": kind[second],
-                        }
-                    )
-    return pd.DataFrame(rows)
-
-
-def pick(result: pd.DataFrame, term: str = "bias", column: str = "estimate") -> dict[object, float]:
-    rows = result[result["term"] == term]
-    return dict(zip(rows["judge"], rows[column], strict=True))
-
-
 # --- change
-
-
-def outcome_of(choice: str, first: str) -> float:
-    return (
-        math.nan
-        if choice == "invalid"
-        else 0.0
-        if choice in ("tie", "abstain")
-        else 1.0
-        if (choice == "first") == (first == "x")
-        else -1.0
-    )
 
 
 def test_changes_by_brute_force():
@@ -221,22 +172,6 @@ def test_a_mean_of_judges_of_the_same_items_is_clustered_by_them():
     apart = bias_change(twin, cluster=False).query("term == 'mean_signed_change'").iloc[0]
     assert NOT_INDEPENDENT in apart["flag"]
     assert apart["std_error"] < 0.8 * alone["std_error"]
-
-
-def random_calls(n: int = 40, judges: str = "gh", seed: int = 1) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    table = pd.DataFrame([(j, f"i{i}") for j in judges for i in range(n)], columns=["judge", "item"])
-    size = len(table)
-    return table.assign(
-        first="x",
-        second="y",
-        choice=rng.choice(["first", "second", "tie", "invalid"], size, p=[0.4, 0.3, 0.2, 0.1]),
-        target="x",
-        topic=[f"t{i % 3}" for i in range(size)],
-        length_first=rng.integers(1, 9, size).astype(float),
-        length_second=rng.integers(1, 9, size).astype(float),
-        strength=rng.random(size),
-    )
 
 
 def test_independent_samples_tell_their_invalid_calls_and_keep_a_judge_with_nothing_else() -> None:

@@ -28,48 +28,11 @@ from judgestats.metrics.rates import cell_mean, clustered_cell_mean
 from judgestats.results import COLUMNS, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema import tally
 from judgestats.verdicts.composites import composite
+from metrics.tables import as_counts, outcome_of, pick, random_calls, scored_responses, signed_calls
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
 FAMILY = {"g": "G", "h": "H", "k": "K", "x": "G", "y": "H"}
-
-
-def signed_calls(
-    items: int = 24, seed: int = 0, judges: str = "gh", strategies: tuple[str, ...] = ("B0",)
-) -> pd.DataFrame:
-    """Both orders of x against y; x is longer but for every sixth item, where the lengths are equal."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for judge in judges:
-        for strategy in strategies:
-            for item in range(items):
-                length = {"x": 9, "y": 9 if item % 6 == 0 else 5 + 7 * (item % 4 == 1)}
-                kind = {"x": "markdown", "y": "markdown" if item % 8 == 0 else "plain"}
-                for first, second in ("xy", "yx"):
-                    rows.append(
-                        {
-                            "judge": judge,
-                            "strategy": strategy,
-                            "item": str(item),
-                            "topic": f"t{item % 3}",
-                            "first": first,
-                            "second": second,
-                            "choice": rng.choice(
-                                ["first", "second", "tie", "abstain", "invalid"], p=[0.45, 0.25, 0.1, 0.1, 0.1]
-                            ),
-                            "target": "x",
-                            "length_first": length[first],
-                            "length_second": length[second],
-                            "format_first": kind[first],
-                            "format_second": kind[second],
-                        }
-                    )
-    return pd.DataFrame(rows)
-
-
-def pick(result: pd.DataFrame, term: str = "bias", column: str = "estimate") -> dict[object, float]:
-    rows = result[result["term"] == term]
-    return dict(zip(rows["judge"], rows[column], strict=True))
 
 
 def by_hand(calls: pd.DataFrame, target_of) -> dict[str, tuple[float, int, int]]:
@@ -306,18 +269,6 @@ def table7(data_folder):
     return pd.read_csv(data_folder / "debiasing" / "table7.csv")
 
 
-def as_counts(table: pd.DataFrame, n: int, value: str) -> pd.DataFrame:
-    """Counts with a printed b: no ties, or one where b n is odd in n."""
-    rows = []
-    for row in table.to_dict("records"):
-        net = round(float(row[value]) * n)
-        assert net / n == pytest.approx(float(row[value]))
-        tie = (n - net) % 2
-        for outcome, k in (("target", (n - tie + net) // 2), ("other", (n - tie - net) // 2), ("tie", tie)):
-            rows.append({**{c: row[c] for c in table.columns if c != value}, "outcome": outcome, "n": k})
-    return pd.DataFrame(rows)
-
-
 def test_table_7_and_the_headline_that_does_not_follow(table7):
     counts = as_counts(table7, 20, "bias")
     result = bias_score(counts, over="topic")
@@ -335,18 +286,6 @@ def test_table_7_and_the_headline_that_does_not_follow(table7):
 
 
 # --- change
-
-
-def outcome_of(choice: str, first: str) -> float:
-    return (
-        math.nan
-        if choice == "invalid"
-        else 0.0
-        if choice in ("tie", "abstain")
-        else 1.0
-        if (choice == "first") == (first == "x")
-        else -1.0
-    )
 
 
 # --- what is refused
@@ -425,30 +364,6 @@ def test_shares_match_their_kernels():
     se, low, high = clustered_wilson(units.sum().to_numpy(float), units.size().to_numpy(float))
     assert clustered[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx([se, low, high])
     assert norm.ppf(0.975) < (high - low) / se / 2 * 1.2
-
-
-def random_calls(n: int = 40, judges: str = "gh", seed: int = 1) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    table = pd.DataFrame([(j, f"i{i}") for j in judges for i in range(n)], columns=["judge", "item"])
-    size = len(table)
-    return table.assign(
-        first="x",
-        second="y",
-        choice=rng.choice(["first", "second", "tie", "invalid"], size, p=[0.4, 0.3, 0.2, 0.1]),
-        target="x",
-        topic=[f"t{i % 3}" for i in range(size)],
-        length_first=rng.integers(1, 9, size).astype(float),
-        length_second=rng.integers(1, 9, size).astype(float),
-        strength=rng.random(size),
-    )
-
-
-def scored_responses(n: int = 12) -> pd.DataFrame:
-    rng = np.random.default_rng(2)
-    rows = [(j, f"i{i}", s) for j in "gh" for i in range(n) for s in "abc"]
-    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
-    right = np.tile(rng.random(3 * n), 2)
-    return table.assign(criterion="c", score=rng.random(len(table)), gold="a", right=right)
 
 
 # ---------------------------------------------------------------- rows are told

@@ -32,6 +32,7 @@ from judgestats.results import (
     RESAMPLES_AGREE,
 )
 from judgestats.schema import tally
+from metrics.tables import panel_of_whole_scores
 
 NAN = np.nan
 
@@ -1068,22 +1069,6 @@ def test_resamples_without_alpha_are_counted():
     scores = [1] * 39 + [2]
     result = alpha(pd.concat([ratings(scores, "g"), ratings([*scores[:-1], 1], "h")]), n_resamples=400)
     assert pd.Series(result["flag"]).str.contains(r"1\d\d resamples undefined").all()  # 1/e of them draw no 2
-
-
-def panel_of_whole_scores(items, seed=0):
-    """Two judges, two systems, whole scores."""
-    rng = np.random.default_rng(seed)
-    size = (items, 2, 2)
-    score = np.clip(np.round(3 + rng.normal(size=(items, 1, 1)) + [[0.0], [0.5]] + rng.normal(size=size)), 1, 5)
-    item, system, judge = (i.ravel() for i in np.indices(size))
-    return pd.DataFrame(
-        {
-            "judge": np.array(["a", "b"])[judge],
-            "system": np.array(["x", "y"])[system],
-            "item": item.astype(str),
-            "score": score.ravel(),
-        }
-    )
 
 
 def test_a_named_cluster_reaches_the_agreement_of_ratings():

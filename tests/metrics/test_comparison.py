@@ -14,6 +14,7 @@ from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe, newcombe_paired
 from judgestats.metrics import datasheets
 from judgestats.metrics import psychometrics as js
+from metrics.tables import value
 
 #: Calls as independent, but where a test is about what they share.
 compare_datasheets = partial(datasheets.compare_datasheets, cluster=False)
@@ -377,13 +378,6 @@ def test_judges_without_a_stimulus_in_common_are_told_apart():
 @pytest.fixture(scope="module")
 def calls():
     return instrument_calls()
-
-
-def value(table, term, **where):
-    for column, wanted in where.items():
-        table = table[table[column] == wanted]
-    (number,) = table.loc[table["term"] == term, "estimate"]
-    return number
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from scipy import stats
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import kendall_w, rank_correlation, ranks
 from judgestats.metrics.consensus.correlations import correlated
+from metrics.tables import read
 
 SCORE = st.integers(0, 4).map(float)
 
@@ -258,10 +259,6 @@ SYSTEMS = ["GPT-5.1", "Gemini 2.5", "Grok 4", "Claude 4.5", "Perplexity Sonar"]
 EXPERTS = [f"Expert {i}" for i in range(1, 6)]
 
 IDENTITY = dict(zip(SYSTEMS, JUDGES, strict=True)) | dict(zip(EXPERTS, JUDGES, strict=True))
-
-
-def read(folder, name):
-    return pd.read_csv(folder / "merchant_risk" / f"{name}.csv", dtype=str)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.schema import ratings as read_ratings
 from judgestats.schema.cells import cells
+from metrics.tables import SPELLINGS, read
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
@@ -576,19 +577,6 @@ SYSTEMS = ["GPT-5.1", "Gemini 2.5", "Grok 4", "Claude 4.5", "Perplexity Sonar"]
 EXPERTS = [f"Expert {i}" for i in range(1, 6)]
 
 IDENTITY = dict(zip(SYSTEMS, JUDGES, strict=True)) | dict(zip(EXPERTS, JUDGES, strict=True))
-
-#: The paper spells its models in three ways.
-SPELLINGS = {
-    "Gemini-2.5 Pro": "Gemini 2.5 Pro",
-    "Gemini-2.5": "Gemini 2.5 Pro",
-    "Grok-4": "Grok 4",
-    "Claude-4.5 Sonnet": "Claude 4.5 Sonnet",
-    "Claude-4.5": "Claude 4.5 Sonnet",
-}
-
-
-def read(folder, name):
-    return pd.read_csv(folder / "merchant_risk" / f"{name}.csv", dtype=str)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from scipy import stats
 
 from judgestats.errors import DesignError
 from judgestats.metrics.agreement import disagreement, score_distribution
+from metrics.tables import panel_of_two_conditions
 
 
 def panel(seed=0, systems="AB", items=30, judges="xyz", criteria=("c1", "c2")):
@@ -158,19 +159,6 @@ def test_cross_eval_spread_is_brute_force(real_data):
 
 
 FEW = {"n_resamples": 40}
-
-
-def panel_of_two_conditions(items=12, systems=3, seed=0):
-    rng = np.random.default_rng(seed)
-    rows = [
-        {"judge": j, "system": f"s{s}", "item": str(i), "condition": c, "temperature": t, "score": rng.normal()}
-        for j in "abc"
-        for s in range(systems)
-        for i in range(items)
-        for c in ("old", "new")
-        for t in (0.0, 1.0)
-    ]
-    return pd.DataFrame(rows)
 
 
 def test_distribution_keeps_items_of_no_cluster():

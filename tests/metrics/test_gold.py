@@ -27,6 +27,7 @@ from judgestats.metrics.consensus import rank_correlation
 from judgestats.results import CHANCE_IS_ONE, CONSTANT, NO_DATA, NOT_INDEPENDENT, PERFECT_CORRELATION
 from judgestats.schema import tally
 from judgestats.verdicts import aggregate
+from metrics.tables import PAIRS, both_orders, calls, calls_of, scored_responses, whole_scores
 
 # ---------------------------------------------------------------- score_error
 
@@ -638,34 +639,6 @@ def test_ac1_beside_a_reference_is_ac1_of_the_two():
     assert set(ac1(table, reference="gold")["judge"]) == {"g", "h"}
 
 
-# forward, reverse by slot; None: not asked
-PAIRS = [
-    ("first", "second"),
-    ("first", "second"),
-    ("second", "first"),  # the content stays: 3
-    ("first", "first"),
-    ("first", "first"),
-    ("second", "second"),  # the slot stays: 2 + 1
-    ("tie", "tie"),
-    ("abstain", "tie"),  # both tie: 2
-    ("tie", "first"),  # one-sided: 1
-    ("first", "invalid"),
-    ("tie", None),  # one answer: 2
-    ("invalid", "invalid"),
-    ("invalid", None),  # none: 2
-]
-
-
-def calls_of(pairs=PAIRS, **columns) -> pd.DataFrame:
-    rows = [
-        {"judge": "g", "item": str(item), "first": a, "second": b, "choice": choice}
-        for item, answers in enumerate(pairs)
-        for (a, b), choice in zip(("xy", "yx"), answers, strict=True)
-        if choice is not None
-    ]
-    return pd.DataFrame(rows).assign(**columns)
-
-
 # --- gold
 
 
@@ -760,16 +733,6 @@ def test_gold_that_names_nobody():
 # ---------------------------------------------------------------- what calls share
 
 
-def both_orders(pairs: int, unstable: int = 0) -> pd.DataFrame:
-    """A judge with one verdict in both orders of every pair, but for some, where it takes the first slot twice."""
-    one = pd.DataFrame({"judge": "g", "item": [f"i{k}" for k in range(pairs)], "first": "x", "second": "y"})
-    one["choice"] = np.where(np.arange(pairs) % 2, "second", "first")
-    two = one.assign(first="y", second="x", choice=one["choice"].map({"first": "second", "second": "first"}))
-    for table in (one, two):
-        table.loc[table.index[:unstable], "choice"] = "first"
-    return pd.concat([one, two], ignore_index=True)
-
-
 @pytest.mark.parametrize("name", ["gold_agreement", "position_bias", "answer_rates"])
 def test_rates_name_the_column_they_are_clustered_by(name):
     calls = both_orders(60, 10).assign(gold="x")
@@ -794,28 +757,6 @@ def test_pairs_of_too_few_items_are_clusters_and_say_so():
     assert result["flag"].str.contains("pairs of an item not independent").all()
     pd.testing.assert_frame_equal(gold_agreement(tally(calls, "gold_agreement")), result)
     assert not gold_agreement(calls, cluster="item")["flag"].str.contains("pairs of").any()
-
-
-def calls() -> pd.DataFrame:
-    """Four calls with gold and two without; one of each has no topic."""
-    return pd.DataFrame(
-        {
-            "judge": "g",
-            "item": list("123456"),
-            "first": "x",
-            "second": "y",
-            "choice": ["first", "second", "first", "first", "second", "first"],
-            "gold": ["x", "x", "y", "x", None, None],
-            "topic": ["a", "a", "a", None, "a", None],
-        }
-    )
-
-
-def whole_scores(judges: str = "abc", items: int = 8, systems: str = "stuvw") -> pd.DataFrame:
-    rng = np.random.default_rng(5)
-    rows = [(j, f"i{i}", s) for j in judges for i in range(items) for s in systems]
-    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
-    return table.assign(criterion="c", score=rng.integers(1, 10, len(table)).astype(float), gold=5.0)
 
 
 # ---------------------------------------------------------------- gold
@@ -855,14 +796,6 @@ def test_infinite_truths_are_refused():
     systems = pd.DataFrame({"system": list("abcde"), "score": [1, 2, 3, 4, math.inf], "agreement": [0.1] * 5})
     with pytest.raises(SchemaError, match="'score' is infinite in 1 row"):
         quality_agreement(systems, score="score", agreement="agreement")
-
-
-def scored_responses(n: int = 12) -> pd.DataFrame:
-    rng = np.random.default_rng(2)
-    rows = [(j, f"i{i}", s) for j in "gh" for i in range(n) for s in "abc"]
-    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
-    right = np.tile(rng.random(3 * n), 2)
-    return table.assign(criterion="c", score=rng.random(len(table)), gold="a", right=right)
 
 
 def test_an_absent_score_is_a_missing_score() -> None:

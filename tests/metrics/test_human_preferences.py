@@ -17,6 +17,7 @@ from judgestats.metrics.bias import preference_gap, preference_rate
 from judgestats.metrics.bias.human_preferences import agreement
 from judgestats.results import COLUMNS, CONSTANT, FEW_CLUSTERS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema import tally
+from metrics.tables import random_calls
 
 PEOPLE = ["Ann", "Bob"]
 
@@ -519,22 +520,6 @@ def test_what_a_preference_rate_refuses():
         preference_rate(calls.assign(choice="A"))
     with pytest.raises(DesignError, match="preference_rate needs choice"):
         preference_rate(calls.drop(columns="choice"))
-
-
-def random_calls(n: int = 40, judges: str = "gh", seed: int = 1) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    table = pd.DataFrame([(j, f"i{i}") for j in judges for i in range(n)], columns=["judge", "item"])
-    size = len(table)
-    return table.assign(
-        first="x",
-        second="y",
-        choice=rng.choice(["first", "second", "tie", "invalid"], size, p=[0.4, 0.3, 0.2, 0.1]),
-        target="x",
-        topic=[f"t{i % 3}" for i in range(size)],
-        length_first=rng.integers(1, 9, size).astype(float),
-        length_second=rng.integers(1, 9, size).astype(float),
-        strength=rng.random(size),
-    )
 
 
 def test_a_gap_tells_invalid_calls() -> None:

@@ -17,6 +17,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.agreement import icc
 from judgestats.results import FEW_RATERS
 from judgestats.schema import tally
+from metrics.tables import panel_scores, whole_scores
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
@@ -389,13 +390,6 @@ def test_intervals_by_reml_cover_with_gaps():
         assert 0.75 < row["std_error"].median() / spread < 1.35, term
 
 
-def whole_scores(judges: str = "abc", items: int = 8, systems: str = "stuvw") -> pd.DataFrame:
-    rng = np.random.default_rng(5)
-    rows = [(j, f"i{i}", s) for j in judges for i in range(items) for s in systems]
-    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
-    return table.assign(criterion="c", score=rng.integers(1, 10, len(table)).astype(float), gold=5.0)
-
-
 @pytest.mark.parametrize("incomplete", ["drop", "reml"])
 @pytest.mark.parametrize(("judges", "few"), [("abcdefghi", True), ("abcdefghij", False)])
 def test_few_raters_are_flagged_where_raters_are_drawn(incomplete, judges, few):
@@ -413,15 +407,6 @@ def test_no_interval_no_word_of_raters():
     table = whole_scores("ab", items=4, systems="s").assign(score=3.0)
     assert not icc(table)["flag"].str.contains(FEW_RATERS).any()
     assert not icc(whole_scores(), exchangeable=True)["flag"].str.contains(FEW_RATERS).any()
-
-
-def panel_scores(systems=("s", "t"), items=12):
-    rng = np.random.default_rng(0)
-    keys = pd.MultiIndex.from_product([["ann", "bob", "cy"], systems, range(items)], names=["judge", "system", "item"])
-    table = keys.to_frame(index=False)
-    quality = rng.normal(0, 2, (len(systems), items))
-    at = table["system"].map({s: i for i, s in enumerate(systems)})
-    return table.assign(score=quality[at, table["item"]] + rng.normal(0, 1, len(table)))
 
 
 def test_the_subjects_of_icc_are_the_things_that_were_scored():

@@ -39,15 +39,6 @@ def test_a_better_candidate_that_was_not_shown_is_a_fault(calls):
         js.target_sensitivity(wrong)
 
 
-def ladder(*shares, n=40):
-    rows = [
-        ("g", d, o, k)
-        for d, p in enumerate(shares, 1)
-        for o, k in (("correct", round(p * n)), ("wrong", n - round(p * n)))
-    ]
-    return pd.DataFrame(rows, columns=["judge", "delta", "outcome", "n"])
-
-
 def test_d_prime_of_copies_is_that_of_one(calls):
     ladder = calls[calls["delta"].notna()].drop(columns="task")
     again = pd.concat([ladder.assign(replicate=r) for r in range(4)], ignore_index=True)

@@ -1,6 +1,5 @@
 """Correlations of judges over items, cells and systems: brute force, closed forms, SciPy, coverage, ties, bad input."""
 
-import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -23,6 +22,7 @@ from judgestats import (
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels import correlation as kernel
 from judgestats.metrics.agreement import agreement_levels, correlation, levels
+from metrics.tables import panel_of_two_conditions, panel_of_whole_scores, peak, ratings
 
 
 def panel(seed=0, systems="AB", items=25, judges="xyz", criteria=("c1", "c2"), temperatures=(0.0,), noise=1.0):
@@ -291,19 +291,6 @@ FEW = {"n_resamples": 40}
 WAYS = ["condition", "temperature"]
 
 
-def panel_of_two_conditions(items=12, systems=3, seed=0):
-    rng = np.random.default_rng(seed)
-    rows = [
-        {"judge": j, "system": f"s{s}", "item": str(i), "condition": c, "temperature": t, "score": rng.normal()}
-        for j in "abc"
-        for s in range(systems)
-        for i in range(items)
-        for c in ("old", "new")
-        for t in (0.0, 1.0)
-    ]
-    return pd.DataFrame(rows)
-
-
 def runs(seed=1):
     """Three runs of whole numbers each: their means tie often, and differ in the last bit by the order of the runs."""
     rng = np.random.default_rng(seed)
@@ -384,31 +371,6 @@ def test_errors_help():
             call()
 
 
-def panel_of_whole_scores(items, seed=0):
-    """Two judges, two systems, whole scores."""
-    rng = np.random.default_rng(seed)
-    size = (items, 2, 2)
-    score = np.clip(np.round(3 + rng.normal(size=(items, 1, 1)) + [[0.0], [0.5]] + rng.normal(size=size)), 1, 5)
-    item, system, judge = (i.ravel() for i in np.indices(size))
-    return pd.DataFrame(
-        {
-            "judge": np.array(["a", "b"])[judge],
-            "system": np.array(["x", "y"])[system],
-            "item": item.astype(str),
-            "score": score.ravel(),
-        }
-    )
-
-
-def peak(call):
-    """Result of a call, and its peak of memory in MB."""
-    tracemalloc.start()
-    try:
-        return call(), tracemalloc.get_traced_memory()[1] / 2**20
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.parametrize("measure", [js.agreement_levels, js.correlation, js.disagreement, js.score_distribution])
 def test_resamples_are_drawn_a_block_at_a_time(measure, monkeypatch):
     data = panel_of_whole_scores(12)
@@ -424,18 +386,6 @@ def test_memory_of_a_bootstrap_is_not_resamples_times_items(measure):
     found, used = peak(lambda: measure(data))
     assert found["estimate"].notna().any()
     assert used < 200
-
-
-def ratings(seed=0, noise=1.0, items=40, systems="AB", judges="xyz", domain="law", prefix="i", truth=None):
-    rng = np.random.default_rng(seed)
-    truth = np.random.default_rng(99).normal(size=(len(systems), items)) if truth is None else truth
-    rows = [
-        (j, s, f"{prefix}{i:03}", domain, truth[k, i] + noise * rng.normal())
-        for k, s in enumerate(systems)
-        for i in range(items)
-        for j in judges
-    ]
-    return pd.DataFrame(rows, columns=["judge", "system", "item", "domain", "score"])
 
 
 BEFORE, AFTER = ratings(1), ratings(2, noise=2.0)

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pandas as pd
 
 import judgestats as js
 from judgestats.metrics import measure_registry
 from judgestats.metrics.measure_registry import measures_of
-
-
-def panel_of_whole_scores(items, seed=0):
-    """Two judges, two systems, whole scores."""
-    rng = np.random.default_rng(seed)
-    size = (items, 2, 2)
-    score = np.clip(np.round(3 + rng.normal(size=(items, 1, 1)) + [[0.0], [0.5]] + rng.normal(size=size)), 1, 5)
-    item, system, judge = (i.ravel() for i in np.indices(size))
-    return pd.DataFrame(
-        {
-            "judge": np.array(["a", "b"])[judge],
-            "system": np.array(["x", "y"])[system],
-            "item": item.astype(str),
-            "score": score.ravel(),
-        }
-    )
-
-
-def peak(call):
-    """Result of a call, and its peak of memory in MB."""
-    tracemalloc.start()
-    try:
-        return call(), tracemalloc.get_traced_memory()[1] / 2**20
-    finally:
-        tracemalloc.stop()
+from metrics.tables import calls, panel_of_whole_scores, panel_scores, peak, whole_scores
 
 
 def test_what_is_supported_is_tried_without_a_bootstrap(monkeypatch):
@@ -75,42 +49,11 @@ def test_a_named_cluster_reaches_the_effect_of_names():
     assert not alone["method"].str.contains("topic").any()
 
 
-def panel_scores(systems=("s", "t"), items=12):
-    rng = np.random.default_rng(0)
-    keys = pd.MultiIndex.from_product([["ann", "bob", "cy"], systems, range(items)], names=["judge", "system", "item"])
-    table = keys.to_frame(index=False)
-    quality = rng.normal(0, 2, (len(systems), items))
-    at = table["system"].map({s: i for i, s in enumerate(systems)})
-    return table.assign(score=quality[at, table["item"]] + rng.normal(0, 1, len(table)))
-
-
 def test_thousands_of_systems_are_not_looked_into_one_by_one():
     table = panel_scores(systems=[f"s{i:04d}" for i in range(501)], items=1)
     found = js.available_measures(table).set_index("measure")
     assert "501 systems are too many" in found.loc["agreement_levels", "missing"]
     assert found.loc["icc", "supported"]
-
-
-def calls() -> pd.DataFrame:
-    """Four calls with gold and two without; one of each has no topic."""
-    return pd.DataFrame(
-        {
-            "judge": "g",
-            "item": list("123456"),
-            "first": "x",
-            "second": "y",
-            "choice": ["first", "second", "first", "first", "second", "first"],
-            "gold": ["x", "x", "y", "x", None, None],
-            "topic": ["a", "a", "a", None, "a", None],
-        }
-    )
-
-
-def whole_scores(judges: str = "abc", items: int = 8, systems: str = "stuvw") -> pd.DataFrame:
-    rng = np.random.default_rng(5)
-    rows = [(j, f"i{i}", s) for j in judges for i in range(items) for s in systems]
-    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
-    return table.assign(criterion="c", score=rng.integers(1, 10, len(table)).astype(float), gold=5.0)
 
 
 def test_the_measures_that_are_tried_are_those_asked():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -19,6 +18,7 @@ from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, outcomes, protocol_difference
 from judgestats.metrics.invariance.outcomes import stuart_maxwell
 from judgestats.schema.counting import tally
+from metrics.tables import anchored_calls, cell, counts, margins, probed_calls
 
 FAVOURED = {"truth": "llm", "flip": "ml"}
 
@@ -27,50 +27,11 @@ SHIFTS = ["shift_favoured", "shift_opposed", "shift_tie"]
 PARTS = ["lds", "ols", "ts"]
 
 
-def anchored_calls(n=50, judges=("a", "b"), seed=1, probes=("blind", "truth", "flip"), invalid=0.04, stick=0.5):
-    """Answers about llm and ml, shown in random order; an item keeps its blind answer with probability `stick`."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for judge in judges:
-        for i in range(n):
-            kept = rng.choice(["llm", "ml", "tie"], p=[0.4, 0.3, 0.3])
-            for probe in probes:
-                answer = kept if rng.random() < stick else rng.choice(["llm", "ml", "tie"])
-                first, second = ("llm", "ml") if rng.random() < 0.5 else ("ml", "llm")
-                choice = "tie" if answer == "tie" else "first" if answer == first else "second"
-                choice = "invalid" if rng.random() < invalid else choice
-                label = {"llm": "LLM", "ml": "ML"} if probe != "flip" else {"llm": "ML", "ml": "LLM"}
-                shown = ("", "") if probe == "blind" else (label[first], label[second])
-                rows.append((judge, f"i{i}", probe, first, second, choice, *shown))
-    return pd.DataFrame(
-        rows, columns=["judge", "item", "probe", "first", "second", "choice", "label_first", "label_second"]
-    )
-
-
-def margins(blind, probe, judge="g", name="truth"):
-    return pd.DataFrame(
-        {
-            "judge": judge,
-            "probe": ["blind"] * 3 + [name] * 3,
-            "outcome": ["llm", "ml", "tie"] * 2,
-            "n": [*blind, *probe],
-        }
-    )
-
-
 def joint(table):
     """Counts of items from a square table, blind by probe, of llm, ml, tie."""
     names = ["llm", "ml", "tie"]
     rows = [("g", "truth", names[i], names[j], table[i][j]) for i in range(3) for j in range(3)]
     return pd.DataFrame(rows, columns=["judge", "probe", "baseline", "outcome", "n"])
-
-
-def cell(result, term, **where):
-    here = result[result["term"] == term]
-    for column, value in where.items():
-        here = here[here[column] == value]
-    assert len(here) == 1, f"{len(here)} rows of {term}"
-    return here.iloc[0]
 
 
 def wide(result):
@@ -670,27 +631,6 @@ def test_the_joint_test_of_clusters_that_do_not_move():
     still = np.tile([1.0, 2, 0, 1, 2, 0], (12, 1))
     assert outcomes.clustered_test(still, np.arange(12)) == (1.0, "Wald, 0 df")
     assert math.isnan(outcomes.clustered_test(np.array([[1.0, 0, 0, 0, 1, 0]]), np.zeros(1, dtype=int))[0])
-
-
-def probed_calls(n=40, probes=("blind", "truth"), schemes=("Baseline",), seed=0, **columns):
-    """Answers at random of one judge to pairs of a and b."""
-    rng = np.random.default_rng(seed)
-    rows = [
-        {"judge": "g", "scheme": s, "probe": p, "item": f"i{i:02d}", "first": "a", "second": "b", "rationale": "so so"}
-        for s, p, i in itertools.product(schemes, probes, range(n))
-    ]
-    return pd.DataFrame(rows).assign(**{"choice": rng.choice(["first", "second", "tie"], len(rows))} | columns)
-
-
-def counts(**shares):
-    """A tally of one judge: the scheme and probe of each keyword to its counts of a, b and tie."""
-    parts = [
-        pd.DataFrame(
-            {"judge": "g", "scheme": k.split("_")[0], "probe": k.split("_")[1], "outcome": ["a", "b", "tie"], "n": v}
-        )
-        for k, v in shares.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
 
 
 def rows(result, *terms):

@@ -20,38 +20,11 @@ from judgestats.metrics.bias import bias_score, consistency, gold_agreement, pos
 from judgestats.results import COLUMNS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema import tally
 from judgestats.verdicts import aggregate
+from metrics.tables import PAIRS, both_orders, calls_of, signed_calls
 
 FLIPPED = {"first": "second", "second": "first"}
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
-
-
-# forward, reverse by slot; None: not asked
-PAIRS = [
-    ("first", "second"),
-    ("first", "second"),
-    ("second", "first"),  # the content stays: 3
-    ("first", "first"),
-    ("first", "first"),
-    ("second", "second"),  # the slot stays: 2 + 1
-    ("tie", "tie"),
-    ("abstain", "tie"),  # both tie: 2
-    ("tie", "first"),  # one-sided: 1
-    ("first", "invalid"),
-    ("tie", None),  # one answer: 2
-    ("invalid", "invalid"),
-    ("invalid", None),  # none: 2
-]
-
-
-def calls_of(pairs=PAIRS, **columns) -> pd.DataFrame:
-    rows = [
-        {"judge": "g", "item": str(item), "first": a, "second": b, "choice": choice}
-        for item, answers in enumerate(pairs)
-        for (a, b), choice in zip(("xy", "yx"), answers, strict=True)
-        if choice is not None
-    ]
-    return pd.DataFrame(rows).assign(**columns)
 
 
 def pick(result: pd.DataFrame, column: str = "estimate") -> dict[str, float]:
@@ -545,16 +518,6 @@ def test_the_steadiest_judge_has_the_narrowest_clustered_lean():
 # ---------------------------------------------------------------- what calls share
 
 
-def both_orders(pairs: int, unstable: int = 0) -> pd.DataFrame:
-    """A judge with one verdict in both orders of every pair, but for some, where it takes the first slot twice."""
-    one = pd.DataFrame({"judge": "g", "item": [f"i{k}" for k in range(pairs)], "first": "x", "second": "y"})
-    one["choice"] = np.where(np.arange(pairs) % 2, "second", "first")
-    two = one.assign(first="y", second="x", choice=one["choice"].map({"first": "second", "second": "first"}))
-    for table in (one, two):
-        table.loc[table.index[:unstable], "choice"] = "first"
-    return pd.concat([one, two], ignore_index=True)
-
-
 def test_a_judge_without_a_discordant_pair_has_tangos_interval():
     calls = both_orders(350)
     found, apart = (position_bias(calls, **o).set_index("term").loc["position_bias"] for o in ({}, {"cluster": False}))
@@ -572,39 +535,6 @@ def test_discordant_pairs_are_what_the_interval_of_a_lean_is_about():
     found = position_bias(both_orders(350, 4)).set_index("term").loc["position_bias"]
     assert found["estimate"] == pytest.approx(4 / 350)
     assert (found["conf_low"], found["conf_high"]) == pytest.approx(tango(4, 0, 350), abs=2e-4)
-
-
-def signed_calls(
-    items: int = 24, seed: int = 0, judges: str = "gh", strategies: tuple[str, ...] = ("B0",)
-) -> pd.DataFrame:
-    """Both orders of x against y; x is longer but for every sixth item, where the lengths are equal."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for judge in judges:
-        for strategy in strategies:
-            for item in range(items):
-                length = {"x": 9, "y": 9 if item % 6 == 0 else 5 + 7 * (item % 4 == 1)}
-                kind = {"x": "markdown", "y": "markdown" if item % 8 == 0 else "plain"}
-                for first, second in ("xy", "yx"):
-                    rows.append(
-                        {
-                            "judge": judge,
-                            "strategy": strategy,
-                            "item": str(item),
-                            "topic": f"t{item % 3}",
-                            "first": first,
-                            "second": second,
-                            "choice": rng.choice(
-                                ["first", "second", "tie", "abstain", "invalid"], p=[0.45, 0.25, 0.1, 0.1, 0.1]
-                            ),
-                            "target": "x",
-                            "length_first": length[first],
-                            "length_second": length[second],
-                            "format_first": kind[first],
-                            "format_second": kind[second],
-                        }
-                    )
-    return pd.DataFrame(rows)
 
 
 def test_slot_one_is_the_lean_of_position_bias():

@@ -14,6 +14,7 @@ from scipy.stats import spearmanr
 from judgestats import agreement_slope
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.agreement import correlation, ordering_accuracy, quality_agreement
+from metrics.tables import panel_of_two_conditions
 
 
 def panel(seed=0, n=9):
@@ -116,19 +117,6 @@ def test_the_bootstrap_of_systems_has_the_spread_of_the_u_statistic():
 FEW = {"n_resamples": 40}
 
 WAYS = ["condition", "temperature"]
-
-
-def panel_of_two_conditions(items=12, systems=3, seed=0):
-    rng = np.random.default_rng(seed)
-    rows = [
-        {"judge": j, "system": f"s{s}", "item": str(i), "condition": c, "temperature": t, "score": rng.normal()}
-        for j in "abc"
-        for s in range(systems)
-        for i in range(items)
-        for c in ("old", "new")
-        for t in (0.0, 1.0)
-    ]
-    return pd.DataFrame(rows)
 
 
 def test_ordering_of_tied_systems():

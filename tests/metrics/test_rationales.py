@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -16,6 +15,7 @@ from judgestats.kernels.proportions import wilson
 from judgestats.metrics.invariance import rationale_alignment, rationale_check, rationale_shift
 from judgestats.metrics.invariance.rationales import mentions, stated_winner
 from judgestats.results import NOT_INDEPENDENT
+from metrics.tables import probed_calls
 
 #: Texts with a vector each, so that every cosine is known.
 PLANE = {
@@ -425,16 +425,6 @@ def test_judges_alone_without_scheme_or_probe_are_counted_too():
     found = rationale_check(explained_calls).set_index("term")
     assert found.loc["statement_conflict", "n"] == 1
     assert "1 call without a case excluded" in found.loc["statement_conflict", "flag"]
-
-
-def probed_calls(n=40, probes=("blind", "truth"), schemes=("Baseline",), seed=0, **columns):
-    """Answers at random of one judge to pairs of a and b."""
-    rng = np.random.default_rng(seed)
-    rows = [
-        {"judge": "g", "scheme": s, "probe": p, "item": f"i{i:02d}", "first": "a", "second": "b", "rationale": "so so"}
-        for s, p, i in itertools.product(schemes, probes, range(n))
-    ]
-    return pd.DataFrame(rows).assign(**{"choice": rng.choice(["first", "second", "tie"], len(rows))} | columns)
 
 
 def rows(result, *terms):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -15,6 +14,7 @@ from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, protocol_difference, revision
 from judgestats.results import RESAMPLES_AGREE
 from judgestats.schema.counting import tally
+from metrics.tables import anchored_calls, cell, counts, margins, probed_calls
 
 RANK = {"llm": 1, "tie": 0, "ml": -1}
 
@@ -178,27 +178,6 @@ def test_margins_do_not_tell_a_revision():
 SCHEMES = ("Baseline", "PBP")
 
 
-def probed_calls(n=40, probes=("blind", "truth"), schemes=("Baseline",), seed=0, **columns):
-    """Answers at random of one judge to pairs of a and b."""
-    rng = np.random.default_rng(seed)
-    rows = [
-        {"judge": "g", "scheme": s, "probe": p, "item": f"i{i:02d}", "first": "a", "second": "b", "rationale": "so so"}
-        for s, p, i in itertools.product(schemes, probes, range(n))
-    ]
-    return pd.DataFrame(rows).assign(**{"choice": rng.choice(["first", "second", "tie"], len(rows))} | columns)
-
-
-def counts(**shares):
-    """A tally of one judge: the scheme and probe of each keyword to its counts of a, b and tie."""
-    parts = [
-        pd.DataFrame(
-            {"judge": "g", "scheme": k.split("_")[0], "probe": k.split("_")[1], "outcome": ["a", "b", "tie"], "n": v}
-        )
-        for k, v in shares.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
 def rows(result, *terms):
     return result.set_index("term").loc[list(terms)]
 
@@ -312,45 +291,6 @@ def test_a_part_that_no_resample_changes_is_told():
 
 
 FAVOURED = {"truth": "llm", "flip": "ml"}
-
-
-def anchored_calls(n=50, judges=("a", "b"), seed=1, probes=("blind", "truth", "flip"), invalid=0.04, stick=0.5):
-    """Answers about llm and ml, shown in random order; an item keeps its blind answer with probability `stick`."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for judge in judges:
-        for i in range(n):
-            kept = rng.choice(["llm", "ml", "tie"], p=[0.4, 0.3, 0.3])
-            for probe in probes:
-                answer = kept if rng.random() < stick else rng.choice(["llm", "ml", "tie"])
-                first, second = ("llm", "ml") if rng.random() < 0.5 else ("ml", "llm")
-                choice = "tie" if answer == "tie" else "first" if answer == first else "second"
-                choice = "invalid" if rng.random() < invalid else choice
-                label = {"llm": "LLM", "ml": "ML"} if probe != "flip" else {"llm": "ML", "ml": "LLM"}
-                shown = ("", "") if probe == "blind" else (label[first], label[second])
-                rows.append((judge, f"i{i}", probe, first, second, choice, *shown))
-    return pd.DataFrame(
-        rows, columns=["judge", "item", "probe", "first", "second", "choice", "label_first", "label_second"]
-    )
-
-
-def margins(blind, probe, judge="g", name="truth"):
-    return pd.DataFrame(
-        {
-            "judge": judge,
-            "probe": ["blind"] * 3 + [name] * 3,
-            "outcome": ["llm", "ml", "tie"] * 2,
-            "n": [*blind, *probe],
-        }
-    )
-
-
-def cell(result, term, **where):
-    here = result[result["term"] == term]
-    for column, value in where.items():
-        here = here[here[column] == value]
-    assert len(here) == 1, f"{len(here)} rows of {term}"
-    return here.iloc[0]
 
 
 # ---------------------------------------------------------------- two protocols

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from judgestats.metrics.consensus import score_matrix
+from metrics.tables import read
 
 SCORES = st.one_of(st.integers(1, 10).map(float), st.floats(0, 1).map(lambda x: round(x, 3)), st.just(math.nan))
 
@@ -121,10 +122,6 @@ def test_score_matrix_is_the_same_on_every_engine(table):
         .reindex(split.set_index(["judge", "system", "criterion"]).index)
     )
     np.testing.assert_allclose(split["estimate"], expected, atol=1e-12)
-
-
-def read(folder, name):
-    return pd.read_csv(folder / "merchant_risk" / f"{name}.csv", dtype=str)
 
 
 @pytest.fixture(scope="module")

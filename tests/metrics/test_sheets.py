@@ -12,6 +12,7 @@ from judgestats.errors import DesignError
 from judgestats.metrics import psychometrics as js
 from judgestats.metrics.consensus import score_matrix
 from judgestats.metrics.datasheets import compare_datasheets, datasheet, profile
+from metrics.tables import value
 
 
 @pytest.fixture(scope="module")
@@ -95,13 +96,6 @@ def test_a_missing_group_has_a_mean(scores):
 @pytest.fixture(scope="module")
 def calls():
     return instrument_calls()
-
-
-def value(table, term, **where):
-    for column, wanted in where.items():
-        table = table[table[column] == wanted]
-    (number,) = table.loc[table["term"] == term, "estimate"]
-    return number
 
 
 # ---------------------------------------------------------------- datasheet

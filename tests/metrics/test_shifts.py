@@ -9,19 +9,7 @@ from scipy import stats
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.agreement import agreement_shift, agreement_slope, cohen_d, correlation, shift_tests
 from judgestats.metrics.agreement.shifts import cochran_q
-
-
-def ratings(seed=0, noise=1.0, items=40, systems="AB", judges="xyz", domain="law", prefix="i", truth=None):
-    rng = np.random.default_rng(seed)
-    truth = np.random.default_rng(99).normal(size=(len(systems), items)) if truth is None else truth
-    rows = [
-        (j, s, f"{prefix}{i:03}", domain, truth[k, i] + noise * rng.normal())
-        for k, s in enumerate(systems)
-        for i in range(items)
-        for j in judges
-    ]
-    return pd.DataFrame(rows, columns=["judge", "system", "item", "domain", "score"])
-
+from metrics.tables import panel_of_two_conditions, ratings
 
 BEFORE, AFTER = ratings(1), ratings(2, noise=2.0)
 
@@ -328,19 +316,6 @@ def test_slope_is_least_squares_on_the_mean_correlations():
 
 
 FEW = {"n_resamples": 40}
-
-
-def panel_of_two_conditions(items=12, systems=3, seed=0):
-    rng = np.random.default_rng(seed)
-    rows = [
-        {"judge": j, "system": f"s{s}", "item": str(i), "condition": c, "temperature": t, "score": rng.normal()}
-        for j in "abc"
-        for s in range(systems)
-        for i in range(items)
-        for c in ("old", "new")
-        for t in (0.0, 1.0)
-    ]
-    return pd.DataFrame(rows)
 
 
 def test_correlations_of_one_side_only_are_counted():

@@ -11,20 +11,12 @@ from judgestats.errors import DesignError
 from judgestats.kernels.resampling import cluster_totals, percentile_interval
 from judgestats.metrics import psychometrics as js
 from judgestats.metrics.psychometrics.threshold import crossing
+from metrics.tables import ladder
 
 
 @pytest.fixture(scope="module")
 def calls():
     return instrument_calls()
-
-
-def ladder(*shares, n=40):
-    rows = [
-        ("g", d, o, k)
-        for d, p in enumerate(shares, 1)
-        for o, k in (("correct", round(p * n)), ("wrong", n - round(p * n)))
-    ]
-    return pd.DataFrame(rows, columns=["judge", "delta", "outcome", "n"])
 
 
 def test_threshold_reached_at_the_first_step_is_left_censored():

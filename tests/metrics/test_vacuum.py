@@ -7,18 +7,12 @@ import pytest
 from instrument import instrument_calls
 from judgestats.errors import DesignError
 from judgestats.metrics import psychometrics as js
+from metrics.tables import value
 
 
 @pytest.fixture(scope="module")
 def calls():
     return instrument_calls()
-
-
-def value(table, term, **where):
-    for column, wanted in where.items():
-        table = table[table[column] == wanted]
-    (number,) = table.loc[table["term"] == term, "estimate"]
-    return number
 
 
 # ---------------------------------------------------------------- dark current

@@ -9,56 +9,7 @@ import pytest
 from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.bias import verbosity_bias
 from judgestats.schema import tally
-
-
-def signed_calls(
-    items: int = 24, seed: int = 0, judges: str = "gh", strategies: tuple[str, ...] = ("B0",)
-) -> pd.DataFrame:
-    """Both orders of x against y; x is longer but for every sixth item, where the lengths are equal."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for judge in judges:
-        for strategy in strategies:
-            for item in range(items):
-                length = {"x": 9, "y": 9 if item % 6 == 0 else 5 + 7 * (item % 4 == 1)}
-                kind = {"x": "markdown", "y": "markdown" if item % 8 == 0 else "plain"}
-                for first, second in ("xy", "yx"):
-                    rows.append(
-                        {
-                            "judge": judge,
-                            "strategy": strategy,
-                            "item": str(item),
-                            "topic": f"t{item % 3}",
-                            "first": first,
-                            "second": second,
-                            "choice": rng.choice(
-                                ["first", "second", "tie", "abstain", "invalid"], p=[0.45, 0.25, 0.1, 0.1, 0.1]
-                            ),
-                            "target": "x",
-                            "length_first": length[first],
-                            "length_second": length[second],
-                            "format_first": kind[first],
-                            "format_second": kind[second],
-                        }
-                    )
-    return pd.DataFrame(rows)
-
-
-def pick(result: pd.DataFrame, term: str = "bias", column: str = "estimate") -> dict[object, float]:
-    rows = result[result["term"] == term]
-    return dict(zip(rows["judge"], rows[column], strict=True))
-
-
-def as_counts(table: pd.DataFrame, n: int, value: str) -> pd.DataFrame:
-    """Counts with a printed b: no ties, or one where b n is odd in n."""
-    rows = []
-    for row in table.to_dict("records"):
-        net = round(float(row[value]) * n)
-        assert net / n == pytest.approx(float(row[value]))
-        tie = (n - net) % 2
-        for outcome, k in (("target", (n - tie + net) // 2), ("other", (n - tie - net) // 2), ("tie", tie)):
-            rows.append({**{c: row[c] for c in table.columns if c != value}, "outcome": outcome, "n": k})
-    return pd.DataFrame(rows)
+from metrics.tables import as_counts, pick, signed_calls
 
 
 def test_table_8_and_its_readings(data_folder):

@@ -13,6 +13,7 @@ from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.psychometrics import criterion_shift, delta0, target_sensitivity
 from judgestats.reporting import plots
 from reporting.designs import dark_current_design, plain_verdicts
+from reporting.drawing import drawn
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +24,6 @@ def design():
 @pytest.fixture(scope="module")
 def sheet(design):
     return datasheet(design, n_resamples=200)
-
-
-def drawn(axes):
-    """The picture can be drawn in full."""
-    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
-    return axes
 
 
 def test_curves_run_through_the_rates_with_their_intervals(design, sheet):

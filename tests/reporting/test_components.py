@@ -10,25 +10,7 @@ from judgestats.metrics import agreement
 from judgestats.reporting import plots
 from judgestats.reporting.plots.components import COLORS
 from registry import single_scores
-
-
-def drawn(axes):
-    """The picture can be drawn in full."""
-    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
-    return axes
-
-
-def names(ax):
-    return [t.get_text() for t in ax.get_yticklabels()]
-
-
-def texts(ax):
-    return [t.get_text() for t in ax.texts]
-
-
-def legend(ax):
-    return [t.get_text() for t in ax.get_legend().get_texts()]
-
+from reporting.drawing import drawn, legend, names, texts
 
 # ---------------------------------------------------------------- variance
 

@@ -1,7 +1,5 @@
 """Forest plots, shifts of agreement and calibration show what the measures say."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,17 +14,11 @@ from judgestats.metrics.psychometrics import dark_current, target_sensitivity
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.forests import FLAGGED
-from judgestats.schema import ratings
 from registry import noisier, scores
 from reporting.designs import dark_current_design, plain_verdicts
+from reporting.drawing import drawn, legend, names, scored, texts, whiskers
 
 FEW = {"n_resamples": 50}
-
-
-def drawn(axes):
-    """The picture can be drawn in full."""
-    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
-    return axes
 
 
 def marks(ax, shape="o", color=None):
@@ -34,24 +26,6 @@ def marks(ax, shape="o", color=None):
     lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
     lines = [m for m in lines if color is None or m.get_color() == color]
     return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
-
-
-def whiskers(ax, color=PALETTE[0]):
-    """Ends of the horizontal intervals of this colour."""
-    lines = [m for m in ax.lines if m.get_marker() == "None" and m.get_color() == color and len(m.get_xdata()) == 2]
-    return [tuple(map(float, m.get_xdata())) for m in lines if m.get_ydata()[0] == m.get_ydata()[1]]
-
-
-def names(ax):
-    return [t.get_text() for t in ax.get_yticklabels()]
-
-
-def texts(ax):
-    return [t.get_text() for t in ax.texts]
-
-
-def legend(ax):
-    return [t.get_text() for t in ax.get_legend().get_texts()]
 
 
 def lost(result, *where):
@@ -112,15 +86,6 @@ def test_calibration_says_who_has_no_map():
     axes = drawn(plots.calibration(gone))
     assert texts(axes[1]) == ["n/a"]
     assert len(marks(axes[1])) == 4
-
-
-def scored(judges="gh", systems="gyz", n_items=8, criteria=("all",)):
-    rng = np.random.default_rng(4)
-    rows = [
-        {"judge": j, "system": s, "item": f"item {i}", "criterion": c, "score": 7 + rng.normal()}
-        for j, s, i, c in itertools.product(judges, systems, range(n_items), criteria)
-    ]
-    return ratings(pd.DataFrame(rows))
 
 
 def texts_of(axes):

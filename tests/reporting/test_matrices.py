@@ -8,16 +8,11 @@ from judgestats.errors import DesignError
 from judgestats.metrics import consensus
 from judgestats.reporting import plots
 from reporting.designs import self_ratings
+from reporting.drawing import drawn
 
 
 def texts_and_labels(ax):
     return [t.get_text() for t in [*ax.texts, *ax.get_yticklabels(), *ax.get_xticklabels()]]
-
-
-def drawn(axes):
-    """The picture can be drawn in full."""
-    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
-    return axes
 
 
 # ---------------------------------------------------------------- matrices

@@ -3,7 +3,6 @@
 import errno
 import html
 import inspect
-import itertools
 import os
 import re
 import sys
@@ -31,8 +30,9 @@ from judgestats.reporting import audit_page, pages, plots, report
 from judgestats.reporting.formatting import in_words, interval
 from judgestats.reporting.pages import MOST, chapters, estimates_table, row_sums
 from judgestats.results import NOT_INDEPENDENT, UNEQUAL_CRITERIA, explain
-from judgestats.schema import check, preferences, ratings
+from judgestats.schema import check, preferences
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
+from reporting.drawing import scored
 
 HOSTILE = [
     "<script>document.title='pwned'</script>",
@@ -424,15 +424,6 @@ def test_a_page_of_judges_without_an_item_in_common_says_so(tmp_path):
 
 
 NOT_SHOWN = "What this page does not show"
-
-
-def scored(judges="gh", systems="gyz", n_items=8, criteria=("all",)):
-    rng = np.random.default_rng(4)
-    rows = [
-        {"judge": j, "system": s, "item": f"item {i}", "criterion": c, "score": 7 + rng.normal()}
-        for j, s, i, c in itertools.product(judges, systems, range(n_items), criteria)
-    ]
-    return ratings(pd.DataFrame(rows))
 
 
 def twice(column, values=("swap", "plain")):

@@ -9,12 +9,7 @@ from judgestats.errors import DesignError
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.predictions import MOST_NAMED
-
-
-def drawn(axes):
-    """The picture can be drawn in full."""
-    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
-    return axes
+from reporting.drawing import drawn, names
 
 
 def dots(ax, shape):
@@ -25,10 +20,6 @@ def dots(ax, shape):
 def bars(ax):
     lines = [m for m in ax.lines if m.get_marker() == "None" and m.get_color() == PALETTE[0]]
     return [tuple(map(float, m.get_xdata())) for m in lines if len(m.get_xdata()) == 2]
-
-
-def names(ax):
-    return [t.get_text() for t in ax.get_yticklabels()]
 
 
 @pytest.fixture

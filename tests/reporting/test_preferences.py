@@ -8,40 +8,9 @@ from matplotlib.figure import Figure
 from judgestats.errors import DesignError
 from judgestats.metrics import bias
 from judgestats.reporting import plots
-from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.preferences import ROLES
 from registry import lengths, people
-
-
-def drawn(axes):
-    """The picture can be drawn in full."""
-    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
-    return axes
-
-
-def marks(ax, shape="o"):
-    """(x, y, filled) of the single markers of this shape."""
-    lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
-    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
-
-
-def whiskers(ax, color=PALETTE[0]):
-    """Ends of the horizontal intervals of this colour."""
-    lines = [m for m in ax.lines if m.get_marker() == "None" and m.get_color() == color and len(m.get_xdata()) == 2]
-    return [tuple(map(float, m.get_xdata())) for m in lines if m.get_ydata()[0] == m.get_ydata()[1]]
-
-
-def names(ax):
-    return [t.get_text() for t in ax.get_yticklabels()]
-
-
-def texts(ax):
-    return [t.get_text() for t in ax.texts]
-
-
-def legend(ax):
-    return [t.get_text() for t in ax.get_legend().get_texts()]
-
+from reporting.drawing import drawn, legend, marks, names, texts, whiskers
 
 # ---------------------------------------------------------------- people, and length
 

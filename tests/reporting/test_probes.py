@@ -15,18 +15,7 @@ from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import INK, PALETTE
 from judgestats.reporting.plots.probes import AWAY, SHIFTS, TOWARDS
 from registry import probes
-
-
-def drawn(axes):
-    """The picture can be drawn in full."""
-    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
-    return axes
-
-
-def marks(ax, shape="o"):
-    """(x, y, filled) of the single markers of this shape."""
-    lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
-    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
+from reporting.drawing import drawn, marks, names, texts
 
 
 def ends(ax, color=INK):
@@ -39,14 +28,6 @@ def bars(ax, color):
     """(width, row) of the bars of this colour."""
     found = [p for p in ax.patches if to_hex(p.get_facecolor()) == color.lower()]
     return [(float(p.get_width()), round(p.get_y() + p.get_height() / 2)) for p in found]
-
-
-def names(ax):
-    return [t.get_text() for t in ax.get_yticklabels()]
-
-
-def texts(ax):
-    return [t.get_text() for t in ax.texts]
 
 
 @pytest.fixture(scope="module")

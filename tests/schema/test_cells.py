@@ -23,14 +23,7 @@ from judgestats.metrics.bias import best_of_accuracy, score_error
 from judgestats.metrics.consensus import calibrate, consensus_deviation, rank_correlation
 from judgestats.schema.cells import cells
 from judgestats.verdicts.composites import composite
-
-
-def whole_scores(judges: str = "abc", items: int = 8, systems: str = "stuvw") -> pd.DataFrame:
-    rng = np.random.default_rng(5)
-    rows = [(j, f"i{i}", s) for j in judges for i in range(items) for s in systems]
-    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
-    return table.assign(criterion="c", score=rng.integers(1, 10, len(table)).astype(float), gold=5.0)
-
+from metrics.tables import whole_scores
 
 # ---------------------------------------------------------------- infinite scores
 

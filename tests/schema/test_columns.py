@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from judgestats.metrics.agreement import (
@@ -18,29 +17,7 @@ from judgestats.metrics.bias import consistency, gold_agreement, preference_rate
 from judgestats.metrics.consensus import consensus_deviation
 from judgestats.schema.columns import grouping, names
 from judgestats.verdicts.composites import composite
-
-
-def calls() -> pd.DataFrame:
-    """Four calls with gold and two without; one of each has no topic."""
-    return pd.DataFrame(
-        {
-            "judge": "g",
-            "item": list("123456"),
-            "first": "x",
-            "second": "y",
-            "choice": ["first", "second", "first", "first", "second", "first"],
-            "gold": ["x", "x", "y", "x", None, None],
-            "topic": ["a", "a", "a", None, "a", None],
-        }
-    )
-
-
-def whole_scores(judges: str = "abc", items: int = 8, systems: str = "stuvw") -> pd.DataFrame:
-    rng = np.random.default_rng(5)
-    rows = [(j, f"i{i}", s) for j in judges for i in range(items) for s in systems]
-    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
-    return table.assign(criterion="c", score=rng.integers(1, 10, len(table)).astype(float), gold=5.0)
-
+from metrics.tables import calls, whole_scores
 
 # ---------------------------------------------------------------- no grouping
 

@@ -20,6 +20,7 @@ from judgestats.metrics.bias import bias_score, preference_gap, preference_rate
 from judgestats.schema import PATTERNS, tally
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.counting import units
+from metrics.tables import random_calls
 
 ENGINES = {
     "pandas": lambda t: t,
@@ -146,22 +147,6 @@ def test_codes_of_small_and_large_tables_name_their_first_rows(rows):
     np.testing.assert_array_equal(codes.first, want.index)
     named = table.iloc[codes.first].reset_index(drop=True).iloc[codes.code].reset_index(drop=True)
     pd.testing.assert_frame_equal(named, table)
-
-
-def random_calls(n: int = 40, judges: str = "gh", seed: int = 1) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    table = pd.DataFrame([(j, f"i{i}") for j in judges for i in range(n)], columns=["judge", "item"])
-    size = len(table)
-    return table.assign(
-        first="x",
-        second="y",
-        choice=rng.choice(["first", "second", "tie", "invalid"], size, p=[0.4, 0.3, 0.2, 0.1]),
-        target="x",
-        topic=[f"t{i % 3}" for i in range(size)],
-        length_first=rng.integers(1, 9, size).astype(float),
-        length_second=rng.integers(1, 9, size).astype(float),
-        strength=rng.random(size),
-    )
 
 
 # ---------------------------------------------------------------- refusals
