@@ -140,3 +140,11 @@ def test_satterthwaite_of_an_exact_chi_square():
     df, low, high = kernel.satterthwaite(estimate, 2 * estimate**2 / 9, 0.95)
     assert df[0] == pytest.approx(9)
     np.testing.assert_allclose([low[0], high[0]], 18 / stats.chi2.ppf([0.975, 0.025], 9), rtol=1e-12)
+
+
+def test_satterthwaite_gives_no_interval_that_misses_the_estimate():
+    """Far below its standard error both chi-square quantiles lie below the degrees of freedom."""
+    df, low, high = kernel.satterthwaite(np.array([5.8e-8, 2.0]), np.array([6e-6, 0.5]) ** 2, 0.95)
+    assert df[0] < 0.01
+    assert np.isnan([low[0], high[0]]).all()
+    assert low[1] < 2.0 < high[1]

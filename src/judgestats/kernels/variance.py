@@ -320,9 +320,12 @@ def effect_squares(y: Floats, effects: Sequence[tuple[int, ...]]) -> tuple[Float
 def satterthwaite(estimate: Floats, variance: Floats, conf_level: float) -> tuple[Floats, Floats, Floats]:
     """Chi-square interval of a variance whose estimate has a known sampling variance.
 
-    `estimate`, `variance` (C,). Returns `df, low, high` (C,): ``df`` = 2 estimate² / variance.
+    `estimate`, `variance` (C,). Returns `df, low, high` (C,): ``df`` = 2 estimate² / variance. With ``df`` near 0 both
+    quantiles are below the mean, so the interval misses the estimate: NaN.
     """
     alpha = (1 - conf_level) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         df = 2 * estimate**2 / variance
-        return df, df * estimate / chdtri(df, alpha), df * estimate / chdtri(df, 1 - alpha)
+        low, high = df * estimate / chdtri(df, alpha), df * estimate / chdtri(df, 1 - alpha)
+    holds = (low <= estimate) & (estimate <= high)
+    return df, np.where(holds, low, np.nan), np.where(holds, high, np.nan)

@@ -23,6 +23,7 @@ from judgestats.results import (
     COLUMNS,
     COMPONENTS_MISSING,
     CONSTANT,
+    FAR_BELOW_ERROR,
     FEW_LEVELS,
     MEANS_OF_RUNS,
     N_SCORES_EXCLUDED,
@@ -354,7 +355,7 @@ def _by_reml(
         size = float(levels[kept[i]]) if i < len(kept) else np.nan
         notes = [NOT_CONVERGED if not fit.converged else "", VARIANCE_ZERO if fit.at_zero[i] else ""]
         notes += [NOT_IDENTIFIABLE if not fit.identifiable else "", NO_RESIDUAL if not fit.has_residual else ""]
-        notes += [FEW_LEVELS if size < 10 else ""]
+        notes += [FEW_LEVELS if size < 10 else "", FAR_BELOW_ERROR if df[i] > 0 and not bounded else ""]
         row = {"term": term, "estimate": fit.variance[i], "raw": fit.variance[i], "levels": size, "flag": flags(*notes)}
         row |= {"std_error": np.sqrt(fit.covariance[i, i]), "df": df[i]} if fit.covariance[i, i] > 0 else {}
         row |= {"conf_low": low[i], "conf_high": high[i], "method": REML} if bounded else {}
