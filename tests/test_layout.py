@@ -1,5 +1,6 @@
 """Tests mirror modules: tests/<room>/test_<module>.py is about src/judgestats/<room>/.../<module>.py."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,11 @@ def test_a_file_of_tests_is_named_after_a_module(path):
 
 def test_what_is_about_no_module_is_there():
     assert [name for name in NO_MODULE if not (TESTS / name).exists()] == []
+
+
+def test_what_the_checks_of_other_environments_run_is_there():
+    """``.ci/floor`` and ``.ci/interpreters`` name the tests that they run."""
+    steps = TESTS.parent / ".ci"
+    named = {name for step in steps.iterdir() for name in re.findall(r"tests/[\w/]+(?:\.py)?", step.read_text())}
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (TESTS.parent / name).exists()] == []

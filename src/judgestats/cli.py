@@ -208,6 +208,7 @@ def check(
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
     from judgestats.ingest import detect_format
     from judgestats.metrics.measure_registry import describe
+    from judgestats.schema import check as check_frame
 
     console = _console()
     found = detect_format(source, encoding=encoding or None) if not format else None
@@ -228,8 +229,10 @@ def check(
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped as given"
         console.print(_text(f"{source}: {found.format}{why}"))
     _show_unread(console, source, encoding)
+    rows = check_frame(data)
+    _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
-    _show_rows(console, data)
+    _show_rows(console, rows)
     _show_support(console, data, against)
     _show_people(console, data, against)
 
@@ -264,6 +267,7 @@ def report(
     """Write a datasheet of each judge, as one self-contained HTML page."""
     from judgestats.ingest import parse_identity
     from judgestats.reporting import report as write
+    from judgestats.schema import check as check_frame
 
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
@@ -283,7 +287,9 @@ def report(
             **_against(humans, gold, baseline),
         )
     _show_unread(console, source, encoding)
-    _show_rows(console, data)
+    rows = check_frame(data)
+    _show_totals(console, rows)
+    _show_rows(console, rows)
     console.print(_text(f"Report: {path}"))
 
 
@@ -520,22 +526,22 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
         )
 
 
-def _show_rows(console: Console, data: Any) -> None:
-    from judgestats.schema import check as check_frame
-
-    found = check_frame(data)
+def _show_totals(console: Console, found: pd.DataFrame) -> None:
+    """The account in one line: rows in = rows used + rows excluded."""
     totals = found[found["level"] == "rows"].set_index("what")["n"]
     console.print(
         _text(f"{totals['rows in']:,} rows: {totals['rows used']:,} used, {totals['rows excluded']:,} excluded")
     )
+
+
+def _show_rows(console: Console, found: pd.DataFrame) -> None:
+    """What is excluded, and what is worth knowing of the rows used."""
     rest = found[found["level"] != "rows"]
     if len(rest):
-        first = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
-        _print_table(
-            console,
-            "Rows used and excluded",
-            rest.assign(first_rows=first)[["level", "what", "n", "first_rows", "cure"]],
-        )
+        numbers = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
+        first = rest["where"].where(rest["where"] != "", numbers)
+        shown = rest.assign(first_rows=first)[["level", "what", "n", "first_rows", "cure"]]
+        _print_table(console, "Rows used and excluded", shown)
 
 
 def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ May import verdicts, schema, results, kernels and errors; independent of measure
 
 from judgestats.ingest.files import source_info
 from judgestats.ingest.options import parse_identity, parse_labels, parse_mapping, parse_scale
+from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import formats
 from judgestats.ingest.searching import Proposal, UnmappedTable, preview, suggest_mapping
@@ -14,7 +15,9 @@ from judgestats.ingest.sniffing import DetectedFormat, detect_format, format_of
 
 __all__ = [
     "DetectedFormat",
+    "Place",
     "Proposal",
+    "Reader",
     "UnmappedTable",
     "detect_format",
     "format_of",

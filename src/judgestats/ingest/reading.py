@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, cast
 
+import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import scans
-from judgestats.ingest.files import File, Files, is_table, resolve, unpacking
+from judgestats.ingest.files import File, Files, forget_document, is_table, resolve, unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
-from judgestats.ingest.readers import RATING_OPTIONS, Reader, only
+from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
-from judgestats.ingest.sniffing import column_names, logs, native_reader, plain_name
+from judgestats.ingest.sniffing import column_names, logs, native_reader, native_table, plain_name
 from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
 from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings
+from judgestats.schema.account import Account
 from judgestats.schema.columns import COUNTS, Kind, kind_of
 from judgestats.schema.opening import cell_text, refuse_repeated_names
 from judgestats.threads import warnings_ignored
@@ -116,17 +119,32 @@ def read(
             encoding = options.pop("encoding", None)
             table = _query(source, connection) if connection is not None else as_table(source, encoding)
             return target.of_text(melted(table, wide), "the long table")
+        chosen = reader(format) if format is not None else None
         if is_table(source):
+            if chosen is None and columns is None:
+                chosen = native_table(source)
+            if chosen is not None and chosen.rows is not None:
+                only(options, chosen.all_options, f"the {chosen.name} format")
+                rows = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
+                name = type(source).__name__
+                return _native(chosen, [Log(Path(name), rows)], target, lazy, name)
             only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
-        chosen = reader(format) if format is not None else None
         files = resolve(source, options.get("encoding"))
         if chosen is None and columns is None:
             chosen, _ = native_reader(files)
         chosen = chosen or reader(plain_name(files))
         only(options, chosen.all_options, f"the {chosen.name} format")
-        if chosen.read is not None:
-            return _native(chosen, files, target, lazy)
+        if chosen.rows is not None:
+            if files.files[0].container not in chosen.containers:
+                raise SchemaError(
+                    f"{files.label}: the {chosen.name} format is {' or '.join(map(str.upper, chosen.containers))}, not "
+                    f"{files.files[0].container}."
+                )
+            try:
+                return _native(chosen, logs(chosen, files), target, lazy, files.label)
+            finally:
+                forget_document()
         if format is not None and format != plain_name(files):
             files = _in_format(files, format)
         options.pop("encoding", None)
@@ -177,13 +195,14 @@ class _Target:
         try:
             table = check_numbers(table, kind, self.columns or {}, decimal)
             table = with_numbers(table, kind, self.with_counts)
-            return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
+            result = canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
+            return Account(len(table)).attached(result)
         except SchemaError as problem:
             raise problem.labelled(label) from None
 
 
-def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.DataFrame:
-    """Read the log of a tool by its own reader."""
+def _native(chosen: Reader, found: Iterable[Log], target: _Target, lazy: bool, label: str) -> pd.DataFrame:
+    """Read the log of a tool by its own reader; the frame carries the account of its rows."""
     for name, given in (("columns", target.columns), ("labels", target.labels), ("lazy", lazy)):
         if given:
             raise SchemaError(
@@ -192,12 +211,7 @@ def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.Dat
             )
     if target.frame is not None and target.frame != chosen.frame:
         raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {target.frame}. Leave frame= out.")
-    if files.files[0].container not in ("json", "jsonl"):
-        raise SchemaError(f"{files.label}: the {chosen.name} format is JSON or JSONL, not {files.files[0].container}.")
-    parts = [
-        chosen.table(log, **{k: v for k, v in target.options.items() if k in chosen.options}) for log in logs(files)
-    ]
-    table = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    table, account = chosen.table(found, **{k: v for k, v in target.options.items() if k in chosen.options})
     try:
         if chosen.frame == "preferences":
             result: pd.DataFrame = preferences(table, counts=target.counts)
@@ -206,19 +220,18 @@ def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.Dat
             result = ratings(table, counts=target.counts, **scale)
     except SchemaError as problem:
         where = ""
-        if (
-            len(parts) > 1
-            and problem.faults is not None
-            and len(problem.faults)
-            and len(problem.faults["rows"].iloc[0])
-        ):
-            first = row = int(problem.faults["rows"].iloc[0][0])
-            at = 0
-            while row >= len(parts[at]):
-                row, at = row - len(parts[at]), at + 1
-            where = f" Row {first} is row {row} of {files.relative(files.files[at])}."
-        raise problem.labelled(files.label, where) from None
-    return result
+        if problem.faults is not None and len(problem.faults) and len(problem.faults["rows"].iloc[0]):
+            first = int(problem.faults["rows"].iloc[0][0])
+            where = f" Row {first} is from {account.places[first]}."
+        raise problem.labelled(label, where) from None
+    return account.attached(result)
+
+
+def _in_memory(source: Any) -> pd.DataFrame:
+    """Any frame as pandas', its cells as they are."""
+    if isinstance(source, pd.DataFrame):
+        return source
+    return cast("pd.DataFrame", nw.from_native(source).lazy().collect(backend="pandas").to_native())
 
 
 def _in_format(files: Files, name: str) -> Files:

@@ -137,7 +137,7 @@ def rows_section(findings: pd.DataFrame) -> Markup:
     if reasons.empty:
         return join([*parts, tag("p", "No row was excluded.")])
     rows = [
-        row([r["what"], r["level"], count(r["n"]), _first_rows(r["rows"]), r["cure"]], numbers=(2,))
+        row([r["what"], r["level"], count(r["n"]), r["where"] or _first_rows(r["rows"]), r["cure"]], numbers=(2,))
         for r in reasons.to_dict("records")
     ]
     parts.append(table(["what", "", "rows", "first rows", "what it means"], rows, class_="findings", numbers=(2,)))
