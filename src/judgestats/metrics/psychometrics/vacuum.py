@@ -21,9 +21,9 @@ from judgestats.schema.patterns import Invalid
 
 #: Gates in their order -> statuses of the calls that fail them.
 GATES = {
-    "answered": ("error", "refused", "missing partner"),
-    "parse": ("parse",),
-    "schema": ("schema",),
+    "answered": ("error", "refused", "empty", "missing partner"),
+    "parse": ("parse", "truncated"),
+    "schema": ("schema", "off scale"),
     "semantic": ("semantic",),
     "hidden_metadata": ("leak",),
 }
