@@ -747,7 +747,7 @@ def _parser(form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidd
         raise SchemaError(f"answer={answer!r} is not known. Allowed: 'choice', 'score'.")
     if scale is not None and not scale[0] < scale[1]:
         raise SchemaError(f"scale={scale!r} should be the lowest and the highest score, such as (1, 10).")
-    given = {str(k).strip(): v for k, v in (labels or {}).items()}
+    given = {str(k).strip(): _target(v) for k, v in (labels or {}).items()}
     for label, target in given.items():
         if target not in CHOICES and (isinstance(target, str | bool) or not np.isfinite(target)):
             raise SchemaError(
@@ -764,6 +764,12 @@ def _parser(form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidd
     leaks = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.I) if words else None
     names, own, own_name = _forms(form, meaning)
     return _Parser(meaning, names, own, own_name, scale, leaks)
+
+
+def _target(meant: Any) -> Any:
+    """What a label means; a number may be given as text, as on the command line."""
+    number = _NUMBER.fullmatch(meant) if isinstance(meant, str) else None
+    return float(number[1]) if number and number[1] == meant else meant
 
 
 def _forms(form: Form, meaning: _Meaning) -> tuple[Collection[str], Callable[[str], Iterable[Found]] | None, str]:
