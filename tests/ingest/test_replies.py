@@ -56,6 +56,7 @@ def test_case(case: dict[str, Any]):
 
 def test_there_are_enough_cases_and_every_form_gives_one():
     assert len(CASES) >= 200
+    assert len({c["form"] for c in CASES}) >= 12
     given = [parse_verdicts([c["text"]], **options(c)).iloc[0] for c in CASES]
     forms = Counter(row["reply_form"] for row in given if row["status"] == "ok")
     assert set(forms) == {*EXPLICIT, *OTHERS}
@@ -317,7 +318,26 @@ def test_preferences_and_ratings_take_the_result(table: pd.DataFrame):
         parse_verdicts(["7", "8.2 ± 0.3", "eleven"], answer="score")
     )
     assert js.ratings(scores)["score"].tolist()[:2] == [7, 8.2]
-    assert set(js.check(frame)["level"]) == {"excluded", "rows"}
+    excluded = js.check(frame).query("level == 'excluded'")["what"]
+    assert excluded.tolist() == [
+        "choice is invalid (status empty: no text)",
+        "choice is invalid (status parse: two answers)",
+        "choice is invalid (status refused: a refusal in place of an answer)",
+    ]
+    found = js.check(js.ratings(scores)).set_index("what")["n"]
+    assert found["score is missing (parse: no answer)"] == 1
+    assert found["self-reported runs: mean and sd are the claim of a single reply"] == 1
+
+
+@pytest.mark.parametrize(
+    "measure", [js.consensus_deviation, js.score_distribution, js.datasheet], ids=lambda m: m.__name__
+)
+def test_the_spread_that_a_reply_claims_is_used_nowhere(measure: Any):
+    frame = pd.DataFrame({"judge": ["g", "g", "h", "h"], "system": ["s", "t"] * 2, "item": "a"})
+    claimed = parse_verdicts(["8.2 ± 0.3", "7 ± 2", "6 ± 1", "5 ± 9"])
+    assert claimed["sd"].tolist() == [0.3, 2, 1, 9]
+    plain = parse_verdicts(["8.2", "7", "6", "5"])
+    pd.testing.assert_frame_equal(measure(js.ratings(frame.join(claimed))), measure(js.ratings(frame.join(plain))))
 
 
 def test_how_a_reply_was_read_does_not_make_two_calls_different():

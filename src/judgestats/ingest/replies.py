@@ -319,7 +319,7 @@ def _json(meaning: _Meaning, text: str) -> tuple[list[Found], str, str]:
             keys = [str(p[0]) for p in value if isinstance(p, tuple)]
             failed = {"error": "error", "refusal": "refused"}
             problem = next((failed[k] for k in keys if k in failed and dict(value)[k]), "")
-            problem = problem or f"no key of an answer; keys: {', '.join(keys[:8]) or 'none'}"
+            problem = problem or f"no key of an answer: {', '.join(keys[:8]) or 'no keys'}"
     return found, "\n".join([*rest, text[last:]]), problem
 
 
@@ -484,7 +484,7 @@ def _is_open(text: str) -> bool:
     tail = text[-500:]
     bare = text.strip(" \n\r\t`")
     cut = bare.removeprefix("json").lstrip().startswith("{") and not bare.endswith("}")
-    return bool(cut or re.search(r"\[\[[^\[\]\n]{0,60}$", tail) or _OPEN_TAG.search(tail) or text.count("```") % 2)
+    return bool(cut or re.search(r"\[\[[^\[\]\n]{0,60}$|\(\w?$", tail) or _OPEN_TAG.search(tail) or text.count("```") % 2)
 
 
 def _pooled(found: Sequence[tuple[str, Found]]) -> Outcome | None:
@@ -504,7 +504,7 @@ def _pooled(found: Sequence[tuple[str, Found]]) -> Outcome | None:
     form, best = sure[0]
     assert best.answer is not None
     if best.answer.choice == "invalid":
-        return Outcome(Answer(), "parse", form, f"{best.raw.strip(_EDGES)!r} is invalid by labels=")
+        return Outcome(Answer(), "parse", form, f"invalid by labels=: {best.raw.strip(_EDGES)!r}")
     return Outcome(best.answer._replace(strength=next(iter(strengths), None), sd=next(iter(spreads), None)), "ok", form)
 
 
@@ -527,8 +527,8 @@ class _Parser:
         if text.strip().strip("$") == "ERROR":
             return Outcome(Answer(), "error", "", "an error in place of a reply")
         if self.hidden is not None and (match := self.hidden.search(text)):
-            return Outcome(Answer(), "leak", "", f"names {match[0]!r}")
-        found = self._explicit(text, ended) if self.own is None else self._by_own(text, ended)
+            return Outcome(Answer(), "leak", "", f"a hidden text: {match[0]!r}")
+        found = self._by_form(text, ended, finish) if self.own is None else self._by_own(text, ended)
         return self._checked(found)
 
     def _by_own(self, text: str, ended: str) -> Outcome:
@@ -539,7 +539,7 @@ class _Parser:
             return Outcome(Answer(), "schema", "", f"unknown answer: {found[0][1].raw[:60]!r}")
         return result or Outcome(Answer(), ended or "parse", "", "no answer")
 
-    def _explicit(self, text: str, ended: str) -> Outcome:
+    def _by_form(self, text: str, ended: str, finish: str) -> Outcome:
         text, thinking = _without_thoughts(text) if "<" in text else (text, False)
         found: list[tuple[str, Found]] = []
         rest, problem = text, ""
@@ -558,10 +558,10 @@ class _Parser:
         result = _pooled(found)
         if result is not None:
             if ended == "truncated" and result.status == "ok" and result.form not in _CLOSED:
-                return Outcome(Answer(), ended, "", f"cut off after {rest.strip()[-30:]!r}")
+                return Outcome(Answer(), ended, "", f"cut off: {rest.strip()[-30:]!r}")
             return result
         if ended:
-            return Outcome(Answer(), ended, "", f"finish reason of the call: {ended}")
+            return Outcome(Answer(), ended, "", f"finish reason: {finish}")
         if problem in ("error", "refused"):
             return Outcome(Answer(), problem, "json", f"an object with {problem}")
         if _REFUSED.match(text.lstrip().replace("’", "'")):
@@ -588,13 +588,13 @@ class _Parser:
         if answer.score is None:
             return found
         if answer.out_of is not None and answer.score > answer.out_of:
-            note = f"{answer.score:g} out of {answer.out_of:g}"
+            note = f"above the maximum: {answer.score:g} out of {answer.out_of:g}"
             return Outcome(Answer(), "semantic", found.form, note)
         if self.scale is not None:
             if answer.out_of not in (None, self.scale[1]):
-                return Outcome(Answer(), "off scale", found.form, f"out of {answer.out_of:g}, not {self.scale[1]:g}")
+                return Outcome(Answer(), "off scale", found.form, f"another maximum: out of {answer.out_of:g}")
             if not self.scale[0] <= answer.score <= self.scale[1]:
-                return Outcome(Answer(), "off scale", found.form, f"{answer.score:g} is off the scale")
+                return Outcome(Answer(), "off scale", found.form, f"off the scale: {answer.score:g}")
         return found._replace(note="self-reported runs") if answer.sd is not None else found
 
 
@@ -692,7 +692,7 @@ def parse_verdicts(
         and a standard deviation of runs, ``mean`` and ``sd``. ``status``: ``ok``, ``empty``, ``truncated``,
         ``refused``, ``error``, ``parse`` (no answer, or two), ``schema`` (an unknown answer in an explicit form),
         ``semantic`` (11 out of 10), ``off scale`` or ``leak``. ``reply_form``: the form that gave the answer.
-        ``reply_note``: the reason of a status, or ``self-reported runs``.
+        ``reply_note``: the reason of a status (``two answers: A, B``), or ``self-reported runs``.
 
     Raises
     ------
