@@ -184,7 +184,7 @@ def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
     choice = nw.col("choice").cast(nw.String)
     answer = nw.when(choice == "abstain").then(nw.lit("tie")).otherwise(choice)
     data = data.with_columns(
-        *_low_and_high(("_low", "_high")),
+        *low_and_high(("_low", "_high")),
         nw.when(forward).then(answer).alias("_forward"),
         nw.when(~forward).then(answer).alias("_reverse"),
     )
@@ -221,7 +221,8 @@ def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
         raise DesignError(_UNEVEN)
 
 
-def _low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
+def low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
+    """The candidates of each row in the order of their names, as columns of these names."""
     forward = nw.col("first") <= nw.col("second")
     low = nw.when(forward).then(nw.col("first")).otherwise(nw.col("second"))
     high = nw.when(forward).then(nw.col("second")).otherwise(nw.col("first"))
@@ -239,6 +240,6 @@ def number_of_pairs(data: Any, groups: Iterable[str]) -> float:
         weight = pair_weights(data, codes)
         return float(codes.size if weight is None else weight.sum())
     weight = nw.col(COUNTS) if COUNTS in present else nw.lit(1)
-    pairs = data.with_columns(*_low_and_high(("_low", "_high")), weight.alias("_n")).group_by(*unit, "_low", "_high")
+    pairs = data.with_columns(*low_and_high(("_low", "_high")), weight.alias("_n")).group_by(*unit, "_low", "_high")
     total = pairs.agg(nw.col("_n").max()).select(nw.col("_n").sum().alias("pairs"))
     return float(total.collect(backend="pandas").to_native()["pairs"].iloc[0] or 0)
