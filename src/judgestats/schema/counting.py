@@ -27,7 +27,7 @@ from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
 from judgestats.schema.coding import as_scores, codes_of, count, tidy
 from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, By, N, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice, refuse_nested
+from judgestats.schema.opening import memory_advice, one_if, refuse_nested
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     candidates,
@@ -262,7 +262,7 @@ def _calls(data: Any) -> float:
 def _refuse_nameless(data: Any) -> None:
     """Raise where a candidate is missing: a count by candidate would have one without a name."""
     missing = nw.col("first").is_null() | nw.col("second").is_null()
-    without = data.select(missing.cast(nw.Int64).sum().alias("without"), nw.len().alias("rows")).lazy()
+    without = data.select(one_if(missing).sum().alias("without"), nw.len().alias("rows")).lazy()
     found = without.collect(backend="pandas").to_native().fillna(0).iloc[0]
     if found["without"]:
         raise SchemaError(

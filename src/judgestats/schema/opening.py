@@ -74,12 +74,23 @@ def refuse_nested(data: Any, named: Iterable[str] | None = None) -> None:
         )
 
 
+def one_if(condition: Any) -> Any:
+    """1 where a condition is true, else 0, as an expression: some databases cast no booleans."""
+    return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
 @contextmanager
 def memory_advice() -> Iterator[None]:
-    """Raise a DesignError with advice if the engine of a lazy frame runs out of memory."""
+    """Raise a DesignError with advice if the engine of a lazy frame runs out of memory, or is gone."""
     try:
         yield
     except Exception as problem:
+        driver = type(problem).__module__.partition(".")[0]
+        if driver == "psycopg" and type(problem).__name__ in ("OperationalError", "AdminShutdown", "InterfaceError"):
+            raise DesignError(
+                f"The connection to the database was lost ({str(problem).splitlines()[0][:200]}). Nothing was counted. "
+                "Connect again, and read the query anew."
+            ) from None
         if type(problem).__name__ != "OutOfMemoryException":  # DuckDB's, which may not be imported
             raise
         raise DesignError(

@@ -15,6 +15,7 @@ from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_o
 from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, hashed, joint, tidy
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.opening import one_if
 from judgestats.schema.patterns import SLOT_ANSWERS
 from judgestats.schema.splitting import split_message, splits_here, splits_there
 
@@ -210,7 +211,7 @@ def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
 
 def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
     """Refuse pairs of a lazy frame that were judged twice in one order, or whose orders carry different counts."""
-    uneven = (nw.col("_n") != nw.col("_least")).cast(nw.Int64).max().alias("uneven")
+    uneven = one_if(nw.col("_n") != nw.col("_least")).max().alias("uneven")
     most = paired.select(nw.col("_times_forward").max(), nw.col("_times_reverse").max(), uneven)
     found = most.collect(backend="pandas").to_native().fillna(0).iloc[0]
     if max(found["_times_forward"], found["_times_reverse"]) > 1:

@@ -27,6 +27,7 @@ from judgestats.schema.coding import (
 )
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.opening import one_if
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
 from judgestats.schema.selection import between_two
 from judgestats.schema.splitting import refuse_splits, split_message, splits_here, splits_of, splits_there
@@ -362,7 +363,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
             nw.when(none).then(nw.lit(INVALID)).otherwise(side.otherwise(nw.lit(HIGH))).alias("answer"),
             nw.when(first <= second).then(first).otherwise(second).alias("_low"),
             nw.when(first <= second).then(second).otherwise(first).alias("_high"),
-            (first <= second).cast(nw.Int64).alias("_order"),
+            one_if(first <= second).alias("_order"),
         )
         about, further = [*about, "_low", "_high"], [*further, "_order"]
     rows, size = _rows(data), _distinct(data, [*about, "judge"])
@@ -381,7 +382,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
         row = again.head(1).collect(backend="pandas").to_native().iloc[0]
         raise DesignError(_answered_twice(row, int(total), frame))
     weight = nw.col(COUNTS).cast(nw.Float64) if COUNTS in schema.names() else nw.lit(1.0)
-    match = [nw.col(c).cast(nw.String).fill_null("\0").alias(f"_{i}") for i, c in enumerate(about)]  # null is a level
+    match = [nw.col(c).cast(nw.String).fill_null("\x1f").alias(f"_{i}") for i, c in enumerate(about)]  # null is a level
     keys = [f"_{i}" for i in range(len(about))]
     one = data.select(*match, *groups, "judge", "answer", weight.alias("_n"))
     other = {"judge": "other", "answer": "other_answer", "_n": "_other_n"}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError
 from judgestats.schema.coding import codes_of, column_codes, compact, each, is_constant, joint
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, grouping, names
+from judgestats.schema.opening import one_if
 
 #: What a rating is of and by whom, in the order of a message.
 KEYS = ("judge", "system", "item", "criterion", "replicate")
@@ -228,8 +229,8 @@ def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, stri
 def _belongs_there(data: Any, column: str, keys: list[str]) -> bool:
     """:func:`_belongs_to_rows` of a column of a lazy frame, counted in its own engine, in the cells that it splits."""
     numeric = data.collect_schema()[column].is_numeric()
-    text = nw.col(column).cast(nw.String).fill_null("\0")
-    cell = [nw.col(c).cast(nw.String).fill_null("\0").alias(f"_{i}") for i, c in enumerate(keys)]  # null is a level
+    text = nw.col(column).cast(nw.String).fill_null("\x1f")
+    cell = [nw.col(c).cast(nw.String).fill_null("\x1f").alias(f"_{i}") for i, c in enumerate(keys)]  # null is a level
     names = [f"_{i}" for i in range(len(keys))]
     there = data.select(*cell, _digest(text).alias("_value"), text.str.len_chars().alias("_length"))
     ends = there.group_by(*names).agg(nw.col("_value").min().alias("_low"), nw.col("_value").max().alias("_high"))
@@ -259,16 +260,14 @@ def _differing_there(data: Any, columns: list[str], keys: list[str]) -> list[str
         nw.len().alias("_rows"),
         *(t.min().alias(f"_low_{i}") for i, t in enumerate(text.values())),
         *(t.max().alias(f"_high_{i}") for i, t in enumerate(text.values())),
-        *(t.is_null().cast(nw.Int64).sum().alias(f"_null_{i}") for i, t in enumerate(text.values())),
+        *(one_if(t.is_null()).sum().alias(f"_null_{i}") for i, t in enumerate(text.values())),
     )
     split = [
         (nw.col(f"_low_{i}") != nw.col(f"_high_{i}")).fill_null(False)
         | ((nw.col(f"_null_{i}") > 0) & (nw.col(f"_null_{i}") < nw.col("_rows")))
         for i in range(len(columns))
     ]
-    asked = each_group.filter(nw.col("_rows") > 1).select(
-        s.cast(nw.Int64).max().alias(f"_{i}") for i, s in enumerate(split)
-    )
+    asked = each_group.filter(nw.col("_rows") > 1).select(one_if(s).max().alias(f"_{i}") for i, s in enumerate(split))
     answer = asked.collect(backend="pandas").to_native().fillna(0)
     return [c for i, c in enumerate(columns) if len(answer) and answer[f"_{i}"].iloc[0] == 1]
 
