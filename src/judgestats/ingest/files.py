@@ -32,6 +32,7 @@ import pyarrow.parquet as pq
 from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.databases import redacted
 from judgestats.schema.opening import cell_text, few, opened, refuse_repeated_names
 from judgestats.threads import Shared
 
@@ -970,7 +971,7 @@ def source_info(source: Any, *, connection: Any = None, encoding: str | None = N
     rows: list[tuple[str, int | None, str, int | None, str]]
     paths: list[str] = []
     if connection is not None:
-        rows = [(" ".join(str(source).split()), None, "", None, "")]
+        rows = [(redacted(" ".join(str(source).split()), connection), None, "", None, "")]
     elif is_table(source):
         data = opened(source)
         rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None, "")]

@@ -11,7 +11,8 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import scans
+from judgestats.ingest import databases, scans
+from judgestats.ingest.databases import Params
 from judgestats.ingest.files import File, Files, forget_document, is_table, resolve, unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
@@ -24,8 +25,6 @@ from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account
 from judgestats.schema.columns import COUNTS, Kind, kind_of
-from judgestats.schema.opening import cell_text, refuse_repeated_names
-from judgestats.threads import warnings_ignored
 
 
 def read(
@@ -36,6 +35,7 @@ def read(
     columns: Mapped | None = None,
     labels: Mapping[Any, str] | None = None,
     connection: Any = None,
+    params: Params = None,
     lazy: bool = False,
     counts: str | Literal[False] | None = None,
     wide: str = "",
@@ -63,10 +63,14 @@ def read(
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional
-        A DBAPI or SQLAlchemy connection; `source` is then a query.
+        A SQLAlchemy, DBAPI or ADBC connection, or the address of a database for SQLAlchemy; `source` is then a query.
+    params : sequence or mapping, optional
+        Values of the query's parameters. The driver binds them: ``:name`` for a mapping with SQLAlchemy, else the
+        driver's own marks.
     lazy : bool
         CSV, TSV, JSONL and Parquet tables come as a lazy DuckDB frame: plain Parquet stays where it is, all else is
-        copied into a temporary database on disk. No effect on a frame given.
+        copied into a temporary database on disk. A query on PostgreSQL (psycopg 3) or DuckDB stays in the database:
+        only counts leave it. No effect on a frame given.
     counts : str or False, optional
         The column with the number of identical calls that a row stands for, or False for none; see
         :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
@@ -118,14 +122,20 @@ def read(
     if wide and lazy:
         raise SchemaError("wide= makes the table long in memory. Leave lazy out.")
     target = _Target(frame, columns or None, labels, counts, options, parse)
+    if params is not None and connection is None:
+        raise SchemaError("params= are of a query. Give its connection=.")
     if connection is not None and not wide:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
-        return target.of_text(_query(source, connection), "the query")
+        if lazy:
+            only(options, RATING_OPTIONS, "a query that stays in the database")
+            return target.of(databases.there(source, connection, params), "the query")
+        return target.of_text(databases.query(source, connection, params), "the query")
     with unpacking(max_unpacked):
         if wide:
             only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
             encoding = options.pop("encoding", None)
-            table = _query(source, connection) if connection is not None else as_table(source, encoding)
+            of_query = connection is not None
+            table = databases.query(source, connection, params) if of_query else as_table(source, encoding)
             return target.of_text(melted(table, wide), "the long table")
         chosen = reader(format) if format is not None else None
         if is_table(source):
@@ -281,19 +291,3 @@ def _scanned(files: Files, target: _Target) -> Any:
     return replace(target, frame=kind, labels=target.labels if kind == "preferences" else None).of(
         relation, files.label
     )
-
-
-def _query(query: str, connection: Any) -> pd.DataFrame:
-    """Run a query; its text, whole numbers and gaps come back exactly."""
-    with warnings_ignored("pandas only supports SQLAlchemy", UserWarning):
-        try:
-            table = pd.read_sql_query(query, connection, coerce_float=True, dtype_backend="numpy_nullable")
-        except Exception as problem:  # each database driver has its own root
-            raise SchemaError(
-                f"The query failed: {str(problem).splitlines()[0]}. Query: {' '.join(str(query).split())[:200]}"
-            ) from problem
-    refuse_repeated_names(list(table.columns), "The query", "Name each with AS.")
-    if table.empty:
-        raise SchemaError("The query gives no rows.")
-    values = {n: [v.item() if hasattr(v, "item") else v for v in table[n]] for n in table.columns}
-    return pd.DataFrame({n: [None if v is pd.NA else cell_text(v) for v in cells] for n, cells in values.items()})

@@ -484,7 +484,9 @@ def _is_open(text: str) -> bool:
     tail = text[-500:]
     bare = text.strip(" \n\r\t`")
     cut = bare.removeprefix("json").lstrip().startswith("{") and not bare.endswith("}")
-    return bool(cut or re.search(r"\[\[[^\[\]\n]{0,60}$|\(\w?$", tail) or _OPEN_TAG.search(tail) or text.count("```") % 2)
+    return bool(
+        cut or re.search(r"\[\[[^\[\]\n]{0,60}$|\(\w?$", tail) or _OPEN_TAG.search(tail) or text.count("```") % 2
+    )
 
 
 def _pooled(found: Sequence[tuple[str, Found]]) -> Outcome | None:
