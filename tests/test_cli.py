@@ -509,3 +509,36 @@ def test_a_column_of_replies_is_parsed(tmp_path):
     grades.to_csv(path, index=False)
     seen = run.invoke(app, ["check", str(path), "--parse", "auto", "--labels", "C=1,I=0"])
     assert "2 rows: 2 used, 0 excluded" in seen.output, seen.output
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Verdicts, and labels of two people in a file of another shape."""
+    (tmp_path / "calls.csv").write_text("judge,item,first,second,choice\ng,1,x,y,first\ng,2,x,y,second\ng,3,x,y,tie\n")
+    (tmp_path / "labels.csv").write_text("q,who,vote\n1,Ann,x\n1,Bob,x\n2,Ann,y\n2,Bob,x\n9,Ann,x\n")
+    options = ["--labels-file", str(tmp_path / "labels.csv"), "--on", "item=q", "--labels-map", "judge=who,winner=vote"]
+    return str(tmp_path / "calls.csv"), options
+
+
+def test_labels_of_people_are_joined_and_are_the_reference(labelled, tmp_path):
+    calls, options = labelled
+    said = run.invoke(app, ["check", calls, *options]).output
+    assert "8 rows: 7 used, 1 excluded" in said
+    assert "label without a verdict: no such" in said
+    assert "Agreement with people" in said
+    page = tmp_path / "page.html"
+    result = run.invoke(app, ["report", calls, *options, "--out", str(page)])
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert "2 people are the reference (Ann, Bob" in text
+    assert "labels.csv" in text
+
+
+def test_options_about_labels_need_their_file_and_say_the_id(labelled):
+    calls, options = labelled
+    result = run.invoke(app, ["check", calls, "--on", "item=q"])
+    assert result.exit_code == 2
+    assert "--labels-file FILE" in result.output
+    result = run.invoke(app, ["check", calls, *options[:2]])
+    assert result.exit_code == 2
+    assert "On the command line: --on item=..." in result.output

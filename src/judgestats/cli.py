@@ -139,6 +139,41 @@ Baseline = Annotated[
         help="The control condition: a value of strategy, prompt, probe, scheme or condition.",
     ),
 ]
+LabelsFile = Annotated[
+    str,
+    typer.Option(
+        "--labels-file",
+        metavar="FILE",
+        help="People's labels, joined to the verdicts; they are the reference (--humans).",
+    ),
+]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="NAME[=COLUMN],...",
+        help="Columns that match labels with verdicts: item=question_id, the second name as in the labels file.",
+    ),
+]
+LabelsMap = Annotated[
+    str,
+    typer.Option(
+        "--labels-map",
+        metavar="NAME=COLUMN,...",
+        help="Other columns of the labels file, as in --map: judge=annotator,winner=vote.",
+    ),
+]
+LabelsAnswers = Annotated[
+    str, typer.Option("--labels-answers", metavar="LABEL=ANSWER,...", help="What the labels mean, as in --labels.")
+]
+LabelsWide = Annotated[
+    str,
+    typer.Option(
+        "--labels-wide",
+        metavar="NAME=COLUMN,...",
+        help="Columns of the labels file with one annotator each, as in --wide.",
+    ),
+]
 
 #: Argument of the library -> the option that does the same, for a value of it.
 _OPTIONS: dict[str, Callable[[Any], str]] = {
@@ -152,6 +187,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "max_unpacked": "--max-unpacked BYTES".format,
     "identity": "--identity SYSTEM=JUDGE,...".format,
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
+    "on": lambda column: f"--on item={column or 'COLUMN'}",
     "baseline": "--baseline VALUE".format,
     "rules": "--rules FILE".format,
 }
@@ -211,6 +247,11 @@ def check(
     no_counts: NoCounts = False,
     wide: Wide = "",
     parse: Parse = "",
+    labels_file: LabelsFile = "",
+    on: On = "",
+    labels_map: LabelsMap = "",
+    labels_answers: LabelsAnswers = "",
+    labels_wide: LabelsWide = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
@@ -226,6 +267,7 @@ def check(
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
     data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
+    data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
@@ -262,6 +304,11 @@ def report(
     no_counts: NoCounts = False,
     wide: Wide = "",
     parse: Parse = "",
+    labels_file: LabelsFile = "",
+    on: On = "",
+    labels_map: LabelsMap = "",
+    labels_answers: LabelsAnswers = "",
+    labels_wide: LabelsWide = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
     no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
@@ -283,6 +330,7 @@ def report(
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
     data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
+    data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
@@ -290,7 +338,7 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(source, map, labels, format, encoding, counts, wide, parse),
+            source=_source_of(source, map, labels, format, encoding, counts, wide, parse, labels_file),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
@@ -414,6 +462,28 @@ def _read(
     )
 
 
+def _with_labels(
+    data: Any, humans: str, labels_file: str, on: str, labels_map: str, labels_answers: str, labels_wide: str
+) -> tuple[Any, str]:
+    """The verdicts with the labels of a file, and who the people are: the annotators, unless others are named."""
+    from judgestats.ingest import join_labels, parse_labels, parse_mapping, parse_on
+
+    if not labels_file:
+        for option, value in (("--on", on), ("--labels-map", labels_map), ("--labels-answers", labels_answers)):
+            if value:
+                raise SchemaError(f"{option} is about the labels of people. Name their file: --labels-file FILE.")
+        return data, humans
+    joined = join_labels(
+        data,
+        labels_file,
+        on=parse_on(on) or None,
+        columns=parse_mapping(labels_map, "--labels-map") if labels_map else None,
+        answers=parse_labels(labels_answers, "--labels-answers") if labels_answers else None,
+        wide=labels_wide,
+    )
+    return joined, humans or "rater_type=human"
+
+
 def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool) -> str:
     """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
@@ -423,7 +493,15 @@ def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str,
 
 
 def _source_of(
-    source: str, map: str, labels: str, format: str, encoding: str, counts: str, wide: str, parse: str
+    source: str,
+    map: str,
+    labels: str,
+    format: str,
+    encoding: str,
+    counts: str,
+    wide: str,
+    parse: str,
+    labels_file: str,
 ) -> dict[str, Any]:
     """How a source was read, for the page."""
     from judgestats.ingest import format_of, source_info
@@ -436,8 +514,10 @@ def _source_of(
         "labels": labels,
         "encoding": encoding,
         "counts": counts,
+        "labels of people": labels_file,
     }
-    return {k: v for k, v in known.items() if v} | {"files": source_info(source, encoding=encoding or None)}
+    files = [source, labels_file] if labels_file else source
+    return {k: v for k, v in known.items() if v} | {"files": source_info(files, encoding=encoding or None)}
 
 
 def _check_identity(data: Any, identity: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ from judgestats.errors import DesignError
 from judgestats.ingest.files import PATHS
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
 from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures
-from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, references
+from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
 from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
@@ -515,7 +515,7 @@ def report(
     identity : mapping of str to str, optional
         For ratings, system -> judge.
     humans : str, sequence of str, or mapping, optional
-        Judges that are people: names, or ``{column: value}``. Judges are then compared with people, beside the
+        Judges that are people: names, or ``"column=value"``. Judges are then compared with people, beside the
         agreement of people with each other; people get no datasheet.
     gold : str, optional
         Where right answers come from: a column, a judge (who is then not measured), or a candidate.
@@ -569,7 +569,7 @@ def report(
     asked = {"humans": humans, "gold": gold, "baseline": baseline}
     known = references(frame, humans, gold, baseline)
     everybody, renamed = _renamed(pd.concat([known.models, known.people]), groups)
-    measured, people = everybody.iloc[: len(known.models)], everybody.iloc[len(known.models) :]
+    measured, people = everybody.iloc[: len(known.models)], of_people(everybody.iloc[len(known.models) :])
     title = title or "Judge datasheet"
     settings = Options(
         tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if known.humans else None,

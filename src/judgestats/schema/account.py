@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from judgestats.schema.columns import Finding
+
 #: Key in the ``attrs`` of a frame that was read.
 KEY = "judgestats.account"
 
@@ -31,12 +33,14 @@ class Account:
     """The rows of a source: those of the frame, and those excluded while it was read.
 
     `records`: records (lines, samples, cells) in the source. `places`: where each row of the frame comes from; empty
-    if it is not known. `excluded`: all else. It rides in ``frame.attrs`` and is never copied.
+    if it is not known. `excluded`: all else. `notes`: what :func:`judgestats.check` says of rows of the frame besides.
+    It rides in ``frame.attrs`` and is never copied.
     """
 
     records: int
     places: Sequence[str] = ()
     excluded: tuple[Exclusion, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
     def __deepcopy__(self, memo: Any) -> Account:
         return self

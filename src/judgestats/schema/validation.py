@@ -78,7 +78,7 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     excluded = {r for f in findings if f.level in ("fault", "excluded") for r in f.rows}
     everything = tuple(range(len(data)))
     account = account_of(frame) or Account(len(data))
-    findings += _excluded_while_reading(account)
+    findings += [*_excluded_while_reading(account), *account.notes]
     sums = [
         Finding("rows", "", "rows in", everything, unread=account.n_excluded),
         Finding("rows", "", "rows used", tuple(r for r in everything if r not in excluded)),
