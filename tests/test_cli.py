@@ -542,3 +542,33 @@ def test_options_about_labels_need_their_file_and_say_the_id(labelled):
     result = run.invoke(app, ["check", calls, *options[:2]])
     assert result.exit_code == 2
     assert "On the command line: --on item=..." in result.output
+
+
+def test_a_study_is_planned_asked_and_collected(tmp_path, monkeypatch):
+    """The commands that a stranger types; the runner is a simulated judge that fails sometimes."""
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    made = run.invoke(app, ["plan", "vacuum", "--judge", "m", "--out", "plan", "--format", "jsonl"])
+    assert made.exit_code == 0, made.output
+    assert "120 calls" in made.output
+    assert "Then: judgestats collect plan ANSWERS" in made.output
+    replies = simulate_replies(Plan.read("plan"), Judge("m", dark_current=0.5), error=0.1, seed=3)
+    replies.iloc[:100].to_json("answers.jsonl", orient="records", lines=True)
+    asked = ["collect", "plan", "answers.jsonl", "--report", "page.html", "--left", "rest"]
+    done = run.invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    failed = int(replies["answer"].iloc[:100].isna().sum())
+    assert f"120 rows: {100 - failed} used, {20 + failed} excluded" in done.output
+    assert f"{20 + failed} calls failed or never came back: rest" in done.output
+    assert len(Plan.read("rest")) == 20 + failed
+    assert "dark current" in (tmp_path / "page.html").read_text().lower()
+    seen = run.invoke(app, ["check", "verdicts.csv"])
+    assert seen.exit_code == 0, seen.output
+    assert "dark_current" in seen.output
+    wrong = run.invoke(app, ["plan", "vacum", "--judge", "m"])
+    assert wrong.exit_code == 2
+    assert "Did you mean 'vacuum'" in plain(wrong)
+    shown = run.invoke(app, ["prompts", "pairwise"])
+    assert "{{ first }}" in shown.output
+    assert "pairwise_strict" in run.invoke(app, ["prompts"]).output

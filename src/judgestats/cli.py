@@ -665,3 +665,93 @@ def _print_table(console: Console, title: str, frame: pd.DataFrame) -> None:
 
 if __name__ == "__main__":
     app()
+
+
+# ---- Planning a study ------------------------------------------------------------------------------------------------
+
+_STUDIES = {"dark-current": "dark_current", "vacuum": "vacuum", "ladder": "ladder"}
+
+
+@app.command()
+@_readable
+def plan(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(_STUDIES)}.")],
+    judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("plan"),
+    prompt: Annotated[str, typer.Option("--prompt", help="Name of a prompt, or a .toml file.")] = "pairwise",
+    temperature: Annotated[float, typer.Option("--temperature", help="Temperature of the calls.")] = 0.0,
+    format: Annotated[
+        str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect or promptfoo, for the runner.")
+    ] = "jsonl",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+) -> None:
+    """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
+    from judgestats import design
+    from judgestats.errors import DesignError, suggestion
+
+    if study not in _STUDIES:
+        raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_STUDIES)}.{suggestion(study, _STUDIES)}")
+    options: dict[str, Any] = {"prompts": prompt, "temperature": temperature}
+    options |= {"seed": seed} if study != "vacuum" else {}
+    made = getattr(design, _STUDIES[study])(judge, **options)
+    folder = made.write(out)
+    files = design.export(made, folder, format)
+    console = _console()
+    _print_table(console, f"{len(made):,} calls", made.summary())
+    found = made.check()
+    if len(found):
+        _print_table(console, "Look at this before you ask", found[["level", "what", "n", "example", "cure"]])
+    console.print(_text(f"Send: {', '.join(map(str, files))}"))
+    console.print(_text(f"Then: judgestats collect {shlex.quote(str(folder))} ANSWERS"))
+
+
+@app.command()
+@_readable
+def collect(
+    folder: Annotated[str, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder that the runner wrote.")],
+    out: Annotated[Path, typer.Option("--out", help="CSV file of the verdicts.")] = Path("verdicts.csv"),
+    page: Annotated[Path | None, typer.Option("--report", help="Write the datasheet to this file, too.")] = None,
+    left: Annotated[Path | None, typer.Option("--left", help="Folder for a plan of the calls left to ask.")] = None,
+    labels: Labels = "",
+) -> None:
+    """Join answers to their plan and read the verdicts: judgestats collect plan answers.jsonl --report page.html"""
+    from judgestats import design
+    from judgestats.ingest import parse_labels
+    from judgestats.reporting import report as write
+    from judgestats.schema import check as check_frame
+
+    data = design.collect(folder, answers, labels=parse_labels(labels) if labels else None)
+    console = _console()
+    rows = check_frame(data)
+    _show_totals(console, rows)
+    _show_rows(console, rows)
+    data.to_csv(out, index=False)
+    console.print(_text(f"Verdicts: {out}"))
+    rest = design.remaining(folder, answers)
+    if len(rest):
+        what = f"{len(rest):,} call{'s' * (len(rest) != 1)} failed or never came back"
+        if left is None:
+            console.print(_text(f"{what}; --left FOLDER plans them again"))
+        else:
+            files = design.export(rest, rest.write(left))
+            console.print(_text(f"{what}: {', '.join(map(str, files))}"))
+    if page is not None:
+        console.print(_text(f"Report: {write(data, page)}"))
+
+
+@app.command()
+@_readable
+def prompts(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="One of them, shown in full.")] = "",
+) -> None:
+    """List the prompts, or show one: judgestats prompts pairwise"""
+    from judgestats import design
+
+    if not name:
+        _print_table(_console(), "Prompts", design.prompts()[["name", "frame", "placeholders", "about"]])
+        return
+    chosen = design.prompt(name)
+    typer.echo(visible(f"{chosen.about}\n\n[system]\n{chosen.system}\n\n[user]\n{chosen.user.strip()}"))
+    if chosen.schema:
+        typer.echo(visible(f"\n[schema]\n{json.dumps(dict(chosen.schema), indent=1)}"))
