@@ -31,8 +31,8 @@ def functions(rooms: str | tuple[str, ...]) -> set[str]:
     """Public functions of some rooms."""
     named = [*((js, n) for n in js.__all__), *((js.models, n) for n in js.models.__all__)]
     named += [(js.design, n) for n in js.design.__all__ if n != "answer_probabilities"]
-    things = {name: getattr(room, name) for room, name in named}
-    return {n for n, t in things.items() if inspect.isfunction(t) and t.__module__.startswith(rooms)}
+    things = [(name, getattr(room, name)) for room, name in named]
+    return {n for n, t in things if inspect.isfunction(t) and t.__module__.startswith(rooms)}
 
 
 def measures() -> set[str]:

@@ -25,8 +25,8 @@ _REPLIES = ("answer", "reply", "response", "completion", "output", "text", "cont
 class Reply:
     """One answer that came back.
 
-    `call`: id. `text`: None if the call failed; an empty cell is an empty reply. `finish`: why the reply ended. `asked`: the message as it was sent, if
-    the file has it. `error`: what failed.
+    `call`: id. `text`: None if the call failed; an empty cell is an empty reply. `finish`: why the reply ended.
+    `asked`: the message as it was sent, if the file has it. `error`: what failed.
     """
 
     call: str
