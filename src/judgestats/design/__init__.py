@@ -11,15 +11,18 @@ from judgestats.design.judges import Judge
 from judgestats.design.plans import Plan, build
 from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
+from judgestats.design.rubrics import Criterion, Rubric, points_score, rubric
 from judgestats.design.simulated_replies import simulate_replies
 from judgestats.design.simulation import answer_probabilities, simulate
 from judgestats.metrics.bias import minimum_detectable_effect
 
 __all__ = [
     "Checklist",
+    "Criterion",
     "Judge",
     "Plan",
     "Prompt",
+    "Rubric",
     "answer_probabilities",
     "build",
     "checklists",
@@ -28,9 +31,11 @@ __all__ = [
     "export",
     "ladder",
     "minimum_detectable_effect",
+    "points_score",
     "prompt",
     "prompts",
     "remaining",
+    "rubric",
     "simulate",
     "simulate_replies",
     "vacuum",
