@@ -500,7 +500,7 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
 
 
 def _show_unread(console: Console, source: str, encoding: str) -> None:
-    from judgestats.ingest.files import resolve
+    from judgestats.ingest.sources import resolve
 
     note = resolve(source, encoding or None).unread_note
     if note:

@@ -1,38 +1,30 @@
-"""Files and folders: which there are, how each is opened and decoded, and its rows as batches of text."""
+"""One file: how it is opened and decoded, and its rows as batches of text."""
 
 from __future__ import annotations
 
 import csv
-import difflib
-import errno
-import glob
 import gzip
-import hashlib
 import io
 import itertools
 import json
-import os
 import re
-import stat
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError
-from judgestats.schema.opening import cell_text, few, opened, refuse_repeated_names
+from judgestats.schema.opening import cell_text, few, refuse_repeated_names
 from judgestats.threads import Shared
 
 # ---- One file: opening, decoding, format by content ------------------------------------------------------------------
@@ -195,7 +187,7 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
         raise SchemaError(
             f"{path.name} is a zip archive, or a format built on one. Unpack it and give the file inside."
         )
-    named = SUFFIXES.get(_suffix(path.name))
+    named = SUFFIXES.get(suffix_of(path.name))
     text = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff \t\r\n")
     if named == "parquet":
         raise SchemaError(f"{path.name} is named Parquet but does not begin as a Parquet file does (PAR1).")
@@ -627,16 +619,7 @@ def _kind(value: Any) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-# ---- From a source (path, glob, folder, list) to its files -----------------------------------------------------------
-
-_WILD = "*?["
-#: Key in the ``attrs`` of :func:`source_info`: the paths of the files that are read.
-PATHS = "judgestats.paths"
-#: Beginning of an SQL query: one of three words, after brackets and comments.
-_QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
-_LONGEST_NAME = 200
-#: Number of unread files that are named.
-_MOST_UNREAD = 8
+# ---- One file, whatever it holds -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -711,284 +694,13 @@ class File:
         return delimited_batches(self.path, self.container, self.encoding)
 
 
-@dataclass(frozen=True)
-class Files:
-    """The files of a path, glob, folder or list.
-
-    `files`: in sorted order.
-    `root`: folder that path columns are relative to.
-    `calls`: whether each file holds a single judge call.
-    `label`: name for messages.
-    `unread` (name, why): files of the folder that are not among them.
-    """
-
-    files: tuple[File, ...]
-    root: Path
-    calls: bool
-    label: str
-    unread: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def unread_note(self) -> str:
-        """How many files of a folder are read, and which are not; empty if all are."""
-        if not self.unread:
-            return ""
-        shown = [f"{name} ({why})" for name, why in self.unread[:_MOST_UNREAD]]
-        more = len(self.unread) - len(shown)
-        listed = ", ".join(shown) + (f" and {more} more" if more else "")
-        n = len(self.files)
-        return f"{n} of {n + len(self.unread)} files read; not read: {listed}"
-
-    def parts(self, file: File) -> dict[str, str]:
-        """Path of a file below the root, as columns: ``path_1``, ``path_2``, ..., ``file`` (without its suffixes)."""
-        below = Path(os.path.relpath(file.path, self.root))
-        parts = {f"path_{i}": part for i, part in enumerate(below.parent.parts, start=1)}
-        return {**parts, "file": _stem(below.name)}
-
-    def relative(self, file: File) -> str:
-        """Name of a file below the root, for messages and reports."""
-        return Path(os.path.relpath(file.path, self.root)).as_posix()
-
-
-def resolve(source: Any, encoding: str | None = None) -> Files:
-    """Find the files of a source.
-
-    `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. Raises SchemaError if there is no
-    such file (the message suggests similar names), or a folder holds no data file.
-    """
-    if isinstance(source, str | os.PathLike):
-        text = os.fsdecode(source)
-        if not text:
-            raise SchemaError("The source is an empty text. Give a path; '.' is the current folder.")
-        path = Path(text)
-        try:
-            mode = path.stat().st_mode
-        except (OSError, ValueError) as problem:  # ValueError: a NUL in it
-            return _absent(text, problem, encoding)
-        if stat.S_ISDIR(mode):
-            return _folder(path, encoding)
-        if not stat.S_ISREG(mode):
-            raise SchemaError(
-                f"{text!r} is not a file but {_kind_of_node(mode)}, which cannot be read more than once. Write its "
-                "content to a file first."
-            )
-        return _files([path], path.parent, path.name, encoding)
-    if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
-        if not source:
-            raise SchemaError("The list of paths is empty. Give at least one path.")
-        parts = [resolve(s, encoding) for s in source]
-        files = [f for p in parts for f in p.files]
-        root = Path(os.path.commonpath([f.path.absolute().parent for f in files]))
-        calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
-        unread = tuple(u for p in parts for u in p.unread)
-        return Files(tuple(files), root, calls, f"{len(files)} files", unread)
-    raise SchemaError(
-        f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, an SQL query with "
-        "connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
-    )
-
-
-def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
-    """The files of a pattern, or the error for a path that does not exist."""
-    shown = repr(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
-    if _QUERY.match(text):
-        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.") from None
-    if isinstance(problem, ValueError) or getattr(problem, "errno", 0) in (errno.ENAMETOOLONG, errno.ELOOP):
-        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).") from None
-    if isinstance(problem, PermissionError):
-        raise SchemaError(f"{shown} may not be read ({problem.strerror}).") from None
-    if any(c in text for c in _WILD):
-        return _glob(text, encoding)
-    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}") from None
-
-
-def _kind_of_node(mode: int) -> str:
-    kinds = (
-        (stat.S_ISFIFO, "a pipe"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a device"),
-        (stat.S_ISBLK, "a device"),
-    )
-    return next((name for is_one, name in kinds if is_one(mode)), "something else")
-
-
-def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None) -> Files:
-    files = tuple(File(p, container_of(p, encoding), encoding) for p in paths)
-    calls = len(files) > 1 and all(_is_call(f) for f in files)
-    return Files(files, root, calls, label)
-
-
-def _is_call(file: File) -> bool:
-    return file.container == "json" and is_single_record(file.path, file.encoding)
-
-
-def _glob(pattern: str, encoding: str | None) -> Files:
-    matched = sorted(map(Path, glob.glob(pattern, recursive=True)))
-    found = [p for p in matched if p.is_file()]
-    unread = tuple((str(p), "not a file") for p in matched if not p.is_file() and not p.is_dir())
-    fixed = []
-    for part in Path(pattern).parts:
-        if any(c in part for c in _WILD):
-            break
-        fixed.append(part)
-    root = Path(*fixed)
-    if not found:
-        raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
-    return replace(_files(found, root, pattern, encoding), unread=unread)
-
-
-def _folder(folder: Path, encoding: str | None) -> Files:
-    every = sorted(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
-    found = [p for p in every if not _why_not(p, folder)]
-    if not found:
-        names = ", ".join(p.name for p in every if not _hidden(p, folder))[:200] or "nothing"
-        raise SchemaError(
-            f"The folder {folder.name!r} holds no {', '.join(SUFFIXES)} file (plain or .gz), here or below. It holds: "
-            f"{names}."
-        )
-    result = _files(found, folder, folder.name + "/", encoding)
-    kinds = sorted({f.container for f in result.files})
-    if len(kinds) > 1:
-        listed = "; ".join(f"{k}: {next(f.path.name for f in result.files if f.container == k)}" for k in kinds)
-        raise SchemaError(
-            f"The folder {folder.name!r} mixes kinds of files ({listed}). Give a glob that takes one kind, such as "
-            f"{_one_kind(result, folder)!r}."
-        )
-    single = [_is_call(f) for f in result.files]
-    if any(single) and not all(single) and len(single) > 1:
-        odd = result.files[single.index(False)]
-        raise SchemaError(
-            f"The folder {folder.name!r} holds one judge call per file, but {result.relative(odd)} holds a table. "
-            "Give a glob that takes one kind."
-        )
-    unread = tuple((p.relative_to(folder).as_posix(), why) for p in every if (why := _why_not(p, folder)))
-    return Files(result.files, folder, all(single), result.label, unread)
-
-
-def _hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)
-
-
-def _why_not(path: Path, folder: Path) -> str:
-    """Why a file of a folder is not read; empty if it is read."""
-    if _hidden(path, folder):
-        return "hidden"
-    if path.is_dir():
-        return "a link to a folder"
-    if not path.is_file():
-        return "not a file" if path.exists() else "a broken link"
-    return "" if _suffix(path.name) in SUFFIXES else "unknown format"
-
-
-def _one_kind(files: Files, folder: Path) -> str:
-    """A glob for files of one kind, as many as possible; the name of a file if suffixes do not separate the kinds."""
-    endings = [_ending(f.path.name) for f in reversed(files.files)]
-    for ending in sorted(dict.fromkeys(endings), key=endings.count, reverse=True):
-        same = [f for f in files.files if f.path.name.endswith(ending)]
-        if len({f.container for f in same}) == 1:
-            below = "" if all(f.path.parent == folder for f in same) else "**/"
-            return f"{glob.escape(str(folder))}/{below}*{ending}"
-    return str(files.files[0].path)
-
-
-def _ending(name: str) -> str:
-    """Suffix as written, including ``.gz``."""
-    return "".join(Path(name).suffixes[-2:] if name.lower().endswith(".gz") else Path(name).suffixes[-1:])
-
-
-def _nearby(folder: Path, name: str) -> str:
-    while not folder.is_dir():
-        if folder == folder.parent:
-            return ""
-        folder = folder.parent
-    names = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if close:
-        return f"Near by: {', '.join(close)}."
-    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return (
-        f"The folder {folder.name or str(folder)!r} holds: {listed}."
-        if names
-        else f"The folder {folder.name!r} is empty."
-    )
-
-
-def _suffix(name: str) -> str:
+def suffix_of(name: str) -> str:
+    """Suffix of a file name in lower case, without ``.gz``."""
     name = name[:-3] if name.lower().endswith(".gz") else name
     return Path(name).suffix.lower()
 
 
-def _stem(name: str) -> str:
+def stem_of(name: str) -> str:
+    """File name without the suffixes of a known format."""
     name = name[:-3] if name.lower().endswith(".gz") else name
-    return Path(name).stem if _suffix(name) in SUFFIXES else name
-
-
-def is_table(source: Any) -> bool:
-    """Whether Narwhals accepts this as a table."""
-    try:
-        nw.from_native(source)
-    except TypeError:
-        return False
-    except DuplicateError:  # refused where it is opened
-        return True
-    return True
-
-
-def source_info(source: Any, *, connection: Any = None, encoding: str | None = None) -> pd.DataFrame:
-    """Describe a source for the record: names, sizes, hashes, rows.
-
-    Parameters
-    ----------
-    source : path, glob, folder, list of paths, SQL query, or table
-        As for :func:`judgestats.read`.
-    connection : object, optional
-        Given when `source` is an SQL query.
-    encoding : str, optional
-        Encoding of the files, if not UTF-8.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as stored,
-        packed or not), ``rows`` (rows or records in it, before any mapping), ``note`` (why a file of the folder was
-        not read, else empty; its ``sha256`` is empty and its ``rows`` are missing). For a table or a query there is
-        one row, its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is
-        lazy. Its ``attrs`` have the paths of the files that were read; a page is not written over them.
-
-    Raises
-    ------
-    SchemaError
-        As :func:`judgestats.read` does.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> source_info(pd.DataFrame({"judge": ["a", "b"]}))
-            name  bytes sha256  rows note
-    0  DataFrame   <NA>            2
-    """
-    rows: list[tuple[str, int | None, str, int | None, str]]
-    paths: list[str] = []
-    if connection is not None:
-        rows = [(" ".join(str(source).split()), None, "", None, "")]
-    elif is_table(source):
-        data = opened(source)
-        rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None, "")]
-    else:
-        files = resolve(source, encoding)
-        rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f), "") for f in files.files]
-        rows += [(name, None, "", None, f"not read: {why}") for name, why in files.unread]
-        paths = [str(f.path.absolute()) for f in files.files]
-    table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows", "note"])
-    table = table.astype({"bytes": "Int64", "rows": "Int64"})
-    table.attrs[PATHS] = paths
-    return table
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as raw:
-        return hashlib.file_digest(raw, "sha256").hexdigest()
-
-
-def _count(file: File) -> int:
-    return len(file.records()) if file.container in ("json", "jsonl") else len(file.table())
+    return Path(name).stem if suffix_of(name) in SUFFIXES else name

@@ -12,12 +12,13 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import scans
-from judgestats.ingest.files import File, Files, forget_document, is_table, resolve, unpacking
+from judgestats.ingest.files import File, forget_document, unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
 from judgestats.ingest.sniffing import column_names, logs, native_reader, native_table, plain_name
+from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
 from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings

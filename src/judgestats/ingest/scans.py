@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import DELIMITERS, File, Files, RowNumbers, is_packed, is_plain, is_text, parquet_schema
+from judgestats.ingest.files import DELIMITERS, File, RowNumbers, is_packed, is_plain, is_text, parquet_schema
 from judgestats.ingest.mapping import Mapped
+from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import NEEDED, NUMBER, conditions, path_columns, same_columns
 from judgestats.schema.columns import LARGEST, NO, VOCABULARY, YES, Column, Kind
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import File, Files, is_table, resolve, unpacking
+from judgestats.ingest.files import File, unpacking
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import native_readers, reader
 from judgestats.ingest.searching import Proposal, suggest_mapping
+from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.tables import plain_table
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import opened

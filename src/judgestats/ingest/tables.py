@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import File, Files, Record, is_table, resolve, table_of
+from judgestats.ingest.files import File, Record, table_of
 from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
+from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import LARGEST, VOCABULARY, Finding, Kind, as_frame
 from judgestats.schema.opening import few
