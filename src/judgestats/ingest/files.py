@@ -44,7 +44,7 @@ SUFFIXES: dict[str, Container] = {
 }
 _GZIP = b"\x1f\x8b"
 _PEEK = 65536
-#: Size limits of an unpacked gzip file: bytes in all, bytes always allowed, and multiples of the packed size.
+#: Size limits of an unpacked gzip file or archive: bytes in all, bytes always allowed, multiples of the packed size.
 _LARGEST, _SMALL, _RATIO = 4 * 10**9, 100 * 10**6, 200
 _MOST: ContextVar[int | None] = ContextVar("max_unpacked", default=None)
 
@@ -54,13 +54,18 @@ def open_bytes(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", io.BufferedReader(_Unpacked(path), _PEEK)) if is_packed(path) else path.open("rb")
 
 
+def unpacked_limit(path: Path) -> int:
+    """How many bytes a compressed file may unpack to; see :func:`unpacking`."""
+    given = _MOST.get()
+    return min(_LARGEST, max(_SMALL, _RATIO * path.stat().st_size)) if given is None else given
+
+
 class _Unpacked(io.RawIOBase):
     """A gzipped file with a limit on its unpacked size."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._raw, self._size = path, gzip.GzipFile(path), path.stat().st_size
-        given = _MOST.get()
-        self._most = min(_LARGEST, max(_SMALL, _RATIO * self._size)) if given is None else given
+        self._most = unpacked_limit(path)
         self._got = 0
 
     def readable(self) -> bool:
@@ -84,7 +89,7 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def unpacking(most: int | None) -> Iterator[None]:
-    """Limit the unpacked size of gzipped files, in bytes; None keeps the current limits."""
+    """Limit the unpacked size of compressed files, in bytes; None keeps the current limits."""
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
         raise SchemaError(f"max_unpacked={most!r} should be a number of bytes, such as 10_000_000_000.")
     token = _MOST.set(_MOST.get() if most is None else most)
