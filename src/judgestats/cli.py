@@ -113,6 +113,14 @@ Wide = Annotated[
         help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth splits names.",
     ),
 ]
+PathOption = Annotated[
+    str,
+    typer.Option(
+        "--path",
+        metavar="PATTERN",
+        help="Names parts of the paths: '{strategy}/{judge}_run{replicate}.json' gives columns of these names.",
+    ),
+]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers if it is a comma: ','.")]
 Humans = Annotated[
     str,
@@ -140,6 +148,8 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
     "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
+    "format": "--format NAME".format,
+    "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,
     "identity": "--identity SYSTEM=JUDGE,...".format,
@@ -202,6 +212,7 @@ def check(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    path: PathOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
@@ -211,12 +222,13 @@ def check(
     from judgestats.schema import check as check_frame
 
     console = _console()
-    found = detect_format(source, encoding=encoding or None) if not format else None
+    found = detect_format(source, encoding=encoding or None, path=path) if not format else None
     if found is not None and found.confidence == "needs a mapping" and not map and not wide:
-        _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal, counts, no_counts))
+        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path)
+        _show_proposal(console, source, found, encoding, path, given)
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, path)
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
@@ -228,7 +240,7 @@ def check(
     if found is not None:
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped as given"
         console.print(_text(f"{source}: {found.format}{why}"))
-    _show_unread(console, source, encoding)
+    _show_unread(console, source, encoding, format)
     rows = check_frame(data)
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
@@ -252,6 +264,7 @@ def report(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    path: PathOption = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
     no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
@@ -272,25 +285,25 @@ def report(
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, path)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
-        path = write(
+        page = write(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(source, map, labels, format, encoding, counts, wide),
+            source=_source_of(source, map, labels, format, encoding, counts, wide, path),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
             **_against(humans, gold, baseline),
         )
-    _show_unread(console, source, encoding)
+    _show_unread(console, source, encoding, format)
     rows = check_frame(data)
     _show_totals(console, rows)
     _show_rows(console, rows)
-    console.print(_text(f"Report: {path}"))
+    console.print(_text(f"Report: {page}"))
 
 
 @app.command()
@@ -385,10 +398,12 @@ def _read(
     decimal: str,
     counts: str | Literal[False] | None,
     wide: str,
+    path: str,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
-    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal, "wide": wide}
+    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
+    options |= {"wide": wide, "path": path}
     options = {name: value for name, value in options.items() if value}
     if scale:
         options["scale"] = parse_scale(scale)
@@ -402,16 +417,16 @@ def _read(
     )
 
 
-def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool) -> str:
+def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool, path: str) -> str:
     """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
-    pairs |= {"--counts": counts}
+    pairs |= {"--counts": counts, "--path": path}
     typed = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
     return typed + " --no-counts" * no_counts
 
 
 def _source_of(
-    source: str, map: str, labels: str, format: str, encoding: str, counts: str, wide: str
+    source: str, map: str, labels: str, format: str, encoding: str, counts: str, wide: str, path: str
 ) -> dict[str, Any]:
     """How a source was read, for the page."""
     from judgestats.ingest import format_of, source_info
@@ -419,12 +434,15 @@ def _source_of(
     known = {
         "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
         "wide": wide,
+        "path": path,
         "mapping": map or "no mapping needed",
         "labels": labels,
         "encoding": encoding,
         "counts": counts,
     }
-    return {k: v for k, v in known.items() if v} | {"files": source_info(source, encoding=encoding or None)}
+    return {k: v for k, v in known.items() if v} | {
+        "files": source_info(source, encoding=encoding or None, format=format or None)
+    }
 
 
 def _check_identity(data: Any, identity: dict[str, str]) -> None:
@@ -499,17 +517,18 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
     _print_table(console, "Agreement with people", shown)
 
 
-def _show_unread(console: Console, source: str, encoding: str) -> None:
-    from judgestats.ingest.sources import resolve
+def _show_unread(console: Console, source: str, encoding: str, format: str) -> None:
+    from judgestats.ingest.sniffing import find_files
 
-    note = resolve(source, encoding or None).unread_note
+    note = find_files(source, encoding or None, format or None).unread_note
     if note:
         console.print(_text(note), soft_wrap=True)
 
 
-def _show_proposal(console: Console, source: str, found: Any, encoding: str, given: str) -> None:
+def _show_proposal(console: Console, source: str, found: Any, encoding: str, path: str, given: str) -> None:
     from judgestats.ingest import preview
-    from judgestats.ingest.tables import as_table
+    from judgestats.ingest.sources import resolve
+    from judgestats.ingest.tables import plain_table
     from judgestats.ingest.wide import melted
 
     proposal = found.proposal
@@ -518,7 +537,7 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
-        table = as_table(source, encoding or None)
+        table = plain_table(resolve(source, encoding or None, pattern=path))
         shown = preview(melted(table, proposal.wide) if proposal.wide else table, proposal.mapping, proposal.labels)
         _print_table(console, "First rows under that mapping", shown)
         console.print(

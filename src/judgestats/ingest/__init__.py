@@ -6,12 +6,12 @@ May import verdicts, schema, results, kernels and errors; independent of measure
 """
 
 from judgestats.ingest.options import parse_identity, parse_labels, parse_mapping, parse_scale
+from judgestats.ingest.provenance import source_info
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import formats
 from judgestats.ingest.searching import Proposal, UnmappedTable, preview, suggest_mapping
 from judgestats.ingest.sniffing import DetectedFormat, detect_format, format_of
-from judgestats.ingest.sources import source_info
 
 __all__ = [
     "DetectedFormat",

@@ -9,6 +9,7 @@ import itertools
 import json
 import re
 import zlib
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,7 +43,9 @@ SUFFIXES: dict[str, Container] = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-_GZIP = b"\x1f\x8b"
+#: Suffixes of compressed files.
+PACKED = (".gz", ".zst")
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _PEEK = 65536
 #: Size limits of an unpacked gzip file or archive: bytes in all, bytes always allowed, multiples of the packed size.
 _LARGEST, _SMALL, _RATIO = 4 * 10**9, 100 * 10**6, 200
@@ -50,7 +53,7 @@ _MOST: ContextVar[int | None] = ContextVar("max_unpacked", default=None)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file, unpacking it if it is gzipped (by its first bytes, not by its name)."""
+    """Open a file, unpacking it if it is compressed with gzip or zstd (by its first bytes, not by its name)."""
     return cast("IO[bytes]", io.BufferedReader(_Unpacked(path), _PEEK)) if is_packed(path) else path.open("rb")
 
 
@@ -61,10 +64,11 @@ def unpacked_limit(path: Path) -> int:
 
 
 class _Unpacked(io.RawIOBase):
-    """A gzipped file with a limit on its unpacked size."""
+    """A file compressed with gzip or zstd, with a limit on its unpacked size."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._raw, self._size = path, gzip.GzipFile(path), path.stat().st_size
+        self._path, self._size = path, path.stat().st_size
+        self._raw: Any = pa.CompressedInputStream(str(path), "zstd") if _begins(path, _ZSTD) else gzip.GzipFile(path)
         self._most = unpacked_limit(path)
         self._got = 0
 
@@ -72,7 +76,7 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        got = self._raw.readinto(buffer)
+        got: int = self._raw.readinto(buffer)
         self._got += got
         if self._got > self._most:
             raise SchemaError(
@@ -100,9 +104,13 @@ def unpacking(most: int | None) -> Iterator[None]:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file is gzipped."""
+    """Whether a file is compressed with gzip or zstd."""
+    return _begins(path, _GZIP, _ZSTD)
+
+
+def _begins(path: Path, *marks: bytes) -> bool:
     with path.open("rb") as raw:
-        return raw.read(2) == _GZIP
+        return raw.read(4).startswith(marks)
 
 
 @contextmanager
@@ -112,12 +120,18 @@ def bytes_of(path: Path) -> Iterator[IO[bytes]]:
         with open_bytes(path) as raw:
             yield raw
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
-        raise SchemaError(
-            f"{path.name}: the gzip archive is truncated or damaged ({problem}). "
-            "Nothing was read from it. Fetch or write the file again; `gzip -t` checks it."
-        ) from None
+        raise _damaged(path, "gzip", problem) from None
     except OSError as problem:
+        if problem.errno is None and _begins(path, _ZSTD):
+            raise _damaged(path, "zstd", problem) from None
         raise SchemaError(f"{path.name}: the file cannot be opened ({problem.strerror or problem}).") from None
+
+
+def _damaged(path: Path, kind: str, problem: Exception) -> SchemaError:
+    return SchemaError(
+        f"{path.name}: the {kind} archive is truncated or damaged ({problem}). Nothing was read from it. Fetch or "
+        f"write the file again; `{kind} -t` checks it."
+    )
 
 
 @contextmanager
@@ -240,14 +254,16 @@ _CHUNK = 8192
 _LARGEST_FIELD = 2**31 - 1
 
 
-def delimited_batches(path: Path, container: str, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
+def delimited_batches(
+    path: Path, container: str, encoding: str | None = None, lines: array[int] | None = None
+) -> Iterator[pa.RecordBatch]:
     """Read a CSV or TSV file as batches of text, one column per column of the file.
 
     Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
 
-    `path`: the file, plain or gzipped. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
-    Raises SchemaError for a repeated column name, a row of another width (with its line), a quote that is never closed,
-    a header without rows, another encoding, a truncated archive.
+    `path`: the file, plain or compressed. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
+    `lines`: takes the line at which each row begins. Raises SchemaError for a repeated column name, a row of another
+    width (with its line), a quote that is never closed, a header without rows, another encoding, a truncated archive.
     """
     with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
         rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
@@ -256,7 +272,7 @@ def delimited_batches(path: Path, container: str, encoding: str | None = None) -
             header = next((row for row in rows if row), [])
             names = column_names(header, path)
             schema = pa.schema([(name, pa.large_string()) for name in names])
-            checked = _checked(rows, names, path, container)
+            checked = _checked(rows, names, path, container, lines)
             while chunk := list(itertools.islice(checked, _CHUNK)):
                 columns = [
                     pa.array([v or None for v in column], pa.large_string()) for column in zip(*chunk, strict=True)
@@ -284,20 +300,22 @@ def column_names(header: list[str], path: Path) -> list[str]:
     return names
 
 
-def _checked(rows: Any, names: list[str], path: Path, container: str) -> Iterator[list[str]]:
+def _checked(rows: Any, names: list[str], path: Path, container: str, lines: array[int] | None) -> Iterator[list[str]]:
     """Yield the rows, checked to be as wide as the header; skip blank lines."""
     width = len(names)
     start = rows.line_num + 1
     for row in rows:
         if len(row) != width and row:
-            lines = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
+            where = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
             shown = DELIMITERS[container].join(row)[:80]
             raise SchemaError(
-                f"{path.name}, {lines}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
+                f"{path.name}, {where}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
                 f"{shown!r}. A field that contains the separator or a line break must be quoted. Nothing was read: a "
                 "shifted row would put values into the wrong columns."
             )
         if row or width == 1:
+            if lines is not None:
+                lines.append(start)
             yield row or [""]
         start = rows.line_num + 1
 
@@ -495,11 +513,11 @@ def parquet_schema(path: Path) -> pa.Schema:
         return _columns_of(file, path)
 
 
-def parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
+def parquet_batches(path: Path, lines: array[int] | None = None) -> Iterator[pa.RecordBatch]:
     """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text.
 
-    `path`: the file, plain or gzipped. Raises SchemaError for a damaged file, a repeated column, text that is not
-    UTF-8, no rows.
+    `path`: the file, plain or compressed. `lines`: takes the number of each row. Raises SchemaError for a damaged file,
+    a repeated column, text that is not UTF-8, no rows.
     """
     at = 0
     with _parquet_file(path) as file:
@@ -508,6 +526,8 @@ def parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
             arrays = [
                 _plain_column(batch.column(n), n, f"{path.name}, rows {at} to {at + len(batch) - 1}") for n in names
             ]
+            if lines is not None:
+                lines.extend(range(at, at + len(batch)))
             at += len(batch)
             yield pa.RecordBatch.from_arrays(arrays, names=names)
     if not at:
@@ -672,15 +692,20 @@ class File:
             return next((record for _, record in json_records(self.path, self.encoding)), None)
         return None
 
-    def table(self) -> pd.DataFrame:
-        """Return the file as a plain table (text, except numbers and booleans of Parquet)."""
+    def table(self, lines: array[int] | None = None) -> pd.DataFrame:
+        """Return the file as a plain table (text, except numbers and booleans of Parquet).
+
+        `lines`: takes the line, record or row at which each row begins; see :attr:`counted_in`.
+        """
         if self.container in ("json", "jsonl"):
             records = self.records()
             if not records:
                 raise SchemaError(f"{self.path.name} holds no records.")
+            if lines is not None:
+                lines.extend(int(place.rpartition(" ")[2]) for place, _ in records)
             return table_of(records)
         numbers, batches = RowNumbers(), []
-        for batch in self.batches():
+        for batch in self.batches(lines):
             numbers.see(batch)
             batches.append(batch)
         whole = pa.Table.from_batches(batches)
@@ -690,22 +715,31 @@ class File:
         gaps = [n for n in table.columns if table[n].dtype == object]
         return table.assign(**{n: [cell_text(v) for v in table[n]] for n in gaps}) if gaps else table
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    @property
+    def counted_in(self) -> str:
+        """What the places of rows are counted in: ``line`` and ``record`` from 1, ``row`` from 0."""
+        return {"json": "record", "parquet": "row"}.get(self.container, "line")
+
+    def batches(self, lines: array[int] | None = None) -> Iterator[pa.RecordBatch]:
         """Read a CSV, TSV, JSONL or Parquet file piece by piece, as :meth:`table` reads it."""
         if self.container == "parquet":
-            return parquet_batches(self.path)
+            return parquet_batches(self.path, lines)
         if self.container == "jsonl":
             return record_batches(self.path, self.encoding)
-        return delimited_batches(self.path, self.container, self.encoding)
+        return delimited_batches(self.path, self.container, self.encoding, lines)
 
 
 def suffix_of(name: str) -> str:
-    """Suffix of a file name in lower case, without ``.gz``."""
-    name = name[:-3] if name.lower().endswith(".gz") else name
-    return Path(name).suffix.lower()
+    """Suffix of a file name in lower case, without that of its compression."""
+    return Path(unpacked_name(name)).suffix.lower()
 
 
 def stem_of(name: str) -> str:
     """File name without the suffixes of a known format."""
-    name = name[:-3] if name.lower().endswith(".gz") else name
+    name = unpacked_name(name)
     return Path(name).stem if suffix_of(name) in SUFFIXES else name
+
+
+def unpacked_name(name: str) -> str:
+    """File name without ``.gz`` or ``.zst``."""
+    return name.rpartition(".")[0] if name.lower().endswith(PACKED) else name

@@ -5,26 +5,25 @@ from __future__ import annotations
 import difflib
 import errno
 import glob
-import hashlib
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import SUFFIXES, File, container_of, is_single_record, stem_of, suffix_of
-from judgestats.schema.opening import opened
+from judgestats.ingest.files import SUFFIXES, File, container_of, is_single_record, stem_of, suffix_of, unpacked_name
+from judgestats.ingest.paths import PathPattern, named_values
+from judgestats.schema.opening import cell_text
 
 _WILD = "*?["
-#: Key in the ``attrs`` of :func:`source_info`: the paths of the files that are read.
-PATHS = "judgestats.paths"
 #: Beginning of an SQL query: one of three words, after brackets and comments.
 _QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
 _LONGEST_NAME = 200
@@ -41,6 +40,8 @@ class Files:
     `calls`: whether each file holds a single judge call.
     `label`: name for messages.
     `unread` (name, why): files of the folder that are not among them.
+    `searched`: ``folder`` or ``glob``, if they were found in one; `pattern` is then compared with paths below the root.
+    `pattern`: names parts of the paths.
     """
 
     files: tuple[File, ...]
@@ -48,6 +49,8 @@ class Files:
     calls: bool
     label: str
     unread: tuple[tuple[str, str], ...] = ()
+    searched: Literal["", "folder", "glob"] = ""
+    pattern: PathPattern | None = None
 
     @property
     def unread_note(self) -> str:
@@ -66,17 +69,68 @@ class Files:
         parts = {f"path_{i}": part for i, part in enumerate(below.parent.parts, start=1)}
         return {**parts, "file": stem_of(below.name)}
 
+    def said(self, file: File) -> dict[str, str | None]:
+        """What the path of a file says by names: ``key=value``, and the parts that the pattern names.
+
+        The same names for every file; None where the path of a file does not say it.
+        """
+        return self._said[file.path]
+
+    @cached_property
+    def _said(self) -> dict[Path, dict[str, str | None]]:
+        found: dict[Path, dict[str, str | None]] = {}
+        for file in self.files:
+            below = Path(os.path.relpath(file.path, self.root))
+            named = (
+                self.pattern.values(below if self.searched else file.path.absolute())
+                if self.pattern is not None
+                else {}
+            )
+            found[file.path] = {**named_values(below), **named}
+        names = dict.fromkeys(n for said in found.values() for n in said)
+        return {path: {n: said.get(n) for n in names} for path, said in found.items()}
+
+    def check_named(self, file: File, columns: Mapping[str, Iterable[Any]] | pd.DataFrame) -> None:
+        """Raise if the pattern names a part of the path, and a column of the file has that name and other values."""
+        for name in self.pattern.names if self.pattern is not None else ():
+            value = self.said(file)[name]
+            given = (cell_text(v) for v in columns[name]) if name in columns else iter(())
+            other = next((v for v in given if v is not None and v != value), None)
+            if other is not None:
+                raise SchemaError(
+                    f"{self.relative(file)}: path= takes {name} from the path ({value!r}), and the file has a field of "
+                    f"that name with another value ({other[:60]!r}). Give the part of the path another name.",
+                    advice=(("path", None),),
+                )
+
     def relative(self, file: File) -> str:
         """Name of a file below the root, for messages and reports."""
         return Path(os.path.relpath(file.path, self.root)).as_posix()
 
 
-def resolve(source: Any, encoding: str | None = None) -> Files:
+def resolve(
+    source: Any,
+    encoding: str | None = None,
+    *,
+    pattern: str = "",
+    why_left: Callable[[File], str] | None = None,
+) -> Files:
     """Find the files of a source.
 
-    `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. Raises SchemaError if there is no
-    such file (the message suggests similar names), or a folder holds no data file.
+    `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. `pattern`: for the paths, see
+    :class:`PathPattern`. `why_left`: why a file of a folder or glob is not of the format asked for, empty if it is.
+    Raises SchemaError if there is no such file (the message suggests similar names), or a folder holds no data file, or
+    files of several kinds.
     """
+    files = _found(source, encoding, why_left)
+    if files.searched and why_left is not None:
+        files = _taken(files, why_left)
+    if files.searched == "folder":
+        _refuse_several_kinds(files)
+    return replace(files, pattern=PathPattern(pattern)) if pattern else files
+
+
+def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | None) -> Files:
     if isinstance(source, str | os.PathLike):
         text = os.fsdecode(source)
         if not text:
@@ -97,7 +151,7 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
         if not source:
             raise SchemaError("The list of paths is empty. Give at least one path.")
-        parts = [resolve(s, encoding) for s in source]
+        parts = [resolve(s, encoding, why_left=why_left) for s in source]
         files = [f for p in parts for f in p.files]
         root = Path(os.path.commonpath([f.path.absolute().parent for f in files]))
         calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
@@ -155,7 +209,7 @@ def _glob(pattern: str, encoding: str | None) -> Files:
     root = Path(*fixed)
     if not found:
         raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
-    return replace(_files(found, root, pattern, encoding), unread=unread)
+    return replace(_files(found, root, pattern, encoding), unread=unread, searched="glob")
 
 
 def _folder(folder: Path, encoding: str | None) -> Files:
@@ -168,22 +222,40 @@ def _folder(folder: Path, encoding: str | None) -> Files:
             f"{names}."
         )
     result = _files(found, folder, folder.name + "/", encoding)
-    kinds = sorted({f.container for f in result.files})
+    unread = tuple((p.relative_to(folder).as_posix(), why) for p in every if (why := _why_not(p, folder)))
+    return replace(result, calls=all(map(_is_call, result.files)), unread=unread, searched="folder")
+
+
+def _refuse_several_kinds(files: Files) -> None:
+    """Raise if a folder holds tables of several kinds, or tables and single calls."""
+    folder, name = files.root, files.root.name
+    kinds = sorted({f.container for f in files.files})
     if len(kinds) > 1:
-        listed = "; ".join(f"{k}: {next(f.path.name for f in result.files if f.container == k)}" for k in kinds)
+        listed = "; ".join(f"{k}: {next(f.path.name for f in files.files if f.container == k)}" for k in kinds)
         raise SchemaError(
-            f"The folder {folder.name!r} mixes kinds of files ({listed}). Give a glob that takes one kind, such as "
-            f"{_one_kind(result, folder)!r}."
+            f"The folder {name!r} mixes kinds of files ({listed}). Pass format= to take the files of one format and "
+            f"leave the others, or give a glob that takes one kind, such as {_one_kind(files, folder)!r}.",
+            advice=(("format", None),),
         )
-    single = [_is_call(f) for f in result.files]
+    single = [_is_call(f) for f in files.files]
     if any(single) and not all(single) and len(single) > 1:
-        odd = result.files[single.index(False)]
+        odd = files.files[single.index(False)]
         raise SchemaError(
-            f"The folder {folder.name!r} holds one judge call per file, but {result.relative(odd)} holds a table. "
+            f"The folder {name!r} holds one judge call per file, but {files.relative(odd)} holds a table. "
             "Give a glob that takes one kind."
         )
-    unread = tuple((p.relative_to(folder).as_posix(), why) for p in every if (why := _why_not(p, folder)))
-    return Files(result.files, folder, all(single), result.label, unread)
+
+
+def _taken(files: Files, why_left: Callable[[File], str]) -> Files:
+    """The files of a folder or glob that are of the format asked for, if any is; the others are unread."""
+    left = {f.path: why for f in files.files if (why := why_left(f))}
+    if not left:
+        return files
+    kept = tuple(f for f in files.files if f.path not in left)
+    unread = (*files.unread, *((files.relative(f), left[f.path]) for f in files.files if f.path in left))
+    if not kept:
+        return files
+    return replace(files, files=kept, unread=unread, calls=all(map(_is_call, kept)))
 
 
 def _hidden(path: Path, folder: Path) -> bool:
@@ -213,8 +285,8 @@ def _one_kind(files: Files, folder: Path) -> str:
 
 
 def _ending(name: str) -> str:
-    """Suffix as written, including ``.gz``."""
-    return "".join(Path(name).suffixes[-2:] if name.lower().endswith(".gz") else Path(name).suffixes[-1:])
+    """Suffix as written, including that of the compression."""
+    return "".join(Path(name).suffixes[-2:] if unpacked_name(name) != name else Path(name).suffixes[-1:])
 
 
 def _nearby(folder: Path, name: str) -> str:
@@ -243,63 +315,3 @@ def is_table(source: Any) -> bool:
     except DuplicateError:  # refused where it is opened
         return True
     return True
-
-
-def source_info(source: Any, *, connection: Any = None, encoding: str | None = None) -> pd.DataFrame:
-    """Describe a source for the record: names, sizes, hashes, rows.
-
-    Parameters
-    ----------
-    source : path, glob, folder, list of paths, SQL query, or table
-        As for :func:`judgestats.read`.
-    connection : object, optional
-        Given when `source` is an SQL query.
-    encoding : str, optional
-        Encoding of the files, if not UTF-8.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as stored,
-        packed or not), ``rows`` (rows or records in it, before any mapping), ``note`` (why a file of the folder was
-        not read, else empty; its ``sha256`` is empty and its ``rows`` are missing). For a table or a query there is
-        one row, its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is
-        lazy. Its ``attrs`` have the paths of the files that were read; a page is not written over them.
-
-    Raises
-    ------
-    SchemaError
-        As :func:`judgestats.read` does.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> source_info(pd.DataFrame({"judge": ["a", "b"]}))
-            name  bytes sha256  rows note
-    0  DataFrame   <NA>            2
-    """
-    rows: list[tuple[str, int | None, str, int | None, str]]
-    paths: list[str] = []
-    if connection is not None:
-        rows = [(" ".join(str(source).split()), None, "", None, "")]
-    elif is_table(source):
-        data = opened(source)
-        rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None, "")]
-    else:
-        files = resolve(source, encoding)
-        rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f), "") for f in files.files]
-        rows += [(name, None, "", None, f"not read: {why}") for name, why in files.unread]
-        paths = [str(f.path.absolute()) for f in files.files]
-    table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows", "note"])
-    table = table.astype({"bytes": "Int64", "rows": "Int64"})
-    table.attrs[PATHS] = paths
-    return table
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as raw:
-        return hashlib.file_digest(raw, "sha256").hexdigest()
-
-
-def _count(file: File) -> int:
-    return len(file.records()) if file.container in ("json", "jsonl") else len(file.table())
