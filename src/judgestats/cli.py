@@ -110,8 +110,12 @@ Wide = Annotated[
     typer.Option(
         "--wide",
         metavar="NAME=COLUMN,...",
-        help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth splits names.",
+        help="Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
+        "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
     ),
+]
+Explode = Annotated[
+    str, typer.Option("--explode", metavar="COLUMN,...", help="Columns with lists of records; each becomes a row.")
 ]
 PathOption = Annotated[
     str,
@@ -212,6 +216,7 @@ def check(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    explode: Explode = "",
     path: PathOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
@@ -223,12 +228,12 @@ def check(
 
     console = _console()
     found = detect_format(source, encoding=encoding or None, path=path) if not format else None
-    if found is not None and found.confidence == "needs a mapping" and not map and not wide:
+    if found is not None and found.confidence == "needs a mapping" and not (map or wide or explode):
         given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path)
         _show_proposal(console, source, found, encoding, path, given)
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, path)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path)
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
@@ -238,7 +243,9 @@ def check(
         typer.echo(visible(_json(source, data, against)))
         return
     if found is not None:
-        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped as given"
+        why = (
+            f" ({found.why.removesuffix(f'; {found.unread}')})" if not (map or wide or explode) else ", mapped as given"
+        )
         console.print(_text(f"{source}: {found.format}{why}"))
     _show_unread(console, source, encoding, format)
     rows = check_frame(data)
@@ -264,6 +271,7 @@ def report(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    explode: Explode = "",
     path: PathOption = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
@@ -285,7 +293,7 @@ def report(
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, path)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
@@ -293,7 +301,7 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(source, map, labels, format, encoding, counts, wide, path),
+            source=_source_of(source, map, labels, format, encoding, counts, wide, explode, path),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
@@ -398,12 +406,13 @@ def _read(
     decimal: str,
     counts: str | Literal[False] | None,
     wide: str,
+    explode: str,
     path: str,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
     options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
-    options |= {"wide": wide, "path": path}
+    options |= {"wide": wide, "explode": explode, "path": path}
     options = {name: value for name, value in options.items() if value}
     if scale:
         options["scale"] = parse_scale(scale)
@@ -426,14 +435,15 @@ def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str,
 
 
 def _source_of(
-    source: str, map: str, labels: str, format: str, encoding: str, counts: str, wide: str, path: str
+    source: str, map: str, labels: str, format: str, encoding: str, counts: str, wide: str, explode: str, path: str
 ) -> dict[str, Any]:
     """How a source was read, for the page."""
     from judgestats.ingest import format_of, source_info
 
     known = {
-        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
+        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide or explode)),
         "wide": wide,
+        "explode": explode,
         "path": path,
         "mapping": map or "no mapping needed",
         "labels": labels,
@@ -529,7 +539,7 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, pat
     from judgestats.ingest import preview
     from judgestats.ingest.sources import resolve
     from judgestats.ingest.tables import plain_table
-    from judgestats.ingest.wide import melted
+    from judgestats.ingest.wide import exploded, melted
 
     proposal = found.proposal
     console.print(_text(f"{source}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
@@ -538,7 +548,9 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, pat
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
         table = plain_table(resolve(source, encoding or None, pattern=path))
-        shown = preview(melted(table, proposal.wide) if proposal.wide else table, proposal.mapping, proposal.labels)
+        table = exploded(table, proposal.explode).table if proposal.explode else table
+        table = melted(table, proposal.wide) if proposal.wide else table
+        shown = preview(table, proposal.mapping, proposal.labels)
         _print_table(console, "First rows under that mapping", shown)
         console.print(
             _text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True

@@ -47,7 +47,7 @@ def test_names_that_say_something(path: str, values: dict[str, str | None]) -> N
     ],
 )
 def test_patterns(pattern: str, path: str, values: dict[str, str]) -> None:
-    assert PathPattern(pattern).values(PurePath(path)) == values
+    assert PathPattern(pattern).of(PurePath(path)) == values
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_patterns_that_cannot_be(write: Write, pattern: str, message: str) -> No
 
 def test_two_ways_are_not_guessed() -> None:
     with pytest.raises(SchemaError, match=r"two ways: judge could be 'gpt_4' or 'gpt'\. .*\{judge:"):
-        PathPattern("{judge}_{prompt}.json").values(PurePath("gpt_4_cot.json"))
+        PathPattern("{judge}_{prompt}.json").of(PurePath("gpt_4_cot.json"))
 
 
 @pytest.mark.parametrize("lazy", [False, True])

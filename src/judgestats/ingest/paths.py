@@ -1,4 +1,4 @@
-"""What the path of a file says: ``key=value`` in the names of files and folders, and the parts that a pattern names."""
+"""Patterns that name parts of names; what the path of a file says by them, and by ``key=value``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from judgestats.ingest.files import SUFFIXES, stem_of, suffix_of, unpacked_name
 _NAME = r"[^\W\d]\w*"
 _PAIR = re.compile(rf"({_NAME})=(.*)")
 _FIELD = re.compile(rf"\{{({_NAME})(?::((?:[^{{}}]|\{{[^{{}}]*\}})+))?\}}")
+_EXAMPLE = "{strategy}/{judge}_run{replicate}.json"
 #: What Hive writes for a missing value.
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -32,14 +33,16 @@ def named_values(path: PurePath) -> dict[str, str | None]:
 
 
 @dataclass(frozen=True)
-class PathPattern:
-    """A pattern for the end of a path, such as ``{strategy}/{judge}_run{replicate}.json``.
+class NamePattern:
+    """A pattern for names, such as ``{judge}_run{replicate}``.
 
-    `text`: as given. A part in braces takes at least one character and no ``/``; ``{run:[0-9]+}`` says by a regular
-    expression what it takes; ``*`` takes anything within a name.
+    `text`: a part in braces takes at least one character; ``{run:[0-9]+}`` says by a regular expression what it takes;
+    ``*`` takes anything. `argument`: what it was given as, for messages. `sign`: what a part and ``*`` may hold.
     """
 
     text: str
+    argument: str
+    sign: str = "."
 
     def __post_init__(self) -> None:
         names = self.names
@@ -47,35 +50,58 @@ class PathPattern:
         rest = _FIELD.sub("", self.text)
         if not names or twice or "{" in rest or "}" in rest:
             what = f"names {twice!r} twice" if twice else "has a brace that names nothing" if names else "names nothing"
-            raise SchemaError(
-                f"path={self.text!r} {what}. Write names in braces for parts of the path, such as "
-                "'{strategy}/{judge}_run{replicate}.json'."
-            )
+            raise SchemaError(f"{self.argument}={self.text!r} {what}. Write names in braces, such as {_EXAMPLE!r}.")
         try:
             self._expression(greedy=True)
         except re.error as problem:
-            raise SchemaError(f"path={self.text!r}: a part is no regular expression ({problem}).") from None
+            raise SchemaError(f"{self.argument}={self.text!r}: a part is no regular expression ({problem}).") from None
 
     @property
     def names(self) -> list[str]:
         """Names of the parts."""
         return [m[1] for m in _FIELD.finditer(self.text)]
 
+    def values(self, name: str, what: str = "") -> dict[str, str] | None:
+        """Values of the parts in a name; None if it does not match. A name that matches in two ways is a SchemaError.
+
+        >>> NamePattern("{judge}_{criterion:[a-z]+}", "wide").values("gpt_4_style")
+        {'judge': 'gpt_4', 'criterion': 'style'}
+        """
+        found = [self._expression(greedy=greedy).fullmatch(name) for greedy in (True, False)]
+        if found[0] is None or found[1] is None:
+            return None
+        longest, shortest = found[0].groupdict(), found[1].groupdict()
+        if longest != shortest:
+            odd = next(n for n in longest if longest[n] != shortest[n])
+            raise SchemaError(
+                f"{what or name} matches {self.argument}={self.text!r} in two ways: {odd} could be {longest[odd]!r} or "
+                f"{shortest[odd]!r}. Say what it takes, such as {{{odd}:[^_]+}}.",
+                advice=((self.argument, None),),
+            )
+        return longest
+
     def _expression(self, *, greedy: bool) -> re.Pattern[str]:
         out, at = "", 0
-        for field in _FIELD.finditer(self.text):
-            out += self._literal(at, field.start())
-            out += f"(?P<{field[1]}>{field[2] or ('[^/]+' if greedy else '[^/]+?')})"
-            at = field.end()
+        for part in _FIELD.finditer(self.text):
+            out += self._literal(at, part.start())
+            out += f"(?P<{part[1]}>{part[2] or (f'{self.sign}+' if greedy else f'{self.sign}+?')})"
+            at = part.end()
         return re.compile(out + self._literal(at, len(self.text)))
 
     def _literal(self, start: int, end: int) -> str:
-        return "[^/]*".join(map(re.escape, self.text[start:end].split("*")))
+        return f"{self.sign}*".join(map(re.escape, self.text[start:end].split("*")))
 
-    def values(self, path: PurePath) -> dict[str, str]:
-        """Values of the named parts in a path; a path that does not match, or in two ways, is a SchemaError.
 
-        >>> PathPattern("{strategy}/{judge}_run{replicate}.json").values(PurePath("runs/cot/gpt_4_run2.json.gz"))
+class PathPattern(NamePattern):
+    """A pattern for the end of a path, such as ``{strategy}/{judge}_run{replicate}.json``; no part holds a ``/``."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, "path", "[^/]")
+
+    def of(self, path: PurePath) -> dict[str, str]:
+        """Values of the named parts in a path; a path that does not match is a SchemaError.
+
+        >>> PathPattern("{strategy}/{judge}_run{replicate}.json").of(PurePath("runs/cot/gpt_4_run2.json.gz"))
         {'strategy': 'cot', 'judge': 'gpt_4', 'replicate': '2'}
         """
         depth = self.text.count("/") + 1
@@ -84,19 +110,11 @@ class PathPattern:
         if unpacked_name(wanted) == wanted:
             name = unpacked_name(name) if suffix_of(wanted) in SUFFIXES else stem_of(name)
         shown = "/".join((*path.parts[:-1][-(depth - 1) :], name) if depth > 1 else (name,))
-        found = [self._expression(greedy=greedy).fullmatch(shown) for greedy in (True, False)]
-        if found[0] is None or found[1] is None:
+        found = self.values(shown, path.as_posix())
+        if found is None:
             raise SchemaError(
                 f"{path.as_posix()} does not match path={self.text!r}, which is compared with the end of the path. "
                 "Correct the pattern, or give a glob that takes only files that match it.",
                 advice=(("path", None),),
             )
-        longest, shortest = (m.groupdict() for m in found if m is not None)
-        if longest != shortest:
-            odd = next(n for n in longest if longest[n] != shortest[n])
-            raise SchemaError(
-                f"{path.as_posix()} matches path={self.text!r} in two ways: {odd} could be {longest[odd]!r} or "
-                f"{shortest[odd]!r}. Say what it takes, such as {{{odd}:[^_]+}}.",
-                advice=(("path", None),),
-            )
-        return longest
+        return found

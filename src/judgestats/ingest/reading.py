@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -21,10 +22,10 @@ from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
 from judgestats.ingest.sniffing import column_names, find_files, logs, native_reader, native_table, plain_name
 from judgestats.ingest.sources import Files, is_table
-from judgestats.ingest.tables import check_numbers, plain_rows, plain_table, with_numbers
-from judgestats.ingest.wide import melted
+from judgestats.ingest.tables import check_numbers, plain_rows, with_numbers
+from judgestats.ingest.wide import exploded, lengthened
 from judgestats.schema import preferences, ratings
-from judgestats.schema.account import Account, Places
+from judgestats.schema.account import Account, Exclusion, Places
 from judgestats.schema.columns import ANSWERS, COUNTS, VOCABULARY, Kind, kind_of
 from judgestats.schema.opening import cell_text, refuse_repeated_names
 from judgestats.threads import warnings_ignored
@@ -41,6 +42,7 @@ def read(
     lazy: bool = False,
     counts: str | Literal[False] | None = None,
     wide: str = "",
+    explode: str = "",
     path: str = "",
     max_unpacked: int | None = None,
     **options: Any,
@@ -75,8 +77,13 @@ def read(
         :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
     wide : str
         For a table with one column per judge: ``"judge=gpt,claude"`` makes it long, with a column ``judge`` of these
-        names and the answers in ``verdict``, ``score`` or ``correct``. ``"judge_criterion=gpt_style,gpt_truth"``
-        splits the names at "_". The mapping refers to the long table.
+        names and the answers in ``verdict``, ``score`` or ``correct``. ``*`` stands for any letters and ``-`` leaves a
+        column out: ``"judge=*,-id"``. ``"judge_criterion=gpt_style,gpt_truth"`` splits the names at "_";
+        ``"{judge} on {criterion}"`` takes all columns that match. Where cells hold lists, square brackets say what the
+        place in the list is: ``"{judge}_scores[system][replicate]"``. The mapping refers to the long table.
+    explode : str
+        A column whose cells hold lists of records (several with commas, the outer one first): each record becomes a
+        row, its fields columns. Comes before `wide`.
     path : str, optional
         Names parts of the paths of the files: ``"{strategy}/{judge}_run{replicate}.json"`` is compared with the end of
         each path, below the folder or the fixed part of the glob, and gives columns of these names. ``*`` stands for
@@ -117,25 +124,27 @@ def read(
     """
     if frame not in (None, "preferences", "ratings"):
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
-    if wide and lazy:
-        raise SchemaError("wide= makes the table long in memory. Leave lazy out.")
+    shaped = wide or explode
+    if shaped and lazy:
+        raise SchemaError("wide= and explode= make the table long in memory. Leave lazy out.")
     target = _Target(frame, columns or None, labels, counts, options)
     if path and (connection is not None or is_table(source)):
         raise SchemaError("path= names parts of the paths of files, and the source is no file. Leave it out.")
-    if connection is not None and not wide:
+    if connection is not None and not shaped:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
         return target.of_text(_query(source, connection), label="the query")
     with unpacking(max_unpacked):
-        if wide:
+        if shaped:
             only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
             encoding = options.pop("encoding", None)
+            places = None
             if connection is not None:
                 table = _query(source, connection)
             elif is_table(source):
-                table = source
+                table = _in_memory(source)
             else:
-                table = plain_table(_forced(find_files(source, encoding, format, path), format), columns)
-            return target.of_text(melted(table, wide), label="the long table")
+                table, places = plain_rows(_forced(find_files(source, encoding, format, path), format), columns)
+            return target.of_text(*_long(table, places, explode, wide, options), label="the long table")
         chosen = reader(format) if format is not None else None
         if is_table(source):
             if chosen is None and columns is None:
@@ -206,14 +215,25 @@ class _Target:
         except SchemaError as problem:
             raise problem.labelled(label) from None
 
-    def of_text(self, table: pd.DataFrame, places: Places | None = None, *, label: str, calls: bool = False) -> Any:
-        """Map a table of text, as it comes from a file or a query; `calls`: each of its files is a call of its own."""
+    def of_text(
+        self,
+        table: pd.DataFrame,
+        places: Places | None = None,
+        excluded: tuple[Exclusion, ...] = (),
+        *,
+        label: str,
+        calls: bool = False,
+    ) -> Any:
+        """Map a table of text, as it comes from a file or a query.
+
+        `places`: of its rows. `excluded`: parts that gave none. `calls`: each of its files is a call of its own.
+        """
         kind = self.kind(table, label)
         decimal = self.options.pop("decimal", ".")
-        account = Account(len(table), places if places is not None else ())
+        account = Account(len(table), places if places is not None else (), excluded)
         try:
             if places is not None and not calls:
-                table, account = self._once(table, places, kind)
+                table, account = self._once(table, places, kind, excluded)
             table = check_numbers(table, kind, self.columns or {}, decimal)
             table = with_numbers(table, kind, self.with_counts)
             result = canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
@@ -221,7 +241,9 @@ class _Target:
         except SchemaError as problem:
             raise problem.labelled(label, _place(problem, account)) from None
 
-    def _once(self, table: pd.DataFrame, places: Places, kind: Kind) -> tuple[pd.DataFrame, Account]:
+    def _once(
+        self, table: pd.DataFrame, places: Places, kind: Kind, excluded: tuple[Exclusion, ...]
+    ) -> tuple[pd.DataFrame, Account]:
         """The table without calls that it repeats, and the account of them."""
         columns, present = self.columns or {}, list(table.columns)
         answer = {columns.get(n, n) for n in ("choice", *ANSWERS)} | {columns.get(n) for n in ("winner", "graded")}
@@ -233,9 +255,25 @@ class _Target:
         keep = ~found.excluded
         keep[np.flatnonzero(keep)[empty.excluded]] = False
         if keep.all():
-            return table, Account(len(table), places)
-        account = Account(len(table), places.take(keep), (*found.why, *empty.why))
+            return table, Account(len(table), places, excluded)
+        account = Account(len(table), places.take(keep), (*excluded, *found.why, *empty.why))
         return table[keep].reset_index(drop=True), account
+
+
+def _long(
+    table: pd.DataFrame, places: Places | None, explode: str, wide: str, options: Mapping[str, Any]
+) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
+    """A table made long, with the places of its rows and of the cells that gave none."""
+    excluded: list[Exclusion] = []
+    steps = [partial(exploded, name=name.strip()) for name in explode.split(",") if name.strip()]
+    steps += [partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else []
+    for step in steps:
+        long = step(table)
+        for row, column in long.empty:
+            where = places[row] if places is not None else f"row {row}"
+            excluded.append(Exclusion(f"{where}, {column}", "an empty list"))
+        table, places = long.table, places.take(long.source) if places is not None else None
+    return table, places, tuple(excluded)
 
 
 def _place(problem: SchemaError, account: Account) -> str:

@@ -82,9 +82,7 @@ class Files:
         for file in self.files:
             below = Path(os.path.relpath(file.path, self.root))
             named = (
-                self.pattern.values(below if self.searched else file.path.absolute())
-                if self.pattern is not None
-                else {}
+                self.pattern.of(below if self.searched else file.path.absolute()) if self.pattern is not None else {}
             )
             found[file.path] = {**named_values(below), **named}
         names = dict.fromkeys(n for said in found.values() for n in said)
