@@ -17,9 +17,9 @@ ROW = "judge,item,first,second,choice\ng,1,x,y,first\n"
 
 
 def melted(note: str) -> tuple[list[str], str]:
-    found = re.search(r"id_vars=(\[.*?\]), var_name='judge', value_name='(\w+)'", note)
+    found = re.search(r"the answers become '(\w+)', and (.*) stay\.", note)
     assert found is not None
-    return [name.strip("'") for name in found.group(1).strip("[]").split(", ")], found.group(2)
+    return [name.strip("'") for name in found.group(2).split(", ")], found.group(1)
 
 
 def test_a_judge_that_uses_only_some_grades_is_melted_too() -> None:
@@ -80,7 +80,7 @@ def test_a_log_of_another_tool(write: Write) -> None:
 def test_nested_records_and_errors_are_told(write: Write) -> None:
     rows = [{"model": "m", "evals": [{"score": 3}], "error": e} for e in (None, "timeout", "", False)]
     notes = suggest_mapping(write("t.jsonl", rows)).notes
-    assert any("pandas.json_normalize(records, record_path='evals'" in n for n in notes)
+    assert any("explode='evals' gives each a row of its own" in n for n in notes)
     assert any("'error' is filled in 1 row: such calls failed" in n for n in notes)
     assert not suggest_mapping(write("u.csv", ROW.replace("judge", "evaluator"))).notes
 

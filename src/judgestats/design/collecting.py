@@ -13,8 +13,9 @@ import pandas as pd
 
 from judgestats.design.plans import CALL, TEXTS, Plan
 from judgestats.errors import DesignError, SchemaError
-from judgestats.ingest.files import Record, resolve
+from judgestats.ingest.files import Record
 from judgestats.ingest.replies import json_objects, parse_verdicts
+from judgestats.ingest.sources import resolve
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import Kind

@@ -61,12 +61,14 @@ class Place:
 class Log:
     """The records of one native file.
 
-    `path`: the file. `records` (place, record): all of them. `first`: number of the first record.
+    `path`: the file. `records` (place, record): all of them. `first`: number of the first record. `options`: of the
+    reader, for this file.
     """
 
     path: Path
     records: Iterable[Record]
     first: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,34 +124,37 @@ class Reader:
     fields: Mapping[str, str] = field(default_factory=dict)
     sample: str = ""
 
-    def table(self, logs: Iterable[Log], **options: Any) -> tuple[pd.DataFrame, Account]:
-        """Read the records of all files: the rows, and what became of each record.
+    def table(self, logs: Iterable[Log], **options: Any) -> tuple[pd.DataFrame, Account, list[int]]:
+        """Read the records of all files: the rows, what became of each record, and how many rows each file gives.
 
         A file without records, or logs without a row, are a SchemaError.
         """
         rows: list[Mapping[str, Any]] = []
         places: list[str] = []
         excluded: list[Exclusion] = []
+        sizes: list[int] = []
         n = 0
         for log in logs:
             before = n
+            given = {**log.options, **options}
             for name, record in log.records:
                 place = Place(log.path, name, n - before + log.first, excluded)
                 known = len(rows), len(excluded)
-                rows.extend(self.rows(record, place, **options) if self.rows is not None else ())
+                rows.extend(self.rows(record, place, **given) if self.rows is not None else ())
                 places.extend([str(place)] * (len(rows) - known[0]))
                 if (len(rows), len(excluded)) == known:
                     place.exclude("no verdict in the record")
                 n += 1
             if n == before:
                 raise SchemaError(f"{log.path.name} holds no records for the {self.name} format.")
+            sizes.append(len(rows) - sum(sizes))
         if not rows:
             reasons = dict.fromkeys(e.reason for e in excluded)
             raise SchemaError(
                 f"{excluded[0].place.partition(',')[0]}: the {self.name} format was recognised, and none of its "
                 f"{n:,} record{'s' * (n != 1)} holds a verdict ({'; '.join(reasons)}). Nothing was read."
             )
-        return tidy(rows), Account(n, places, tuple(excluded))
+        return tidy(rows), Account(n, places, tuple(excluded)), sizes
 
     @property
     def all_options(self) -> dict[str, str]:

@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import DELIMITERS, File, Files, RowNumbers, is_packed, is_plain, is_text, parquet_schema
+from judgestats.ingest.files import DELIMITERS, File, RowNumbers, is_packed, is_plain, is_text, parquet_schema
 from judgestats.ingest.mapping import Mapped
+from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import NEEDED, NUMBER, conditions, path_columns, same_columns
 from judgestats.schema.columns import LARGEST, NO, VOCABULARY, YES, Column, Kind
 
@@ -148,7 +149,7 @@ def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
     """Write all files into the table ``rows``; return what to select from it."""
     types: dict[str, str] = {}
     found: list[list[str]] = []
-    parts: list[dict[str, str]] = []
+    parts: list[dict[str, str | None]] = []
     into.execute(f"CREATE TABLE rows ({quoted(_FILE)} INTEGER)")
     for number, file in enumerate(files.files):
         counter, names = RowNumbers(), dict[str, None]()
@@ -192,8 +193,8 @@ def quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def _literal(text: str) -> str:
-    return "'{}'".format(text.replace("'", "''"))
+def _literal(text: str | None) -> str:
+    return "NULL" if text is None else "'{}'".format(text.replace("'", "''"))
 
 
 def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str] | None = None) -> Any:
