@@ -98,7 +98,7 @@ _PLUS_MINUS = r"\s{0,3}(?:±|\+/-|\+-|\\pm)\s{0,3}"
 _NUMBER = re.compile(
     rf"(-?{_N})(?:{_PLUS_MINUS}({_N}))?(?:\s{{0,3}}\(?(?:/|out of)\s{{0,3}}({_N})|(%)|\s(?:points?|stars?))?", re.I
 )
-_EDGES = " \t\r\n*`_\"'“”‘’[](){}.,;:!#>\u200b\ufeff"
+_EDGES = " \t\r\n*`_\"'“”‘’[](){}.,;:!#\u200b\ufeff"
 
 
 @dataclass(frozen=True)
@@ -175,24 +175,32 @@ _FINAL = r"(?:(?:final|overall)[ _-]?)"
 _KEY = rf"(?P<final>{_FINAL})?(?:(?P<choice>{_CHOICE_KEY})|(?P<score>{_SCORE_KEY}))"
 _KEY_ONLY = re.compile(_KEY, re.I)
 _BRACKETS = re.compile(r"(?:(?<!\w)|(?=\[\[\D))\[\[([^\[\]\n]{1,60})\]\]")
+_DENIED = re.compile(r"(?:\b(?:not|never|neither|nor|than|instead of)|n't) {1,3}(?:an? )?[\"'“*]{0,4}$", re.I)
+_CONDITION = re.compile(r"[\"'”*]{0,4}(?: (?:if|when|unless|would|or)\b|\?)", re.I)
 _TAG = re.compile(rf"<(?P<tag>{_KEY})>([^<]{{0,400}})</(?P=tag)>", re.I)
 _OPEN_TAG = re.compile(rf"<(?:{_FINAL})?(?:{_CHOICE_KEY}|{_SCORE_KEY})>[^<]{{0,400}}$", re.I)
+_OPEN_BRACKET = re.compile(r"\[\[[^\[\]\n]{0,60}$|\(\w?$")
 _THOUGHT = re.compile(r"<(/?)(think|thinking|reasoning|rationale|explanation|analysis|justification|scratchpad)>", re.I)
 _LINE = re.compile(
     r"^[ \t>#\-•_\[]{0,12}(?:\d{1,2}[.)] )?(?:(?:so|therefore|thus|hence|my|the|your),? ){0,3}"
-    rf"{_KEY}[ \t_\]]{{0,6}}(?P<sign>[:=：]|is\b|$)[ \t_:]{{0,8}}(?:\n[ \t]{{0,8}}){{0,3}}"
+    rf"{_KEY}(?: ?[(\[](?P<about>[^()\[\]\n]{{0,40}})[)\]])?"
+    rf"[ \t_\]]{{0,6}}(?P<sign>[:=：]|is\b|$)[ \t_:]{{0,8}}(?:\n[ \t]{{0,8}}){{0,3}}"
     r"(?=(?P<value>[^\n]{1,160}))",
     re.I | re.M,
 )
 _HEAD = re.compile(r"[,;] |[,;]$|\. |\(|\s[-–—]{1,2}\s|: |\s(?=(?:because|since|as|due|given|for|is|was|wins)\b)")
+_OF_THE_SCALE = re.compile(r"[\W\d]{0,40}(?:(?:out of|scale|from|to|of|max|points)[\W\d]{0,20}){0,4}", re.I)
 _ANOTHER_ASPECT = re.compile(rf"(?:^|[,;] ?)(?:(?:and|but) )?(?:{_CANDIDATE}|([AB])) (?:for|in|on)\b", re.I)
 _BETTER = re.compile(r"(?:is|was)(?: \w{1,15}){0,2} (?:better|best|superior|preferable|stronger|winner)\b|wins\b", re.I)
 
 
 def _brackets(meaning: _Meaning, text: str) -> Iterator[Found]:
+    """Double brackets: those that are denied or conditional, or in a question, are no answer."""
     for match in _BRACKETS.finditer(text):
         if match[1].strip(_EDGES):
-            yield Found(match[1], meaning.of(match[0]))
+            denied = _DENIED.search(text[max(0, match.start() - 30) : match.start()])
+            sure = not (denied or _CONDITION.match(text[match.end() : match.end() + 30]))
+            yield Found(match[1], meaning.of(match[0]), sure)
 
 
 def _preferred(meaning: _Meaning, values: Iterable[tuple[bool, Any]]) -> list[Found]:
@@ -215,17 +223,24 @@ def _tags(meaning: _Meaning, text: str) -> list[Found]:
 def _lines(meaning: _Meaning, text: str) -> list[Found]:
     """Lines with a key: ``Verdict: A``; those that are called final are the answer where there are any."""
     found: list[tuple[bool, bool, Found]] = []  # whether the key is that of a score, whether it says final
-    for match in _LINE.finditer(text.replace("*", "").replace("`", "")):
+    text = text.replace("*", "").replace("`", "")
+    for match in _LINE.finditer(text):
         value = match["value"].strip().removeprefix("that ")
         if meaning.kind == "choice" and match["score"] and value.strip(_EDGES) not in meaning.labels:
             continue
+        task = (match["choice"] or "").lower().startswith(("answer", "result"))
+        if task and match["sign"].lower() == "is":
+            continue
         answers = _leading(meaning, value)
+        if answers and "\n" in text[match.end("sign") : match.start("value")]:
+            following = meaning.of(text[match.end("value") : match.end("value") + 80].strip().split("\n")[0])
+            answers += [following] if following else []
         if not answers and (match["sign"] not in ":=：" or len(value) > 20 or not match["sign"]):
             continue
         final = bool(match["final"]) or (match["score"] or "").lower() == "overall"
-        task = (match["choice"] or "").lower().startswith(("answer", "result"))
+        sure = _OF_THE_SCALE.fullmatch(match["about"] or "") is not None
         given: Sequence[Answer | None] = answers or [None]
-        found += [(bool(match["score"]), final, Found(value, a, task=task)) for a in given]
+        found += [(bool(match["score"]), final, Found(value, a, sure, task)) for a in given]
     if meaning.kind == "score" and any(scored and f.answer for scored, _, f in found):
         found = [f for f in found if f[0]]
     called_final = {f.task for _, final, f in found if final and f.answer}
@@ -243,11 +258,10 @@ def _leading(meaning: _Meaning, value: str) -> list[Answer]:
     rest = value[match.start() :].strip(" ,;(.-–—:")
     if rest[:1].isdigit() or (rest.startswith(("is ", "was ")) and not _BETTER.match(rest)):
         return []
-    if match[0].strip() in ("(", "-", "–", "—", "--", ":") or re.match(
-        r"(?:because|since|as|due|given|is|was)\b", rest
-    ):
-        return [answer]
-    others = [meaning.side(m[1] or m[2] or m[3]) for m in _ANOTHER_ASPECT.finditer(rest)]
+    others = [meaning.of(m["value"].split(". ")[0]) for m in _KEY_IN_LINE.finditer(f" {rest}")]
+    if match[0].strip() in (",", ";", ""):  # no remark in brackets or after a dash, nor the next sentence
+        others += [meaning.side(m[1] or m[2] or m[3]) for m in _ANOTHER_ASPECT.finditer(rest)]
+        others += [_number(m[0]) for m in _FRACTION.finditer(rest) if answer.score is not None]
     return [answer, *(other for other in others if other is not None)]
 
 
@@ -346,17 +360,20 @@ _SENTENCES = re.compile(
     re.I,
 )
 _EQUAL = re.compile(
-    r"\b(?:(?:it|this|the result|the verdict) is|it's|call it|declare) a (?:tie|draw)\b|"
+    r"\b(?:(?:it|this|the result|the verdict) is|it's|call it|declare) a (?:tie|draw)\b(?!-| between (?!the two|both|them|assistant))|"
     r"\b(?:equally good|of equal quality|equally well)\b",
     re.I,
 )
 _HEDGE = re.compile(
     r"\b(?:not|never|neither|nor|if|whether|unless|might|may|could|should|would|some|hard|difficult|cannot|although|"
-    r"though|while|despite)\b|n't\b",
+    r"though|while|despite|according to|claims?|claimed|says|said)\b|n't\b|^\W{0,5}had\b",
     re.I,
 )
 _LIMITED = re.compile(
-    rf"(?: than {_CANDIDATE})? (?:in|on|at|for|with|when|if|by|from|regarding|except|but only)\b", re.I
+    rf"(?: than {_CANDIDATE})? (?:in|on|at|for|with|when|if|by|from|regarding|except|but only|to be|"
+    rf"of (?!the two|both))\b|"
+    r"[\"']{0,2},? (?:says|said|claims?)\b",
+    re.I,
 )
 _KEY_IN_LINE = re.compile(rf"(?<=[\s(]){_KEY}[ \t]{{0,3}}[:=][ \t]{{0,3}}(?=(?P<value>[^\n]{{1,160}}))", re.I)
 _COMPARISON = re.compile(r"(?<![\w<>=])[AB]\s?(?:<<|>>|<|>|=)\s?[AB](?![\w<>=])")
@@ -369,10 +386,14 @@ _FRACTION = re.compile(
     re.I,
 )
 _ANOTHER = re.compile(r"\s?(?:-|–|to|or|and|/)\s?\d")
-_RATES = re.compile(r"\b(?:rate|rated|rating|give|gave|score|scores|assign|award|grade|deserves|earns)\b", re.I)
+_RATES = re.compile(
+    r"\b(?:i|my|overall|final)\b.{0,80}\b(?:rate|rating|give|score|assign|award|grade)\b|\b(?:deserves|earns|merits)\b",
+    re.I,
+)
 _NO_RATING = re.compile(
     r"\b(?:not|never|could|might|if|rather|instead|almost|nearly|between|least|most|up to)\b|n't\b", re.I
 )
+_CONDITIONAL = re.compile(r"\b(?:if|unless)\b", re.I)
 _ENDS = re.compile(r"[.!?\n](?=\s|$)|\n")
 
 
@@ -432,7 +453,8 @@ def _sentences(meaning: _Meaning, text: str) -> Iterator[Found]:
         if answer is None or _ANOTHER.match(text, match.end()):
             continue
         before = _before(text, match.start())
-        yield Found(match[0], answer, bool(_RATES.search(before)) and not _NO_RATING.search(before))
+        hedged = _NO_RATING.search(before) or _CONDITIONAL.search(_after(text, match.end()))
+        yield Found(match[0], answer, bool(_RATES.search(before)) and not hedged)
 
 
 _TRIED: dict[str, Callable[[_Meaning, str], Iterable[Found]]] = {
@@ -484,7 +506,7 @@ def _is_open(text: str) -> bool:
     tail = text[-500:]
     bare = text.strip(" \n\r\t`")
     cut = bare.removeprefix("json").lstrip().startswith("{") and not bare.endswith("}")
-    return bool(cut or re.search(r"\[\[[^\[\]\n]{0,60}$|\(\w?$", tail) or _OPEN_TAG.search(tail) or text.count("```") % 2)
+    return bool(cut or _OPEN_BRACKET.search(tail) or _OPEN_TAG.search(tail) or text.count("```") % 2)
 
 
 def _pooled(found: Sequence[tuple[str, Found]]) -> Outcome | None:
@@ -576,7 +598,7 @@ class _Parser:
             )  # fmt: skip
         if len(rest) > _LONGEST:
             return Outcome(Answer(), "parse", "", "no answer in an explicit form")
-        result = _pooled([(form, f) for form in OTHERS for f in self._tried(form, rest)])
+        result = _pooled([*found, *((form, f) for form in OTHERS for f in self._tried(form, rest))])
         return result or Outcome(Answer(), "parse", "", "no answer")
 
     def _tried(self, form: str, text: str) -> Iterable[Found]:
