@@ -360,7 +360,8 @@ _SENTENCES = re.compile(
     re.I,
 )
 _EQUAL = re.compile(
-    r"\b(?:(?:it|this|the result|the verdict) is|it's|call it|declare) a (?:tie|draw)\b(?!-| between (?!the two|both|them|assistant))|"
+    r"\b(?:(?:it|this|the result|the verdict) is|it's|call it|declare) a (?:tie|draw)\b"
+    r"(?!-| between (?!the two|both|them|assistant))|"
     r"\b(?:equally good|of equal quality|equally well)\b",
     re.I,
 )
