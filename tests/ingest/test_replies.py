@@ -91,7 +91,7 @@ def test_many_replies_in_one_call_are_read_as_one_by_one():
 FRAGMENTS = st.sampled_from(
     ["[[A]]", "[[B", "[[8]]", '{"winner": "A"', "}", '{"', "```json", "<verdict>", "</verdict>", "<think>", "</think>",
      "Verdict: ", "A", "B", "tie", "8/10", " is better. ", "Assistant ", "8.2 ± 0.3", "\n", " ", "not ", ">>", "If ",
-     "&gt;", "\\", "score of ", "I'm sorry, but I can't help", "\u200b", "٣", "A>B", "°", "1e999", "NaN"]
+     '": ', '["A"]', ', "ranking": [[', "9" * 4400, "&gt;", "\\", "score of ", "I'm sorry, but I can't help", "\u200b", "٣", "A>B", "°", "1e999", "NaN"]
 )  # fmt: skip
 
 
@@ -251,6 +251,12 @@ def test_a_function_that_fails_is_a_clear_error():
         ({"form": "json("}, "is not a regular expression"),
         ({"answer": "rating"}, "Allowed: 'choice', 'score'"),
         ({"labels": {"A": "left"}}, "neither a number nor one of first"),
+        ({"labels": {"A": None}}, "neither a number nor one of first"),
+        ({"labels": {"A": 1}, "answer": "choice"}, "labels= give scores, and the answer is a choice"),
+        (
+            {"labels": {"A": "first"}, "scale": (1, 5), "answer": "score"},
+            "labels= give choices, and the answer is a score",
+        ),
         ({"scale": (10, 1)}, "lowest and the highest"),
         ({"finish": ["stop", "stop"]}, "2 values for 1 replies"),
     ],

@@ -77,7 +77,7 @@ _SIDES = {"a": "first", "1": "first", "one": "first", "first": "first"}
 _SIDES |= {"b": "second", "2": "second", "two": "second", "second": "second"}
 _WORDS = dict.fromkeys(
     ("tie", "tied", "a tie", "draw", "a draw", "equal", "equally good", "both", "both equally", "both good", "both bad",
-     "both are equally good", "both are good", "same", "the same", "similar", "neither", "none", "no preference",
+     "both are equally good", "both are good", "same", "the same", "similar", "neither", "no preference",
      "no difference"), "tie",
 )  # fmt: skip
 _WORDS |= dict.fromkeys(
@@ -116,7 +116,7 @@ class _Meaning:
             return None
         if (labelled := self._labelled(text)) is not None:
             return labelled
-        if self.kind != "score" and str(raw).strip(" *.") == "[[C]]":
+        if self.kind != "score" and text.upper() == "C" and "[[" in str(raw):
             return Answer("tie")
         if self.kind != "score" and (side := self._choice(text)) is not None:
             return side
@@ -281,8 +281,8 @@ def _objects(text: str) -> Iterator[tuple[int, int, Any, bool]]:
         start = match.start()
         try:
             value, at = _DECODER.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            at, damaged = start + 1, max(damaged, error.pos)
+        except ValueError as error:  # no JSON, or a number of thousands of digits
+            at, damaged = start + 1, max(damaged, getattr(error, "pos", start + 1))
             failures += 1
         except RecursionError:
             return
@@ -298,9 +298,11 @@ def _keyed(pairs: Any, depth: int = 0) -> list[tuple[bool, Any]]:
     values = dict(pairs)
     for key, value in pairs:
         match = _KEY_ONLY.fullmatch(key.strip())
-        if match and not (isinstance(value, list) and value and isinstance(value[0], tuple)):
+        if match and not isinstance(value, list):
             here.append((bool(match["score"]), value))
-        elif key in ("ordered_models", "ranking") and (first := _ranked_first(value)) is not None:
+        elif match and not (value and isinstance(value[0], tuple)):
+            here.append((bool(match["score"]), "a list"))
+        elif key in ("ordered_models", "ranking") and (first := _ranked_first(value)):
             here.append((False, first))
     spread = next((values[k] for k in ("sd", "std", "sigma") if k in values), None)
     if "mean" in values and spread is not None:
@@ -310,40 +312,41 @@ def _keyed(pairs: Any, depth: int = 0) -> list[tuple[bool, Any]]:
     return [found for _, value in pairs for found in _keyed(value, depth + 1)]
 
 
-def _ranked_first(ranking: Any) -> Any:
+def _ranked_first(ranking: Any) -> str:
     """The candidate of rank 1 in a list of objects with a model and a rank."""
-    entries = [dict(e) for e in ranking if isinstance(e, list)] if isinstance(ranking, list) else []
-    first = [e.get("model") for e in entries if e.get("rank") == 1]
-    return first[0] if len(first) == 1 else None
+    entries = ranking if isinstance(ranking, list) else []
+    entries = [dict(e) for e in entries if isinstance(e, list) and all(isinstance(pair, tuple) for pair in e)]
+    first = [e["model"] for e in entries if e.get("rank") == 1 and isinstance(e.get("model"), str)]
+    return first[0] if len(first) == 1 else ""
 
 
-def _json(meaning: _Meaning, text: str) -> tuple[list[Found], str, str]:
-    """Answers in JSON objects, the text without these objects, and what is wrong with an object that is the reply."""
-    found: list[Found] = []
-    rest, last, problem = [], 0, ""
+def _json(meaning: _Meaning, text: str, loose: bool) -> tuple[list[tuple[str, Found]], str, str]:
+    """Answers in objects, the text without these objects, and what is wrong with an object that is the whole reply.
+
+    `loose`: read quoted keys of an object that is closed, but no JSON, where there is no sound one.
+    """
+    found: list[tuple[str, Found]] = []
+    rest, last, problem, sound = [], 0, "", False
     head, tail = len(text) - len(text.lstrip(" \n\r\t`json")), len(text.rstrip(" \n\r\t`"))
     for start, end, value, damaged in _objects(text):
+        sound |= not damaged
         keyed = _keyed(value)
         alone = start == head and end == tail
         if keyed or alone:
             rest.append(text[last:start])
             last = end
-        found += [f._replace(sure=not damaged) for f in _preferred(meaning, keyed)]
+        found += [("json", f._replace(sure=not damaged)) for f in _preferred(meaning, keyed)]
         if alone and not keyed:
-            keys = [str(p[0]) for p in value if isinstance(p, tuple)]
+            keys = [str(p[0]) for p in value]
             failed = {"error": "error", "refusal": "refused"}
-            problem = next((failed[k] for k in keys if k in failed and dict(value)[k]), "")
+            problem = next((failed[k] for k, v in value if k in failed and v), "")
             problem = problem or f"no key of an answer: {', '.join(keys[:8]) or 'no keys'}"
+    closed = text.rfind("}") + 1
+    if loose and not sound and closed and text.count("{") <= text.count("}"):
+        matches = _LOOSE.finditer(text, 0, closed)
+        values = ((bool(m["score"]), m["two"] or m["one"] or m["bare"] or "") for m in matches)
+        found += [("loose json", f) for f in _preferred(meaning, values)]
     return found, "\n".join([*rest, text[last:]]), problem
-
-
-def _loose(meaning: _Meaning, text: str) -> list[Found]:
-    """Answers under quoted keys of an object that is no JSON, but is closed."""
-    closed = text.rfind("}")
-    if text.find("{") == -1 or closed == -1:
-        return []
-    values = ((bool(m["score"]), m["two"] or m["one"] or m["bare"] or "") for m in _LOOSE.finditer(text, 0, closed + 1))
-    return _preferred(meaning, values)
 
 
 # ---- Other forms -----------------------------------------------------------------------------------------------------
@@ -517,9 +520,10 @@ def _pooled(found: Sequence[tuple[str, Found]]) -> Outcome | None:
     distinct = {f.answer.choice if f.answer.choice else f.answer.score for _, f in answers if f.answer}
     strengths = {f.answer.strength for _, f in answers if f.answer} - {None}
     spreads = {f.answer.sd for _, f in answers if f.answer} - {None}
+    maxima = {f.answer.out_of for _, f in answers if f.answer} - {None}
     letters = [f.raw.strip(_EDGES) for form, f in found if f.answer is None and form in _CLOSED]
     odd = [raw for raw in letters if len(raw) == 1 and raw.isalpha()]
-    if len(distinct) > 1 or len(strengths) > 1 or len(spreads) > 1 or (answers and odd):
+    if any(len(values) > 1 for values in (distinct, strengths, spreads, maxima)) or (answers and odd):
         shown = dict.fromkeys([*(f.raw.strip(_EDGES)[:25] for _, f in answers), *odd])
         return Outcome(Answer(), "parse", "", f"two answers: {', '.join(list(shown)[:4])}")
     if not sure:
@@ -528,7 +532,8 @@ def _pooled(found: Sequence[tuple[str, Found]]) -> Outcome | None:
     assert best.answer is not None
     if best.answer.choice == "invalid":
         return Outcome(Answer(), "parse", form, f"invalid by labels=: {best.raw.strip(_EDGES)!r}")
-    return Outcome(best.answer._replace(strength=next(iter(strengths), None), sd=next(iter(spreads), None)), "ok", form)
+    strength, sd, out_of = (next(iter(values), None) for values in (strengths, spreads, maxima))
+    return Outcome(best.answer._replace(strength=strength, sd=sd, out_of=out_of), "ok", form)
 
 
 @dataclass(frozen=True)
@@ -566,12 +571,10 @@ class _Parser:
         text, thinking = _without_thoughts(text) if "<" in text else (text, False)
         found: list[tuple[str, Found]] = []
         rest, problem = text, ""
-        if "json" in self.forms and "{" in text:
-            answers, rest, problem = _json(self.meaning, text)
-            found += [("json", f) for f in answers]
+        if "{" in text and {"json", "loose json"} & set(self.forms):
+            found, rest, problem = _json(self.meaning, text, "loose json" in self.forms)
+            found = [(form, f) for form, f in found if form in self.forms]
         found = [("brackets", f) for f in self._tried("brackets", rest)] + found
-        if "loose json" in self.forms and not any(form == "json" and f.sure for form, f in found) and not problem:
-            found += [("loose json", f) for f in _loose(self.meaning, rest)]
         found += [("tag", f) for f in self._tried("tag", rest)]
         marked = any(f.answer for _, f in found)
         found += [("line", f) for f in self._tried("line", rest) if not (marked and f.task)]
@@ -772,12 +775,17 @@ def _parser(form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidd
         raise SchemaError(f"scale={scale!r} should be the lowest and the highest score, such as (1, 10).")
     given = {str(k).strip(): _target(v) for k, v in (labels or {}).items()}
     for label, target in given.items():
-        if target not in CHOICES and (isinstance(target, str | bool) or not np.isfinite(target)):
+        number = isinstance(target, int | float) and not isinstance(target, bool) and np.isfinite(target)
+        if not number and target not in CHOICES:
             raise SchemaError(
                 f"labels={{{label!r}: {target!r}}} is neither a number nor one of {', '.join(CHOICES)}. Say what the "
                 "answer means."
             )
-    numbers = {not isinstance(target, str) for target in given.values()}
+    numbers = {not isinstance(target, str) for target in given.values() if target != "invalid"}
+    if answer is not None and (answer == "choice") in numbers:
+        raise SchemaError(
+            f"labels= give {'scores' if answer == 'choice' else 'choices'}, and the answer is a {answer}."
+        )
     if answer is None and (scale is not None or numbers == {True}):
         answer = "score"
     elif answer is None and numbers == {False}:
