@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 import judgestats as js
 from judgestats.errors import SchemaError
-from judgestats.ingest import replies
-from judgestats.ingest.replies import EXPLICIT, OTHERS, parse_verdicts
+from judgestats.ingest import replies, reply_forms
+from judgestats.ingest.replies import parse_verdicts
+from judgestats.ingest.reply_forms import EXPLICIT, OTHERS
 from judgestats.schema.columns import CHOICES, VOCABULARY
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("replies.json").read_text(encoding="utf-8"))
@@ -163,7 +164,7 @@ def repeats(parsed: Any) -> list[int]:
 
 def test_no_pattern_has_an_unbounded_repeat():
     """So the work at each place of a reply is bounded, and none of them can backtrack without end."""
-    patterns = {name: p for name, p in vars(replies).items() if isinstance(p, re.Pattern)}
+    patterns = {name: p for name, p in {**vars(replies), **vars(reply_forms)}.items() if isinstance(p, re.Pattern)}
     assert len(patterns) > 20
     assert {n: max(repeats(_parser.parse(p.pattern, p.flags)), default=0) for n, p in patterns.items()} == {
         n: pytest.approx(200, abs=200) for n in patterns
@@ -173,14 +174,14 @@ def test_no_pattern_has_an_unbounded_repeat():
 
 def test_damaged_objects_are_read_a_bounded_number_of_times(monkeypatch):
     calls = []
-    decode = replies._DECODER.raw_decode
+    decode = reply_forms._DECODER.raw_decode
 
     class Counting:
         def raw_decode(self, text: str, at: int) -> Any:
             calls.append(at)
             return decode(text, at)
 
-    monkeypatch.setattr(replies, "_DECODER", Counting())
+    monkeypatch.setattr(reply_forms, "_DECODER", Counting())
     for text in ('{"' * 50_000, '{"winner": "A" ' * 20_000, '{"a":' * 50_000):
         calls.clear()
         assert parse_verdicts([text])["status"].iloc[0] == "truncated"
