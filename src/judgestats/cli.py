@@ -150,6 +150,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,
+    "parse": "--parse {}".format,
     "identity": "--identity SYSTEM=JUDGE,...".format,
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
     "baseline": "--baseline VALUE".format,

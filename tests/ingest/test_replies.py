@@ -96,7 +96,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(
     st.one_of(st.text(max_size=80), st.lists(FRAGMENTS, max_size=12).map("".join)),
     st.sampled_from([None, "choice", "score"]),
@@ -124,7 +124,7 @@ PROSE = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(
     st.permutations(["A", "B", "tie"]), st.sampled_from(STRICT), st.sampled_from(STRICT), PROSE, PROSE, PROSE,
     st.sampled_from([None, "choice"]),
@@ -420,6 +420,20 @@ def test_parse_is_refused_where_it_cannot_work(table: pd.DataFrame, tmp_path: Pa
     log.write_text('{"question_id": "1", "model": "m", "judge": "g", "games": [{"score": "A>B"}]}\n')
     with pytest.raises(SchemaError, match="parse= is for plain tables"):
         js.read(log, parse="auto")
+
+
+def test_replies_that_nobody_parses_are_one_fault_that_names_the_remedy(table: pd.DataFrame, tmp_path: Path):
+    calls = table.assign(reply=[f"Reply {i}: Assistant A is better because it is shorter." for i in range(6)])
+    with pytest.raises(SchemaError, match="replies as text, such as 'Reply 0: .*' in 6 rows") as raised:
+        js.read(calls, columns=MAPPING)
+    assert len(raised.value.faults) == 1
+    assert raised.value.advice == (("parse", "auto"),)
+    assert js.read(calls, columns=MAPPING, parse="auto")["choice"].tolist() == ["first"] * 6
+    scores = tmp_path / "scores.csv"
+    scores.write_text("judge,item,score\ng,1,Rating: 7\ng,2,Rating: 8\n")
+    with pytest.raises(SchemaError, match='replies as text are read with parse="auto"'):
+        js.read(scores)
+    assert js.read(scores, parse="auto")["score"].tolist() == [7, 8]
 
 
 def test_every_status_is_in_the_vocabulary():
