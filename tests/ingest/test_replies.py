@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections import Counter
 from pathlib import Path
 from re import _constants, _parser  # type: ignore[attr-defined]
@@ -400,6 +401,20 @@ def test_read_takes_labels_a_scale_and_why_replies_ended(table: pd.DataFrame):
     assert rated["sd"].tolist()[2] == 0.3
 
 
+def test_read_parses_a_wide_table_and_a_query():
+    wide = pd.DataFrame(
+        {"item": ["1", "2"], "a": "x", "b": "y", "gpt": ["[[A]]", "[[B]]"], "claude": ["Winner: B", "?"]}
+    )
+    mapping = {"item": "item", "first": "a", "second": "b", "choice": "verdict"}
+    frame = js.read(wide, wide="judge=gpt,claude", columns=mapping, parse="auto").sort_values(["judge", "item"])
+    assert frame["choice"].tolist() == ["second", "invalid", "first", "second"]
+    with sqlite3.connect(":memory:") as connection:
+        wide.rename(columns={"gpt": "reply"}).to_sql("calls", connection)
+        mapping |= {"judge": "=gpt", "choice": "reply"}
+        frame = js.read("SELECT item, a, b, reply FROM calls", connection=connection, columns=mapping, parse="brackets")
+    assert frame["choice"].tolist() == ["first", "second"]
+
+
 def test_a_status_of_the_call_has_priority(table: pd.DataFrame):
     calls = table.assign(status=["ok", "error", "", None, "ok", "leak"])
     frame = js.read(calls, columns={**MAPPING, "status": "status"}, parse="auto")
@@ -424,7 +439,7 @@ def test_parse_is_refused_where_it_cannot_work(table: pd.DataFrame, tmp_path: Pa
 
 def test_replies_that_nobody_parses_are_one_fault_that_names_the_remedy(table: pd.DataFrame, tmp_path: Path):
     calls = table.assign(reply=[f"Reply {i}: Assistant A is better because it is shorter." for i in range(6)])
-    with pytest.raises(SchemaError, match="replies as text, such as 'Reply 0: .*' in 6 rows") as raised:
+    with pytest.raises(SchemaError, match=r"replies as text, such as 'Reply 0: .*' in 6 rows") as raised:
         js.read(calls, columns=MAPPING)
     assert len(raised.value.faults) == 1
     assert raised.value.advice == (("parse", "auto"),)

@@ -51,11 +51,12 @@ class Outcome(NamedTuple):
 
 _OPEN_BRACKET = re.compile(r"\[\[[^\[\]\n]{0,60}$|\(\w?$")
 _THOUGHT = re.compile(r"<(/?)(think|thinking|reasoning|rationale|explanation|analysis|justification|scratchpad)>", re.I)
+_SORRY = r"(?:(?:i'm sorry|i am sorry|sorry|i apologi[sz]e|unfortunately)[,.]?(?: but)?,?\s{0,2})?"
 _REFUSED = re.compile(
-    r"\W{0,9}(?:as an? (?:ai|language|large)[^.\n]{0,60}?,? )?"
-    r"(?:i'?m sorry|i am sorry|sorry|i apologi[sz]e|unfortunately)?[,.]?(?: but)?\s{0,2}"
-    r"i(?:'m| am)? ?(?:can'?t|can ?not|won'?t|will not|must decline|unable|not able|decline)(?: to)?(?: \w{1,12})? ?"
-    r"(?:assist|help|comply|evaluate|judge|rate|compare|provide|engage|participate|fulfil|rank|do that)\b",
+    rf"\W{{0,9}}{_SORRY}(?:as an? (?:ai|language|large)[^.\n]{{0,60}}?,? )?{_SORRY}"
+    r"i(?:'m| am)? ?(?:can'?t|can ?not|won'?t|will not|must decline|unable|not able|decline|refuse)(?: and will not)?"
+    r"(?: to)?(?: \w{1,12})? ?"
+    r"(?:assist|help|comply|evaluate|judge|rate|compare|provide|engage|participate|fulfill?|rank|answer|do that)\b",
     re.I,
 )
 _FINISH = {

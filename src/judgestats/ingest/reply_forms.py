@@ -247,7 +247,7 @@ _OBJECT = re.compile(r"\{\s{0,20}[\"}]")
 _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=list)
 _LOOSE = re.compile(
     rf"[\"']{_KEY}[\"']\s{{0,9}}:\s{{0,9}}(?:\"(?P<two>[^\"\n]{{0,100}})\"|'(?P<one>[^'\n]{{0,100}})'|(?P<bare>-?{_N}))"
-    r"\s{0,9}(?=[,}\n])",
+    r"\s{0,9}(?=[,}\n\"])",
     re.I,
 )
 
