@@ -495,6 +495,10 @@ def test_a_column_of_replies_is_parsed(tmp_path):
     replies = ["[[A]]", "Winner: B", "[[A]] or [[B]]", '{"winner": "tie"}']
     calls = pd.DataFrame({"judge": "g", "item": [*"1122"], "first": [*"xyxy"], "second": [*"yxyx"], "reply": replies})
     calls.to_csv(path := tmp_path / "replies.csv", index=False)
+    unread = run.invoke(app, ["check", str(path), "--map", "choice=reply"])
+    assert unread.exit_code == 2
+    assert "'choice' has replies as text, such as '[[A]]' in 2 rows" in plain(unread)
+    assert "--parse auto" in plain(unread)
     arguments = [str(path), "--map", "choice=reply", "--parse"]
     seen = run.invoke(app, ["check", *arguments, "auto"])
     assert seen.exit_code == 0, seen.output

@@ -199,6 +199,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,
+    "parse": "--parse {}".format,
     "identity": "--identity SYSTEM=JUDGE,...".format,
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
     "on": lambda column: f"--on item={column or 'COLUMN'}",

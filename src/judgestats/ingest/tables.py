@@ -235,6 +235,7 @@ def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     remedy = "Leave the cell empty if the value is missing: only an empty cell is read as missing."
     if name in NEEDED and not text[wrong].str.strip().str.lower().isin(_NO_VALUE).all():
         remedy += f" If the numbers are in another column, map that column: {name}=..."
+        remedy += '; replies as text are read with parse="auto".' * (name == "score")
     raise SchemaError(
         f"column {source!r} ({name}) should hold numbers; it has {listed} ({where}). {remedy}",
         faults=as_frame([Finding("fault", name, f"{source!r} holds text", rows, str(words.index[0])[:80], remedy)]),
