@@ -151,6 +151,15 @@ def test_a_jury_with_criteria_and_a_juror_that_gave_nothing(write: Write) -> Non
     assert [e.reason for e in account_of(data).excluded] == ["the response was empty, and no model was asked"]
 
 
+def test_the_specification_of_an_annotator_by_its_name(write: Write) -> None:
+    other = {
+        "class_name": "x.LLMAsJuryAnnotator",
+        "args": {"name": "triage", "annotator_models": {"a": {"model_name": "A"}}},
+    }
+    verdict = {"triage": {"a": {"urgent": {"score": 2}}}}
+    assert read(state(write, verdict, specs=[*JURY, other]))["judge"].tolist() == ["A"]
+
+
 def test_a_single_judge_rubrics_labels_and_empty_responses(write: Write) -> None:
     data = read(state(
         write,

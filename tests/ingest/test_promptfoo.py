@@ -155,9 +155,10 @@ def test_repeats_of_a_test_are_replicates(write: Write) -> None:
     """--repeat 2 gives each repeat a test number of its own; tests without variables stay apart."""
     twice = [result(component("llm-rubric"), test=t, vars={"q": "same"}) for t in (0, 1)]
     bare = [result(component("llm-rubric"), test=t, vars={}) for t in (2, 3)]
-    found = read(write("p.json", export(*twice, *bare)))
-    assert found["item"].tolist() == ["0", "0", "2", "3"]
-    assert found["replicate"].tolist() == [0, 1, 0, 0]
+    other = result(component("llm-rubric"), test=4, vars={"q": "same"}, testCase={"assert": [{"type": "llm-rubric"}]})
+    found = read(write("p.json", export(*twice, *bare, other)))
+    assert found["item"].tolist() == ["0", "0", "2", "3", "4"]
+    assert found["replicate"].tolist() == [0, 1, 0, 0, 0]
 
 
 def test_a_missing_score_is_the_pass(write: Write) -> None:

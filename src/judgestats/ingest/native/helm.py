@@ -171,7 +171,9 @@ def _jurors(record: Mapping[str, Any], annotator: str) -> dict[str, str]:
     specs = record.get("annotator_specs")
     specs = [s for s in specs if isinstance(s, dict)] if isinstance(specs, list) else []
     bare = annotator.replace("_", "").lower()
-    named = [s for s in specs if bare in str(s.get("class_name")).rpartition(".")[2].lower()]
+    named = [s for s in specs if part(s, "args").get("name") == annotator] or [
+        s for s in specs if bare in str(s.get("class_name")).rpartition(".")[2].lower()
+    ]
     args = [part(s, "args") for s in (named or (specs if len(specs) == 1 else []))]
     return {
         name: words(part(a["annotator_models"], name).get("model_name")) or name

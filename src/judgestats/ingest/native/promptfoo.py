@@ -49,8 +49,8 @@ def matches(document: Mapping[str, Any]) -> str:
 def records(document: Any, _: Path) -> Iterator[Record]:
     """Yield the results.
 
-    ``--repeat`` numbers repeats of a test as further tests, so tests with the same variables are one item, and results
-    of one item, prompt and provider are numbered as replicates.
+    ``--repeat`` numbers repeats of a test as further tests, so tests with the same variables and assertions are one
+    item, and results of one item, prompt and provider are numbered as replicates.
     """
     first: dict[str, str] = {}
     times: Counter[tuple[str, ...]] = Counter()
@@ -59,7 +59,7 @@ def records(document: Any, _: Path) -> Iterator[Record]:
         if not isinstance(result, dict):
             result = {"provider": None, "gradingResult": result}
         test = str(result.get("testIdx", i - 1))
-        texts = json.dumps([result.get("vars"), _description(result)], sort_keys=True)
+        texts = json.dumps([result.get("vars"), _of_test(result, "description"), _of_test(result, "assert")])
         item = first.setdefault(texts, test) if result.get("vars") else test
         call = (item, str(result.get("promptId")), str(result.get("promptIdx")), str(_provider(result)))
         read = {"item": item, "replicate": times[call], "grader": grader, "eval_id": words(document.get("evalId"))}
@@ -67,8 +67,8 @@ def records(document: Any, _: Path) -> Iterator[Record]:
         yield f"result {i}", {**result, _READ: read}
 
 
-def _description(result: Mapping[str, Any]) -> Any:
-    return part(result, "testCase").get("description", result.get("description"))
+def _of_test(result: Mapping[str, Any], name: str) -> Any:
+    return part(result, "testCase").get(name, result.get(name))
 
 
 def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
@@ -218,7 +218,7 @@ READER = Reader(
         "assertion.value": "rubric, if a model grades",
         "assertion.threshold, .weight, other single values": "columns of that name",
         "provider.label, provider.id": "system",
-        "testIdx, vars": "item (tests with the same variables are one) and replicate",
+        "testIdx, vars": "item (tests with the same variables and assertions are one) and replicate",
         "promptId": "prompt",
         "evalId": "eval_id",
     },
