@@ -238,7 +238,7 @@ def native(form: str) -> Callable[[random.Random], bytes]:
             return json.dumps(document, indent=rng.choice((None, 1))).encode()
         found = [json.loads(json.dumps(NATIVE[form])) for _ in range(rng.randint(1, 5))]
         for i, record in enumerate(found):
-            for name in ("question_id", "uid", "pair_id"):
+            for name in ("question_id", "uid", "pair_id", "doc_id", "instance_id", "sample_id", "testIdx"):
                 if name in record:
                     record[name] = i
         for _ in range(rng.choice((0, 1, 1, 2, 3))):

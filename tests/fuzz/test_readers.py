@@ -62,6 +62,12 @@ def _assertions(result: Any) -> int:
     return max(1, len(_listed(grading, "componentResults")))
 
 
+def _scored(sample: Any) -> int:
+    """Metrics of a sample that does not list them."""
+    known = NATIVE["lm_eval"].keys() - {"exact_match", "f1"}
+    return sum(not isinstance(v, str | None) for k, v in sample.items() if k not in known)
+
+
 def _of_jurors(document: Any) -> int | None:
     """Rows of a scenario state; None where the jurors themselves are disturbed."""
     if document.get("annotator_specs") != NATIVE["helm_annotations"]["annotator_specs"]:
@@ -105,7 +111,7 @@ PARTS: dict[str, Callable[[Any], int | None]] = {
     "ragas": lambda r: max(1, len(r.keys() - {"user_input", "response", "retrieved_contexts", "reference"})),
     "helm": lambda r: max(1, len(r["stats"])),
     "helm_annotations": _of_jurors,
-    "lm_eval": lambda r: max(1, len(_listed(r, "metrics"))),
+    "lm_eval": lambda r: max(1, len(_listed(r, "metrics")) if r.get("metrics") is not None else _scored(r)),
     "openai_evals": _event,
 }
 #: Options of readers of logs that do not name everything.

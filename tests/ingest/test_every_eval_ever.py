@@ -75,6 +75,14 @@ def test_a_judge_that_no_file_names(write: Write) -> None:
     assert read(path, judge="g")[["judge", "rater_type"]].values.tolist() == [["g", "model"]]
 
 
+def test_the_file_of_aggregate_results_holds_no_score_of_a_sample(write: Write) -> None:
+    aggregate = {"schema_version": "0.3.0", "evaluation_id": "e", "evaluation_results": []}
+    with pytest.raises(
+        SchemaError, match=r"every_eval_ever format was recognised, and none .*results over all samples"
+    ):
+        read(write("x.json", json.dumps(aggregate)))
+
+
 def test_errors_are_no_zeros(write: Write) -> None:
     data = read(write("s.jsonl", [sample(0.0, error="timeout"), sample(None, sample_id="s2")]))
     assert data["status"].tolist() == ["error", "error"]
@@ -88,6 +96,8 @@ def test_errors_are_no_zeros(write: Write) -> None:
 def test_real_example(real_data: Path) -> None:
     (path,) = (real_data / "every_eval_ever").glob("*_samples.jsonl")
     data = read(path)
+    with pytest.raises(SchemaError, match="results over all samples; the scores are in <name>_samples"):
+        read(path.with_name(path.name.replace("_samples.jsonl", ".json")))
     assert data[["judge", "system", "item", "criterion", "score", "subject"]].values.tolist() == [
         ["accuracy", "demo-org/demo-model", "demo_0001", "accuracy", 1.0, "arithmetic"]
     ]

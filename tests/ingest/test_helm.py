@@ -72,6 +72,11 @@ def test_the_model_is_in_the_run_spec_or_given(write: Write) -> None:
         read(path)
 
 
+def test_a_run_spec_holds_no_score(write: Write) -> None:
+    with pytest.raises(SchemaError, match=r"helm format was recognised, and none .*the specification of a run"):
+        read(write("run_spec.json", json.dumps({**SPEC, "scenario_spec": {}})))
+
+
 def test_bad_statistics(write: Write) -> None:
     with pytest.raises(SchemaError, match="a statistic is '1'"):
         read(write("s.json", [instance(1)]), system="m")
@@ -195,6 +200,8 @@ def test_real_statistics(real_data: Path) -> None:
     path = real_data / "helm" / "narrative_qa_per_instance_stats.json"
     spec = json.loads((real_data / "helm" / "narrative_qa_run_spec.json").read_text())
     data = read(path)
+    with pytest.raises(SchemaError, match="the specification of a run; the scores are in per_instance_stats"):
+        read(real_data / "helm" / "narrative_qa_run_spec.json")
     assert len(data) == 30
     assert data["judge"].unique().tolist() == spec["metric_specs"][0]["args"]["names"]
     assert set(data["system"]) == {"openai/gpt2"}

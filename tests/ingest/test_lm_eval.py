@@ -42,6 +42,13 @@ def test_results_under_a_name_that_was_chosen(write: Write) -> None:
     assert read(write(f"samples_t_{DATE}.jsonl.gz", [document(acc=True)]))["system"].tolist() == ["chosen"]
 
 
+def test_two_runs_are_read_together(write: Write, tmp_path: Path) -> None:
+    for date in (DATE, "2026-01-22T00-00-00.000001"):
+        write(f"samples_t_{date}.jsonl", [document(acc=1.0)])
+    data = read(f"{tmp_path}/samples_*", system="m")
+    assert data["run"].tolist() == [DATE, "2026-01-22T00-00-00.000001"]
+
+
 def test_filters_are_raters_of_one_criterion(write: Write) -> None:
     samples = [document(0, f, exact_match=s) for f, s in (("strict-match", 0.0), ("flexible-extract", 1.0))]
     data = read(write("s.jsonl", samples), system="m")
@@ -73,6 +80,12 @@ def test_metrics_that_a_model_gave(write: Write) -> None:
     assert read(path, system="m", model_graded=["helpful"])["rater_type"].tolist() == ["code", "model", "code"]
 
 
+def test_the_file_of_results_holds_no_score_of_a_document(write: Write) -> None:
+    path = write("results.json", json.dumps({"results": {"t": {"acc,none": 1}}, "configs": {}, "versions": {}}))
+    with pytest.raises(SchemaError, match=r"lm_eval format was recognised, and none .*results over all documents"):
+        read(path)
+
+
 def test_a_metric_that_is_listed_and_not_there(write: Write) -> None:
     with pytest.raises(SchemaError, match="line 1: the record lacks 'acc'"):
         read(write("s.jsonl", [{**document(), "metrics": ["acc"]}]), system="m")
@@ -86,6 +99,8 @@ def test_real_samples(real_data: Path) -> None:
     (results,) = (real_data / "lm_eval_harness").glob("results_*")
     known = json.loads(results.read_text())
     data = read(path)
+    with pytest.raises(SchemaError, match="results over all documents; the scores are in samples_"):
+        read(results)
     assert len(data) == 10
     assert data["score"].mean() == known["results"]["math_perturbed_full"]["exact_match,none"]
     assert data["system"].unique().tolist() == [known["model_name"]]

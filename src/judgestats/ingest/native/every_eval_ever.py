@@ -15,10 +15,14 @@ _USED = (
 
 
 def matches(record: Mapping[str, Any]) -> str:
-    """Recognise a sample of the schema."""
+    """Recognise a sample of the schema, and the file of aggregate results."""
     if has(record, "schema_version", "evaluation_id", "model_id", "sample_id", "evaluation"):
         return "records have schema_version, evaluation_id, model_id, sample_id and evaluation"
-    return ""
+    return "the object has schema_version, evaluation_id and evaluation_results" if _is_aggregate(record) else ""
+
+
+def _is_aggregate(record: Mapping[str, Any]) -> bool:
+    return has(record, "schema_version", "evaluation_id", "evaluation_results")
 
 
 def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
@@ -29,6 +33,8 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
 
     `judge`: the model that judged, where that file does not name it. Yields ratings with ``passed`` (is_correct).
     """
+    if _is_aggregate(record):
+        return place.exclude("results over all samples; the scores are in <name>_samples.jsonl")
     evaluation = place.need(record, "evaluation")
     if not isinstance(evaluation, dict):
         raise place.wrong("evaluation", evaluation, "an object with a score")

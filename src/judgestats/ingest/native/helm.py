@@ -29,10 +29,14 @@ _LABELS = {"correct_answer": 1.0, "incorrect_answer": 0.0, "failure_to_answer": 
 
 
 def matches_stats(record: Mapping[str, Any]) -> str:
-    """Recognise a record of ``per_instance_stats.json``."""
+    """Recognise a record of ``per_instance_stats.json``, and ``run_spec.json`` beside it."""
     if has(record, "instance_id", "stats") and isinstance(record["stats"], list):
         return "records have instance_id and stats"
-    return ""
+    return "the object has adapter_spec, scenario_spec and metric_specs" if _is_spec(record) else ""
+
+
+def _is_spec(record: Mapping[str, Any]) -> bool:
+    return has(record, "adapter_spec", "scenario_spec", "metric_specs")
 
 
 def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = None) -> Iterator[dict[str, Any]]:
@@ -43,6 +47,8 @@ def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
 
     `system`: the evaluated model, where there is no such file. Yields ratings with ``rater_type``.
     """
+    if _is_spec(record):
+        return place.exclude("the specification of a run; the scores are in per_instance_stats.json")
     spec = {} if system else beside(_spec_path(place.path))
     common = {"system": _system(spec, system, place), "item": str(place.need(record, "instance_id")), **_trial(record)}
     stats = place.need(record, "stats")

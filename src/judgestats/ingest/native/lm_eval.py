@@ -18,10 +18,14 @@ _USED = (
 
 
 def matches(record: Mapping[str, Any]) -> str:
-    """Recognise a sample."""
+    """Recognise a sample, and the file of results beside the samples."""
     if has(record, "doc_id", "target", "resps", "filtered_resps"):
         return "records have doc_id, target, resps and filtered_resps"
-    return ""
+    return "the object has results, configs and versions" if _is_results(record) else ""
+
+
+def _is_results(record: Mapping[str, Any]) -> bool:
+    return has(record, "results", "configs", "versions") and isinstance(record["results"], dict)
 
 
 def rows(
@@ -38,8 +42,10 @@ def rows(
     corpus (a perplexity, a list of pairs) has no score for a document and is excluded.
 
     `system`: the evaluated model, where there is no such file. `model_graded`: metrics that a model gave, by name.
-    Yields ratings with ``rater_type`` and ``task``.
+    Yields ratings with ``rater_type``, ``task`` and ``run`` (the date).
     """
+    if _is_results(record):
+        return place.exclude("results over all documents; the scores are in samples_<task>_<date>.jsonl")
     named = _NAME.search(place.path.name)
     listed = record.get("metrics")
     if listed is not None and not (isinstance(listed, list) and all(isinstance(m, str) for m in listed)):
@@ -52,6 +58,7 @@ def rows(
         "system": system or _model(place, named["date"] if named else ""),
         "item": str(place.need(record, "doc_id")),
         "task": named["task"] if named else None,
+        "run": named["date"] if named else None,
         "filter": filter_,
         **scalars(record, (*_USED, *listed)),
     }
@@ -105,7 +112,7 @@ READER = Reader(
         "<metric>, for each name in metrics": "a row: judge, criterion, score; null or NaN is status error",
         "filter": "filter; in judge, unless it is none",
         "doc_id": "item",
-        "file name": "task, and the date of the file of results",
+        "file name": "task, and run: the date, by which the file of results is found",
         "results_<date>.json: model_name": "system",
         "doc, arguments, resps, filtered_resps, target and hashes": "not read",
         "other single values": "columns of that name",
