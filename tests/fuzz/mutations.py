@@ -178,16 +178,67 @@ NATIVE: dict[str, dict[str, Any]] = {
                "results": [{"swap = False": {"winner": "1", "completion": "c"}, "swap = True": {"winner": "2"}}]},
     "alpaca_eval": {"instruction": "i", "output_1": "a", "generator_1": "g", "output_2": "b", "generator_2": "h", "dataset": "d",
                     "annotator": "w", "preference": 1.5, "price_per_example": 0.1, "time_per_example": 1.0, "raw_completion": None},
+    "promptfoo": {"evalId": "e", "config": {"defaultTest": {"options": {"provider": "openai:g"}}}, "results": {"version": 3, "results": [
+        {"testIdx": 0, "promptIdx": 0, "promptId": "p", "provider": {"id": "m", "label": ""}, "vars": {"a": "x"}, "success": True,
+         "gradingResult": {"pass": True, "score": 0.5, "reason": "r", "componentResults": [
+             {"pass": True, "score": 1, "reason": "r", "assertion": {"type": "llm-rubric", "value": "be kind", "threshold": 0.5}},
+             {"pass": False, "score": 0, "reason": "HTTP 503", "metadata": {"graderError": True}, "assertion": {"type": "g-eval"}},
+             {"pass": True, "score": 1, "reason": "r", "assertion": {"type": "contains", "value": "x"}}]}},
+        {"testIdx": 1, "provider": "m", "vars": {}, "success": False, "error": "timeout", "gradingResult": None}]}},
+    "promptfoo_jsonl": {"testIdx": 0, "provider": {"id": "m"}, "vars": {"a": "x"}, "success": True, "gradingResult": {
+        "pass": True, "score": 1, "componentResults": [{"pass": True, "score": 1, "reason": "r", "assertion": {"type": "factuality"}}]}},
+    "deepeval": {"hyperparameters": {"model": "m"}, "testCases": [
+        {"name": "t", "input": "i", "metricsData": [{"name": "A", "threshold": 0.5, "success": True, "score": 0.9, "evaluationModel": "g"},
+                                                    {"name": "B", "score": None, "error": "timeout", "evaluationModel": "g"}],
+         "trace": {"llmSpans": [{"name": "s", "metricsData": [{"name": "A", "score": 0.1, "success": False}]}]}},
+        {"name": "u", "input": "j", "metricsData": []}]},
+    "ragas_annotations": {"helpfulness": [
+        {"metric_input": {"user_input": "q", "response": "a"}, "metric_output": 1, "is_accepted": True,
+         "prompts": {"p": {"prompt_output": {"reason": "r", "verdict": 1}, "edited_output": {"verdict": 0}}}},
+        {"metric_input": {"user_input": "q", "response": "b"}, "metric_output": None, "is_accepted": False, "prompts": {}}]},
+    "ragas": {"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "reference": "r", "faithfulness": 0.5, "helpful": 1,
+              "bleu_score": None},
+    "helm": {"instance_id": "id1", "train_trial_index": 0, "stats": [
+        {"name": {"name": "exact_match", "split": "test"}, "count": 1, "mean": 1.0}, {"name": {"name": "f1_score"}, "count": 0},
+        {"name": {"name": "num_output_tokens"}, "mean": 2.0}]},
+    "helm_annotations": {"adapter_spec": {"model": "m"}, "annotator_specs": [
+        {"class_name": "x.ACIBenchAnnotator", "args": {"annotator_models": {"gpt": {"model_name": "openai/gpt-4o"}}}}], "request_states": [
+        {"instance": {"id": "id1", "split": "test"}, "train_trial_index": 0, "annotations": {
+            "wildbench": {"prompt_text": "p", "gpt_strengths": "s", "gpt_score": 7.0, "llama_score": None},
+            "aci_bench": {"prompt_text": "p", "gpt": {"accuracy": {"score": 4, "explanation": "e"}}}}}]},
+    "lm_eval": {"doc_id": 0, "doc": {"q": "x"}, "target": "3", "arguments": {}, "resps": [["3"]], "filtered_resps": ["3"], "filter": "strict",
+                "metrics": ["exact_match", "f1"], "exact_match": 1.0, "f1": [1, 1], "doc_hash": "h"},
+    "openai_evals": {"run_id": "r", "event_id": 0, "sample_id": "s.0", "type": "metrics", "data": {"choice": "Y", "score": 1.0},
+                     "created_by": "", "created_at": "2024"},
+    "every_eval_ever": {"schema_version": "0.3.0", "evaluation_id": "e", "model_id": "m", "evaluation_name": "b", "sample_id": "s",
+                        "interaction_type": "single_turn", "input": {}, "answer_attribution": [{"extraction_method": "llm_judge"}],
+                        "evaluation": {"score": 1.0, "is_correct": True}, "error": None, "metadata": {"subject": "x"}},
 }  # fmt: skip
+#: Formats that are one JSON object, not a record a line.
+DOCUMENTS = ("promptfoo", "deepeval", "ragas_annotations", "helm_annotations")
+
+
+def qrels(rng: random.Random) -> bytes:
+    """Relevance judgments of TREC, some lines disturbed."""
+    lines = [[f"q{i % 3}", "0", f"d{i}", str(rng.randint(-1, 3))] for i in range(rng.randint(1, 9))]
+    for _ in range(rng.choice((0, 0, 1))):
+        line = rng.choice(lines)
+        line[rng.randrange(len(line))] = rng.choice(ODD)
+    return "\n".join(rng.choice((" ", "\t")).join(line) for line in lines).encode()
 
 
 def native(form: str) -> Callable[[random.Random], bytes]:
     """Records of a tool, disturbed anywhere in them."""
 
     def make(rng: random.Random) -> bytes:
+        if form in DOCUMENTS:
+            document = json.loads(json.dumps(NATIVE[form]))
+            for _ in range(rng.choice((0, 1, 1, 2, 3))):
+                _disturb(document, rng)
+            return json.dumps(document, indent=rng.choice((None, 1))).encode()
         found = [json.loads(json.dumps(NATIVE[form])) for _ in range(rng.randint(1, 5))]
         for i, record in enumerate(found):
-            for name in ("question_id", "uid", "pair_id"):
+            for name in ("question_id", "uid", "pair_id", "doc_id", "instance_id", "sample_id", "testIdx"):
                 if name in record:
                     record[name] = i
         for _ in range(rng.choice((0, 1, 1, 2, 3))):

@@ -58,7 +58,7 @@ RECORD = {"judge": "g", "item": "1", "first": "x", "second": "y", "choice": "fir
         ("t.parquet", b"judge,item", r"t\.parquet is named Parquet"),
         ("t.bin", b"\x00\x01\x02", r"t\.bin is not text"),
         ("t.eval", b"PK\x03\x04rest", r"t\.eval is a zip archive"),
-        ("t.txt", "q1 0 p1 3\n", r"t\.txt is not CSV, TSV, JSON, JSONL or Parquet"),
+        ("t.txt", "q1 0 p1 high\n", r"t\.txt is not CSV, TSV, JSON, JSONL or Parquet"),
         ("t.csv", SCORES + "g,s,1,\"3,5\"\n", r"t\.csv: column 'score' .*decimal comma in 1 rows.*decimal=','"),
         ("t.csv", SCORES + "g,s,1,good\n", r"t\.csv: column 'score' .*'good' in 1 row \(row 0\)\. Leave .*score=\.\.\."),
         ("t.csv", SCORES + "g,s,1,NA\ng,s,2,3\ng,s,3,NaN\n",

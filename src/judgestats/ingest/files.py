@@ -30,7 +30,7 @@ from judgestats.threads import Shared
 
 # ---- One file: opening, decoding, format by content ------------------------------------------------------------------
 
-Container = Literal["csv", "tsv", "json", "jsonl", "parquet"]
+Container = Literal["csv", "tsv", "json", "jsonl", "parquet", "qrels"]
 
 #: Format by suffix, with or without ``.gz``.
 SUFFIXES: dict[str, Container] = {
@@ -216,6 +216,8 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
         return named
     if b"\x00" in start and encoding is None and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):
         raise SchemaError(f"{path.name} is not text. judgestats.formats() lists what can be read.")
+    if _are_qrels(text.splitlines()[:20]):
+        return "qrels"
     first = text.splitlines()[0]
     if "\t" in first or "," in first:
         return "tsv" if first.count("\t") > first.count(",") else "csv"
@@ -243,6 +245,42 @@ def _json_or_lines(text: str, named: Container | None) -> Container:
     if len(lines) > 1 and all(line.strip().startswith("{") for line in lines[:2]) and lines[0].rstrip().endswith("}"):
         return "jsonl"
     return named or "json"
+
+
+# ---- TREC relevance judgments (qrels): topic, iteration, document, grade, between spaces
+
+QRELS = ("topic", "iteration", "document", "grade")
+_QRELS = re.compile(r"\s*(\S+)[ \t]+(\d+|Q0)[ \t]+(\S+)[ \t]+(-?\d{1,9})\s*")
+
+
+def _are_qrels(lines: list[str]) -> bool:
+    return bool(lines) and all(_QRELS.fullmatch(line) for line in lines if line.strip())
+
+
+def qrels_batches(path: Path, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
+    """Read a file of TREC relevance judgments as batches of text; a line of another form is a SchemaError."""
+    schema = pa.schema([(name, pa.large_string()) for name in QRELS])
+    with text_of(path, encoding) as text:
+        found = []
+        for number, line in enumerate(text, start=1):
+            match = _QRELS.fullmatch(line)
+            if match:
+                found.append(match.groups())
+            elif line.strip():
+                raise SchemaError(
+                    f"{path.name}, line {number}: {line.strip()[:60]!r} is not 'topic iteration document grade', as "
+                    "in the lines before it. Correct or delete the line."
+                )
+            if len(found) == _CHUNK:
+                yield _text_batch(found, schema)
+                found = []
+        if found:
+            yield _text_batch(found, schema)
+
+
+def _text_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 # ---- CSV and TSV, read strictly: every cell is text, every row has the width of the header, nothing is guessed
@@ -673,7 +711,10 @@ class File:
     def records_for(self, opened_by: Callable[[Any, Path], Iterable[Record]] | None) -> Iterable[Record]:
         """Records for a reader: `opened_by` it from the whole file, or one by one; rows of a table are records."""
         if opened_by is not None:
-            return opened_by(self.document(), self.path)
+            document = self.document()
+            if not isinstance(document, dict):
+                raise SchemaError(f"{self.path.name} holds a {_kind(document)}, where this format is one JSON object.")
+            return opened_by(document, self.path)
         if self.container in ("json", "jsonl"):
             return self.records()
         return [(f"row {i}", row) for i, row in enumerate(self.table().to_dict("records"))]
@@ -726,6 +767,8 @@ class File:
             return parquet_batches(self.path, lines)
         if self.container == "jsonl":
             return record_batches(self.path, self.encoding)
+        if self.container == "qrels":
+            return qrels_batches(self.path, self.encoding)
         return delimited_batches(self.path, self.container, self.encoding, lines)
 
 

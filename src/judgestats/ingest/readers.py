@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.files import Container, Record
+from judgestats.ingest.files import Container, json_document, json_lines
+from judgestats.ingest.files import Record as Record
 from judgestats.schema.account import Account, Exclusion
+from judgestats.schema.columns import CONDITIONS, VOCABULARY, N
 
 Frame = Literal["preferences", "ratings", "either"]
 
+#: Who gave a verdict: column ``rater_type`` of a log where models, code and people stand side by side.
+RATER_TYPES = ("model", "code", "human")
+#: Longest text that is kept as a condition.
+_LONGEST = 200
+_CANONICAL = ({c.name for columns in VOCABULARY.values() for c in columns} | {N}) - set(CONDITIONS)
 #: Options that every reader takes.
 COMMON_OPTIONS = {"encoding": "encoding of the file, if not UTF-8"}
 #: Options of readers that give ratings.
@@ -52,9 +60,9 @@ class Place:
         """Build the error for a value that the format does not have."""
         return SchemaError(f"{self}: {what} is {str(got)[:60]!r}. Allowed: {allowed}.")
 
-    def exclude(self, reason: str, part: str = "", cure: str = "") -> None:
+    def exclude(self, reason: str, part: str = "", cure: str = "", n: int = 1) -> None:
         """Say that the record, or a part of it, gives no row: ``place.exclude("no score", "scorer model_grade")``."""
-        self.excluded.append(Exclusion(f"{self}, {part}" if part else str(self), reason, cure))
+        self.excluded.append(Exclusion(f"{self}, {part}" if part else str(self), reason, cure, n))
 
 
 @dataclass(frozen=True)
@@ -179,12 +187,18 @@ def has(record: Mapping[str, Any], *names: str) -> bool:
 def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
     """Fields of a record that hold one value and are not `used`: they become condition columns.
 
-    >>> scalars({"id": 7, "model": "m", "usage": {"tokens": 3}, "note": None}, used=["id"])
-    {'model': 'm', 'note': None}
+    Texts of more than 200 characters are left out. A field with the name of a canonical column that is
+    no condition ends in ``_source``.
+
+    >>> scalars({"id": 7, "model": "m", "usage": {"tokens": 3}, "note": None, "mean": 2}, used=["id"])
+    {'model': 'm', 'note': None, 'mean_source': 2}
     """
     known = set(used)
     return {
-        k: v for k, v in record.items() if k not in known and (v is None or isinstance(v, str | int | float | bool))
+        f"{k}_source" if k in _CANONICAL else k: v
+        for k, v in record.items()
+        if k not in known
+        and (v is None or isinstance(v, int | float | bool) or (isinstance(v, str) and len(v) <= _LONGEST))
     }
 
 
@@ -205,6 +219,50 @@ def length(text: Any) -> float:
 def number(value: Any) -> float:
     """A number as a float; NaN for anything else, true and false among it."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+
+
+def graded(value: Any) -> float:
+    """A score as a float, true as 1 and false as 0; NaN for anything else.
+
+    >>> graded(True), graded(3), graded("3")
+    (1.0, 3.0, nan)
+    """
+    try:
+        return float(value) if isinstance(value, int | float) else float("nan")
+    except OverflowError:
+        return float("nan")
+
+
+def part(record: Any, *names: str) -> dict[str, Any]:
+    """The object under the first of these names that holds one; empty without.
+
+    >>> part({"metricsData": None, "metrics": {"a": 1}}, "metricsData", "metrics")
+    {'a': 1}
+    """
+    values = (record.get(name) for name in names) if isinstance(record, Mapping) else ()
+    return next((v for v in values if isinstance(v, dict)), {})
+
+
+def beside(path: Path) -> dict[str, Any]:
+    """The JSON object in a file beside a log; empty if there is no such file.
+
+    `path`: the other file. Raises SchemaError if it is damaged.
+    """
+    found = json_document(path) if path.is_file() else {}
+    return found if isinstance(found, dict) else {}
+
+
+def first_line(path: Path) -> dict[str, Any]:
+    """The first record of a JSONL file, for formats that begin with a header; empty if there is no such file."""
+    if not path.is_file():
+        return {}
+    state = path.stat()
+    return _first_line(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1)
+def _first_line(path: Path, *_: int) -> dict[str, Any]:
+    return next((record for _, record in json_lines(path)), {})
 
 
 def words(text: Any) -> str | None:

@@ -8,7 +8,21 @@ from importlib.metadata import EntryPoint, entry_points
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.native import alpaca_eval, arena_hard, fastchat, judgebench, llmbar
+from judgestats.ingest.native import (
+    alpaca_eval,
+    arena_hard,
+    deepeval,
+    every_eval_ever,
+    fastchat,
+    helm,
+    judgebench,
+    llmbar,
+    lm_eval,
+    openai_evals,
+    promptfoo,
+    ragas,
+    trec_qrels,
+)
 from judgestats.ingest.readers import Reader
 
 #: Further options of plain tables.
@@ -28,6 +42,17 @@ NATIVE: tuple[Reader, ...] = (
     judgebench.READER,
     llmbar.READER,
     alpaca_eval.READER,
+    promptfoo.READER,
+    promptfoo.LINES,
+    deepeval.READER,
+    ragas.ANNOTATIONS,
+    ragas.FRAME,
+    helm.STATE,
+    helm.STATS,
+    lm_eval.READER,
+    openai_evals.READER,
+    every_eval_ever.READER,
+    trec_qrels.READER,
 )
 #: Tables with canonical columns, or of any shape with a mapping.
 PLAIN: tuple[Reader, ...] = (
