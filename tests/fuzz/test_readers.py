@@ -7,9 +7,11 @@ the same. JUDGESTATS_FUZZ_OUT names a folder for the counts, a CSV file a reader
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import random
+import re
 import resource
 import signal
 import traceback
@@ -23,8 +25,9 @@ import pytest
 
 import judgestats as js
 from both_ways import difference
-from fuzz.mutations import NATIVE, damaged, delimited, document, jsonl, native, parquet, qrels
+from fuzz.mutations import NATIVE, WRITTEN, damaged, delimited, document, jsonl, native, parquet, qrels
 from judgestats.errors import JudgestatsError
+from judgestats.ingest.archives import Archive
 from judgestats.ingest.files import open_bytes
 from judgestats.schema.account import account_of
 
@@ -41,6 +44,7 @@ MAKERS: dict[str, Callable[[random.Random], bytes]] = {
     "json": document,
     "parquet": parquet,
     **{form: native(form) for form in NATIVE},
+    **{form: make for form, (make, _) in WRITTEN.items()},
     "qrels": qrels,
 }
 
@@ -150,8 +154,12 @@ def calls_in(path: Path, reader: str) -> int | None:
     if reader == "parquet":
         with open_bytes(path) as raw:
             return int(pq.ParquetFile(raw).metadata.num_rows)
+    if reader == "inspect_eval":
+        return calls_in_archive(path)
     with open_bytes(path) as raw:
         text = raw.read().decode("utf-8-sig")
+    if reader in WRITTEN and reader != "inspect_json":
+        return cells_in(list(csv.DictReader(io.StringIO(text, newline=""))), reader)
     if reader in ("csv", "tsv"):
         return lines_in(text, "," if reader == "csv" else "\t")
     if reader == "qrels":
@@ -160,6 +168,8 @@ def calls_in(path: Path, reader: str) -> int | None:
         found = json.loads(text)
     except json.JSONDecodeError:
         found = [json.loads(line) for line in text.replace("\r", "\n").split("\n") if line.strip()]
+    if reader == "inspect_json":
+        return sum(map(values_in, found["samples"]))
     if isinstance(found, dict):
         found = found["data"] if isinstance(found.get("data"), list) else found
     if reader == "json" and isinstance(found, dict):
@@ -179,6 +189,57 @@ def calls_in(path: Path, reader: str) -> int | None:
     if reader == "judgebench":
         return sum(len(r["judgments"]) for r in found)
     return len(found)
+
+
+def calls_in_archive(path: Path) -> int:
+    """Values in the samples of a log; a sample that a later one replaces is one."""
+    with Archive(path, 10**9) as archive:
+        names = [n for n in archive.names() if re.fullmatch(r"samples/.*_epoch_\d+\.json", n, re.DOTALL)]
+        replaced = sum(archive.repeated.get(n, 1) - 1 for n in names)
+        return replaced + sum(values_in(sample_of(archive.read(n).decode("utf-8-sig"))) for n in names)
+
+
+def sample_of(text: str) -> dict[str, Any]:
+    """A sample; where what follows its scores and metadata is damaged, the part before, for no more is read."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return json.loads(text.partition('"store"')[0].rstrip().rstrip(",") + "}")
+
+
+def values_in(sample: dict[str, Any]) -> int:
+    """Values of a sample: one a scorer, but one for each key of a dict and place of a list; a sample without scores is one."""
+    scores = sample.get("scores")
+    if scores is None and sample.get("score") is not None:
+        scores = {"score": sample["score"]}
+    if sample.get("invalidation") or not scores:
+        return 1
+    return sum(places_in(s["value"]) for s in scores.values())
+
+
+def places_in(value: Any) -> int:
+    return max(1, len(value)) if isinstance(value, list | dict) else 1
+
+
+def cells_in(rows: list[dict[str, str]], reader: str) -> int:
+    """Values in a table of Inspect: one a cell, but one for each key or place of JSON in it."""
+
+    def places(text: str, opened: bool = True) -> int:
+        try:
+            return places_in(json.loads(text)) if opened and text[:1] in ("{", "[") else 1
+        except ValueError:
+            return 1
+
+    rows = [{name.strip(): cell for name, cell in row.items()} for row in rows]
+    names = {name for row in rows for name in row}
+    if reader == "scout_labels":
+        return len(rows) * len(names - {"id", "split"})
+    if reader == "inspect_samples":
+        details = {f"{name}_{detail}" for name in names for detail in ("answer", "explanation", "metadata")}
+        scores = {name for name in names - details if name.startswith("score_") and name != "score_"}
+        return sum(places(row[name]) for row in rows for name in scores)
+    scalar = ("boolean", "number", "string", "null", "")
+    return sum(places(r["value"], r["value_type"] not in scalar and not r.get("scan_error")) for r in rows)
 
 
 def lines_in(text: str, separator: str) -> int:
@@ -246,6 +307,7 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
 @pytest.mark.parametrize("reader", MAKERS)
 def test_reader(reader: str, tmp_path: Path) -> None:
     suffix = reader if reader in (*LAZY, "json", "qrels") else "jsonl" if reader == "openai_evals" else "json"
+    suffix = WRITTEN[reader][1] if reader in WRITTEN else suffix
     counts = dict.fromkeys(COUNTS, 0)
     wrong = []
     for number in range(FILES):
