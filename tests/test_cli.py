@@ -522,3 +522,23 @@ def test_options_about_labels_need_their_file_and_say_the_id(labelled):
     result = run.invoke(app, ["check", calls, *options[:2]])
     assert result.exit_code == 2
     assert "On the command line: --on item=..." in result.output
+
+
+def test_a_column_of_replies_is_parsed(tmp_path):
+    replies = ["[[A]]", "Winner: B", "[[A]] or [[B]]", '{"winner": "tie"}']
+    calls = pd.DataFrame({"judge": "g", "item": [*"1122"], "first": [*"xyxy"], "second": [*"yxyx"], "reply": replies})
+    calls.to_csv(path := tmp_path / "replies.csv", index=False)
+    arguments = [str(path), "--map", "choice=reply", "--parse"]
+    seen = run.invoke(app, ["check", *arguments, "auto"])
+    assert seen.exit_code == 0, seen.output
+    assert "4 rows: 3 used, 1 excluded" in seen.output
+    assert "3 used" not in run.invoke(app, ["check", *arguments, "brackets"]).output
+    page = run.invoke(app, ["report", *arguments, "auto", "--out", str(tmp_path / "page.html")])
+    assert page.exit_code == 0, page.output
+    wrong = run.invoke(app, ["check", *arguments, "bracket"])
+    assert wrong.exit_code == 2
+    assert "Did you mean 'brackets'" in plain(wrong)
+    grades = pd.DataFrame({"judge": "g", "item": [*"12"], "score": ["GRADE: C", "GRADE: I"]})
+    grades.to_csv(path, index=False)
+    seen = run.invoke(app, ["check", str(path), "--parse", "auto", "--labels", "C=1,I=0"])
+    assert "2 rows: 2 used, 0 excluded" in seen.output, seen.output

@@ -113,6 +113,14 @@ Wide = Annotated[
         help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth splits names.",
     ),
 ]
+Parse = Annotated[
+    str,
+    typer.Option(
+        "--parse",
+        metavar="auto|FORM|REGEX",
+        help="The column mapped to choice or score holds replies as text; read the answers out of them.",
+    ),
+]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers if it is a comma: ','.")]
 Humans = Annotated[
     str,
@@ -243,6 +251,7 @@ def check(
     labels_map: LabelsMap = "",
     labels_answers: LabelsAnswers = "",
     labels_wide: LabelsWide = "",
+    parse: Parse = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
@@ -257,7 +266,7 @@ def check(
         _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal, counts, no_counts))
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
@@ -299,6 +308,7 @@ def report(
     labels_map: LabelsMap = "",
     labels_answers: LabelsAnswers = "",
     labels_wide: LabelsWide = "",
+    parse: Parse = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
     no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
@@ -319,7 +329,7 @@ def report(
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
@@ -328,7 +338,7 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(source, map, labels, format, encoding, counts, wide, labels_file),
+            source=_source_of(source, map, labels, format, encoding, counts, wide, parse, labels_file),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
@@ -433,10 +443,12 @@ def _read(
     decimal: str,
     counts: str | Literal[False] | None,
     wide: str,
+    parse: str,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
     options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal, "wide": wide}
+    options["parse"] = parse
     options = {name: value for name, value in options.items() if value}
     if scale:
         options["scale"] = parse_scale(scale)
@@ -481,7 +493,15 @@ def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str,
 
 
 def _source_of(
-    source: str, map: str, labels: str, format: str, encoding: str, counts: str, wide: str, labels_file: str
+    source: str,
+    map: str,
+    labels: str,
+    format: str,
+    encoding: str,
+    counts: str,
+    wide: str,
+    parse: str,
+    labels_file: str,
 ) -> dict[str, Any]:
     """How a source was read, for the page."""
     from judgestats.ingest import format_of, source_info
@@ -489,6 +509,7 @@ def _source_of(
     known = {
         "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
         "wide": wide,
+        "parse": parse,
         "mapping": map or "no mapping needed",
         "labels": labels,
         "encoding": encoding,

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import formats_page
 import pytest
 
 import judgestats as js
@@ -153,3 +154,33 @@ def test_a_frame_that_a_tool_gives_is_recognised(monkeypatch: pytest.MonkeyPatch
 def test_detection_names_the_evidence(write: Any) -> None:
     found = detect_format(write("toy.jsonl", RECORDS))
     assert (found.format, found.confidence, found.why) == ("toy", "native", "records have grader and grades")
+
+
+SOUND: dict[str, dict[str, Any]] = {
+    "fastchat_pair": {"question_id": 1, "model_1": "a", "model_2": "b", "g1_winner": "tie", "g2_winner": "tie", "judge": ["j", "p"]},
+    "fastchat_single": {"question_id": 1, "model": "a", "judge": ["j", "p"], "score": 3},
+    "arena_hard": {"question_id": "q", "model": "m", "judge": "j", "games": [{"score": "A>B"}]},
+    "judgebench": {
+        "pair_id": "p", "label": "A>B", "judgments": [{"judgment": {"judge_model": "j"}, "decision": "A>B"}],
+    },
+    "llmbar": {
+        "output_1": "", "output_2": "", "label": 1,
+        "results": [{"swap = False": {"winner": "1"}, "swap = True": {"winner": "2"}}],
+    },
+    "alpaca_eval": {"annotator": "g", "generator_1": "a", "generator_2": "b", "output_1": "", "preference": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_unknown_fields_with_one_value_are_conditions(write: Any, name: str) -> None:
+    """``temperature`` is a condition; a text that is read, and a nested field, is none."""
+    options = {"judge": "g", "strategy": "s"} if name == "llmbar" else {}
+    data = js.read(write("log.jsonl", [{**SOUND[name], "temperature": 0.5, "usage": {"tokens": 3}}]), **options)
+    assert data["temperature"].tolist() == [0.5] * len(data)
+    assert "usage" not in data
+    assert "generator_1" not in data
+
+
+def test_the_page_of_formats_is_generated() -> None:
+    """docs/formats.md is written by benchmarks/formats_page.py."""
+    assert formats_page.PAGE.read_text(encoding="utf-8") == formats_page.page()

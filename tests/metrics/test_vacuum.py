@@ -2,10 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from instrument import instrument_calls
-from judgestats.errors import DesignError
+from judgestats import parse_verdicts, preferences, ratings
+from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics import psychometrics as js
 from metrics.tables import value
 
@@ -87,3 +89,38 @@ def test_gates_are_passed_one_after_the_other():
     }
     assert got.loc["valid", "estimate"] == 0.5
     assert got.loc["hidden_metadata", "estimate"] == pytest.approx(5 / 6)
+
+
+def test_a_reply_that_is_empty_or_cut_off_fails_the_gate_that_it_did_not_reach():
+    replies = [
+        "[[A]]",
+        "[[B]]",
+        "",
+        "I'm sorry, but I can't help.",
+        "[[A]] or [[B]]",
+        '{"winner": "',
+        "[[D]]",
+        "[[A]], by gpt-4",
+    ]
+    calls = pd.DataFrame({"judge": "g", "item": list("abcdefgh"), "first": "x", "second": "y"})
+    calls = preferences(calls.join(parse_verdicts(replies, answer="choice", hidden=["gpt-4"])))
+    got = js.validity_gates(calls).set_index("term")
+    passed = (got["estimate"] * got["n"]).round().astype(int)
+    assert list(zip(passed, got["n"], strict=True)) == [(6, 8), (4, 6), (3, 4), (3, 3), (2, 3), (2, 8)]
+    wilson = js.validity_gates(calls, cluster=False).set_index("term").loc["parse"]
+    assert (wilson["conf_low"], wilson["conf_high"]) == pytest.approx((0.2999933151, 0.9032285889))  # prop.test(4, 6)
+
+
+def test_gates_of_ratings_come_from_the_status_or_from_missing_scores():
+    scores = pd.DataFrame({"judge": ["g"] * 4 + ["h"] * 4, "item": list("abcd") * 2})
+    texts = ["Rating: 7", "11", "", "Rating: 12/10", "8", "9", "7", "I would give 6 or 7."]
+    rated = ratings(scores.join(parse_verdicts(texts, scale=(1, 10))))
+    got = js.validity_gates(rated).set_index(["judge", "term"])["estimate"]
+    assert got["g"].tolist() == pytest.approx([3 / 4, 1, 2 / 3, 1 / 2, 1, 1 / 4])
+    assert got["h"].tolist() == pytest.approx([1, 3 / 4, 1, 1, 1, 3 / 4])
+    plain = js.validity_gates(rated.drop(columns="status")).set_index(["judge", "term"])["estimate"]
+    assert plain["g", "parse"] == plain["g", "valid"] == 1 / 4
+    lazy = js.validity_gates(pl.from_pandas(rated[["judge", "item", "score"]]).lazy())
+    assert lazy["estimate"].tolist() == js.validity_gates(rated[["judge", "item", "score"]])["estimate"].tolist()
+    with pytest.raises(SchemaError, match="judge and score"):
+        js.validity_gates(scores)

@@ -1,8 +1,8 @@
 """Reading files, folders, databases and the logs of tools into canonical frames.
 
 :func:`read` reads, :func:`detect_format` detects the format, :func:`suggest_mapping` suggests a mapping for a table of
-unknown shape (and computes nothing), :func:`join_labels` joins people's labels to verdicts, :func:`formats` lists the
-readers, :func:`source_info` describes what was read.
+unknown shape (and computes nothing), :func:`parse_verdicts` reads replies as text, :func:`join_labels` joins people's
+labels to verdicts, :func:`formats` lists the readers, :func:`source_info` describes what was read.
 May import verdicts, schema, results, kernels and errors; independent of measures and models.
 """
 
@@ -12,6 +12,7 @@ from judgestats.ingest.options import parse_identity, parse_labels, parse_mappin
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import formats
+from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.searching import Proposal, UnmappedTable, preview, suggest_mapping
 from judgestats.ingest.sniffing import DetectedFormat, detect_format, format_of
 
@@ -30,6 +31,7 @@ __all__ = [
     "parse_mapping",
     "parse_on",
     "parse_scale",
+    "parse_verdicts",
     "preview",
     "read",
     "source_info",

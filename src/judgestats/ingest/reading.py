@@ -16,6 +16,7 @@ from judgestats.ingest.files import File, Files, forget_document, is_table, reso
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
+from judgestats.ingest.replies import Form, parse_column
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
 from judgestats.ingest.sniffing import column_names, logs, native_reader, native_table, plain_name
 from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
@@ -38,6 +39,7 @@ def read(
     lazy: bool = False,
     counts: str | Literal[False] | None = None,
     wide: str = "",
+    parse: Form = None,
     max_unpacked: int | None = None,
     **options: Any,
 ) -> Any:
@@ -72,6 +74,10 @@ def read(
         For a table with one column per judge: ``"judge=gpt,claude"`` makes it long, with a column ``judge`` of these
         names and the answers in ``verdict``, ``score`` or ``correct``. ``"judge_criterion=gpt_style,gpt_truth"``
         splits the names at "_". The mapping refers to the long table.
+    parse : str, sequence of str, regular expression or callable, optional
+        The column mapped to ``choice`` or ``score`` holds replies of the judge as text, whose answers are read as
+        :func:`judgestats.parse_verdicts` reads them: ``"auto"``, or its `form`. `labels` says what the answers mean;
+        ``columns={"finish": ...}`` names a column that says why each reply ended.
     max_unpacked : int, optional
         Largest unpacked size of a gzipped file, in bytes. By default 4 GB, and above 100 MB at most 200 times its size.
     **options
@@ -107,9 +113,11 @@ def read(
     """
     if frame not in (None, "preferences", "ratings"):
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
+    if parse is not None and lazy:
+        raise SchemaError("parse= reads texts in memory. Leave lazy out.")
     if wide and lazy:
         raise SchemaError("wide= makes the table long in memory. Leave lazy out.")
-    target = _Target(frame, columns or None, labels, counts, options)
+    target = _Target(frame, columns or None, labels, counts, options, parse)
     if connection is not None and not wide:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
         return target.of_text(_query(source, connection), "the query")
@@ -160,6 +168,15 @@ class _Target:
     labels: Mapping[Any, str] | None
     counts: str | Literal[False] | None
     options: dict[str, Any]
+    parse: Form = None
+
+    def parsed(self, table: Any, label: str) -> tuple[_Target, Any, str]:
+        """Read the answers out of the column of replies."""
+        try:
+            table, columns = parse_column(table, self.columns, self.parse, self.labels, self.options.get("scale"))
+        except SchemaError as problem:
+            raise problem.labelled(label) from None
+        return replace(self, columns=columns, labels=None, parse=None), table, label
 
     def kind(self, table: Any, label: str) -> Kind:
         """The kind of frame; a table of unknown shape is refused with a proposal."""
@@ -182,6 +199,8 @@ class _Target:
 
     def of(self, table: Any, label: str) -> Any:
         """Map a table whose columns have their types; errors are preceded by `label`."""
+        if self.parse is not None:
+            return _Target.of(*self.parsed(table, label))
         kind = self.kind(table, label)
         try:
             return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
@@ -190,6 +209,8 @@ class _Target:
 
     def of_text(self, table: pd.DataFrame, label: str) -> Any:
         """Map a table of text, as it comes from a file or a query."""
+        if self.parse is not None:
+            return _Target.of_text(*self.parsed(table, label))
         kind = self.kind(table, label)
         decimal = self.options.pop("decimal", ".")
         try:
@@ -203,7 +224,12 @@ class _Target:
 
 def _native(chosen: Reader, found: Iterable[Log], target: _Target, lazy: bool, label: str) -> pd.DataFrame:
     """Read the log of a tool by its own reader; the frame carries the account of its rows."""
-    for name, given in (("columns", target.columns), ("labels", target.labels), ("lazy", lazy)):
+    for name, given in (
+        ("columns", target.columns),
+        ("labels", target.labels),
+        ("lazy", lazy),
+        ("parse", target.parse),
+    ):
         if given:
             raise SchemaError(
                 f"{name}= is for plain tables; the {chosen.name} format needs none. Leave it out, or name the plain "

@@ -70,8 +70,10 @@ N = "n"
 LARGEST = 9.2e18
 #: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is excluded.
 CHOICES = ("first", "second", "tie", "abstain", "invalid")
-#: Why a call is invalid.
-STATUSES = ("ok", "parse", "schema", "semantic", "leak", "refused", "error", "missing partner")
+#: Why a call is invalid: no reply (``empty``), a reply that ends too early, one that could not be read, ...
+STATUSES = (
+    "ok", "parse", "schema", "semantic", "leak", "refused", "truncated", "empty", "error", "missing partner",
+)  # fmt: skip
 #: Words for yes and for no, in lower case.
 YES = ("1", "true", "yes", "y", "t", "1.0", "right", "correct", "pass", "passed")
 NO = ("0", "false", "no", "n", "f", "0.0", "wrong", "incorrect", "fail", "failed")
@@ -143,6 +145,8 @@ PREFERENCES: tuple[Column, ...] = (
     Column("prompt", "text", "judge prompt", key=True),
     Column("temperature", "number", "sampling temperature", key=True),
     Column("rationale", "text", "the judge's reasons"),
+    Column("reply_form", "text", "form of the reply that gave the answer"),
+    Column("reply_note", "text", "why a reply gave no answer, or self-reported runs"),
     Column("cost", "number", "cost of the call"),
     Column("latency", "number", "seconds the call took"),
     Column(COUNTS, "integer", "how many identical calls the row stands for", default=1),
@@ -165,6 +169,8 @@ RATINGS: tuple[Column, ...] = (
     Column("domain", "text", "domain of the item", key=True),
     Column("status", "category", "why a score is missing", allowed=(*STATUSES, "off scale"), default="ok"),
     Column("rationale", "text", "the judge's reasons"),
+    Column("reply_form", "text", "form of the reply that gave the answer"),
+    Column("reply_note", "text", "why a reply gave no answer, or self-reported runs"),
     Column(COUNTS, "integer", "how many identical calls the row stands for", default=1),
 )
 

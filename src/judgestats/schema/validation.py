@@ -346,7 +346,7 @@ def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
     if kind == "ratings":
         name = answer_column(data.columns)
         missing = data[name].to_pandas().isna().to_numpy()
-        status = data["status"].to_pandas().astype(object) if "status" in data.columns else None
+        status = _reasons(data) if "status" in data.columns else None
         for reason in [None] if status is None else sorted(set(status[missing])):
             rows = missing if status is None else missing & (status == reason).to_numpy()
             if rows.any():
@@ -360,9 +360,7 @@ def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
         return
     yield from _without_stimulus(data)
     choice = data["choice"].to_pandas().astype(object)
-    status = (
-        data["status"].to_pandas().astype(object) if "status" in data.columns else pd.Series("ok", index=choice.index)
-    )
+    status = _reasons(data) if "status" in data.columns else pd.Series("ok", index=choice.index)
     invalid = (choice == "invalid").to_numpy() | choice.isna().to_numpy()
     for reason in sorted(set(status[invalid].astype(str))):
         rows = invalid & (status.astype(str) == reason).to_numpy()
@@ -373,6 +371,15 @@ def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
             _where(rows),
             cure="invalid='wrong' or 'tie' counts them instead, where a measure offers it.",
         )
+
+
+def _reasons(data: Any) -> pd.Series[Any]:
+    """Status of each call, with what its reply lacks: ``parse: two answers``."""
+    status = data["status"].to_pandas().astype(object)
+    if "reply_note" not in data.columns:
+        return status
+    note = data["reply_note"].to_pandas().astype("string").fillna("").str.partition(":")[0].astype(object)
+    return status.where((note == "") | (status == "ok"), status.astype(str) + ": " + note)
 
 
 def _without_stimulus(data: Any) -> Iterator[Finding]:
@@ -395,6 +402,15 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
         yield Finding("counted", COUNTS, counts_in_words(data, source), tuple(range(len(data))))
     yield from _look_alikes(data)
     if kind == "ratings":
+        note = (
+            data["reply_note"].to_pandas().astype(object) if "reply_note" in data.columns else pd.Series(dtype=object)
+        )
+        claimed = (note == "self-reported runs").to_numpy(dtype=bool)
+        if claimed.any():
+            what = "self-reported runs: mean and sd are the claim of a single reply"
+            yield Finding(
+                "counted", "sd", what, _where(claimed), cure="Each counts as one score; no measure uses this sd."
+            )
         return
     choice = data["choice"].to_pandas().astype(object)
     abstained = (choice == "abstain").to_numpy()

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, against, has, length, number, words
+from judgestats.ingest.readers import Place, Reader, against, has, length, number, scalars, words
+
+#: Fields that are read, and texts; others become conditions.
+_FIELDS = (
+    "instruction", "output_1", "generator_1", "dataset", "output_2", "generator_2", "annotator", "preference",
+    "price_per_example", "time_per_example", "raw_completion", "date", "time",
+)  # fmt: skip
 
 
 def matches(record: Mapping[str, Any]) -> str:
@@ -33,6 +39,7 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     second = str(place.need(record, "generator_2"))
     completion = record.get("raw_completion")
     yield {
+        **scalars(record, _FIELDS),
         "judge": str(annotator),
         "item": str(place.index),
         "first": against(str(place.need(record, "generator_1")), second),
@@ -73,4 +80,14 @@ READER = Reader(
     matches=matches,
     rows=rows,
     options={"judge": "name of the annotator, where the records do not give it"},
+    fields={
+        "annotator": "judge",
+        "generator_1, generator_2": "first and second (order not known)",
+        "preference": "choice and strength",
+        "dataset": "task",
+        "raw_completion": "rationale",
+        "price_per_example, time_per_example": "cost, latency",
+        "output_1, output_2": "length_first, length_second",
+    },
+    sample="public AlpacaEval annotations",
 )

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, against, has, words
+from judgestats.ingest.readers import Place, Reader, against, has, scalars, words
 
 #: Strength of the preference for B, the answer shown second. Both ways of writing each level occur.
 LEVELS = {
@@ -18,6 +18,10 @@ LEVELS = {
     "B>A": 0.75, "A<B": 0.75,
     "B>>A": 1.0, "A<<B": 1.0,
 }  # fmt: skip
+
+
+#: Fields that are read, and texts; others become conditions.
+_FIELDS = ("question_id", "uid", "model", "judge", "baseline", "category", "prompt", "tstamp")
 
 
 def _matches(record: Mapping[str, Any], item: str) -> str:
@@ -45,7 +49,11 @@ def _rows(
         raise place.wrong("games", games, "a list of one or two games")
     model = str(place.need(record, "model"))
     base = against(_baseline(record, baseline, place), model)
-    common = {"judge": str(place.need(record, "judge")), "item": str(place.need(record, item))}
+    common = {
+        **scalars(record, _FIELDS),
+        "judge": str(place.need(record, "judge")),
+        "item": str(place.need(record, item)),
+    }
     for number, game in enumerate(games, start=1):
         first, second = (base, model) if number == 1 else (model, base)
         row = {**common, "first": first, "second": second, **_answer(game, place, number)}
@@ -95,6 +103,14 @@ V01 = Reader(
     matches=partial(_matches, item="question_id"),
     rows=partial(_rows, item="question_id"),
     options=_OPTIONS,
+    fields={
+        "question_id": "item",
+        "model": "the candidate shown first in game 2",
+        "judge": "judge",
+        "games[].score": "choice and strength",
+        "games[].judgment": "rationale",
+    },
+    sample="public Arena-Hard judgments",
 )
 
 V2 = Reader(
@@ -108,4 +124,14 @@ V2 = Reader(
     matches=partial(_matches, item="uid"),
     rows=partial(_rows, item="uid"),
     options=_OPTIONS,
+    fields={
+        "uid": "item",
+        "category": "task",
+        "baseline": "the candidate shown first in game 1",
+        "model": "the candidate shown first in game 2",
+        "judge": "judge",
+        "games[].score": "choice and strength",
+        "games[].judgment": "rationale",
+    },
+    sample="records in the documented shape",
 )

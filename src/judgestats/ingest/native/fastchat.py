@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, has, words
+from judgestats.ingest.readers import Place, Reader, has, scalars, words
 
 _WINNERS = "model_1, model_2, tie, error"
+#: Fields that are read, and texts; others become conditions.
+_PAIR_FIELDS = (
+    "question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge", "g1_user_prompt", "g1_judgment",
+    "g2_user_prompt", "g2_judgment", "turn", "tstamp",
+)  # fmt: skip
+_SINGLE_FIELDS = ("question_id", "model", "judge", "user_prompt", "judgment", "score", "turn", "tstamp")
 
 
 def _item(record: Mapping[str, Any]) -> str:
@@ -49,6 +55,7 @@ def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any
         if not isinstance(winner, str) or winner not in answers:
             raise place.wrong(f"g{game}_winner", winner, _WINNERS)
         yield {
+            **scalars(record, _PAIR_FIELDS),
             "judge": judge,
             "item": _item(record),
             "first": models[first],
@@ -84,6 +91,7 @@ def single_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, A
         raise place.wrong("score", score, "a number, -1 for none")
     found = score if score != -1 else None
     yield {
+        **scalars(record, _SINGLE_FIELDS),
         "judge": judge,
         "system": str(place.need(record, "model")),
         "item": _item(record),
@@ -106,6 +114,14 @@ PAIR = Reader(
     verdicts_in="item frame",
     matches=matches_pair,
     rows=pair_rows,
+    fields={
+        "question_id, turn": "item",
+        "model_1, model_2": "first and second in game 1, exchanged in game 2",
+        "g1_winner, g2_winner": "choice; `error` is invalid",
+        "judge": "judge and prompt",
+        "g1_judgment, g2_judgment": "rationale",
+    },
+    sample="public MT-Bench judgments",
 )
 
 SINGLE = Reader(
@@ -118,4 +134,12 @@ SINGLE = Reader(
     verdicts_in="",
     matches=matches_single,
     rows=single_rows,
+    fields={
+        "question_id, turn": "item",
+        "model": "system",
+        "judge": "judge and condition (the prompt)",
+        "score": "score; -1 is missing",
+        "judgment": "rationale",
+    },
+    sample="public MT-Bench judgments",
 )

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, has, words
+from judgestats.ingest.readers import Place, Reader, has, scalars, words
 
 _DECISIONS = {"A>B": "first", "B>A": "second", "A=B": "tie"}
 _GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}
+
+
+#: Fields that are read, and texts; others become conditions.
+_FIELDS = ("pair_id", "original_id", "source", "question", "response_A", "response_B", "label", "judge_name")
 
 
 def matches(record: Mapping[str, Any]) -> str:
@@ -39,6 +43,7 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     if not isinstance(calls, list) or not 1 <= len(calls) <= 2:
         raise place.wrong("judgments", calls, "a list of one or two judgments")
     common = {
+        **scalars(record, _FIELDS),
         "judge": _judge(calls, default, place),
         "item": str(place.need(record, "pair_id")),
         "gold": _GOLD[label],
@@ -92,4 +97,15 @@ READER = Reader(
     matches=matches,
     rows=rows,
     options={"judge": "name of the judge, where neither judgments nor file name give it"},
+    fields={
+        "pair_id": "item",
+        "source": "task",
+        "judge_name": "strategy",
+        "label": "gold",
+        "judgments[].decision": "choice; the second presentation is swapped",
+        "judgments[].judgment.judge_model": "judge",
+        "judgments[].judgment.response": "rationale",
+        "response_model": "a condition",
+    },
+    sample="public JudgeBench outputs",
 )

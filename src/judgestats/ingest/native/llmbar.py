@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judgestats.errors import SchemaError, choose
-from judgestats.ingest.readers import Place, Reader, has, length, words
+from judgestats.ingest.readers import Place, Reader, has, length, scalars, words
 
 _OUTPUTS = {"1": "output_1", "2": "output_2"}
 #: Name of the field, and which output it shows first.
@@ -59,7 +59,8 @@ def rows(
             "(.../<subset>/evaluators/<judge>/<strategy>/result.json or "
             f"native_<subset>_<judge>_<strategy>_result.json). Pass {', '.join(f'{name}=...' for name in missing)}."
         )
-    head = {**common, "task": task or named.get("subset"), "item": str(place.index)}
+    texts = ("input", *_OUTPUTS.values(), "label")
+    head = {**scalars(record, texts), **common, "task": task or named.get("subset"), "item": str(place.index)}
     return _rows(record, head, equal_scores, place)
 
 
@@ -145,4 +146,11 @@ READER = Reader(
         "task": "name of the subset, where the path does not give it",
         "equal_scores": "'winner' as written (default), or 'tie'",
     },
+    fields={
+        "label": "gold",
+        "results[-1]": "choice under `swap = False` and `swap = True`, rationale, score_1, score_2",
+        "output_1, output_2": "length_first, length_second",
+        "the path": "judge, strategy, task",
+    },
+    sample="public LLMBar results",
 )

@@ -14,16 +14,16 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
-from judgestats.schema.columns import By, grouping
+from judgestats.schema.columns import ANSWERS, By, answer_column, grouping
 from judgestats.schema.counting import clustered, tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.patterns import Invalid
 
 #: Gates in their order -> statuses of the calls that fail them.
 GATES = {
-    "answered": ("error", "refused", "missing partner"),
-    "parse": ("parse",),
-    "schema": ("schema",),
+    "answered": ("error", "refused", "empty", "missing partner"),
+    "parse": ("parse", "truncated"),
+    "schema": ("schema", "off scale"),
     "semantic": ("semantic",),
     "hidden_metadata": ("leak",),
 }
@@ -96,7 +96,7 @@ def dark_current(
 
 
 @Measure(
-    "At which gate are calls lost?", "psychometrics", "P", "Wilson", "dark_current, Sec 3.2", plot="forest",
+    "At which gate are calls lost?", "psychometrics", "P, R", "Wilson", "dark_current, Sec 3.2", plot="forest",
     terms=(
         Term("answered", "", "call", "calls", "lower", "The judge answered at all: no error and no refusal."),
         Term("parse", "readable", "call", "calls answered", "lower", "The answer could be read."),
@@ -117,7 +117,7 @@ def validity_gates(
     Parameters
     ----------
     calls : frame
-        Preferences. Without a column ``status`` an invalid choice counts as not parsed.
+        Preferences or ratings. Without a ``status``, an invalid choice or a missing score counts as not parsed.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
@@ -129,8 +129,9 @@ def validity_gates(
     Returns
     -------
     pandas.DataFrame
-        Terms ``answered`` (no error, no refusal), ``parse``, ``schema``, ``semantic``, ``hidden_metadata``, each among
-        the calls that passed the earlier gates, and ``valid``: all gates, among all calls.
+        Terms ``answered`` (no error, no refusal, not empty), ``parse`` (one answer, not cut off), ``schema`` (in the
+        form asked for, on the scale), ``semantic``, ``hidden_metadata``, each among the calls that passed the earlier
+        gates, and ``valid``: all gates, among all calls.
 
     Examples
     --------
@@ -146,10 +147,14 @@ def validity_gates(
     """
     data = nw.from_native(calls)
     present = data.collect_schema().names()
-    if "judge" not in present or "choice" not in present:
-        raise SchemaError(f"validity_gates needs judge and choice. Columns: {', '.join(present)}.")
+    if "judge" not in present or not {"choice", *ANSWERS} & set(present):
+        raise SchemaError(f"validity_gates needs judge and choice, or judge and score. Columns: {', '.join(present)}.")
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    status = nw.when(nw.col("choice").cast(nw.String) == "invalid").then(nw.lit("parse")).otherwise(nw.lit("ok"))
+    answer = nw.col("choice" if "choice" in present else answer_column(present))
+    lost = answer.cast(nw.String) == "invalid" if "choice" in present else answer.is_null()
+    if "choice" not in present and data.collect_schema()[answer_column(present)].is_float():
+        lost = lost | answer.is_nan()
+    status = nw.when(lost).then(nw.lit("parse")).otherwise(nw.lit("ok"))
     if "status" in present:
         given = nw.col("status").cast(nw.String)
         status = nw.when(given.is_null() | given.is_in(["ok", ""])).then(status).otherwise(given)

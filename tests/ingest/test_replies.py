@@ -1,0 +1,421 @@
+"""Replies as text -> answers: hand-made cases of every form, fuzzing, parsers of the user, columns of replies."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import judgestats as js
+from judgestats.errors import SchemaError
+from judgestats.ingest import replies
+from judgestats.ingest.replies import EXPLICIT, OTHERS, parse_verdicts
+from judgestats.schema.columns import CHOICES, VOCABULARY
+
+CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("replies.json").read_text(encoding="utf-8"))
+OPTIONS = ("answer", "labels", "scale", "hidden")
+
+
+def options(case: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a case; `finish` is of one reply."""
+    known = {name: case[name] for name in OPTIONS if name in case}
+    return known | ({"finish": [case["finish"]]} if "finish" in case else {})
+
+
+def expected(case: dict[str, Any]) -> dict[str, Any]:
+    """The cells that a case prescribes."""
+    return {"status": "ok"} | {k: case[k] for k in ("choice", "strength", "score", "sd", "status") if k in case}
+
+
+# --- Hand-made cases
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c['form']}: {c['text'][:40]!r}")
+def test_case(case: dict[str, Any]):
+    row = parse_verdicts([case["text"]], **options(case)).iloc[0].to_dict()
+    want = expected(case)
+    assert {name: row.get(name) for name in want} == want
+    assert case.get("note", "") in row["reply_note"]
+    if want["status"] == "ok":
+        assert row["reply_form"] in (*EXPLICIT, *OTHERS)
+    else:
+        assert row.get("choice", "invalid") == "invalid"
+        assert np.isnan(row.get("score", np.nan))
+        assert row["reply_note"], "a reply without an answer says why"
+
+
+def test_there_are_enough_cases_and_every_form_gives_one():
+    assert len(CASES) >= 200
+    assert len({c["form"] for c in CASES}) >= 12
+    given = [parse_verdicts([c["text"]], **options(c)).iloc[0] for c in CASES]
+    forms = Counter(row["reply_form"] for row in given if row["status"] == "ok")
+    assert set(forms) == {*EXPLICIT, *OTHERS}
+    statuses = {row["status"] for row in given}
+    assert statuses == {
+        "ok",
+        "parse",
+        "schema",
+        "semantic",
+        "leak",
+        "refused",
+        "truncated",
+        "empty",
+        "error",
+        "off scale",
+    }
+
+
+def test_many_replies_in_one_call_are_read_as_one_by_one():
+    plain = [
+        c for c in CASES if not set(c) & {*OPTIONS, "finish"} and "a score or a candidate" not in c.get("note", "")
+    ]
+    together = parse_verdicts([c["text"] for c in plain])
+    for (_, row), case in zip(together.iterrows(), plain, strict=True):
+        for name, value in expected(case).items():
+            assert row[name] == value, case
+
+
+# --- Any text; two different answers
+
+
+FRAGMENTS = st.sampled_from(
+    ["[[A]]", "[[B", "[[8]]", '{"winner": "A"', "}", '{"', "```json", "<verdict>", "</verdict>", "<think>", "</think>",
+     "Verdict: ", "A", "B", "tie", "8/10", " is better. ", "Assistant ", "8.2 ± 0.3", "\n", " ", "not ", ">>", "If ",
+     "&gt;", "\\", "score of ", "I'm sorry, but I can't help", "\u200b", "٣", "A>B", "°", "1e999", "NaN"]
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.one_of(st.text(max_size=80), st.lists(FRAGMENTS, max_size=12).map("".join)),
+    st.sampled_from([None, "choice", "score"]),
+)
+def test_any_text_gives_a_row(text: str, answer: Any):
+    found = parse_verdicts([text], answer=answer)
+    assert len(found) == 1
+    row = found.iloc[0]
+    assert row["status"] in next(c for c in VOCABULARY["ratings"] if c.name == "status").allowed
+    if "choice" in found and row["status"] == "ok" and answer == "choice":
+        assert row["choice"] in ("first", "second", "tie", "abstain")
+    if answer == "score":
+        assert (row["status"] == "ok") == np.isfinite(row["score"])
+
+
+STRICT = [
+    "[[{}]]", "**[[{}]]**", '{{"winner": "{}"}}', '```json\n{{"verdict": "{}"}}\n```', "<verdict>{}</verdict>",
+    "<choice> {} </choice>", "Verdict: {}", "Winner: {}", "**Choice:** {}",
+]  # fmt: skip
+PROSE = st.lists(
+    st.sampled_from(
+        ["Both are long.", "See [1].", '{"x', "100 %", "> quoted", "Assistant A is better.", "a < b", "8/10"]
+    ),
+    max_size=3,
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.permutations(["A", "B", "tie"]), st.sampled_from(STRICT), st.sampled_from(STRICT), PROSE, PROSE, PROSE,
+    st.sampled_from([None, "choice"]),
+)  # fmt: skip
+def test_two_different_explicit_answers_are_never_ok(labels, one, two, before, between, after, answer):
+    parts = [*before, one.format(labels[0]), *between, two.format(labels[1]), *after]
+    row = parse_verdicts(["\n\n".join(parts)], answer=answer).iloc[0]
+    assert row["choice"] == "invalid"
+    assert row["status"] == "parse"
+    assert row["reply_note"].startswith("two answers")
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.sampled_from(["A", "B", "tie"]), st.sampled_from(STRICT), st.sampled_from(STRICT), PROSE)
+def test_one_explicit_answer_given_twice_is_that_answer(label, one, two, between):
+    row = parse_verdicts(["\n\n".join([one.format(label), *between, two.format(label)])], answer="choice").iloc[0]
+    assert row["choice"] == {"A": "first", "B": "second", "tie": "tie"}[label]
+
+
+# --- Linear time
+
+
+def repeats(parsed: Any) -> list[int]:
+    """Upper bounds of all repeats of a pattern."""
+    found: list[int] = []
+    for op, argument in parsed:
+        if op in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
+            found += [int(argument[1]), *repeats(argument[2])]
+        elif op is _constants.SUBPATTERN:
+            found += repeats(argument[-1])
+        elif op is _constants.BRANCH:
+            found += [n for branch in argument[1] for n in repeats(branch)]
+        elif op in (_constants.ASSERT, _constants.ASSERT_NOT):
+            found += repeats(argument[1])
+    return found
+
+
+def test_no_pattern_has_an_unbounded_repeat():
+    """So the work at each place of a reply is bounded, and none of them can backtrack without end."""
+    patterns = {name: p for name, p in vars(replies).items() if isinstance(p, re.Pattern)}
+    assert len(patterns) > 20
+    assert {n: max(repeats(_parser.parse(p.pattern, p.flags)), default=0) for n, p in patterns.items()} == {
+        n: pytest.approx(200, abs=200) for n in patterns
+    }
+    assert repeats(_parser.parse(r"(?:a+b{0,3})*")) == [_constants.MAXREPEAT, _constants.MAXREPEAT, 3]
+
+
+def test_damaged_objects_are_read_a_bounded_number_of_times(monkeypatch):
+    calls = []
+    decode = replies._DECODER.raw_decode
+
+    class Counting:
+        def raw_decode(self, text: str, at: int) -> Any:
+            calls.append(at)
+            return decode(text, at)
+
+    monkeypatch.setattr(replies, "_DECODER", Counting())
+    for text in ('{"' * 50_000, '{"winner": "A" ' * 20_000, '{"a":' * 50_000):
+        calls.clear()
+        assert parse_verdicts([text])["status"].iloc[0] == "truncated"
+        assert len(calls) <= 100
+
+
+@pytest.mark.parametrize(
+    "piece", ["[[", "<think>", "<verdict>", "verdict:\n", "Assistant A is better in style. ", " ", "`", "8 ± ", "{"]
+)
+def test_a_long_reply_ends(piece: str):
+    assert len(parse_verdicts([piece * (300_000 // len(piece))])) == 1
+
+
+def test_prose_is_searched_only_in_replies_of_ordinary_length():
+    reply = "Therefore, Assistant A is better."
+    assert parse_verdicts([reply])["choice"].tolist() == ["first"]
+    found = parse_verdicts([reply * 4000, f"[[A]] {reply * 4000}"])
+    assert found["status"].tolist() == ["parse", "ok"]
+    assert found["reply_note"].iloc[0] == "no answer in an explicit form"
+
+
+# --- Forms, parsers of the user, arguments
+
+
+def test_only_the_forms_asked_for_are_read():
+    texts = ["[[A]]", "Verdict: B", "Assistant A is better."]
+    assert parse_verdicts(texts, form="brackets")["choice"].tolist() == ["first", "invalid", "invalid"]
+    assert parse_verdicts(texts, form=["line", "sentence"])["choice"].tolist() == ["invalid", "second", "first"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [r"final selection\]: (\d)", re.compile(r"(final) selection\]: (?P<choice>\d)"), r"selection\]: (?P<pick>\d)"],
+)
+def test_a_regular_expression(form: Any):
+    texts = ["[final selection]: 2", "[final selection]: 1 or [final selection]: 2", "nothing", "[final selection]: 7"]
+    found = parse_verdicts(texts, form=form, answer="choice")
+    assert found["choice"].tolist() == ["second", "invalid", "invalid", "invalid"]
+    assert found["status"].tolist() == ["ok", "parse", "parse", "schema"]
+    assert found["reply_form"].tolist() == ["pattern", "", "", ""]
+
+
+def test_a_function_of_the_user():
+    def last_word(text: str) -> Any:
+        return {"L": "A", "R": "B"}.get(text.split()[-1])
+
+    found = parse_verdicts(["left is good: L", "right: R", "neither"], form=last_word)
+    assert found["choice"].tolist() == ["first", "second", "invalid"]
+    assert found["reply_form"].tolist() == ["last_word", "last_word", ""]
+    graded = parse_verdicts(["x", "y"], form=lambda text: {"choice": "A", "strength": 0.1} if text == "x" else None)
+    assert graded["strength"].tolist()[0] == 0.1
+    scores = parse_verdicts(["0.25", "2"], form=float, answer="score")
+    assert scores["score"].tolist() == [0.25, 2.0]
+    assert parse_verdicts(["x"], form=lambda text: {"mean": 8.2, "sd": 0.3})["reply_note"].tolist() == [
+        "self-reported runs"
+    ]
+
+
+def test_a_function_that_fails_is_a_clear_error():
+    with pytest.raises(SchemaError, match=r"failed on a reply that begins 'abc': ValueError.*return None"):
+        parse_verdicts(["abc"], form=float)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"form": "bracket"}, r"form='bracket' is not known.*Did you mean 'brackets'"),
+        ({"form": "json("}, "is not a regular expression"),
+        ({"answer": "rating"}, "Allowed: 'choice', 'score'"),
+        ({"labels": {"A": "left"}}, "neither a number nor one of first"),
+        ({"scale": (10, 1)}, "lowest and the highest"),
+        ({"finish": ["stop", "stop"]}, "2 values for 1 replies"),
+    ],
+)
+def test_a_wrong_argument_is_a_clear_error(arguments: dict[str, Any], message: str):
+    with pytest.raises(SchemaError, match=message):
+        parse_verdicts(["A"], **arguments)
+
+
+def test_labels_that_differ_in_case_are_not_confused():
+    labels = {"M": "second", "m": "first"}
+    assert parse_verdicts(["M", "m"], labels=labels)["choice"].tolist() == ["second", "first"]
+    assert parse_verdicts(["pass", "PASS"], labels={"pass": 1, "fail": 0})["score"].tolist() == [1, 1]
+
+
+def test_the_index_is_kept_and_missing_replies_are_rows():
+    found = parse_verdicts(pd.Series(["[[A]]", None, np.nan, pd.NA], index=[3, 5, 7, 9]))
+    assert found.index.tolist() == [3, 5, 7, 9]
+    assert found["status"].tolist() == ["ok", "empty", "empty", "empty"]
+    assert parse_verdicts([]).empty
+
+
+# --- What one reply alone does not say
+
+
+def test_1_and_2_are_scores_only_where_another_number_shows_it():
+    assert parse_verdicts(["1", "2", "1"])["status"].tolist() == ["parse"] * 3
+    assert parse_verdicts(["1", "2", "4"])["score"].tolist() == [1, 2, 4]
+    assert parse_verdicts(["1", "2"], answer="score")["score"].tolist() == [1, 2]
+    assert parse_verdicts(["1", "2"], answer="choice")["choice"].tolist() == ["first", "second"]
+    assert parse_verdicts(["1/5", "2/5"])["score"].tolist() == [1, 2]
+
+
+def test_scores_out_of_different_maxima_say_so():
+    assert parse_verdicts(["8/10", "4/5", "7"])["reply_note"].tolist() == ["out of 10", "out of 5", ""]
+    assert parse_verdicts(["8/10", "9/10"])["reply_note"].tolist() == ["", ""]
+
+
+def test_columns_are_those_of_the_answers():
+    tail = ["status", "reply_form", "reply_note"]
+    assert list(parse_verdicts(["A", "x"])) == ["choice", *tail]
+    assert list(parse_verdicts(["A>B"])) == ["choice", "strength", *tail]
+    assert list(parse_verdicts(["7/10"])) == ["score", *tail]
+    assert list(parse_verdicts(["7 ± 1"])) == ["score", "mean", "sd", *tail]
+    assert list(parse_verdicts(["x"], answer="score")) == ["score", *tail]
+
+
+# --- Into frames
+
+
+REPLIES = ["[[A]]", "[[B]]", "Winner: tie", "[[A]] or [[B]]", "", "I'm sorry, but I can't help with that."]
+MAPPING = {"judge": "j", "item": "q", "first": "a", "second": "b", "choice": "reply"}
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    return pd.DataFrame({"j": "g", "q": list("112233"), "a": ["x", "y"] * 3, "b": ["y", "x"] * 3, "reply": REPLIES})
+
+
+def test_preferences_and_ratings_take_the_result(table: pd.DataFrame):
+    calls = table[["j", "q", "a", "b"]].join(parse_verdicts(table["reply"], answer="choice"))
+    frame = js.preferences(calls, judge="j", item="q", first="a", second="b")
+    assert frame["status"].tolist() == ["ok", "ok", "ok", "parse", "empty", "refused"]
+    scores = pd.DataFrame({"judge": "g", "item": list("abc")}).join(
+        parse_verdicts(["7", "8.2 ± 0.3", "eleven"], answer="score")
+    )
+    assert js.ratings(scores)["score"].tolist()[:2] == [7, 8.2]
+    excluded = js.check(frame).query("level == 'excluded'")["what"]
+    assert excluded.tolist() == [
+        "choice is invalid (status empty: no text)",
+        "choice is invalid (status parse: two answers)",
+        "choice is invalid (status refused: a refusal in place of an answer)",
+    ]
+    found = js.check(js.ratings(scores)).set_index("what")["n"]
+    assert found["score is missing (parse: no answer)"] == 1
+    assert found["self-reported runs: mean and sd are the claim of a single reply"] == 1
+
+
+@pytest.mark.parametrize(
+    "measure", [js.consensus_deviation, js.score_distribution, js.datasheet], ids=lambda m: m.__name__
+)
+def test_the_spread_that_a_reply_claims_is_used_nowhere(measure: Any):
+    frame = pd.DataFrame({"judge": ["g", "g", "h", "h"], "system": ["s", "t"] * 2, "item": "a"})
+    claimed = parse_verdicts(["8.2 ± 0.3", "7 ± 2", "6 ± 1", "5 ± 9"])
+    assert claimed["sd"].tolist() == [0.3, 2, 1, 9]
+    plain = parse_verdicts(["8.2", "7", "6", "5"])
+    pd.testing.assert_frame_equal(measure(js.ratings(frame.join(claimed))), measure(js.ratings(frame.join(plain))))
+
+
+def test_how_a_reply_was_read_does_not_make_two_calls_different():
+    calls = pd.DataFrame({"judge": "g", "item": "a", "first": "x", "second": "y"}, index=[0, 1])
+    calls = calls.join(parse_verdicts(["[[A]]", "Winner: A"]))
+    assert calls["reply_form"].nunique() == 2
+    with pytest.raises(SchemaError, match="the same call occurs more than once"):
+        js.preferences(calls)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "csv"])
+def test_read_parses_a_column_of_replies(kind: str, table: pd.DataFrame, tmp_path: Path):
+    source: Any = {"pandas": table, "polars": pl.from_pandas(table), "csv": tmp_path / "calls.csv"}[kind]
+    if kind == "csv":
+        table.to_csv(source, index=False)
+    frame = js.read(source, columns=MAPPING, parse="auto")
+    frame = frame if isinstance(frame, pd.DataFrame) else frame.to_pandas()
+    assert frame["choice"].tolist() == ["first", "second", "tie", "invalid", "invalid", "invalid"]
+    assert frame["status"].tolist() == ["ok", "ok", "ok", "parse", "empty", "refused"]
+    assert frame["rationale"].tolist()[:4] == REPLIES[:4]
+    assert frame["reply_note"].tolist()[3] == "two answers: A, B"
+    assert set(frame) == {
+        "judge",
+        "item",
+        "first",
+        "second",
+        "choice",
+        "status",
+        "rationale",
+        "reply_form",
+        "reply_note",
+    }
+
+
+def test_read_exchanges_swapped_candidates_of_parsed_replies(table: pd.DataFrame):
+    calls = table.assign(a="x", b="y", swap=[0, 1] * 3)
+    frame = js.read(calls, columns={**MAPPING, "swapped": "swap"}, parse="auto")
+    assert frame["first"].tolist() == ["x", "y"] * 3
+    assert frame["choice"].tolist()[:2] == ["first", "second"]
+
+
+def test_read_takes_labels_a_scale_and_why_replies_ended(table: pd.DataFrame):
+    calls = table.assign(
+        reply=["left", "right", "x", "left", "right", "left"], why=["stop"] * 3 + ["content_filter"] * 3
+    )
+    mapping = {**MAPPING, "finish": "why"}
+    frame = js.read(calls, columns=mapping, parse=r"(\w+)", labels={"left": "first", "right": "second"})
+    assert frame["choice"].tolist() == ["first", "second", "invalid", "first", "second", "first"]
+    assert frame["status"].tolist()[2] == "schema"
+    scores = pd.DataFrame({"judge": "g", "item": list("abcd"), "score": ["Rating: 7", "11", "8.2 +/- 0.3", "n/a"]})
+    rated = js.read(scores, parse="auto", scale=(1, 10))
+    assert rated["status"].tolist() == ["ok", "off scale", "ok", "parse"]
+    assert rated["sd"].tolist()[2] == 0.3
+
+
+def test_a_status_of_the_call_has_priority(table: pd.DataFrame):
+    calls = table.assign(status=["ok", "error", "", None, "ok", "leak"])
+    frame = js.read(calls, columns={**MAPPING, "status": "status"}, parse="auto")
+    assert frame["status"].tolist() == ["ok", "error", "ok", "parse", "empty", "leak"]
+    assert frame["choice"].tolist() == ["first", "invalid", "tie", "invalid", "invalid", "invalid"]
+
+
+def test_parse_is_refused_where_it_cannot_work(table: pd.DataFrame, tmp_path: Path):
+    with pytest.raises(SchemaError, match="needs one column of replies"):
+        js.read(table, columns={**MAPPING, "choice": None}, parse="auto")
+    with pytest.raises(SchemaError, match="Leave lazy out"):
+        js.read(tmp_path / "x.csv", columns=MAPPING, parse="auto", lazy=True)
+    with pytest.raises(SchemaError, match=r"lazy\. Collect it first"):
+        js.read(pl.from_pandas(table).lazy(), columns=MAPPING, parse="auto")
+    with pytest.raises(SchemaError, match="'why' is not a column"):
+        js.read(table, columns={**MAPPING, "finish": "why"}, parse="auto")
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"question_id": "1", "model": "m", "judge": "g", "games": [{"score": "A>B"}]}\n')
+    with pytest.raises(SchemaError, match="parse= is for plain tables"):
+        js.read(log, parse="auto")
+
+
+def test_every_status_is_in_the_vocabulary():
+    assert set(CHOICES) >= {"first", "second", "tie", "abstain", "invalid"}
+    allowed = {c.name: c.allowed for c in VOCABULARY["preferences"]}["status"]
+    assert {"empty", "truncated", "refused"} <= set(allowed)
