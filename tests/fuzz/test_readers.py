@@ -26,6 +26,7 @@ from both_ways import difference
 from fuzz.mutations import NATIVE, damaged, delimited, document, jsonl, native, parquet
 from judgestats.errors import JudgestatsError
 from judgestats.ingest.files import open_bytes
+from judgestats.schema.account import account_of
 
 SEED = 20_250_701
 FILES = int(os.environ.get("JUDGESTATS_FUZZ", "25"))
@@ -41,6 +42,8 @@ MAKERS: dict[str, Callable[[random.Random], bytes]] = {
     "parquet": parquet,
     **{form: native(form) for form in NATIVE},
 }
+#: Readers of records that may hold any number of verdicts, some of which are excluded.
+PARTLY = ("langfuse", "mlflow", "phoenix", "argilla", "label_studio", "label_studio_pairwise")
 LAZY = ("csv", "tsv", "jsonl", "parquet")
 
 
@@ -95,6 +98,18 @@ def calls_in(path: Path, reader: str) -> int:
     return len(found)
 
 
+def lost_records(frame: Any, records: int) -> str:
+    """Which records of a file gave neither a row nor an exclusion, by their places; empty if all did."""
+    account = account_of(frame)
+    places = [*account.places, *(e.place for e in account.excluded)]
+    seen = {" ".join(p.split(", ", 1)[1].split(",")[0].split()[:2]) for p in places}
+    return (
+        ""
+        if account.records == records == len(seen)
+        else f"{records} records, {account.records} counted, {sorted(seen)}"
+    )
+
+
 def lines_in(text: str, separator: str) -> int:
     """Rows of a CSV file below its header: quotes hold line breaks, blank lines are none unless the table has one column."""
     rows, width, blank, inside, start, at = 0, 0, True, False, True, 0
@@ -126,6 +141,8 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
     options: dict[str, Any] = {}
     if reader in ("llmbar", "alpaca_eval", "judgebench"):
         options = {"format": reader, "judge": "j"} | ({"strategy": "s"} if reader == "llmbar" else {})
+    if reader in PARTLY:
+        options = {"format": reader}
     if reader in ("csv", "tsv", "jsonl", "json", "parquet"):
         options = {"counts": "n" if b'"n"' in path.read_bytes() else None}
     try:
@@ -135,12 +152,17 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
             except JudgestatsError:
                 frame = None
             if frame is not None:
-                found = js.check(frame).set_index("what")["n"]
-                wanted = calls_in(path, reader)
-                if not len(frame) == found["rows in"] == wanted:
-                    return "lost rows", f"{wanted} calls, {len(frame)} rows, {found['rows in']} in check()"
+                found = js.check(frame).set_index("what")["n"].to_dict()
                 if found["rows in"] != found["rows used"] + found["rows excluded"]:
                     return "lost rows", "used and excluded are not the rows"
+                wanted = calls_in(path, reader)
+                if reader in PARTLY:
+                    lost = lost_records(frame, wanted)
+                    if lost or found["rows in"] != len(frame) + account_of(frame).n_excluded:
+                        return "lost rows", lost or "the excluded are not counted"
+                    wanted = found["rows in"] = len(frame)
+                if not len(frame) == found["rows in"] == wanted:
+                    return "lost rows", f"{wanted} calls, {len(frame)} rows, {found['rows in']} in check()"
             if reader in LAZY:
                 told = difference(path, **options)
                 if told and not any(said in told for said in ("DuckDB cannot hold", "Leave lazy out")):

@@ -254,9 +254,9 @@ def _native(chosen: Reader, found: Iterable[Log], target: _Target, lazy: bool, l
 
 
 def _in_memory(source: Any) -> pd.DataFrame:
-    """Any frame as pandas', its cells as they are."""
+    """Any frame as pandas', its cells as they are; an index with a name, such as the id of a span, is a column."""
     if isinstance(source, pd.DataFrame):
-        return source
+        return source.reset_index([n for n in source.index.names if n is not None and n not in source.columns])
     return cast("pd.DataFrame", nw.from_native(source).lazy().collect(backend="pandas").to_native())
 
 

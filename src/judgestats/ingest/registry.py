@@ -8,7 +8,18 @@ from importlib.metadata import EntryPoint, entry_points
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.native import alpaca_eval, arena_hard, fastchat, judgebench, llmbar
+from judgestats.ingest.native import (
+    alpaca_eval,
+    arena_hard,
+    argilla,
+    fastchat,
+    judgebench,
+    label_studio,
+    langfuse,
+    llmbar,
+    mlflow,
+    phoenix,
+)
 from judgestats.ingest.readers import Reader
 
 #: Further options of plain tables.
@@ -28,6 +39,12 @@ NATIVE: tuple[Reader, ...] = (
     judgebench.READER,
     llmbar.READER,
     alpaca_eval.READER,
+    langfuse.READER,
+    mlflow.READER,
+    phoenix.READER,
+    argilla.READER,
+    label_studio.PAIRWISE,
+    label_studio.RATINGS,
 )
 #: Tables with canonical columns, or of any shape with a mapping.
 PLAIN: tuple[Reader, ...] = (
