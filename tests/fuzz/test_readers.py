@@ -126,6 +126,8 @@ OPTIONS: dict[str, dict[str, str]] = {
     "helm": {"system": "m"},
     "lm_eval": {"system": "m"},
 }
+#: Readers of records that may hold any number of verdicts, some of which are excluded.
+PARTLY = ("langfuse", "mlflow", "phoenix", "argilla", "label_studio", "label_studio_pairwise")
 LAZY = ("csv", "tsv", "jsonl", "parquet")
 
 
@@ -242,6 +244,18 @@ def cells_in(rows: list[dict[str, str]], reader: str) -> int:
     return sum(places(r["value"], r["value_type"] not in scalar and not r.get("scan_error")) for r in rows)
 
 
+def lost_records(frame: Any, records: int) -> str:
+    """Which records of a file gave neither a row nor an exclusion, by their places; empty if all did."""
+    account = account_of(frame)
+    places = [*account.places, *(e.place for e in account.excluded)]
+    seen = {" ".join(p.split(", ", 1)[1].split(",")[0].split()[:2]) for p in places}
+    return (
+        ""
+        if account.records == records == len(seen)
+        else f"{records} records, {account.records} counted, {sorted(seen)}"
+    )
+
+
 def lines_in(text: str, separator: str) -> int:
     """Rows of a CSV file below its header: quotes hold line breaks, blank lines are none unless the table has one column."""
     rows, width, blank, inside, start, at = 0, 0, True, False, True, 0
@@ -271,7 +285,7 @@ def lines_in(text: str, separator: str) -> int:
 def tried(path: Path, reader: str) -> tuple[str, str]:
     """What came of a file, as one of :data:`COUNTS`, and what is to be known of it."""
     options: dict[str, Any] = {}
-    if reader in OPTIONS or reader in PARTS:
+    if reader in OPTIONS or reader in PARTS or reader in PARTLY:
         options = {"format": reader, **OPTIONS.get(reader, {})}
     if reader in ("csv", "tsv", "jsonl", "json", "parquet"):
         options = {"counts": "n" if b'"n"' in path.read_bytes() else None}
@@ -283,7 +297,14 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
                 frame = None
             if frame is not None:
                 found = js.check(frame).set_index("what")["n"]
+                if found["rows in"] != found["rows used"] + found["rows excluded"]:
+                    return "lost rows", "used and excluded are not the rows"
                 wanted = calls_in(path, reader)
+                if reader in PARTLY:
+                    lost = lost_records(frame, wanted)
+                    if lost:
+                        return "lost rows", lost
+                    wanted = None
                 account = account_of(frame)
                 unread = account.n_excluded if account is not None else 0
                 if not len(frame) + unread == found["rows in"] == (found["rows in"] if wanted is None else wanted):
@@ -291,8 +312,6 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
                         "lost rows",
                         f"{wanted} calls, {len(frame)} rows, {unread} unread, {found['rows in']} in check()",
                     )
-                if found["rows in"] != found["rows used"] + found["rows excluded"]:
-                    return "lost rows", "used and excluded are not the rows"
             if reader in LAZY:
                 told = difference(path, **options)
                 if told and not any(said in told for said in ("DuckDB cannot hold", "Leave lazy out")):

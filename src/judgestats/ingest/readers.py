@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,7 +21,7 @@ from judgestats.ingest.files import Container, json_document, json_lines
 from judgestats.ingest.files import Record as Record
 from judgestats.ingest.files import member_object as member_object
 from judgestats.schema.account import Account, Exclusion
-from judgestats.schema.columns import CONDITIONS, VOCABULARY, N
+from judgestats.schema.columns import CONDITIONS, NO, VOCABULARY, YES, N
 
 Frame = Literal["preferences", "ratings", "either"]
 
@@ -29,6 +32,8 @@ _LONGEST = 200
 _CANONICAL = ({c.name for columns in VOCABULARY.values() for c in columns} | {N}) - set(CONDITIONS)
 #: Options that every reader takes.
 COMMON_OPTIONS = {"encoding": "encoding of the file, if not UTF-8"}
+#: Option of readers of grades that may be categories.
+SCORES = {"scores": "number of each category, such as {'good': 1, 'poor': 0}"}
 #: Options of readers that give ratings.
 RATING_OPTIONS = {"scale": "lowest and highest score", "off_scale": "'error' or 'missing'"}
 
@@ -120,6 +125,9 @@ class Reader:
         Field of the record -> what it becomes; printed in docs/formats.md.
     sample : str
         What the tests read: a public sample, a file that the tool's package writes, or its documented schema.
+    repeats : bool
+        Whether the tool may hold several verdicts of one rater on one thing: they are numbered in ``replicate``, in the
+        order of the log.
     """
 
     name: str
@@ -136,6 +144,7 @@ class Reader:
     containers: tuple[Container, ...] = ("json", "jsonl")
     fields: Mapping[str, str] = field(default_factory=dict)
     sample: str = ""
+    repeats: bool = False
 
     def table(self, logs: Iterable[Log], **options: Any) -> tuple[pd.DataFrame, Account, list[int]]:
         """Read the records of all files: the rows, what became of each record, and how many rows each file gives.
@@ -167,7 +176,8 @@ class Reader:
                 f"{excluded[0].place.partition(',')[0]}: the {self.name} format was recognised, and none of its "
                 f"{n:,} record{'s' * (n != 1)} holds a verdict ({'; '.join(reasons)}). Nothing was read."
             )
-        return tidy(rows), Account(n, places, tuple(excluded)), sizes
+        table = tidy(rows)
+        return (_numbered(table) if self.repeats else table), Account(n, places, tuple(excluded)), sizes
 
     @property
     def all_options(self) -> dict[str, str]:
@@ -205,6 +215,88 @@ def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, An
         if k not in known
         and (v is None or isinstance(v, int | float | bool) or (isinstance(v, str) and len(v) <= _LONGEST))
     }
+
+
+def _numbered(table: pd.DataFrame) -> pd.DataFrame:
+    """Number the verdicts of one rater on one thing; a log without any is unchanged."""
+    keys = [c for c in ("judge", "item", "system", "first", "second", "criterion") if c in table]
+    run = table.groupby(keys, dropna=False, sort=False).cumcount()
+    return table.assign(replicate=run) if run.any() else table
+
+
+def context(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
+    """Fields of a record of any kind, as :func:`scalars`, with empty ones as None.
+
+    >>> context({"topic": "law", "score": 9, "texts": ["a", "b"]})
+    {'topic': 'law', 'score_source': 9}
+    """
+    found = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
+    return {k: None if absent(v) else v for k, v in found.items()}
+
+
+def absent(value: Any) -> bool:
+    """Whether a field is empty: null, an empty text, or NaN as a frame writes it."""
+    if isinstance(value, str | float):
+        return value == "" or value != value
+    return value is None or value is pd.NA or value is pd.NaT
+
+
+def opened_cell(value: Any) -> Any:
+    """A cell that holds a list or a record, also where a table wrote it as JSON or as Python does.
+
+    >>> opened_cell('{"label": "good"}'), opened_cell("{'label': None}"), opened_cell("plain")
+    ({'label': 'good'}, {'label': None}, 'plain')
+    """
+    if not isinstance(value, str):
+        return value.tolist() if hasattr(value, "tolist") else value
+    if value[:1] not in ("{", "["):
+        return value
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return value
+
+
+def grade(value: Any, scores: Mapping[str, float] | None = None) -> float:
+    """A grade as a number: a number, its text, a category that `scores` gives one, yes and no; NaN for anything else.
+
+    >>> [grade(v, {"good": 2}) for v in (True, "0.5", "good", "pass", "poor")]
+    [1.0, 0.5, 2.0, 1.0, nan]
+    """
+    value = value.item() if hasattr(value, "item") else value
+    text = str(value).strip()
+    if isinstance(value, list | dict):
+        return math.nan
+    try:
+        found = float({str(k): v for k, v in (scores or {}).items()}.get(text, value))
+    except (TypeError, ValueError, OverflowError):
+        return 1.0 if text.lower() in YES else 0.0 if text.lower() in NO else math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def scored(
+    place: Place, question: str, value: Any, scores: Mapping[str, float] | None, *, failed: bool = False
+) -> dict[str, Any] | None:
+    """Score and status of a grade; None, with the reason excluded, for what has no number.
+
+    An empty grade is a missing score with status ``parse``, or ``error`` where the call `failed`.
+    """
+    if failed or absent(value):
+        return {"score": math.nan, "status": "error" if failed else "parse"}
+    found = grade(value, scores)
+    if math.isnan(found):
+        several = isinstance(value, list | dict)
+        what = "has several values" if several else "is a category or text: scores= gives categories their numbers"
+        place.exclude(f"{question!r} {what}", question)
+        return None
+    return {"score": found, "status": "ok"}
+
+
+def person(*names: Any) -> str:
+    """Name of a person: the first that is given, else ``human``."""
+    return next((str(n) for n in names if not absent(n)), "human")
 
 
 def against(baseline: str, model: str) -> str:

@@ -370,9 +370,9 @@ def _with_paths(
 
 
 def _in_memory(source: Any) -> pd.DataFrame:
-    """Any frame as pandas', its cells as they are."""
+    """Any frame as pandas', its cells as they are; an index with a name, such as the id of a span, is a column."""
     if isinstance(source, pd.DataFrame):
-        return source
+        return source.reset_index([n for n in source.index.names if n is not None and n not in source.columns])
     return cast("pd.DataFrame", nw.from_native(source).lazy().collect(backend="pandas").to_native())
 
 

@@ -11,6 +11,7 @@ from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest.native import (
     alpaca_eval,
     arena_hard,
+    argilla,
     deepeval,
     every_eval_ever,
     fastchat,
@@ -18,9 +19,13 @@ from judgestats.ingest.native import (
     inspect_ai,
     inspect_scout,
     judgebench,
+    label_studio,
+    langfuse,
     llmbar,
     lm_eval,
+    mlflow,
     openai_evals,
+    phoenix,
     promptfoo,
     ragas,
     trec_qrels,
@@ -59,6 +64,12 @@ NATIVE: tuple[Reader, ...] = (
     openai_evals.READER,
     every_eval_ever.READER,
     trec_qrels.READER,
+    langfuse.READER,
+    mlflow.READER,
+    phoenix.READER,
+    argilla.READER,
+    label_studio.PAIRWISE,
+    label_studio.RATINGS,
 )
 #: Tables with canonical columns, or of any shape with a mapping.
 PLAIN: tuple[Reader, ...] = (

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import pandas as pd
+
 from judgestats.errors import SchemaError
 from judgestats.ingest.files import SUFFIXES, File, unpacking
 from judgestats.ingest.readers import Log, Reader
@@ -204,7 +206,8 @@ def _recognised(file: File) -> tuple[Reader | None, str]:
 
 def native_table(table: Any) -> Reader | None:
     """Find the tool that gave a frame, by the names of its columns."""
-    names = dict.fromkeys(column_names(table))
+    index = table.index.names if isinstance(table, pd.DataFrame) else ()
+    names = dict.fromkeys([*column_names(table), *(n for n in index if n is not None)])
     able = (r for r in native_readers() if "parquet" in r.containers and r.matches and r.matches(names))
     return next(able, None)
 
