@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from inspect_logs import zipped
 from judgestats.errors import SchemaError
 from judgestats.ingest.archives import Archive
 
 Write = Callable[..., Path]
 TEXT = ('{"explanation": "à la carte\\n", "value": "C"}' * 50).encode()
 MOST = 10**6
-
-
-def zipped(members: Mapping[str, bytes] | list[tuple[str, bytes]], method: int = 93) -> bytes:
-    """A zip archive as bytes, written by hand where ``zipfile`` has no such method."""
-    pairs = [*members.items()] if isinstance(members, Mapping) else members
-    body, directory = io.BytesIO(), io.BytesIO()
-    for name, content in pairs:
-        packed = {
-            0: lambda c: c,
-            8: lambda c: zlib.compress(c)[2:-4],
-            93: lambda c: pa.Codec("zstd").compress(c, asbytes=True),
-        }.get(method, lambda c: c)(content)
-        at, encoded = body.tell(), name.encode()
-        head = struct.pack("<HHHHIII", 0x800, method, 0, 33, zlib.crc32(content), len(packed), len(content))
-        body.write(
-            b"PK\x03\x04" + struct.pack("<H", 20) + head + struct.pack("<HH", len(encoded), 0) + encoded + packed
-        )
-        directory.write(
-            b"PK\x01\x02"
-            + struct.pack("<HH", 20, 20)
-            + head
-            + struct.pack("<HHHHHII", len(encoded), 0, 0, 0, 0, 0, at)
-            + encoded
-        )
-    listed = directory.getvalue()
-    end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, len(pairs), len(pairs), len(listed), body.tell(), 0)
-    return body.getvalue() + listed + end
 
 
 def opened(path: Path, most: int = MOST) -> dict[str, bytes]:

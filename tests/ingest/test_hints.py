@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from judgestats.errors import SchemaError
 from judgestats.ingest import UnmappedTable, detect_format, read, source_info, suggest_mapping
 
 Write = Callable[..., Path]
@@ -44,8 +45,6 @@ def test_real_trec_melts_every_run(real_data: Path) -> None:
 
 
 REAL_LOGS = {
-    "inspect_ai/popularity_match.json": "inspect_ai",
-    "inspect_ai/no-samples.json": "inspect_ai",
     "promptfoo/sample-export.json": "promptfoo",
     "deepeval/test_run_sample.json": "deepeval",
     "ragas/annotated_data.json": "ragas",
@@ -109,7 +108,6 @@ def test_a_folder_says_what_was_not_read(write: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_real_inspect_folder_names_its_unread_logs(real_data: Path) -> None:
-    found = detect_format(real_data / "inspect_ai")
-    assert "3 of 7 files read; not read: " in found.why
-    assert "popularity_2_epochs.eval (unknown format)" in found.why
+def test_real_folder_of_two_kinds_of_logs_names_a_glob(real_data: Path) -> None:
+    with pytest.raises(SchemaError, match=r"mixes kinds of files \(eval: .*; json: .*inspect_ai/\*\.eval"):
+        read(real_data / "inspect_ai")

@@ -9,6 +9,7 @@ import zlib
 from collections import Counter
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 import pyarrow as pa
 
@@ -24,7 +25,7 @@ _CURE = "Write or fetch the file again; `unzip -t` checks it."
 
 
 class Archive:
-    """A zip archive that is open for reading.
+    """A zip archive and its members.
 
     Nothing is unpacked to disk. Python's ``zipfile`` reads the list of members; the members are decompressed here,
     because ``zipfile`` has no zstd before Python 3.14, and pyarrow has. No member yields more bytes than the list of
@@ -43,29 +44,31 @@ class Archive:
 
     def __init__(self, path: Path, most: int) -> None:
         self.path = path
-        self._file = path.open("rb")
-        try:
-            self._members = self._listed(most)
-        except BaseException:
-            self._file.close()
-            raise
+        self._members = self._listed(most)
+        self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Archive:
+        self._file = self.path.open("rb")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+        self._file = None
 
     def names(self) -> list[str]:
         """Names of the files in the archive, each once, in its order."""
         return [*self._members]
 
     def read(self, name: str) -> bytes:
-        """Content of a member."""
+        """Content of a member; one that is read outside of ``with`` opens the file for itself."""
+        if self._file is None:
+            with self:
+                return self.read(name)
         member = self._members[name]
-        packed = self._packed(member)
+        packed = self._packed(member, self._file)
         try:
             if member.compress_type == _STORED:
                 content = packed
@@ -85,15 +88,14 @@ class Archive:
             )
         return content
 
-    def _packed(self, member: zipfile.ZipInfo) -> bytes:
+    def _packed(self, member: zipfile.ZipInfo, file: IO[bytes]) -> bytes:
         """The compressed bytes of a member, which stand behind its own header."""
-        self._file.seek(member.header_offset)
-        header = self._file.read(_LOCAL.size)
+        file.seek(member.header_offset)
+        header = file.read(_LOCAL.size)
         if len(header) == _LOCAL.size:
             mark, name, extra = _LOCAL.unpack(header)
             if mark == b"PK\x03\x04":
-                self._file.seek(name + extra, 1)
-                packed = self._file.read(member.compress_size)
+                packed = file.read(name + extra + member.compress_size)[name + extra :]
                 if len(packed) == member.compress_size:
                     return packed
         raise self._damaged(f"member {member.filename!r} is not where the list of members says")
@@ -101,7 +103,7 @@ class Archive:
     def _listed(self, most: int) -> dict[str, zipfile.ZipInfo]:
         """The members by name, checked."""
         try:
-            with zipfile.ZipFile(self._file) as listed:
+            with zipfile.ZipFile(self.path) as listed:
                 members = [m for m in listed.infolist() if not m.filename.endswith("/")]
         except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError, struct.error) as problem:
             raise self._damaged(f"its list of members cannot be read ({problem})") from None

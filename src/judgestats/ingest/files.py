@@ -11,7 +11,7 @@ import re
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -25,12 +25,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.archives import Archive
 from judgestats.schema.opening import cell_text, few, refuse_repeated_names
 from judgestats.threads import Shared
 
 # ---- One file: opening, decoding, format by content ------------------------------------------------------------------
 
-Container = Literal["csv", "tsv", "json", "jsonl", "parquet"]
+Container = Literal["csv", "tsv", "json", "jsonl", "parquet", "eval"]
 
 #: Format by suffix, with or without ``.gz``.
 SUFFIXES: dict[str, Container] = {
@@ -42,7 +43,11 @@ SUFFIXES: dict[str, Container] = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".eval": "eval",
 }
+#: Members of which a zipped log of Inspect (container ``eval``) has at least one, and those that hold a sample each.
+LOG_HEADERS = ("header.json", "_journal/start.json")
+LOG_SAMPLE = re.compile(r"samples/.*_epoch_\d+(\.json|/sample\.json)", re.DOTALL)
 #: Suffixes of compressed files.
 PACKED = (".gz", ".zst")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -198,16 +203,15 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"PK\x03\x04"):
-        if path.suffix.lower() == ".eval":
-            raise SchemaError(
-                f"{path.name} is a zip archive that looks like an inspect_ai log; it is not read yet: see judgestats "
-                "formats. Write its samples out as a table."
-            )
+        if any(name in LOG_HEADERS for name in archive_of(path).names()):
+            return "eval"
         raise SchemaError(
             f"{path.name} is a zip archive, or a format built on one. Unpack it and give the file inside."
         )
     named = SUFFIXES.get(suffix_of(path.name))
     text = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if named == "eval":
+        raise SchemaError(f"{path.name} is named as an Inspect log but is no zip archive. Write or fetch it again.")
     if named == "parquet":
         raise SchemaError(f"{path.name} is named Parquet but does not begin as a Parquet file does (PAR1).")
     if named in ("json", "jsonl") or (named is None and text[:1] in ("{", "[")):
@@ -401,6 +405,12 @@ class RepeatedField(ValueError):
     """A JSON object that names a field twice."""
 
 
+_STRICT, _ANY = json.JSONDecoder(object_pairs_hook=_object).raw_decode, json.JSONDecoder().raw_decode
+#: The name of a field of a JSON object, with what stands before its value: of the first field, and of the next.
+_NAME = r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*'
+_FIRST, _NEXT = re.compile(r"[ \t\n\r]*\{" + _NAME).match, re.compile(r"[ \t\n\r]*," + _NAME).match
+
+
 def _whole_characters(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -456,9 +466,57 @@ def _json_document(path: Path, encoding: str | None, *_: int | None) -> Any:
         raise SchemaError(f"{path.name}: not valid JSON ({problem}).") from None
 
 
+def archive_of(path: Path) -> Archive:
+    """A zip archive; the last one is remembered between recognition and reading, as a JSON document is."""
+    state = path.stat()
+    return _archive(path, unpacked_limit(path), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1)
+def _archive(path: Path, most: int, *_: int) -> Archive:
+    return Archive(path, most)
+
+
+def member_object(archive: Archive, name: str, until: Collection[str] = ()) -> dict[str, Any]:
+    """Parse a member of an archive that is a JSON object.
+
+    `until`: where the object has all of these fields, only they are read, no further than to the last of them.
+    """
+    content = archive.read(name)
+    try:
+        text = content.decode("utf-8-sig")
+        value = _first_fields(text, until) if until else _loaded(text)
+    except (ValueError, RecursionError) as problem:
+        raise SchemaError(f"{archive.path.name}, member {name!r}: not valid JSON ({problem}). Correct it.") from None
+    if not isinstance(value, dict):
+        raise SchemaError(f"{archive.path.name}, member {name!r}: a {_kind(value)}, where a JSON object should be.")
+    return value
+
+
+def _first_fields(text: str, until: Collection[str]) -> Any:
+    """The wanted fields of a JSON object, parsed no further than to the last of them; all, if it lacks one."""
+    field = _FIRST(text)
+    found: dict[str, Any] = {}
+    while field is not None:
+        name, at = field[1], field.end()
+        if name not in until:
+            _, at = _ANY(text, at)
+        elif name in found:
+            raise RepeatedField(f"the field {name!r} occurs more than once in one object")
+        else:
+            value, end = _STRICT(text, at)
+            found[name] = _whole_characters(value) if _SURROGATE.search(text, at, end) else value
+            if len(found) == len(until):
+                return found
+            at = end
+        field = _NEXT(text, at)
+    return _loaded(text)
+
+
 def forget_document() -> None:
-    """Free the document that :func:`json_document` remembers."""
+    """Free the document that :func:`json_document` or :func:`archive_of` remembers."""
     _json_document.cache_clear()
+    _archive.cache_clear()
 
 
 def json_records(path: Path, encoding: str | None = None) -> list[Record]:
@@ -652,7 +710,7 @@ class File:
     """One file, and how it is to be opened.
 
     `path`: where it is.
-    `container`: ``csv``, ``tsv``, ``json``, ``jsonl`` or ``parquet``.
+    `container`: ``csv``, ``tsv``, ``json``, ``jsonl``, ``parquet`` or ``eval`` (a log of Inspect, zipped).
     `encoding`: its encoding, if not UTF-8.
     """
 
@@ -667,8 +725,8 @@ class File:
         return json_records(self.path, self.encoding)
 
     def document(self) -> Any:
-        """Content of a JSON file."""
-        return json_document(self.path, self.encoding)
+        """Content of a JSON file; of a zipped log, the archive."""
+        return archive_of(self.path) if self.container == "eval" else json_document(self.path, self.encoding)
 
     def records_for(self, opened_by: Callable[[Any, Path], Iterable[Record]] | None) -> Iterable[Record]:
         """Records for a reader: `opened_by` it from the whole file, or one by one; rows of a table are records."""

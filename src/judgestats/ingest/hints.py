@@ -15,7 +15,6 @@ from judgestats.schema.opening import few
 
 #: Tools whose logs are recognised but not read -> sets of top-level keys, any of which identifies them.
 _FOREIGN: dict[str, tuple[frozenset[str], ...]] = {
-    "inspect_ai": (frozenset({"version", "status", "eval", "plan"}),),
     "promptfoo": (frozenset({"evalId", "results"}),),
     "deepeval": (frozenset({"testCases", "metricsScores"}), frozenset({"testCases", "testPassed"})),
     "helm": (

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from judgestats.ingest.files import File
+from judgestats.ingest.files import LOG_SAMPLE, File, archive_of
 from judgestats.ingest.sniffing import find_files
 from judgestats.ingest.sources import is_table
 from judgestats.schema.opening import opened
@@ -79,4 +79,6 @@ def _sha256(path: Path) -> str:
 
 
 def _count(file: File) -> int:
+    if file.container == "eval":
+        return sum(LOG_SAMPLE.fullmatch(name) is not None for name in archive_of(file.path).names())
     return len(file.records()) if file.container in ("json", "jsonl") else len(file.table())

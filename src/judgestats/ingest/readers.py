@@ -10,7 +10,12 @@ from typing import Any, Literal
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.files import Container, Record
+from judgestats.ingest.archives import Archive as Archive
+from judgestats.ingest.files import LOG_HEADERS as LOG_HEADERS
+from judgestats.ingest.files import LOG_SAMPLE as LOG_SAMPLE
+from judgestats.ingest.files import Container
+from judgestats.ingest.files import Record as Record
+from judgestats.ingest.files import member_object as member_object
 from judgestats.schema.account import Account, Exclusion
 
 Frame = Literal["preferences", "ratings", "either"]
@@ -92,7 +97,8 @@ class Reader:
         or ``as mapped``.
     matches : callable, optional
         First record -> the evidence that it is this format, or an empty string. The first record of a JSON file that
-        holds one object is that object; of a table or frame, its column names with empty values. None for plain tables.
+        holds one object is that object; of a table or frame, its column names with empty values; of an archive, the
+        names of its members likewise. None for plain tables.
     rows : callable, optional
         ``rows(record, place, **options)`` -> the rows of one record, each a dict with canonical columns; further
         columns are conditions. A record that gives no row is excluded, with the reason given to ``place.exclude``.
@@ -213,7 +219,9 @@ def words(text: Any) -> str | None:
 
 
 def tidy(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows as a table, without the optional columns that no row fills."""
+    """Rows as a table, without the optional columns that no row fills; verdicts beside numbers become 1 and 0."""
     table = pd.DataFrame(list(rows))
+    if "score" in table and {type(v) for v in table["score"]} & {bool} and any(number(v) == v for v in table["score"]):
+        table["score"] = [float(v) if isinstance(v, bool) else v for v in table["score"]]
     empty = [c for c in table.columns if c not in ("choice", "score") and table[c].isna().all()]
     return table.drop(columns=empty)

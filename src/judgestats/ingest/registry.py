@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.native import alpaca_eval, arena_hard, fastchat, judgebench, llmbar
+from judgestats.ingest.native import alpaca_eval, arena_hard, fastchat, inspect_ai, inspect_scout, judgebench, llmbar
 from judgestats.ingest.readers import Reader
 
 #: Further options of plain tables.
@@ -28,6 +28,10 @@ NATIVE: tuple[Reader, ...] = (
     judgebench.READER,
     llmbar.READER,
     alpaca_eval.READER,
+    inspect_ai.LOG,
+    inspect_ai.SAMPLES,
+    inspect_scout.LABELS,
+    inspect_scout.SCAN,
 )
 #: Tables with canonical columns, or of any shape with a mapping.
 PLAIN: tuple[Reader, ...] = (

@@ -148,6 +148,8 @@ def column_names(table: Any) -> list[str]:
 
 def plain_name(files: Files) -> str:
     """Name of the plain reader for these files."""
+    if files.files[0].container == "eval":
+        raise SchemaError(f"{files.label}: a log of Inspect is no table. Leave out columns=, labels= and format=.")
     return "calls" if files.calls else files.files[0].container
 
 
@@ -175,6 +177,8 @@ def native_reader(files: Files) -> tuple[Reader | None, str]:
 
 def _evidence(file: File, documents: bool) -> Mapping[str, Any]:
     """What a reader recognises a file by; see :class:`judgestats.ingest.readers.Reader`."""
+    if file.container == "eval":
+        return dict.fromkeys(file.document().names()) if documents else {}
     if file.container not in ("json", "jsonl"):
         return {} if documents else dict.fromkeys(file.column_names())
     if documents:

@@ -184,7 +184,7 @@ def lengthened(table: Any, wide: Wide | str, *, one_scale: bool = False) -> Long
 
     `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. `one_scale`: the scale is known
     otherwise. Gives the other columns (but those of lists, where lists are opened), those that `wide` names, and the
-    answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell stays as a missing answer.
+    answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell is a missing answer.
     Raises SchemaError if the table already has a column of that name, if lists have another depth than `wide` names, or
     the columns are on scales too far apart.
 
