@@ -44,6 +44,7 @@ def read(
     wide: str = "",
     explode: str = "",
     path: str = "",
+    table: str = "",
     max_unpacked: int | None = None,
     **options: Any,
 ) -> Any:
@@ -51,9 +52,11 @@ def read(
 
     Parameters
     ----------
-    source : path, glob, folder, list of paths, SQL query, or frame
-        A file (plain or gzipped), several, a folder (of tables, or with one JSON per call), a query (with
-        `connection`), or whatever Narwhals accepts as a frame.
+    source : path, glob, folder, list of paths, stream, SQL query, or frame
+        A file (plain, gzipped or compressed with zstd; CSV, TSV, JSON, JSONL, Parquet, Feather, Arrow IPC, ORC, Excel,
+        SQLite, a zip archive of tables, or the log of a tool), several, a folder (of tables, or with one JSON per
+        call), a stream (``sys.stdin``, ``io.BytesIO``), a query (with `connection`), or whatever Narwhals accepts as a
+        frame.
     format : str, optional
         Name of a reader (see :func:`judgestats.formats`); without it the format is detected from the records. Of a
         folder or glob that mixes formats, the files of this one are read; `check` lists the others.
@@ -89,6 +92,8 @@ def read(
         each path, below the folder or the fixed part of the glob, and gives columns of these names. ``*`` stands for
         anything within a name, and ``{replicate:[0-9]+}`` says what a part may be. Names of files and folders such as
         ``judge=gpt,run=1`` give columns in any case. A field of the records is never replaced.
+    table : str, optional
+        Name of the sheet of an Excel workbook, or the table of an SQLite database, if it holds several.
     max_unpacked : int, optional
         Largest unpacked size of a gzipped file, in bytes. By default 4 GB, and above 100 MB at most 200 times its size.
     **options
@@ -128,8 +133,11 @@ def read(
     if shaped and lazy:
         raise SchemaError("wide= and explode= make the table long in memory. Leave lazy out.")
     target = _Target(frame, columns or None, labels, counts, options)
-    if path and (connection is not None or is_table(source)):
-        raise SchemaError("path= names parts of the paths of files, and the source is no file. Leave it out.")
+    for name, given in (("path", path), ("table", table)):
+        if given and (connection is not None or is_table(source)):
+            raise SchemaError(f"{name}= is for files, and the source is no file. Leave it out.")
+    if lazy and hasattr(source, "read") and not is_table(source):
+        raise SchemaError("lazy=True needs a file, and the source is a stream. Leave lazy out.")
     if connection is not None and not shaped:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
         return target.of_text(_query(source, connection), label="the query")
@@ -139,24 +147,24 @@ def read(
             encoding = options.pop("encoding", None)
             places = None
             if connection is not None:
-                table = _query(source, connection)
+                rows = _query(source, connection)
             elif is_table(source):
-                table = _in_memory(source)
+                rows = _in_memory(source)
             else:
-                table, places = plain_rows(_forced(find_files(source, encoding, format, path), format), columns)
-            return target.of_text(*_long(table, places, explode, wide, options), label="the long table")
+                rows, places = plain_rows(_forced(find_files(source, encoding, format, path, table), format), columns)
+            return target.of_text(*_long(rows, places, explode, wide, options), label="the long table")
         chosen = reader(format) if format is not None else None
         if is_table(source):
             if chosen is None and columns is None:
                 chosen = native_table(source)
             if chosen is not None and chosen.rows is not None:
                 only(options, chosen.all_options, f"the {chosen.name} format")
-                rows = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
+                records = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
                 name = type(source).__name__
-                return _native(chosen, [Log(Path(name), rows)], target, lazy, name)
+                return _native(chosen, [Log(Path(name), records)], target, lazy, name)
             only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
-        files = find_files(source, options.get("encoding"), format, path)
+        files = find_files(source, options.get("encoding"), format, path, table)
         if chosen is None and columns is None:
             chosen, _ = native_reader(files)
         chosen = chosen or reader(plain_name(files))
