@@ -17,6 +17,7 @@ from judgestats.ingest import scans
 from judgestats.ingest.copies import copies, empty_repeats
 from judgestats.ingest.files import File, forget_document, unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
+from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
@@ -67,7 +68,10 @@ def read(
         name that is something else. Further names: ``winner`` (a column with the winning candidate), ``graded``
         (numbers whose ends `labels` name), ``swapped`` (yes where the candidates were shown in reverse order: they are
         exchanged, with their attributes ``x_first`` and ``x_second``). An id (judge, item, system,
-        first, second, task) may join columns, ``"subset+item"``, with " / " between them.
+        first, second, task) may join columns, ``"subset+item"``, with " / " between them. ``ranking`` (a list of
+        candidates, best first; an object candidate -> rank; ``A > B = C``; or columns, ``"rank_{rank}"``) gives a
+        preference for each pair, with a column ``call`` to cluster by; ``probabilities`` (``"answer{score}_prob"``)
+        the expected score.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional
@@ -129,9 +133,12 @@ def read(
     """
     if frame not in (None, "preferences", "ratings"):
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
-    shaped = wide or explode
+    unmapped = columns is None
+    columns = dict(columns or {})
+    expand = dict(expansions(columns))
+    shaped = wide or explode or expand
     if shaped and lazy:
-        raise SchemaError("wide= and explode= make the table long in memory. Leave lazy out.")
+        raise SchemaError(f"{', '.join(expand) or 'wide= and explode='}: the table is made in memory. Leave lazy out.")
     target = _Target(frame, columns or None, labels, counts, options)
     for name, given in (("path", path), ("table", table)):
         if given and (connection is not None or is_table(source)):
@@ -152,10 +159,13 @@ def read(
                 rows = _in_memory(source)
             else:
                 rows, places = plain_rows(_forced(find_files(source, encoding, format, path, table), format), columns)
-            return target.of_text(*_long(rows, places, explode, wide, options), label="the long table")
+            return target.of_text(
+                *_long(rows, places, explode, wide, expand, options),
+                label="the long table" if shaped != expand else "the table",
+            )
         chosen = reader(format) if format is not None else None
         if is_table(source):
-            if chosen is None and columns is None:
+            if chosen is None and unmapped:
                 chosen = native_table(source)
             if chosen is not None and chosen.rows is not None:
                 only(options, chosen.all_options, f"the {chosen.name} format")
@@ -165,7 +175,7 @@ def read(
             only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
         files = find_files(source, options.get("encoding"), format, path, table)
-        if chosen is None and columns is None:
+        if chosen is None and unmapped:
             chosen, _ = native_reader(files)
         chosen = chosen or reader(plain_name(files))
         only(options, chosen.all_options, f"the {chosen.name} format")
@@ -269,17 +279,24 @@ class _Target:
 
 
 def _long(
-    table: pd.DataFrame, places: Places | None, explode: str, wide: str, options: Mapping[str, Any]
+    table: pd.DataFrame,
+    places: Places | None,
+    explode: str,
+    wide: str,
+    expand: Mapping[str, str],
+    options: Mapping[str, Any],
 ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
     """A table made long, with the places of its rows and of the cells that gave none."""
     excluded: list[Exclusion] = []
     steps = [partial(exploded, name=name.strip()) for name in explode.split(",") if name.strip()]
     steps += [partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else []
+    makers = {"ranking": ranked, "probabilities": expected}
+    steps += [partial(makers[name], source=source) for name, source in expand.items()]
     for step in steps:
         long = step(table)
         for row, column in long.empty:
             where = places[row] if places is not None else f"row {row}"
-            excluded.append(Exclusion(f"{where}, {column}", "an empty list"))
+            excluded.append(Exclusion(f"{where}, {column}", long.reason))
         table, places = long.table, places.take(long.source) if places is not None else None
     return table, places, tuple(excluded)
 

@@ -216,7 +216,7 @@ def _streamed(source: Any, encoding: str | None) -> Files:
 
 
 def spooled(source: Any, folder: str) -> Path:
-    """Write what is left of a stream to a file in a folder; a stream that can be rewound is read from its start."""
+    """Write the rest of a stream to a file in a folder; a stream that can be rewound is read from its start."""
     raw = getattr(source, "buffer", source)
     path = Path(folder) / STREAM
     if getattr(raw, "seekable", lambda: False)():
