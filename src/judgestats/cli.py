@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -64,7 +65,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Source = Annotated[
-    str, typer.Argument(metavar="FILE", help="File, glob pattern or folder of saved verdicts.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="FILE", help="File, glob pattern or folder of saved verdicts; - for standard input.", show_default=False
+    ),
 ]
 Map = Annotated[
     str,
@@ -133,6 +137,9 @@ Parse = Annotated[
         help="The column mapped to choice or score holds replies as text; read the answers out of them.",
     ),
 ]
+TableOption = Annotated[
+    str, typer.Option("--table", help="Sheet of an Excel workbook or table of an SQLite database, if it holds several.")
+]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers if it is a comma: ','.")]
 Humans = Annotated[
     str,
@@ -196,6 +203,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "columns": "--map {}=".format,
     "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
     "format": "--format NAME".format,
+    "table": "--table NAME".format,
     "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,
@@ -226,7 +234,7 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
         from judgestats.ingest.files import unpacking
 
         try:
-            with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))):
+            with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))), _standard_input(kwargs):
                 return command(*args, **kwargs)
         except JudgestatsError as error:
             message = f"{error}{_in_options(error.advice)}"
@@ -236,6 +244,19 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
         raise typer.Exit(2)
 
     return run
+
+
+@contextmanager
+def _standard_input(arguments: dict[str, Any]) -> Iterator[None]:
+    """Where the source is ``-``, read standard input once, into a file that is deleted afterwards."""
+    if arguments.get("source") != "-":
+        yield
+        return
+    from judgestats.ingest.sources import spooled
+
+    with tempfile.TemporaryDirectory(prefix="judgestats-") as folder:
+        arguments["source"] = str(spooled(sys.stdin, folder))
+        yield
 
 
 def _in_options(advice: Advice) -> str:
@@ -263,6 +284,7 @@ def check(
     wide: Wide = "",
     explode: Explode = "",
     path: PathOption = "",
+    table: TableOption = "",
     parse: Parse = "",
     labels_file: LabelsFile = "",
     on: On = "",
@@ -278,13 +300,15 @@ def check(
     from judgestats.schema import check as check_frame
 
     console = _console()
-    found = detect_format(source, encoding=encoding or None, path=path) if not format else None
+    found = detect_format(source, encoding=encoding or None, path=path, table=table) if not format else None
     if found is not None and found.confidence == "needs a mapping" and not (map or wide or explode):
-        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path)
-        _show_proposal(console, source, found, encoding, path, given)
+        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path, table)
+        _show_proposal(console, source, found, encoding, path, table, given)
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, parse)
+    data = _read(
+        source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, table, parse
+    )
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
@@ -325,6 +349,7 @@ def report(
     wide: Wide = "",
     explode: Explode = "",
     path: PathOption = "",
+    table: TableOption = "",
     parse: Parse = "",
     labels_file: LabelsFile = "",
     on: On = "",
@@ -351,7 +376,9 @@ def report(
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, parse)
+    data = _read(
+        source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, table, parse
+    )
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
@@ -360,7 +387,9 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(source, map, labels, format, encoding, counts, wide, explode, path, parse, labels_file),
+            source=_source_of(
+                source, map, labels, format, encoding, counts, wide, explode, path, table, parse, labels_file
+            ),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
@@ -467,12 +496,13 @@ def _read(
     wide: str,
     explode: str,
     path: str,
+    table: str,
     parse: str,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
     options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
-    options |= {"wide": wide, "explode": explode, "path": path, "parse": parse}
+    options |= {"wide": wide, "explode": explode, "path": path, "table": table, "parse": parse}
     options = {name: value for name, value in options.items() if value}
     if scale:
         options["scale"] = parse_scale(scale)
@@ -508,10 +538,12 @@ def _with_labels(
     return joined, humans or "rater_type=human"
 
 
-def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool, path: str) -> str:
+def _given(
+    encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool, path: str, table: str
+) -> str:
     """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
-    pairs |= {"--counts": counts, "--path": path}
+    pairs |= {"--counts": counts, "--path": path, "--table": table}
     typed = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
     return typed + " --no-counts" * no_counts
 
@@ -526,6 +558,7 @@ def _source_of(
     wide: str,
     explode: str,
     path: str,
+    table: str,
     parse: str,
     labels_file: str,
 ) -> dict[str, Any]:
@@ -537,6 +570,7 @@ def _source_of(
         "wide": wide,
         "explode": explode,
         "path": path,
+        "table": table,
         "parse": parse,
         "mapping": map or "no mapping needed",
         "labels": labels,
@@ -630,26 +664,24 @@ def _show_unread(console: Console, source: str, encoding: str, format: str) -> N
         console.print(_text(note), soft_wrap=True)
 
 
-def _show_proposal(console: Console, source: str, found: Any, encoding: str, path: str, given: str) -> None:
+def _show_proposal(console: Console, source: str, found: Any, encoding: str, path: str, table: str, given: str) -> None:
     from judgestats.ingest import preview
-    from judgestats.ingest.sources import resolve
+    from judgestats.ingest.sources import STREAM, resolve
     from judgestats.ingest.tables import plain_table
     from judgestats.ingest.wide import exploded, melted
 
-    proposal = found.proposal
-    console.print(_text(f"{source}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
+    proposal, named = found.proposal, "-" if Path(source).name == STREAM else source
+    console.print(_text(f"{named}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
     if found.unread:
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
-        table = plain_table(resolve(source, encoding or None, pattern=path))
-        table = exploded(table, proposal.explode).table if proposal.explode else table
-        table = melted(table, proposal.wide) if proposal.wide else table
-        shown = preview(table, proposal.mapping, proposal.labels)
+        rows = plain_table(resolve(source, encoding or None, pattern=path, table=table))
+        rows = exploded(rows, proposal.explode).table if proposal.explode else rows
+        rows = melted(rows, proposal.wide) if proposal.wide else rows
+        shown = preview(rows, proposal.mapping, proposal.labels)
         _print_table(console, "First rows under that mapping", shown)
-        console.print(
-            _text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True
-        )
+        console.print(_text(f"\nNext: judgestats check {shlex.quote(named)} {proposal.options}{given}"), soft_wrap=True)
 
 
 def _show_totals(console: Console, found: pd.DataFrame) -> None:

@@ -135,5 +135,5 @@ def test_the_command_line(write: Write, tmp_path: Path) -> None:
     assert "{judge}_run{replicate}.csv" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert detect_format(tmp_path / "runs", path="{judge}_run{replicate}.csv").confidence == "canonical"
     assert detect_format(tmp_path / "runs").confidence == "needs a mapping"
-    with pytest.raises(SchemaError, match="the source is no file"):
+    with pytest.raises(SchemaError, match="is for files, and the source is no file"):
         read(read(tmp_path / "runs", columns={"judge": "=g"}), path="{judge}.csv")

@@ -11,7 +11,7 @@ import re
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -26,12 +26,15 @@ import pyarrow.parquet as pq
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.archives import Archive
+from judgestats.ingest.binaries import binary_batches
 from judgestats.schema.opening import cell_text, few, refuse_repeated_names
 from judgestats.threads import Shared
 
 # ---- One file: opening, decoding, format by content ------------------------------------------------------------------
 
-Container = Literal["csv", "tsv", "json", "jsonl", "parquet", "qrels", "eval"]
+Container = Literal[
+    "csv", "tsv", "json", "jsonl", "parquet", "arrow", "orc", "excel", "sqlite", "qrels", "eval"
+]  # fmt: skip
 
 #: Format by suffix, with or without ``.gz``.
 SUFFIXES: dict[str, Container] = {
@@ -43,8 +46,31 @@ SUFFIXES: dict[str, Container] = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".feather": "arrow",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".ipc": "arrow",
+    ".orc": "orc",
+    ".xlsx": "excel",
+    ".xls": "excel",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
     ".eval": "eval",
 }
+#: How a binary file of each kind begins.
+_MAGIC: tuple[tuple[bytes, Container], ...] = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow"),
+    (b"ORC", "orc"),
+    (b"SQLite format 3\x00", "sqlite"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "excel"),
+)
+_NAMES = {"parquet": "Parquet", "arrow": "Arrow or Feather", "orc": "ORC", "excel": "Excel", "sqlite": "SQLite"}
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+#: The member that makes a zip archive an Excel workbook.
+_WORKBOOK = "xl/workbook.xml"
 #: Members of which a zipped log of Inspect (container ``eval``) has at least one, and those that hold a sample each.
 LOG_HEADERS = ("header.json", "_journal/start.json")
 LOG_SAMPLE = re.compile(r"samples/.*_epoch_\d+(\.json|/sample\.json)", re.DOTALL)
@@ -200,20 +226,24 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
     """
     _known(encoding)
     start = peek(path)
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    if start.startswith(b"PK\x03\x04"):
+    if start.startswith(_ZIP):
         if any(name in LOG_HEADERS for name in archive_of(path).names()):
             return "eval"
-        raise SchemaError(
-            f"{path.name} is a zip archive, or a format built on one. Unpack it and give the file inside."
-        )
+        if _WORKBOOK in archive_of(path).names():
+            return "excel"
+        raise SchemaError(f"{path.name} is a zip archive. Give it alone, without other files, or unpack it.")
+    binary = next((kind for mark, kind in _MAGIC if start.startswith(mark) and encoding is None), None)
+    if binary is not None and (binary != "orc" or suffix_of(path.name) in ("", ".orc")):
+        if binary != "parquet" and is_packed(path):
+            raise SchemaError(f"{path.name}: a compressed {binary} file is not read. Unpack it first.")
+        return binary
     named = SUFFIXES.get(suffix_of(path.name))
     text = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff \t\r\n")
     if named == "eval":
         raise SchemaError(f"{path.name} is named as an Inspect log but is no zip archive. Write or fetch it again.")
-    if named == "parquet":
-        raise SchemaError(f"{path.name} is named Parquet but does not begin as a Parquet file does (PAR1).")
+    if named is not None and named in _NAMES:
+        mark = " (PAR1)" if named == "parquet" else ""
+        raise SchemaError(f"{path.name} is named {_NAMES[named]} but does not begin as such a file does{mark}.")
     if named in ("json", "jsonl") or (named is None and text[:1] in ("{", "[")):
         return _json_or_lines(text, named)
     if named is not None:
@@ -229,6 +259,14 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
         f"{path.name} is not CSV, TSV, JSON, JSONL or Parquet, by its name or by its first line "
         f"({first[:40]!r}). judgestats.formats() lists what can be read."
     )
+
+
+def is_zip_of_tables(path: Path) -> bool:
+    """Whether a file is a zip archive, and neither a zipped log nor a workbook."""
+    if not _begins(path, *_ZIP):
+        return False
+    names = archive_of(path).names()
+    return _WORKBOOK not in names and not any(name in LOG_HEADERS for name in names)
 
 
 def _known(encoding: str | None) -> None:
@@ -615,19 +653,29 @@ def parquet_batches(path: Path, lines: array[int] | None = None) -> Iterator[pa.
     `path`: the file, plain or compressed. `lines`: takes the number of each row. Raises SchemaError for a damaged file,
     a repeated column, text that is not UTF-8, no rows.
     """
-    at = 0
     with _parquet_file(path) as file:
         names = _columns_of(file, path).names
-        for batch in file.iter_batches(batch_size=_BATCH, columns=names):
-            arrays = [
-                _plain_column(batch.column(n), n, f"{path.name}, rows {at} to {at + len(batch) - 1}") for n in names
-            ]
-            if lines is not None:
-                lines.extend(range(at, at + len(batch)))
-            at += len(batch)
+        batches = file.iter_batches(batch_size=_BATCH, columns=names)
+        yield from _plain_batches(batches, path, lines, names)
+
+
+def _plain_batches(
+    batches: Iterable[pa.RecordBatch], path: Path, lines: array[int] | None, names: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Batches of a binary table with numbers and booleans as they are, all else as text."""
+    at = 0
+    for batch in batches:
+        names = batch.schema.names
+        where = f"{path.name}, rows {at} to {at + len(batch) - 1}"
+        arrays = [_plain_column(batch.column(n), n, where) for n in names]
+        if lines is not None:
+            lines.extend(range(at, at + len(batch)))
+        at += len(batch)
+        if len(batch):
             yield pa.RecordBatch.from_arrays(arrays, names=names)
     if not at:
-        raise SchemaError(f"{path.name} has columns ({few(names, 30)}) but no rows.")
+        columns = f"has columns ({few(names, 30)}) but no rows" if names else "holds no rows"
+        raise SchemaError(f"{path.name} {columns}.")
 
 
 @contextmanager
@@ -748,13 +796,15 @@ class File:
     """One file, and how it is to be opened.
 
     `path`: where it is.
-    `container`: ``csv``, ``tsv``, ``json``, ``jsonl``, ``parquet`` or ``eval`` (a log of Inspect, zipped).
+    `container`: what it is: a table of text, JSON, a binary table, or ``eval`` (a log of Inspect, zipped).
     `encoding`: its encoding, if not UTF-8.
+    `inner`: name of the sheet or table in it, if it holds several.
     """
 
     path: Path
     container: Container
     encoding: str | None = None
+    inner: str = ""
 
     def records(self) -> list[Record]:
         """All records of a JSON or JSONL file, each with its place."""
@@ -817,12 +867,16 @@ class File:
     @property
     def counted_in(self) -> str:
         """What the places of rows are counted in: ``line`` and ``record`` from 1, ``row`` from 0."""
-        return {"json": "record", "parquet": "row"}.get(self.container, "line")
+        if self.container == "json":
+            return "record"
+        return "row" if self.container in _NAMES else "line"
 
     def batches(self, lines: array[int] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read a CSV, TSV, JSONL or Parquet file piece by piece, as :meth:`table` reads it."""
+        """Read a file of any kind but JSON piece by piece, as :meth:`table` reads it."""
         if self.container == "parquet":
             return parquet_batches(self.path, lines)
+        if self.container in _NAMES:
+            return _plain_batches(binary_batches(self.path, self.container, self.inner), self.path, lines)
         if self.container == "jsonl":
             return record_batches(self.path, self.encoding)
         if self.container == "qrels":

@@ -107,4 +107,4 @@ def value_name(columns: Iterable[pd.Series[Any]], *, paired: bool) -> str:
     return "score" if not paired and all(is_number(v) for v in labels) else "verdict"
 
 
-__all__ = ["errors", "foreign", "melt", "nested", "numbered_per_subset", "value_name"]
+__all__ = ["errors", "melt", "nested", "numbered_per_subset", "value_name"]

@@ -14,6 +14,8 @@ _NAME = r"[^\W\d]\w*"
 _PAIR = re.compile(rf"({_NAME})=(.*)")
 _FIELD = re.compile(rf"\{{({_NAME})(?::((?:[^{{}}]|\{{[^{{}}]*\}})+))?\}}")
 _EXAMPLE = "{strategy}/{judge}_run{replicate}.json"
+#: A shard of a Hugging Face data set: ``train-00000-of-00001``.
+_SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}(?:-[0-9a-f]{16})?")
 #: What Hive writes for a missing value.
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -21,13 +23,18 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 def named_values(path: PurePath) -> dict[str, str | None]:
     """Values in names of folders and of a file of the form ``key=value,key=value``; other names say nothing.
 
+    A shard of a Hugging Face data set names its ``split``.
+
     >>> named_values(PurePath("judge=gpt-4/prompt=cot,run=2.jsonl.gz"))
     {'judge': 'gpt-4', 'prompt': 'cot', 'run': '2'}
     """
     found: dict[str, str | None] = {}
     for part in (*map(unquote, path.parent.parts), stem_of(path.name)):
         pairs = [_PAIR.fullmatch(p.strip()) for p in part.split(",")]
-        if all(pairs):
+        shard = _SHARD.fullmatch(part)
+        if shard is not None and shard[1] != "data":
+            found["split"] = shard[1]
+        elif all(pairs):
             found.update({p[1]: None if p[2] in ("", _HIVE_NULL) else p[2] for p in pairs if p is not None})
     return found
 

@@ -18,6 +18,7 @@ from judgestats.ingest.copies import copies, empty_repeats
 from judgestats.ingest.databases import Params
 from judgestats.ingest.files import File, forget_document, unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
+from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.replies import Form, parse_column
@@ -45,6 +46,7 @@ def read(
     wide: str = "",
     explode: str = "",
     path: str = "",
+    table: str = "",
     parse: Form = None,
     max_unpacked: int | None = None,
     **options: Any,
@@ -53,9 +55,11 @@ def read(
 
     Parameters
     ----------
-    source : path, glob, folder, list of paths, SQL query, or frame
-        A file (plain or gzipped), several, a folder (of tables, or with one JSON per call), a query (with
-        `connection`), or whatever Narwhals accepts as a frame.
+    source : path, glob, folder, list of paths, stream, SQL query, or frame
+        A file (plain, gzipped or compressed with zstd; CSV, TSV, JSON, JSONL, Parquet, Feather, Arrow IPC, ORC, Excel,
+        SQLite, a zip archive of tables, or the log of a tool), several, a folder (of tables, or with one JSON per
+        call), a stream (``sys.stdin``, ``io.BytesIO``), a query (with `connection`), or whatever Narwhals accepts as a
+        frame.
     format : str, optional
         Name of a reader (see :func:`judgestats.formats`); without it the format is detected from the records. Of a
         folder or glob that mixes formats, the files of this one are read; `check` lists the others.
@@ -66,7 +70,10 @@ def read(
         name that is something else. Further names: ``winner`` (a column with the winning candidate), ``graded``
         (numbers whose ends `labels` name), ``swapped`` (yes where the candidates were shown in reverse order: they are
         exchanged, with their attributes ``x_first`` and ``x_second``). An id (judge, item, system,
-        first, second, task) may join columns, ``"subset+item"``, with " / " between them.
+        first, second, task) may join columns, ``"subset+item"``, with " / " between them. ``ranking`` (a list of
+        candidates, best first; an object candidate -> rank; ``A > B = C``; or columns, ``"rank_{rank}"``) gives a
+        preference for each pair, with a column ``call`` to cluster by; ``probabilities`` (``"answer{score}_prob"``)
+        the expected score.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional
@@ -95,6 +102,8 @@ def read(
         each path, below the folder or the fixed part of the glob, and gives columns of these names. ``*`` stands for
         anything within a name, and ``{replicate:[0-9]+}`` says what a part may be. Names of files and folders such as
         ``judge=gpt,run=1`` give columns in any case. A field of the records is never replaced.
+    table : str, optional
+        Name of the sheet of an Excel workbook, or the table of an SQLite database, if it holds several.
     parse : str, sequence of str, regular expression or callable, optional
         The column mapped to ``choice`` or ``score`` holds replies of the judge as text, whose answers are read as
         :func:`judgestats.parse_verdicts` reads them: ``"auto"``, or its `form`. `labels` says what the answers mean;
@@ -134,16 +143,22 @@ def read(
     """
     if frame not in (None, "preferences", "ratings"):
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
-    shaped = wide or explode
+    unmapped = columns is None
+    columns = dict(columns or {})
+    expand = dict(expansions(columns))
+    shaped = wide or explode or expand
     if shaped and lazy:
-        raise SchemaError("wide= and explode= make the table long in memory. Leave lazy out.")
+        raise SchemaError(f"{', '.join(expand) or 'wide= and explode='}: the table is made in memory. Leave lazy out.")
     if parse is not None and lazy:
         raise SchemaError("parse= reads texts in memory. Leave lazy out.")
     target = _Target(frame, columns or None, labels, counts, options, parse)
     if params is not None and connection is None:
         raise SchemaError("params= are of a query. Give its connection=.")
-    if path and (connection is not None or is_table(source)):
-        raise SchemaError("path= names parts of the paths of files, and the source is no file. Leave it out.")
+    for name, given in (("path", path), ("table", table)):
+        if given and (connection is not None or is_table(source)):
+            raise SchemaError(f"{name}= is for files, and the source is no file. Leave it out.")
+    if lazy and hasattr(source, "read") and not is_table(source):
+        raise SchemaError("lazy=True needs a file, and the source is a stream. Leave lazy out.")
     if connection is not None and not shaped:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
         if lazy:
@@ -156,25 +171,28 @@ def read(
             encoding = options.pop("encoding", None)
             places = None
             if connection is not None:
-                table = databases.query(source, connection, params)
+                rows = databases.query(source, connection, params)
             elif is_table(source):
-                table = _in_memory(source)
+                rows = _in_memory(source)
             else:
-                table, places = plain_rows(_forced(find_files(source, encoding, format, path), format), columns)
-            return target.of_text(*_long(table, places, explode, wide, options), label="the long table")
+                rows, places = plain_rows(_forced(find_files(source, encoding, format, path, table), format), columns)
+            return target.of_text(
+                *_long(rows, places, explode, wide, expand, options),
+                label="the long table" if shaped != expand else "the table",
+            )
         chosen = reader(format) if format is not None else None
         if is_table(source):
-            if chosen is None and columns is None:
+            if chosen is None and unmapped:
                 chosen = native_table(source)
             if chosen is not None and chosen.rows is not None:
                 only(options, chosen.all_options, f"the {chosen.name} format")
-                rows = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
+                records = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
                 name = type(source).__name__
-                return _native(chosen, [Log(Path(name), rows)], target, lazy, name)
+                return _native(chosen, [Log(Path(name), records)], target, lazy, name)
             only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
-        files = find_files(source, options.get("encoding"), format, path)
-        if chosen is None and columns is None:
+        files = find_files(source, options.get("encoding"), format, path, table)
+        if chosen is None and unmapped:
             chosen, _ = native_reader(files)
         chosen = chosen or reader(plain_name(files))
         only(options, chosen.all_options, f"the {chosen.name} format")
@@ -293,17 +311,24 @@ class _Target:
 
 
 def _long(
-    table: pd.DataFrame, places: Places | None, explode: str, wide: str, options: Mapping[str, Any]
+    table: pd.DataFrame,
+    places: Places | None,
+    explode: str,
+    wide: str,
+    expand: Mapping[str, str],
+    options: Mapping[str, Any],
 ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
     """A table made long, with the places of its rows and of the cells that gave none."""
     excluded: list[Exclusion] = []
     steps = [partial(exploded, name=name.strip()) for name in explode.split(",") if name.strip()]
     steps += [partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else []
+    makers = {"ranking": ranked, "probabilities": expected}
+    steps += [partial(makers[name], source=source) for name, source in expand.items()]
     for step in steps:
         long = step(table)
         for row, column in long.empty:
             where = places[row] if places is not None else f"row {row}"
-            excluded.append(Exclusion(f"{where}, {column}", "an empty list"))
+            excluded.append(Exclusion(f"{where}, {column}", long.reason))
         table, places = long.table, places.take(long.source) if places is not None else None
     return table, places, tuple(excluded)
 

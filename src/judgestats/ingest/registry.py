@@ -78,6 +78,10 @@ PLAIN: tuple[Reader, ...] = (
     _plain("json", 'list of records, dict of columns, or {"data": [...]}', '[{"judge": ..., "item": ..., ...}, ...]'),
     _plain("jsonl", "one record a line", '{"judge": ..., "item": ..., "first": ..., "second": ..., "choice": ...}'),
     _plain("parquet", "Parquet table", "table.parquet"),
+    _plain("arrow", "Feather, Arrow IPC", "table.feather"),
+    _plain("orc", "ORC table", "table.orc"),
+    _plain("excel", "a sheet of an Excel workbook; its first row is the header", "table.xlsx"),
+    _plain("sqlite", "a table of an SQLite database", "calls.sqlite"),
     _plain(
         "calls",
         "folder with one JSON per call; parts of the path become path_1, path_2, ..., file",

@@ -55,7 +55,7 @@ class DetectedFormat:
 
 
 def detect_format(
-    source: Any, *, encoding: str | None = None, max_unpacked: int | None = None, path: str = ""
+    source: Any, *, encoding: str | None = None, max_unpacked: int | None = None, path: str = "", table: str = ""
 ) -> DetectedFormat:
     """Detect the format of a source, and say why.
 
@@ -70,7 +70,7 @@ def detect_format(
         Encoding of the files, if not UTF-8.
     max_unpacked : int, optional
         As for :func:`judgestats.read`.
-    path : str, optional
+    path, table : str, optional
         As for :func:`judgestats.read`.
 
     Returns
@@ -91,7 +91,7 @@ def detect_format(
     if is_table(source):
         return _table("table", source, "a table was given", 0)
     with unpacking(max_unpacked):
-        files = resolve(source, encoding, pattern=path)
+        files = resolve(source, encoding, pattern=path, table=table)
         found, why = native_reader(files)
         if found is not None:
             result = DetectedFormat(found.name, _kind(found), "native", why, len(files.files))
@@ -223,13 +223,16 @@ def logs(chosen: Reader, files: Files) -> Iterator[Log]:
         yield Log(file.path, file.records_for(chosen.records), i if files.calls else 0, said)
 
 
-def find_files(source: Any, encoding: str | None = None, format: str | None = None, path: str = "") -> Files:
+def find_files(
+    source: Any, encoding: str | None = None, format: str | None = None, path: str = "", table: str = ""
+) -> Files:
     """Find the files of a source; with `format`, those of a folder or glob that are of that format.
 
-    `source`, `encoding`, `format`, `path`: as for :func:`judgestats.read`. Files of other formats are in ``unread``.
+    `source`, `encoding`, `format`, `path`, `table`: as for :func:`judgestats.read`. Files of other formats are in
+    ``unread``.
     """
     if format is None:
-        return resolve(source, encoding, pattern=path)
+        return resolve(source, encoding, pattern=path, table=table)
     chosen = reader(format)
 
     def why_left(file: File) -> str:
@@ -241,4 +244,4 @@ def find_files(source: Any, encoding: str | None = None, format: str | None = No
         found = _recognised(file)[0]
         return "" if found is chosen else found.name if found is not None else file.container
 
-    return resolve(source, encoding, pattern=path, why_left=why_left)
+    return resolve(source, encoding, pattern=path, table=table, why_left=why_left)

@@ -8,6 +8,7 @@ import glob
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,14 +20,30 @@ import pandas as pd
 from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import SUFFIXES, File, container_of, is_single_record, stem_of, suffix_of, unpacked_name
+from judgestats.ingest.archives import Archive
+from judgestats.ingest.files import (
+    SUFFIXES,
+    File,
+    container_of,
+    is_single_record,
+    is_zip_of_tables,
+    stem_of,
+    suffix_of,
+    unpacked_limit,
+    unpacked_name,
+)
 from judgestats.ingest.paths import PathPattern, named_values
-from judgestats.schema.opening import cell_text
+from judgestats.schema.opening import cell_text, few
 
 _WILD = "*?["
 #: Beginning of an SQL query: one of three words, after brackets and comments.
 _QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
 _LONGEST_NAME = 200
+#: Name of the file that a stream is written to.
+STREAM = "standard input"
+_CHUNK = 1 << 20
+#: Files beside the tables of a Hugging Face data set.
+_DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
 #: Number of unread files that are named.
 _MOST_UNREAD = 8
 
@@ -42,6 +59,7 @@ class Files:
     `unread` (name, why): files of the folder that are not among them.
     `searched`: ``folder`` or ``glob``, if they were found in one; `pattern` is then compared with paths below the root.
     `pattern`: names parts of the paths.
+    `keep`: what must live as long as the files: the temporary folder they stand in.
     """
 
     files: tuple[File, ...]
@@ -51,6 +69,7 @@ class Files:
     unread: tuple[tuple[str, str], ...] = ()
     searched: Literal["", "folder", "glob"] = ""
     pattern: PathPattern | None = None
+    keep: Any = None
 
     @property
     def unread_note(self) -> str:
@@ -111,24 +130,29 @@ def resolve(
     encoding: str | None = None,
     *,
     pattern: str = "",
+    table: str = "",
     why_left: Callable[[File], str] | None = None,
 ) -> Files:
     """Find the files of a source.
 
     `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. `pattern`: for the paths, see
-    :class:`PathPattern`. `why_left`: why a file of a folder or glob is not of the format asked for, empty if it is.
-    Raises SchemaError if there is no such file (the message suggests similar names), or a folder holds no data file, or
-    files of several kinds.
+    :class:`PathPattern`. `table`: name of the sheet or table in each file. `why_left`: why a file of a folder or glob
+    is not of the format asked for, empty if it is. Raises SchemaError if there is no such file (the message suggests
+    similar names), or a folder holds no data file, or files of several kinds.
     """
     files = _found(source, encoding, why_left)
     if files.searched and why_left is not None:
         files = _taken(files, why_left)
     if files.searched == "folder":
         _refuse_several_kinds(files)
+    if table:
+        files = replace(files, files=tuple(replace(f, inner=table) for f in files.files))
     return replace(files, pattern=PathPattern(pattern)) if pattern else files
 
 
 def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | None) -> Files:
+    if hasattr(source, "read"):
+        return _streamed(source, encoding)
     if isinstance(source, str | os.PathLike):
         text = os.fsdecode(source)
         if not text:
@@ -145,7 +169,7 @@ def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | 
                 f"{text!r} is not a file but {_kind_of_node(mode)}, which cannot be read more than once. Write its "
                 "content to a file first."
             )
-        return _files([path], path.parent, path.name, encoding)
+        return _archived(path, encoding) if is_zip_of_tables(path) else _files([path], path.parent, path.name, encoding)
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
         if not source:
             raise SchemaError("The list of paths is empty. Give at least one path.")
@@ -156,9 +180,51 @@ def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | 
         unread = tuple(u for p in parts for u in p.unread)
         return Files(tuple(files), root, calls, f"{len(files)} files", unread)
     raise SchemaError(
-        f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, an SQL query with "
-        "connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
+        f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, a stream, an SQL "
+        "query with connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
     )
+
+
+def _archived(path: Path, encoding: str | None) -> Files:
+    """The files of a zip archive, unpacked into a temporary folder that is deleted with them."""
+    folder = tempfile.TemporaryDirectory(prefix="judgestats-")
+    inside = Path(folder.name) / path.name
+    with Archive(path, unpacked_limit(path)) as archive:
+        if archive.repeated:
+            listed = few([f"{name} ({n} times)" for name, n in archive.repeated.items()], 6)
+            raise SchemaError(f"{path.name} holds members of the same name: {listed}. Rename or remove them.")
+        for name in archive.names():
+            member = inside / name
+            try:
+                member.parent.mkdir(parents=True, exist_ok=True)
+                member.write_bytes(archive.read(name))
+            except OSError as problem:
+                raise SchemaError(
+                    f"{path.name}: member {name[:80]!r} cannot be unpacked ({problem.strerror or problem})."
+                ) from None
+    inside.mkdir(exist_ok=True)
+    return replace(_folder(inside, encoding), root=Path(folder.name), keep=folder)
+
+
+def _streamed(source: Any, encoding: str | None) -> Files:
+    """The one file of a stream, such as standard input, written to a temporary folder that is deleted with it."""
+    folder = tempfile.TemporaryDirectory(prefix="judgestats-")
+    path = spooled(source, folder.name)
+    if is_zip_of_tables(path):
+        return replace(_archived(path, encoding), label=STREAM)
+    return replace(_files([path], path.parent, STREAM, encoding), keep=folder)
+
+
+def spooled(source: Any, folder: str) -> Path:
+    """Write the rest of a stream to a file in a folder; a stream that can be rewound is read from its start."""
+    raw = getattr(source, "buffer", source)
+    path = Path(folder) / STREAM
+    if getattr(raw, "seekable", lambda: False)():
+        raw.seek(0)
+    with path.open("wb") as out:
+        while chunk := raw.read(_CHUNK):
+            out.write(chunk.encode() if isinstance(chunk, str) else chunk)
+    return path
 
 
 def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
@@ -226,13 +292,14 @@ def _folder(folder: Path, encoding: str | None) -> Files:
 
 def _refuse_several_kinds(files: Files) -> None:
     """Raise if a folder holds tables of several kinds, or tables and single calls."""
-    folder, name = files.root, files.root.name
+    folder, name, glob_able = files.root, files.label.removesuffix("/"), files.keep is None
     kinds = sorted({f.container for f in files.files})
     if len(kinds) > 1:
         listed = "; ".join(f"{k}: {next(f.path.name for f in files.files if f.container == k)}" for k in kinds)
+        more = f", or give a glob that takes one kind, such as {_one_kind(files, folder)!r}" if glob_able else ""
         raise SchemaError(
             f"The folder {name!r} mixes kinds of files ({listed}). Pass format= to take the files of one format and "
-            f"leave the others, or give a glob that takes one kind, such as {_one_kind(files, folder)!r}.",
+            f"leave the others{more}.",
             advice=(("format", None),),
         )
     single = [_is_call(f) for f in files.files]
@@ -268,6 +335,8 @@ def _why_not(path: Path, folder: Path) -> str:
         return "a link to a folder"
     if not path.is_file():
         return "not a file" if path.exists() else "a broken link"
+    if path.name in _DESCRIPTIONS:
+        return "a description of the data set"
     return "" if suffix_of(path.name) in SUFFIXES else "unknown format"
 
 

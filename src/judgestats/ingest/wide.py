@@ -160,12 +160,13 @@ class Long:
     """A table made long.
 
     `table`: the rows. `source`: number of the row of the original table that each is of. `empty`: rows of the original
-    table, and the column, where there was no list.
+    table, and the column, that gave none. `reason`: why.
     """
 
     table: pd.DataFrame
     source: NDArray[np.intp]
     empty: list[tuple[int, str]] = field(default_factory=list)
+    reason: str = "an empty list"
 
 
 def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
