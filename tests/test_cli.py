@@ -513,3 +513,66 @@ def test_a_column_of_replies_is_parsed(tmp_path):
     grades.to_csv(path, index=False)
     seen = run.invoke(app, ["check", str(path), "--parse", "auto", "--labels", "C=1,I=0"])
     assert "2 rows: 2 used, 0 excluded" in seen.output, seen.output
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Verdicts, and labels of two people in a file of another shape."""
+    (tmp_path / "calls.csv").write_text("judge,item,first,second,choice\ng,1,x,y,first\ng,2,x,y,second\ng,3,x,y,tie\n")
+    (tmp_path / "labels.csv").write_text("q,who,vote\n1,Ann,x\n1,Bob,x\n2,Ann,y\n2,Bob,x\n9,Ann,x\n")
+    options = ["--labels-file", str(tmp_path / "labels.csv"), "--on", "item=q", "--labels-map", "judge=who,winner=vote"]
+    return str(tmp_path / "calls.csv"), options
+
+
+def test_labels_of_people_are_joined_and_are_the_reference(labelled, tmp_path):
+    calls, options = labelled
+    said = run.invoke(app, ["check", calls, *options]).output
+    assert "8 rows: 7 used, 1 excluded" in said
+    assert "label without a verdict: no such" in said
+    assert "Agreement with people" in said
+    page = tmp_path / "page.html"
+    result = run.invoke(app, ["report", calls, *options, "--out", str(page)])
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert "2 people are the reference (Ann, Bob" in text
+    assert "labels.csv" in text
+
+
+def test_options_about_labels_need_their_file_and_say_the_id(labelled):
+    calls, options = labelled
+    result = run.invoke(app, ["check", calls, "--on", "item=q"])
+    assert result.exit_code == 2
+    assert "--labels-file FILE" in result.output
+    result = run.invoke(app, ["check", calls, *options[:2]])
+    assert result.exit_code == 2
+    assert "On the command line: --on item=..." in result.output
+
+
+def test_a_study_is_planned_asked_and_collected(tmp_path, monkeypatch):
+    """The commands that a stranger types; the runner is a simulated judge that fails sometimes."""
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    made = run.invoke(app, ["plan", "vacuum", "--judge", "m", "--out", "plan", "--format", "jsonl"])
+    assert made.exit_code == 0, made.output
+    assert "120 calls" in made.output
+    assert "Then: judgestats collect plan ANSWERS" in made.output
+    replies = simulate_replies(Plan.read("plan"), Judge("m", dark_current=0.5), error=0.1, seed=3)
+    replies.iloc[:100].to_json("answers.jsonl", orient="records", lines=True)
+    asked = ["collect", "plan", "answers.jsonl", "--report", "page.html", "--left", "rest"]
+    done = run.invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    failed = int(replies["answer"].iloc[:100].isna().sum())
+    assert f"120 rows: {100 - failed} used, {20 + failed} excluded" in done.output
+    assert f"{20 + failed} calls failed or never came back: rest" in done.output
+    assert len(Plan.read("rest")) == 20 + failed
+    assert "dark current" in (tmp_path / "page.html").read_text().lower()
+    seen = run.invoke(app, ["check", "verdicts.csv"])
+    assert seen.exit_code == 0, seen.output
+    assert "dark_current" in seen.output
+    wrong = run.invoke(app, ["plan", "vacum", "--judge", "m"])
+    assert wrong.exit_code == 2
+    assert "Did you mean 'vacuum'" in plain(wrong)
+    shown = run.invoke(app, ["prompts", "pairwise"])
+    assert "{{ first }}" in shown.output
+    assert "pairwise_strict" in run.invoke(app, ["prompts"]).output

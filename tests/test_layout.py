@@ -1,5 +1,6 @@
 """Tests mirror modules: tests/<room>/test_<module>.py is about src/judgestats/<room>/.../<module>.py."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ NO_MODULE = {
     "real": "public verdicts, by data set",
     "fuzz": "many modules at a time, on random input",
     "test_docs.py": "the pages of docs",
+    "test_engines.py": "every measure, on DuckDB and Spark",
     "test_layout.py": "this file",
     "test_notebooks.py": "the notebooks",
     "test_plain_words.py": "the words of all pages, notebooks and strings",
@@ -56,3 +58,11 @@ def test_a_file_of_tests_is_named_after_a_module(path):
 
 def test_what_is_about_no_module_is_there():
     assert [name for name in NO_MODULE if not (TESTS / name).exists()] == []
+
+
+def test_what_the_checks_of_other_environments_run_is_there():
+    """``.ci/floor`` and ``.ci/interpreters`` name the tests that they run."""
+    steps = TESTS.parent / ".ci"
+    named = {name for step in steps.iterdir() for name in re.findall(r"tests/[\w/]+(?:\.py)?", step.read_text())}
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (TESTS.parent / name).exists()] == []

@@ -8,6 +8,7 @@ from judgestats import published as published
 from judgestats.errors import JudgestatsError as JudgestatsError
 from judgestats.ingest import detect_format as detect_format
 from judgestats.ingest import formats as formats
+from judgestats.ingest import join_labels as join_labels
 from judgestats.ingest import parse_verdicts as parse_verdicts
 from judgestats.ingest import read as read
 from judgestats.ingest import suggest_mapping as suggest_mapping

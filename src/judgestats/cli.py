@@ -139,6 +139,41 @@ Baseline = Annotated[
         help="The control condition: a value of strategy, prompt, probe, scheme or condition.",
     ),
 ]
+LabelsFile = Annotated[
+    str,
+    typer.Option(
+        "--labels-file",
+        metavar="FILE",
+        help="People's labels, joined to the verdicts; they are the reference (--humans).",
+    ),
+]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="NAME[=COLUMN],...",
+        help="Columns that match labels with verdicts: item=question_id, the second name as in the labels file.",
+    ),
+]
+LabelsMap = Annotated[
+    str,
+    typer.Option(
+        "--labels-map",
+        metavar="NAME=COLUMN,...",
+        help="Other columns of the labels file, as in --map: judge=annotator,winner=vote.",
+    ),
+]
+LabelsAnswers = Annotated[
+    str, typer.Option("--labels-answers", metavar="LABEL=ANSWER,...", help="What the labels mean, as in --labels.")
+]
+LabelsWide = Annotated[
+    str,
+    typer.Option(
+        "--labels-wide",
+        metavar="NAME=COLUMN,...",
+        help="Columns of the labels file with one annotator each, as in --wide.",
+    ),
+]
 
 #: Argument of the library -> the option that does the same, for a value of it.
 _OPTIONS: dict[str, Callable[[Any], str]] = {
@@ -153,6 +188,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "parse": "--parse {}".format,
     "identity": "--identity SYSTEM=JUDGE,...".format,
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
+    "on": lambda column: f"--on item={column or 'COLUMN'}",
     "baseline": "--baseline VALUE".format,
     "rules": "--rules FILE".format,
 }
@@ -212,12 +248,18 @@ def check(
     no_counts: NoCounts = False,
     wide: Wide = "",
     parse: Parse = "",
+    labels_file: LabelsFile = "",
+    on: On = "",
+    labels_map: LabelsMap = "",
+    labels_answers: LabelsAnswers = "",
+    labels_wide: LabelsWide = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
     from judgestats.ingest import detect_format
     from judgestats.metrics.measure_registry import describe
+    from judgestats.schema import check as check_frame
 
     console = _console()
     found = detect_format(source, encoding=encoding or None) if not format else None
@@ -226,6 +268,7 @@ def check(
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
     data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
+    data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
@@ -238,8 +281,10 @@ def check(
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped as given"
         console.print(_text(f"{source}: {found.format}{why}"))
     _show_unread(console, source, encoding)
+    rows = check_frame(data)
+    _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
-    _show_rows(console, data)
+    _show_rows(console, rows)
     _show_support(console, data, against)
     _show_people(console, data, against)
 
@@ -260,6 +305,11 @@ def report(
     no_counts: NoCounts = False,
     wide: Wide = "",
     parse: Parse = "",
+    labels_file: LabelsFile = "",
+    on: On = "",
+    labels_map: LabelsMap = "",
+    labels_answers: LabelsAnswers = "",
+    labels_wide: LabelsWide = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
     no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
@@ -275,11 +325,13 @@ def report(
     """Write a datasheet of each judge, as one self-contained HTML page."""
     from judgestats.ingest import parse_identity
     from judgestats.reporting import report as write
+    from judgestats.schema import check as check_frame
 
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
     data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
+    data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
@@ -287,14 +339,16 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(source, map, labels, format, encoding, counts, wide, parse),
+            source=_source_of(source, map, labels, format, encoding, counts, wide, parse, labels_file),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
             **_against(humans, gold, baseline),
         )
     _show_unread(console, source, encoding)
-    _show_rows(console, data)
+    rows = check_frame(data)
+    _show_totals(console, rows)
+    _show_rows(console, rows)
     console.print(_text(f"Report: {path}"))
 
 
@@ -409,6 +463,28 @@ def _read(
     )
 
 
+def _with_labels(
+    data: Any, humans: str, labels_file: str, on: str, labels_map: str, labels_answers: str, labels_wide: str
+) -> tuple[Any, str]:
+    """The verdicts with the labels of a file, and who the people are: the annotators, unless others are named."""
+    from judgestats.ingest import join_labels, parse_labels, parse_mapping, parse_on
+
+    if not labels_file:
+        for option, value in (("--on", on), ("--labels-map", labels_map), ("--labels-answers", labels_answers)):
+            if value:
+                raise SchemaError(f"{option} is about the labels of people. Name their file: --labels-file FILE.")
+        return data, humans
+    joined = join_labels(
+        data,
+        labels_file,
+        on=parse_on(on) or None,
+        columns=parse_mapping(labels_map, "--labels-map") if labels_map else None,
+        answers=parse_labels(labels_answers, "--labels-answers") if labels_answers else None,
+        wide=labels_wide,
+    )
+    return joined, humans or "rater_type=human"
+
+
 def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool) -> str:
     """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
@@ -418,7 +494,15 @@ def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str,
 
 
 def _source_of(
-    source: str, map: str, labels: str, format: str, encoding: str, counts: str, wide: str, parse: str
+    source: str,
+    map: str,
+    labels: str,
+    format: str,
+    encoding: str,
+    counts: str,
+    wide: str,
+    parse: str,
+    labels_file: str,
 ) -> dict[str, Any]:
     """How a source was read, for the page."""
     from judgestats.ingest import format_of, source_info
@@ -431,8 +515,10 @@ def _source_of(
         "labels": labels,
         "encoding": encoding,
         "counts": counts,
+        "labels of people": labels_file,
     }
-    return {k: v for k, v in known.items() if v} | {"files": source_info(source, encoding=encoding or None)}
+    files = [source, labels_file] if labels_file else source
+    return {k: v for k, v in known.items() if v} | {"files": source_info(files, encoding=encoding or None)}
 
 
 def _check_identity(data: Any, identity: dict[str, str]) -> None:
@@ -534,22 +620,22 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
         )
 
 
-def _show_rows(console: Console, data: Any) -> None:
-    from judgestats.schema import check as check_frame
-
-    found = check_frame(data)
+def _show_totals(console: Console, found: pd.DataFrame) -> None:
+    """The account in one line: rows in = rows used + rows excluded."""
     totals = found[found["level"] == "rows"].set_index("what")["n"]
     console.print(
         _text(f"{totals['rows in']:,} rows: {totals['rows used']:,} used, {totals['rows excluded']:,} excluded")
     )
+
+
+def _show_rows(console: Console, found: pd.DataFrame) -> None:
+    """What is excluded, and what is worth knowing of the rows used."""
     rest = found[found["level"] != "rows"]
     if len(rest):
-        first = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
-        _print_table(
-            console,
-            "Rows used and excluded",
-            rest.assign(first_rows=first)[["level", "what", "n", "first_rows", "cure"]],
-        )
+        numbers = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
+        first = rest["where"].where(rest["where"] != "", numbers)
+        shown = rest.assign(first_rows=first)[["level", "what", "n", "first_rows", "cure"]]
+        _print_table(console, "Rows used and excluded", shown)
 
 
 def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
@@ -580,3 +666,93 @@ def _print_table(console: Console, title: str, frame: pd.DataFrame) -> None:
 
 if __name__ == "__main__":
     app()
+
+
+# ---- Planning a study ------------------------------------------------------------------------------------------------
+
+_STUDIES = {"dark-current": "dark_current", "vacuum": "vacuum", "ladder": "ladder"}
+
+
+@app.command()
+@_readable
+def plan(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(_STUDIES)}.")],
+    judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("plan"),
+    prompt: Annotated[str, typer.Option("--prompt", help="Name of a prompt, or a .toml file.")] = "pairwise",
+    temperature: Annotated[float, typer.Option("--temperature", help="Temperature of the calls.")] = 0.0,
+    format: Annotated[
+        str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect or promptfoo, for the runner.")
+    ] = "jsonl",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+) -> None:
+    """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
+    from judgestats import design
+    from judgestats.errors import DesignError, suggestion
+
+    if study not in _STUDIES:
+        raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_STUDIES)}.{suggestion(study, _STUDIES)}")
+    options: dict[str, Any] = {"prompts": prompt, "temperature": temperature}
+    options |= {"seed": seed} if study != "vacuum" else {}
+    made = getattr(design, _STUDIES[study])(judge, **options)
+    folder = made.write(out)
+    files = design.export(made, folder, format)
+    console = _console()
+    _print_table(console, f"{len(made):,} calls", made.summary())
+    found = made.check()
+    if len(found):
+        _print_table(console, "Look at this before you ask", found[["level", "what", "n", "example", "cure"]])
+    console.print(_text(f"Send: {', '.join(map(str, files))}"))
+    console.print(_text(f"Then: judgestats collect {shlex.quote(str(folder))} ANSWERS"))
+
+
+@app.command()
+@_readable
+def collect(
+    folder: Annotated[str, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder that the runner wrote.")],
+    out: Annotated[Path, typer.Option("--out", help="CSV file of the verdicts.")] = Path("verdicts.csv"),
+    page: Annotated[Path | None, typer.Option("--report", help="Write the datasheet to this file, too.")] = None,
+    left: Annotated[Path | None, typer.Option("--left", help="Folder for a plan of the calls left to ask.")] = None,
+    labels: Labels = "",
+) -> None:
+    """Join answers to their plan and read the verdicts: judgestats collect plan answers.jsonl --report page.html"""
+    from judgestats import design
+    from judgestats.ingest import parse_labels
+    from judgestats.reporting import report as write
+    from judgestats.schema import check as check_frame
+
+    data = design.collect(folder, answers, labels=parse_labels(labels) if labels else None)
+    console = _console()
+    rows = check_frame(data)
+    _show_totals(console, rows)
+    _show_rows(console, rows)
+    data.to_csv(out, index=False)
+    console.print(_text(f"Verdicts: {out}"))
+    rest = design.remaining(folder, answers)
+    if len(rest):
+        what = f"{len(rest):,} call{'s' * (len(rest) != 1)} failed or never came back"
+        if left is None:
+            console.print(_text(f"{what}; --left FOLDER plans them again"))
+        else:
+            files = design.export(rest, rest.write(left))
+            console.print(_text(f"{what}: {', '.join(map(str, files))}"))
+    if page is not None:
+        console.print(_text(f"Report: {write(data, page)}"))
+
+
+@app.command()
+@_readable
+def prompts(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="One of them, shown in full.")] = "",
+) -> None:
+    """List the prompts, or show one: judgestats prompts pairwise"""
+    from judgestats import design
+
+    if not name:
+        _print_table(_console(), "Prompts", design.prompts()[["name", "frame", "placeholders", "about"]])
+        return
+    chosen = design.prompt(name)
+    typer.echo(visible(f"{chosen.about}\n\n[system]\n{chosen.system}\n\n[user]\n{chosen.user.strip()}"))
+    if chosen.schema:
+        typer.echo(visible(f"\n[schema]\n{json.dumps(dict(chosen.schema), indent=1)}"))

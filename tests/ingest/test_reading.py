@@ -257,7 +257,7 @@ def test_a_fault_names_the_file_of_several(write: Write, tmp_path: Path) -> None
     games = {"question_id": 1, "model": "m", "judge": "j", "games": [{"score": "A>B"}]}
     write("a.jsonl", [games])
     write("b.jsonl", [{**games, "question_id": 2}, games])
-    with pytest.raises(SchemaError, match=r"more than once in 2 rows .*Row 0 is row 0 of a\.jsonl"):
+    with pytest.raises(SchemaError, match=r"more than once in 2 rows .*Row 0 is from a\.jsonl, line 1"):
         read(str(tmp_path / "*.jsonl"))
 
 

@@ -38,6 +38,7 @@ PEOPLE = ["Ann", "Bob", "Cyd"]
 def test_people_are_left_out_of_what_is_measured():
     known = references(calls(), humans={"kind": "person"})
     assert known.humans == ("Ann", "Bob")
+    assert references(calls(), humans="kind=person").humans == ("Ann", "Bob")
     assert set(known.models["judge"]) == {"g", "h"}
     assert set(known.people["judge"]) == {"Ann", "Bob"}
 
@@ -180,3 +181,21 @@ def test_a_datasheet_with_people_is_against_people_and_has_none_of_them():
     wide = table.pivot_table(index=["system", "item"], columns="judge", values="score")
     for judge in ("g", "h"):  # from people, not from the other judge
         assert severity[judge] == pytest.approx((wide[judge] - wide[PEOPLE].mean(axis=1)).mean())
+
+
+def test_labels_of_people_hold_for_every_condition_of_a_judge():
+    """A column that says nothing of the people, such as the judge's prompt, does not keep them from being matched."""
+    people = scores()[lambda t: t["judge"].isin(["Ann", "Bob"])]
+    models = scores()[lambda t: ~t["judge"].isin(["Ann", "Bob"])]
+    table = pd.concat([people, models.assign(condition="mild"), models.assign(condition="strict")])
+    found = js.judge_against_people(table, humans=["Ann", "Bob"], by="condition", n_resamples=20)
+    alone = js.judge_against_people(scores(), humans=["Ann", "Bob"], n_resamples=20)
+    expected = alone.loc[alone["role"] == "judge", "estimate"].tolist()
+    for condition in ("mild", "strict"):
+        assert found.loc[found["condition"] == condition, "estimate"].tolist() == pytest.approx(expected)
+    assert found.loc[found["role"] == "people", "estimate"].tolist() == pytest.approx(
+        alone.loc[alone["role"] == "people", "estimate"].tolist()
+    )
+    assert "judge_against_people" in set(
+        js.available_measures(table, humans=["Ann", "Bob"]).query("supported")["measure"]
+    )

@@ -16,10 +16,11 @@ import re
 import stat
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -31,6 +32,7 @@ import pyarrow.parquet as pq
 from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.databases import redacted
 from judgestats.schema.opening import cell_text, few, opened, refuse_repeated_names
 from judgestats.threads import Shared
 
@@ -408,7 +410,16 @@ def _broken_line(path: Path, number: int, line: str, problem: Exception, last: b
 
 
 def json_document(path: Path, encoding: str | None = None) -> Any:
-    """Parse a JSON file; a .json file with one record per line comes back as a list of records."""
+    """Parse a JSON file; a .json file with one record per line comes back as a list of records.
+
+    The last one is remembered between recognition and reading; see :func:`forget_document`.
+    """
+    state = path.stat()
+    return _json_document(path, encoding, state.st_mtime_ns, state.st_size, _MOST.get())
+
+
+@lru_cache(maxsize=1)
+def _json_document(path: Path, encoding: str | None, *_: int | None) -> Any:
     with text_of(path, encoding) as text:
         content = text.read()
     try:
@@ -429,6 +440,11 @@ def json_document(path: Path, encoding: str | None = None) -> Any:
         raise SchemaError(f"{path.name}: {problem}. Rename or remove one.") from None
     except (ValueError, RecursionError) as problem:
         raise SchemaError(f"{path.name}: not valid JSON ({problem}).") from None
+
+
+def forget_document() -> None:
+    """Free the document that :func:`json_document` remembers."""
+    _json_document.cache_clear()
 
 
 def json_records(path: Path, encoding: str | None = None) -> list[Record]:
@@ -642,6 +658,24 @@ class File:
         if self.container == "jsonl":
             return list(json_lines(self.path, self.encoding))
         return json_records(self.path, self.encoding)
+
+    def document(self) -> Any:
+        """Content of a JSON file."""
+        return json_document(self.path, self.encoding)
+
+    def records_for(self, opened_by: Callable[[Any, Path], Iterable[Record]] | None) -> Iterable[Record]:
+        """Records for a reader: `opened_by` it from the whole file, or one by one; rows of a table are records."""
+        if opened_by is not None:
+            return opened_by(self.document(), self.path)
+        if self.container in ("json", "jsonl"):
+            return self.records()
+        return [(f"row {i}", row) for i, row in enumerate(self.table().to_dict("records"))]
+
+    def column_names(self) -> list[str]:
+        """Names of the columns of a CSV, TSV or Parquet file."""
+        if self.container == "parquet":
+            return list(parquet_schema(self.path).names)
+        return list(next(self.batches()).schema.names)
 
     def first_record(self) -> dict[str, Any] | None:
         """Return the first record, or None if the file is not JSON or has no records."""
@@ -937,7 +971,7 @@ def source_info(source: Any, *, connection: Any = None, encoding: str | None = N
     rows: list[tuple[str, int | None, str, int | None, str]]
     paths: list[str] = []
     if connection is not None:
-        rows = [(" ".join(str(source).split()), None, "", None, "")]
+        rows = [(redacted(" ".join(str(source).split()), connection), None, "", None, "")]
     elif is_table(source):
         data = opened(source)
         rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None, "")]

@@ -79,8 +79,7 @@ def canonical(
     0     g    1     x      y   first
     1     g    1     y      x  second
     """
-    data, mapped = _constants(opened(table), dict(columns or {}), kind)
-    data, mapped = _joins(data, mapped)
+    data, mapped = with_columns(opened(table), columns or {}, kind)
     if kind == "ratings":
         keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
         return ratings(data.to_native(), counts=counts, **keywords)
@@ -92,6 +91,11 @@ def canonical(
         data, mapped = _graded(data, mapped, dict(labels or {}))
         labels = None
     return preferences(data.to_native(), labels=labels, counts=counts, **mapped)
+
+
+def with_columns(data: Any, columns: Mapped, kind: Kind) -> tuple[Any, dict[str, str | None]]:
+    """Add the constants and the joined ids that a mapping makes, and map their names onto them."""
+    return _joins(*_constants(data, dict(columns), kind))
 
 
 def _present(data: Any) -> list[str]:
@@ -313,4 +317,4 @@ def _as_number(data: Any, column: str) -> Any:
     return data.with_columns(nw.col(column).cast(nw.Float64))
 
 
-__all__ = ["JOINABLE", "Mapped", "canonical", "kind_of_mapping", "source_columns"]
+__all__ = ["JOINABLE", "Mapped", "canonical", "kind_of_mapping", "source_columns", "with_columns"]

@@ -7,7 +7,7 @@ import csv
 from judgestats.errors import SchemaError
 
 
-def parse_mapping(text: str) -> dict[str, str | None]:
+def parse_mapping(text: str, option: str = "--map") -> dict[str, str | None]:
     """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it.
 
     Parameters
@@ -16,6 +16,8 @@ def parse_mapping(text: str) -> dict[str, str | None]:
         Pairs ``canonical=column``, separated by commas; ``canonical==constant`` gives a constant, ``canonical=`` (or
         ``canonical=None``) excludes a column with a canonical name. Put a pair that contains a comma into double
         quotes.
+    option : str
+        Its name, for messages.
 
     Returns
     -------
@@ -32,17 +34,19 @@ def parse_mapping(text: str) -> dict[str, str | None]:
     >>> parse_mapping("judge=evaluator,order_known==false,task=,n=None")
     {'judge': 'evaluator', 'order_known': '=false', 'task': None, 'n': None}
     """
-    pairs = _pairs(text, "--map", "canonical=column, such as judge=evaluator,item=question_id", last=False)
+    pairs = _pairs(text, option, "canonical=column, such as judge=evaluator,item=question_id", last=False)
     return {name: None if source in ("", "None") else source for name, source in pairs.items()}
 
 
-def parse_labels(text: str) -> dict[str, str]:
+def parse_labels(text: str, option: str = "--labels") -> dict[str, str]:
     """Read ``A=first,B=second,C=tie`` as the command line takes it.
 
     Parameters
     ----------
     text : str
         Pairs ``label=answer``; the last ``=`` divides, so that ``A=B=tie`` reads the label ``A=B``.
+    option : str
+        Its name, for messages.
 
     Returns
     -------
@@ -59,7 +63,30 @@ def parse_labels(text: str) -> dict[str, str]:
     >>> parse_labels("A>B=first,A=B=tie")
     {'A>B': 'first', 'A=B': 'tie'}
     """
-    return _pairs(text, "--labels", "label=answer, such as A=first,B=second,C=tie", last=True)
+    return _pairs(text, option, "label=answer, such as A=first,B=second,C=tie", last=True)
+
+
+def parse_on(text: str) -> dict[str, str]:
+    """Read ``item=question_id,turn`` as the command line takes it.
+
+    Parameters
+    ----------
+    text : str
+        Columns of the verdicts, separated by commas, each with ``=`` and the column of the labels if it has another
+        name.
+
+    Returns
+    -------
+    dict
+        For ``on=`` of :func:`judgestats.join_labels`.
+
+    Examples
+    --------
+    >>> parse_on("item=question_id,turn")
+    {'item': 'question_id', 'turn': 'turn'}
+    """
+    parts = [p.strip() for p in next(csv.reader([text], skipinitialspace=True), []) if p.strip()]
+    return _pairs(",".join(f'"{p if "=" in p else f"{p}={p}"}"' for p in parts), "--on", "item=COLUMN", last=False)
 
 
 def parse_identity(text: str) -> dict[str, str]:
@@ -144,4 +171,4 @@ def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
     return pairs
 
 
-__all__ = ["parse_identity", "parse_labels", "parse_mapping", "parse_scale"]
+__all__ = ["parse_identity", "parse_labels", "parse_mapping", "parse_on", "parse_scale"]

@@ -1,8 +1,8 @@
-"""The record of a reader: facts about one format, and the function that reads it."""
+"""The contract of a reader: facts about one format, and the function that turns a record of it into rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.files import Record
+from judgestats.ingest.files import Container, Record
+from judgestats.schema.account import Account, Exclusion
 
 Frame = Literal["preferences", "ratings", "either"]
 
@@ -21,49 +22,134 @@ RATING_OPTIONS = {"scale": "lowest and highest score", "off_scale": "'error' or 
 
 
 @dataclass(frozen=True)
-class Log:
-    """The records of one native file, as passed to its reader.
+class Place:
+    """Where a record stands, as passed to a reader with the record.
 
-    `path`: the file; some tools keep the judge or the condition in its name.
-    `records` (place, record): all of them.
+    `path`: its file; some tools keep the judge or the condition in the name.
+    `name`: ``line 12``, ``sample q7, epoch 2``.
+    `index`: number of the record, from 0.
+    `excluded`: what the reader excludes; see :meth:`exclude`.
     """
 
     path: Path
-    records: Sequence[Record]
+    name: str
+    index: int
+    excluded: list[Exclusion] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.path.name}, {self.name}"
+
+    def need(self, record: Mapping[str, Any], name: str) -> Any:
+        """Return a field of a record; a missing field is a SchemaError."""
+        if name not in record:
+            raise SchemaError(
+                f"{self}: the record lacks {name!r}. It has: {', '.join(map(str, record)) or 'nothing'}."
+                f"{suggestion(name, map(str, record))}"
+            )
+        return record[name]
+
+    def wrong(self, what: str, got: Any, allowed: str) -> SchemaError:
+        """Build the error for a value that the format does not have."""
+        return SchemaError(f"{self}: {what} is {str(got)[:60]!r}. Allowed: {allowed}.")
+
+    def exclude(self, reason: str, part: str = "", cure: str = "") -> None:
+        """Say that the record, or a part of it, gives no row: ``place.exclude("no score", "scorer model_grade")``."""
+        self.excluded.append(Exclusion(f"{self}, {part}" if part else str(self), reason, cure))
+
+
+@dataclass(frozen=True)
+class Log:
+    """The records of one native file.
+
+    `path`: the file. `records` (place, record): all of them. `first`: number of the first record.
+    """
+
+    path: Path
+    records: Iterable[Record]
+    first: int = 0
 
 
 @dataclass(frozen=True)
 class Reader:
     """One format.
 
-    `name`: as in ``format=``.
-    `frame`: what it gives.
-    `about`: one line.
-    `example`: what such a file looks like.
-    `both_orders`, `order_known`: facts about the design that the format records.
-    `verdicts_in`: ``position frame`` (the verdict names what was shown first or second), ``item frame`` (it names the
-    response), or ``as mapped``.
-    `matches`: first record -> the reason why it is this format, or an empty string. None for plain tables.
-    `read`: (:class:`Log`, **options) -> table with canonical columns. None for plain tables.
-    `options`: keyword arguments of :func:`judgestats.read` that it takes, with what they do.
+    Attributes
+    ----------
+    name : str
+        As in ``format=``.
+    frame : {'preferences', 'ratings', 'either'}
+        What it gives; ``either`` only for plain tables.
+    about : str
+        One line.
+    example : str
+        What such a file looks like.
+    both_orders, order_known : str
+        Facts about the design that the format records: ``yes``, ``no``, ``n/a``.
+    verdicts_in : str
+        ``position frame`` (the verdict names what was shown first or second), ``item frame`` (it names the response),
+        or ``as mapped``.
+    matches : callable, optional
+        First record -> the evidence that it is this format, or an empty string. The first record of a JSON file that
+        holds one object is that object; of a table or frame, its column names with empty values. None for plain tables.
+    rows : callable, optional
+        ``rows(record, place, **options)`` -> the rows of one record, each a dict with canonical columns; further
+        columns are conditions. A record that gives no row is excluded, with the reason given to ``place.exclude``.
+    records : callable, optional
+        ``records(document, path)`` -> (place, record) of each record in a JSON object or an archive, where the object
+        is not itself the record.
+    options : mapping
+        Keyword arguments of :func:`judgestats.read` that `rows` takes, with what they do.
+    containers : tuple of str
+        Kinds of file that it may stand in: ``json``, ``jsonl``; ``csv``, ``tsv``, ``parquet`` for tables and frames.
+    fields : mapping
+        Field of the record -> what it becomes; printed in docs/formats.md.
+    sample : str
+        What the tests read: a public sample, a file that the tool's package writes, or its documented schema.
     """
 
     name: str
     frame: Frame
     about: str
     example: str
-    both_orders: str
-    order_known: str
-    verdicts_in: str
+    both_orders: str = "n/a"
+    order_known: str = "n/a"
+    verdicts_in: str = ""
     matches: Callable[[Mapping[str, Any]], str] | None = None
-    read: Callable[..., pd.DataFrame] | None = None
+    rows: Callable[..., Iterable[Mapping[str, Any]]] | None = None
+    records: Callable[[Any, Path], Iterable[Record]] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    containers: tuple[Container, ...] = ("json", "jsonl")
+    fields: Mapping[str, str] = field(default_factory=dict)
+    sample: str = ""
 
-    def table(self, log: Log, **options: Any) -> pd.DataFrame:
-        """Read the records of one file; a file without records is a SchemaError."""
-        if self.read is None or not log.records:
-            raise SchemaError(f"{log.path.name} holds no records for the {self.name} format.")
-        return self.read(log, **options)
+    def table(self, logs: Iterable[Log], **options: Any) -> tuple[pd.DataFrame, Account]:
+        """Read the records of all files: the rows, and what became of each record.
+
+        A file without records, or logs without a row, are a SchemaError.
+        """
+        rows: list[Mapping[str, Any]] = []
+        places: list[str] = []
+        excluded: list[Exclusion] = []
+        n = 0
+        for log in logs:
+            before = n
+            for name, record in log.records:
+                place = Place(log.path, name, n - before + log.first, excluded)
+                known = len(rows), len(excluded)
+                rows.extend(self.rows(record, place, **options) if self.rows is not None else ())
+                places.extend([str(place)] * (len(rows) - known[0]))
+                if (len(rows), len(excluded)) == known:
+                    place.exclude("no verdict in the record")
+                n += 1
+            if n == before:
+                raise SchemaError(f"{log.path.name} holds no records for the {self.name} format.")
+        if not rows:
+            reasons = dict.fromkeys(e.reason for e in excluded)
+            raise SchemaError(
+                f"{excluded[0].place.partition(',')[0]}: the {self.name} format was recognised, and none of its "
+                f"{n:,} record{'s' * (n != 1)} holds a verdict ({'; '.join(reasons)}). Nothing was read."
+            )
+        return tidy(rows), Account(n, places, tuple(excluded))
 
     @property
     def all_options(self) -> dict[str, str]:
@@ -80,24 +166,21 @@ def only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> N
             raise SchemaError(f"{name!r} is not an option for {what}. Allowed: {listed}.{suggestion(name, allowed)}")
 
 
-def need(record: Mapping[str, Any], name: str, log: Log, place: str) -> Any:
-    """Return a field of a record; a missing field is a SchemaError."""
-    if name not in record:
-        raise SchemaError(
-            f"{log.path.name}, {place}: the record lacks {name!r}. It has: {', '.join(map(str, record)) or 'nothing'}."
-            f"{suggestion(name, map(str, record))}"
-        )
-    return record[name]
-
-
-def wrong(log: Log, place: str, what: str, got: Any, allowed: str) -> SchemaError:
-    """Build the error for a value that the format does not have."""
-    return SchemaError(f"{log.path.name}, {place}: {what} is {str(got)[:60]!r}. Allowed: {allowed}.")
-
-
 def has(record: Mapping[str, Any], *names: str) -> bool:
     """Whether a record has all these fields."""
     return all(name in record for name in names)
+
+
+def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
+    """Fields of a record that hold one value and are not `used`: they become condition columns.
+
+    >>> scalars({"id": 7, "model": "m", "usage": {"tokens": 3}, "note": None}, used=["id"])
+    {'model': 'm', 'note': None}
+    """
+    known = set(used)
+    return {
+        k: v for k, v in record.items() if k not in known and (v is None or isinstance(v, str | int | float | bool))
+    }
 
 
 def against(baseline: str, model: str) -> str:
@@ -112,6 +195,11 @@ def against(baseline: str, model: str) -> str:
 def length(text: Any) -> float:
     """Number of characters of a text; NaN without one."""
     return float(len(text)) if isinstance(text, str) else float("nan")
+
+
+def number(value: Any) -> float:
+    """A number as a float; NaN for anything else, true and false among it."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
 
 
 def words(text: Any) -> str | None:

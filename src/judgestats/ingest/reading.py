@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, cast
 
+import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import scans
-from judgestats.ingest.files import File, Files, is_table, resolve, unpacking
+from judgestats.ingest import databases, scans
+from judgestats.ingest.databases import Params
+from judgestats.ingest.files import File, Files, forget_document, is_table, resolve, unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
-from judgestats.ingest.readers import RATING_OPTIONS, Reader, only
+from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.replies import Form, parse_column
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
-from judgestats.ingest.sniffing import column_names, logs, native_reader, plain_name
+from judgestats.ingest.sniffing import column_names, logs, native_reader, native_table, plain_name
 from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
 from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings
+from judgestats.schema.account import Account
 from judgestats.schema.columns import COUNTS, Kind, kind_of
-from judgestats.schema.opening import cell_text, refuse_repeated_names
-from judgestats.threads import warnings_ignored
 
 
 def read(
@@ -33,6 +35,7 @@ def read(
     columns: Mapped | None = None,
     labels: Mapping[Any, str] | None = None,
     connection: Any = None,
+    params: Params = None,
     lazy: bool = False,
     counts: str | Literal[False] | None = None,
     wide: str = "",
@@ -60,10 +63,14 @@ def read(
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional
-        A DBAPI or SQLAlchemy connection; `source` is then a query.
+        A SQLAlchemy, DBAPI or ADBC connection, or the address of a database for SQLAlchemy; `source` is then a query.
+    params : sequence or mapping, optional
+        Values of the query's parameters. The driver binds them: ``:name`` for a mapping with SQLAlchemy, else the
+        driver's own marks.
     lazy : bool
         CSV, TSV, JSONL and Parquet tables come as a lazy DuckDB frame: plain Parquet stays where it is, all else is
-        copied into a temporary database on disk. No effect on a frame given.
+        copied into a temporary database on disk. A query on PostgreSQL (psycopg 3) or DuckDB stays in the database:
+        only counts leave it. No effect on a frame given.
     counts : str or False, optional
         The column with the number of identical calls that a row stands for, or False for none; see
         :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
@@ -115,26 +122,47 @@ def read(
     if wide and lazy:
         raise SchemaError("wide= makes the table long in memory. Leave lazy out.")
     target = _Target(frame, columns or None, labels, counts, options, parse)
+    if params is not None and connection is None:
+        raise SchemaError("params= are of a query. Give its connection=.")
     if connection is not None and not wide:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
-        return target.of_text(_query(source, connection), "the query")
+        if lazy:
+            only(options, RATING_OPTIONS, "a query that stays in the database")
+            return target.of(databases.there(source, connection, params), "the query")
+        return target.of_text(databases.query(source, connection, params), "the query")
     with unpacking(max_unpacked):
         if wide:
             only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
             encoding = options.pop("encoding", None)
-            table = _query(source, connection) if connection is not None else as_table(source, encoding)
+            of_query = connection is not None
+            table = databases.query(source, connection, params) if of_query else as_table(source, encoding)
             return target.of_text(melted(table, wide), "the long table")
+        chosen = reader(format) if format is not None else None
         if is_table(source):
+            if chosen is None and columns is None:
+                chosen = native_table(source)
+            if chosen is not None and chosen.rows is not None:
+                only(options, chosen.all_options, f"the {chosen.name} format")
+                rows = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
+                name = type(source).__name__
+                return _native(chosen, [Log(Path(name), rows)], target, lazy, name)
             only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
-        chosen = reader(format) if format is not None else None
         files = resolve(source, options.get("encoding"))
         if chosen is None and columns is None:
             chosen, _ = native_reader(files)
         chosen = chosen or reader(plain_name(files))
         only(options, chosen.all_options, f"the {chosen.name} format")
-        if chosen.read is not None:
-            return _native(chosen, files, target, lazy)
+        if chosen.rows is not None:
+            if files.files[0].container not in chosen.containers:
+                raise SchemaError(
+                    f"{files.label}: the {chosen.name} format is {' or '.join(map(str.upper, chosen.containers))}, not "
+                    f"{files.files[0].container}."
+                )
+            try:
+                return _native(chosen, logs(chosen, files), target, lazy, files.label)
+            finally:
+                forget_document()
         if format is not None and format != plain_name(files):
             files = _in_format(files, format)
         options.pop("encoding", None)
@@ -198,13 +226,14 @@ class _Target:
         try:
             table = check_numbers(table, kind, self.columns or {}, decimal)
             table = with_numbers(table, kind, self.with_counts)
-            return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
+            result = canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
+            return Account(len(table)).attached(result)
         except SchemaError as problem:
             raise problem.labelled(label) from None
 
 
-def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.DataFrame:
-    """Read the log of a tool by its own reader."""
+def _native(chosen: Reader, found: Iterable[Log], target: _Target, lazy: bool, label: str) -> pd.DataFrame:
+    """Read the log of a tool by its own reader; the frame carries the account of its rows."""
     for name, given in (
         ("columns", target.columns),
         ("labels", target.labels),
@@ -218,12 +247,7 @@ def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.Dat
             )
     if target.frame is not None and target.frame != chosen.frame:
         raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {target.frame}. Leave frame= out.")
-    if files.files[0].container not in ("json", "jsonl"):
-        raise SchemaError(f"{files.label}: the {chosen.name} format is JSON or JSONL, not {files.files[0].container}.")
-    parts = [
-        chosen.table(log, **{k: v for k, v in target.options.items() if k in chosen.options}) for log in logs(files)
-    ]
-    table = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    table, account = chosen.table(found, **{k: v for k, v in target.options.items() if k in chosen.options})
     try:
         if chosen.frame == "preferences":
             result: pd.DataFrame = preferences(table, counts=target.counts)
@@ -232,19 +256,18 @@ def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.Dat
             result = ratings(table, counts=target.counts, **scale)
     except SchemaError as problem:
         where = ""
-        if (
-            len(parts) > 1
-            and problem.faults is not None
-            and len(problem.faults)
-            and len(problem.faults["rows"].iloc[0])
-        ):
-            first = row = int(problem.faults["rows"].iloc[0][0])
-            at = 0
-            while row >= len(parts[at]):
-                row, at = row - len(parts[at]), at + 1
-            where = f" Row {first} is row {row} of {files.relative(files.files[at])}."
-        raise problem.labelled(files.label, where) from None
-    return result
+        if problem.faults is not None and len(problem.faults) and len(problem.faults["rows"].iloc[0]):
+            first = int(problem.faults["rows"].iloc[0][0])
+            where = f" Row {first} is from {account.places[first]}."
+        raise problem.labelled(label, where) from None
+    return account.attached(result)
+
+
+def _in_memory(source: Any) -> pd.DataFrame:
+    """Any frame as pandas', its cells as they are."""
+    if isinstance(source, pd.DataFrame):
+        return source
+    return cast("pd.DataFrame", nw.from_native(source).lazy().collect(backend="pandas").to_native())
 
 
 def _in_format(files: Files, name: str) -> Files:
@@ -268,19 +291,3 @@ def _scanned(files: Files, target: _Target) -> Any:
     return replace(target, frame=kind, labels=target.labels if kind == "preferences" else None).of(
         relation, files.label
     )
-
-
-def _query(query: str, connection: Any) -> pd.DataFrame:
-    """Run a query; its text, whole numbers and gaps come back exactly."""
-    with warnings_ignored("pandas only supports SQLAlchemy", UserWarning):
-        try:
-            table = pd.read_sql_query(query, connection, coerce_float=True, dtype_backend="numpy_nullable")
-        except Exception as problem:  # each database driver has its own root
-            raise SchemaError(
-                f"The query failed: {str(problem).splitlines()[0]}. Query: {' '.join(str(query).split())[:200]}"
-            ) from problem
-    refuse_repeated_names(list(table.columns), "The query", "Name each with AS.")
-    if table.empty:
-        raise SchemaError("The query gives no rows.")
-    values = {n: [v.item() if hasattr(v, "item") else v for v in table[n]] for n in table.columns}
-    return pd.DataFrame({n: [None if v is pd.NA else cell_text(v) for v in cells] for n, cells in values.items()})

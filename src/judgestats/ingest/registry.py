@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
@@ -39,7 +42,49 @@ PLAIN: tuple[Reader, ...] = (
         "runs/gpt-4/call_17.json",
     ),
 )
-READERS: tuple[Reader, ...] = (*NATIVE, *PLAIN)
+#: Group of the entry points by which another package adds readers.
+GROUP = "judgestats.readers"
+
+
+@cache
+def native_readers() -> tuple[Reader, ...]:
+    """Readers of tools' logs, in the order in which they are tried: ours, then those of other packages by name.
+
+    An entry point of the group ``judgestats.readers`` is a :class:`Reader`. Raises SchemaError if it cannot be loaded,
+    is something else, or takes the name of another reader.
+    """
+    found = list(NATIVE)
+    for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
+        added = _loaded(point)
+        if added.name in {r.name for r in (*found, *PLAIN)}:
+            raise SchemaError(f"{_whose(point)} names a reader {added.name!r}, and there is one. Rename or remove it.")
+        found.append(added)
+    return tuple(found)
+
+
+def _loaded(point: EntryPoint) -> Reader:
+    try:
+        added = point.load()
+    except Exception as problem:  # whatever another package raises
+        raise SchemaError(
+            f"{_whose(point)} could not be loaded ({type(problem).__name__}: {problem}). Repair or remove that package."
+        ) from problem
+    if not isinstance(added, Reader) or added.matches is None or added.rows is None:
+        raise SchemaError(
+            f"{_whose(point)} is a {type(added).__name__}; it should be a judgestats.ingest.Reader with matches= and "
+            "rows=."
+        )
+    return added
+
+
+def _whose(point: EntryPoint) -> str:
+    package = point.dist.name if point.dist is not None else "a package"
+    return f"The entry point {point.name!r} ({GROUP}) of {package}"
+
+
+def readers() -> tuple[Reader, ...]:
+    """All readers."""
+    return (*native_readers(), *PLAIN)
 
 
 def reader(name: str) -> Reader:
@@ -47,10 +92,10 @@ def reader(name: str) -> Reader:
 
     Raises SchemaError if there is none; the message lists the names.
     """
-    for candidate in READERS:
+    for candidate in readers():
         if candidate.name == name:
             return candidate
-    names = [r.name for r in READERS]
+    names = [r.name for r in readers()]
     raise SchemaError(f"format={name!r} is not known. Formats: {', '.join(names)}.{suggestion(name, names)}")
 
 
@@ -71,7 +116,7 @@ def formats() -> pd.DataFrame:
     """
     rows = [
         (r.name, r.frame, r.about, r.example, r.both_orders, r.order_known, r.verdicts_in, ", ".join(r.all_options))
-        for r in READERS
+        for r in readers()
     ]
     columns = ["name", "frame", "about", "example", "both_orders", "order_known", "verdicts_in", "options"]
     return pd.DataFrame(rows, columns=columns)

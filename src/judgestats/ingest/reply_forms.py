@@ -252,7 +252,7 @@ _LOOSE = re.compile(
 )
 
 
-def _objects(text: str) -> Iterator[tuple[int, int, Any, bool]]:
+def json_objects(text: str) -> Iterator[tuple[int, int, Any, bool]]:
     """JSON objects in a text: start, end, pairs, whether in one that is damaged. After 100 failures no more is read."""
     at = failures = damaged = 0
     while failures < 100 and (match := _OBJECT.search(text, at)):
@@ -306,7 +306,7 @@ def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[s
     found: list[tuple[str, Found]] = []
     rest, last, problem, sound = [], 0, "", False
     head, tail = len(text) - len(text.lstrip(" \n\r\t`json")), len(text.rstrip(" \n\r\t`"))
-    for start, end, value, damaged in _objects(text):
+    for start, end, value, damaged in json_objects(text):
         sound |= not damaged
         keyed = _keyed(value)
         alone = start == head and end == tail
@@ -452,4 +452,4 @@ FORMS: dict[str, Callable[[Meaning, str], Iterable[Found]]] = {
 }
 
 __all__ = ["CLOSED", "EDGES", "EXPLICIT", "FORMS", "NUMBER", "OPEN_TAG", "OTHERS", "Answer", "AnswerKind", "Found"]
-__all__ += ["Meaning", "json_answers"]
+__all__ += ["Meaning", "json_answers", "json_objects"]

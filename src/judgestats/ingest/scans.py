@@ -37,6 +37,8 @@ _SQL = {
     "bool": "BOOLEAN",
 }
 _SPACES = " \t\n\r\v\f"
+#: No extension of DuckDB is fetched from the network, whatever a query or a file asks for.
+OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
 
 def scan(files: Files, columns: Mapped | None = None) -> Any:
@@ -84,7 +86,7 @@ def _connection(database: str = ":memory:") -> Any:
     return duckdb.connect(
         database,
         read_only=database != ":memory:",
-        config={"preserve_insertion_order": False, "temp_directory": str(spill)},
+        config={**OFFLINE, "preserve_insertion_order": False, "temp_directory": str(spill)},
     )
 
 
@@ -129,7 +131,7 @@ def _spooled(files: Files, columns: Mapped | None) -> Any:
     folder = Path(tempfile.mkdtemp(prefix="judgestats-"))
     try:
         database = str(folder / "rows.duckdb")
-        with duckdb.connect(database, config={"temp_directory": str(folder / "spill")}) as into:
+        with duckdb.connect(database, config={**OFFLINE, "temp_directory": str(folder / "spill")}) as into:
             cells = _fill(into, files, columns)
             into.execute("CHECKPOINT")
         return _connection(database).table("rows").project(", ".join(cells))

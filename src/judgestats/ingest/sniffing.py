@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.files import File, Files, is_table, resolve, unpacking
 from judgestats.ingest.readers import Log, Reader
-from judgestats.ingest.registry import NATIVE, reader
+from judgestats.ingest.registry import native_readers, reader
 from judgestats.ingest.searching import Proposal, suggest_mapping
-from judgestats.ingest.tables import call_records, plain_table
+from judgestats.ingest.tables import plain_table
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import opened
 
@@ -152,8 +152,8 @@ def native_reader(files: Files) -> tuple[Reader | None, str]:
     `files`: what was found. Returns `reader`: None for plain tables. `why`: the evidence.
     """
     if files.calls:
-        return _recognised(files.files[0].first_record())
-    verdicts = [(file, *_recognised(first_record(file))) for file in files.files]
+        files = replace(files, files=files.files[:1])
+    verdicts = [(file, *_recognised(file)) for file in files.files]
     names = {found.name if found else file.container for file, found, _ in verdicts}
     if len(names) > 1:
         listed = "; ".join(
@@ -166,27 +166,39 @@ def native_reader(files: Files) -> tuple[Reader | None, str]:
     return found, why
 
 
-def first_record(file: File) -> Mapping[str, Any] | None:
-    """First record of a JSON file, None for other files; a file without records is a SchemaError."""
+def _evidence(file: File, documents: bool) -> Mapping[str, Any]:
+    """What a reader recognises a file by; see :class:`judgestats.ingest.readers.Reader`."""
     if file.container not in ("json", "jsonl"):
-        return None
+        return {} if documents else dict.fromkeys(file.column_names())
+    if documents:
+        document = file.document() if file.container == "json" else None
+        return document if isinstance(document, dict) else {}
     record = file.first_record()
     if record is None:
         raise SchemaError(f"{file.path.name} holds no records.")
     return record
 
 
-def _recognised(record: Mapping[str, Any] | None) -> tuple[Reader | None, str]:
-    if record is not None:
-        for candidate in NATIVE:
-            why = candidate.matches(record) if candidate.matches else ""
-            if why:
-                return candidate, why
+def _recognised(file: File) -> tuple[Reader | None, str]:
+    """Find the tool that wrote a file: by the whole object of a JSON file first, then by its first record."""
+    for documents in (True, False):
+        evidence = _evidence(file, documents)
+        for candidate in native_readers():
+            if candidate.matches and (candidate.records is not None) is documents:
+                why = candidate.matches(evidence) if evidence and file.container in candidate.containers else ""
+                if why:
+                    return candidate, why
     return None, ""
 
 
-def logs(files: Files) -> list[Log]:
-    """Records of native files, file by file; a folder of calls is one log."""
-    if files.calls:
-        return [Log(files.root, call_records(files))]
-    return [Log(f.path, f.records()) for f in files.files]
+def native_table(table: Any) -> Reader | None:
+    """Find the tool that gave a frame, by the names of its columns."""
+    names = dict.fromkeys(column_names(table))
+    able = (r for r in native_readers() if "parquet" in r.containers and r.matches and r.matches(names))
+    return next(able, None)
+
+
+def logs(chosen: Reader, files: Files) -> Iterator[Log]:
+    """Records of native files, file by file; a folder of calls is numbered through."""
+    for i, file in enumerate(files.files):
+        yield Log(file.path, file.records_for(chosen.records), i if files.calls else 0)

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import Advice, DesignError, suggestion
-from judgestats.schema.columns import kind_of
+from judgestats.schema.columns import VOCABULARY, kind_of
 from judgestats.schema.raters import ABOUT
 
-#: Judges that are people: their names, or ``{column: value}``.
+#: Judges that are people: their names, or ``{column: value}``, also written ``"column=value"``.
 Humans = str | Sequence[str] | Mapping[str, str]
 #: Control conditions: a value of one of :data:`CONTROLLED`, or ``{column: value}``.
 Baseline = str | Mapping[str, str]
@@ -66,7 +66,13 @@ def references(
             advice=_HUMANS,
         )
     models = table[~is_person] if names else table
-    return References(models, table[is_person], tuple(names), controls(table, baseline))
+    return References(models, of_people(table[is_person]), tuple(names), controls(table, baseline))
+
+
+def of_people(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of people without the columns that say nothing of them: their labels hold for each condition of a judge."""
+    answers = {c.name for columns in VOCABULARY.values() for c in columns if c.required}
+    return rows.drop(columns=[c for c in rows.columns if c not in answers and len(rows) and rows[c].isna().all()])
 
 
 _HUMANS: Advice = (("humans", None),)
@@ -83,6 +89,7 @@ def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
         return []
     judges = table["judge"].astype(str)
     known = sorted(judges.unique())
+    humans = column_and_value(humans, known)
     if isinstance(humans, Mapping):
         if len(humans) != 1:
             raise DesignError(
@@ -113,6 +120,18 @@ def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
                 advice=_HUMANS,
             )
     return sorted(dict.fromkeys(people))
+
+
+def column_and_value(humans: Humans, known: Iterable[str]) -> Humans:
+    """``"rater_type=human"`` as a mapping, unless a judge has that name; all else as it is.
+
+    >>> column_and_value("rater_type=human", ["Ann"])
+    {'rater_type': 'human'}
+    """
+    if not isinstance(humans, str) or "=" not in humans or humans in set(known):
+        return humans
+    column, _, value = humans.partition("=")
+    return {column.strip(): value.strip()}
 
 
 def with_gold(table: pd.DataFrame, gold: str | None) -> pd.DataFrame:

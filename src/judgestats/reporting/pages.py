@@ -21,7 +21,7 @@ from judgestats.errors import DesignError
 from judgestats.ingest.files import PATHS
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
 from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures
-from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, references
+from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
 from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
@@ -137,7 +137,7 @@ def rows_section(findings: pd.DataFrame) -> Markup:
     if reasons.empty:
         return join([*parts, tag("p", "No row was excluded.")])
     rows = [
-        row([r["what"], r["level"], count(r["n"]), _first_rows(r["rows"]), r["cure"]], numbers=(2,))
+        row([r["what"], r["level"], count(r["n"]), r["where"] or _first_rows(r["rows"]), r["cure"]], numbers=(2,))
         for r in reasons.to_dict("records")
     ]
     parts.append(table(["what", "", "rows", "first rows", "what it means"], rows, class_="findings", numbers=(2,)))
@@ -515,7 +515,7 @@ def report(
     identity : mapping of str to str, optional
         For ratings, system -> judge.
     humans : str, sequence of str, or mapping, optional
-        Judges that are people: names, or ``{column: value}``. Judges are then compared with people, beside the
+        Judges that are people: names, or ``"column=value"``. Judges are then compared with people, beside the
         agreement of people with each other; people get no datasheet.
     gold : str, optional
         Where right answers come from: a column, a judge (who is then not measured), or a candidate.
@@ -569,7 +569,7 @@ def report(
     asked = {"humans": humans, "gold": gold, "baseline": baseline}
     known = references(frame, humans, gold, baseline)
     everybody, renamed = _renamed(pd.concat([known.models, known.people]), groups)
-    measured, people = everybody.iloc[: len(known.models)], everybody.iloc[len(known.models) :]
+    measured, people = everybody.iloc[: len(known.models)], of_people(everybody.iloc[len(known.models) :])
     title = title or "Judge datasheet"
     settings = Options(
         tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if known.humans else None,

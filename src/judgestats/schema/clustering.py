@@ -179,7 +179,12 @@ def with_pair(data: Any) -> Any:
     """Add the column ``pair``: the item and the two candidates, whatever their order."""
     first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
     low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
-    return data.with_columns(nw.concat_str(item, low, high, separator="|").alias("pair"))
+    return data.with_columns(pair_label(item, low, high).alias("pair"))
+
+
+def pair_label(item: Any, low: Any, high: Any) -> Any:
+    """The label of a pair, from its item and its candidates in the order of their names."""
+    return nw.concat_str(item.cast(nw.String), low, high, separator="|")
 
 
 def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], asked: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from judgestats.errors import Advice, SchemaError, suggestion
 # ---- What is found in a table, a row each: faults, rows excluded, gaps ----------------------------------------------
 
 #: Columns of :func:`check`.
-CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "cure")
+CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "cure", "where")
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,32 @@ class Finding:
     example: str = ""
     cure: str = ""
     advice: Advice = ()
+    unread: int = 0
+    where: str = ""
 
     @property
     def n(self) -> int:
-        """How many rows it concerns."""
-        return len(self.rows)
+        """How many rows it concerns, those that never came into the frame among them."""
+        return len(self.rows) + self.unread
 
 
-def as_frame(findings: list[Finding]) -> pd.DataFrame:
-    """Findings as the frame that :func:`check` returns."""
-    rows = [(f.level, f.column, f.what, f.n, f.rows, f.example, f.cure) for f in findings]
+def as_frame(findings: list[Finding], places: Sequence[str] = ()) -> pd.DataFrame:
+    """Findings as the frame that :func:`check` returns; `places`: where each row comes from, if that is known."""
+    rows = [
+        (f.level, f.column, f.what, f.n, f.rows, f.example, f.cure, f.where or shown_places(places, f.rows))
+        for f in findings
+    ]
     return pd.DataFrame(rows, columns=list(CHECK_COLUMNS))
+
+
+def shown_places(places: Sequence[str], rows: Sequence[int], most: int = 3) -> str:
+    """The first places of some rows.
+
+    >>> shown_places(["a.csv, line 2", "a.csv, line 3"], [1])
+    'a.csv, line 3'
+    """
+    first = [places[r] for r in rows[:most]] if len(places) else []
+    return "; ".join(first) + ("; ..." if first and len(rows) > most else "")
 
 
 # ---- The column vocabulary of the two canonical frames ---------------------------------------------------------------

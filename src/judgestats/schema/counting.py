@@ -20,18 +20,20 @@ from judgestats.schema.clustering import (
     auto_cluster,
     clusters,
     noted,
+    pair_label,
     with_pair,
 )
 from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
 from judgestats.schema.coding import as_scores, codes_of, count, tidy
-from judgestats.schema.columns import CHOICES, COUNTS, By, N, answer_column, grouping, names, required
+from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, By, N, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice
+from judgestats.schema.opening import memory_advice, one_if, refuse_nested
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     candidates,
     count_pairs,
     labelled,
+    low_and_high,
     matched,
     number_of_pairs,
     pair_weights,
@@ -40,8 +42,11 @@ from judgestats.schema.pairing import (
 )
 from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.raters import count_raters
-from judgestats.schema.selection import chosen, selected, sources, with_outcome
+from judgestats.schema.selection import chosen, gathered, selected, sources, with_outcome
 from judgestats.schema.splitting import as_runs
+
+#: All canonical columns.
+_NAMES = {c.name for columns in VOCABULARY.values() for c in columns}
 
 
 @memory_advice()
@@ -114,6 +119,7 @@ def tally(
     if pattern.unit == "cell":
         return cells(frame, by)
     data = nw.from_native(frame)
+    refuse_nested(data, [*_NAMES, *names(by), *(columns or ())])
     present = list(data.collect_schema().names())
     keys = _estimate_keys(by, pattern, present)
     if is_tally(present, pattern):
@@ -256,7 +262,7 @@ def _calls(data: Any) -> float:
 def _refuse_nameless(data: Any) -> None:
     """Raise where a candidate is missing: a count by candidate would have one without a name."""
     missing = nw.col("first").is_null() | nw.col("second").is_null()
-    without = data.select(missing.cast(nw.Int64).sum().alias("without"), nw.len().alias("rows")).lazy()
+    without = data.select(one_if(missing).sum().alias("without"), nw.len().alias("rows")).lazy()
     found = without.collect(backend="pandas").to_native().fillna(0).iloc[0]
     if found["without"]:
         raise SchemaError(
@@ -343,7 +349,10 @@ def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = N
     if pattern.unit not in ("call", "pair") or pattern.frame == "ratings":
         what = "ratings" if pattern.frame == "ratings" else f"{pattern.unit}s"
         raise DesignError(f"{measure} counts {what}, and has no table of calls or pairs. Use tally().")
-    data = selected(nw.from_native(frame).lazy().collect(backend="pandas"), pattern, measure, stimulus)
+    data = nw.from_native(frame)
+    if isinstance(data, nw.LazyFrame):
+        data = nw.from_native(gathered(frame, names(beside)), eager_only=True)
+    data = selected(data.lazy().collect(backend="pandas"), pattern, measure, stimulus)
     weight = counted(data, names(beside))
     data = data.with_columns((nw.lit(1) if weight is None else nw.col(weight)).alias(N))
     keys = unit_columns(data.columns, grouping(beside, data.columns))
@@ -431,6 +440,7 @@ def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:
 
 #: Answer for a pair that was not judged under the other condition.
 MISSING = "missing"
+_UNEVEN_SIDES = "The two sides of a comparison have different counts: pairs cannot be matched."
 
 
 def count_changes(
@@ -452,6 +462,8 @@ def count_changes(
     what the pairs share. `clusters`: columns to cluster by. Raises DesignError if the baseline does not occur, or a
     pair was judged twice under one value.
     """
+    if isinstance(data, nw.LazyFrame):
+        return _changes_there(data, pattern, split, groups, keys, clusters, baseline)
     table = matched_changes(data, pattern, groups, baseline)
     if "pair" not in groups:
         table = table.assign(pair=codes_of(table, ["item", "_low", "_high"]).code)
@@ -466,6 +478,74 @@ def count_changes(
     return count(table, columns, "n"), found, kept
 
 
+def _changes_there(
+    data: Any,
+    pattern: Pattern,
+    split: list[str],
+    groups: list[str],
+    keys: list[str],
+    clusters: tuple[str, ...] | None,
+    baseline: str | None,
+) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+    """:func:`count_changes` of a lazy frame: matched and counted in its own engine."""
+    across, present = pattern.across, list(data.collect_schema().names())
+    _refuse_nameless(data)
+    unit = [c for c in unit_columns(present, groups) if c != across]
+    n = nw.col(COUNTS).cast(nw.Float64) if COUNTS in present else nw.lit(1.0)
+    data = data.with_columns(nw.col(c).cast(nw.String) for c in dict.fromkeys(("first", "second", across)))
+    data = data.select(*dict.fromkeys([*unit, across, "first", "second", "outcome"]), n.alias(N))
+    data = data.with_columns(*low_and_high(("_low", "_high")))
+    levels = _rows(data.group_by(across).agg(nw.len().alias("rows")))
+    _refuse_unnamed(levels[across], across, levels["rows"])
+    base = _baseline(levels[across], across, baseline)
+    further = [k for k in unit if k not in ("judge", "item", *groups)]
+    dropped = [k for k in further if _goes_with(data, k, across)]
+    unit = [*(k for k in unit if k not in dropped), "_low", "_high"]
+    twice = data.group_by(*unit, across).agg(nw.len().alias("rows")).filter(nw.col("rows") > 1)
+    if len(_rows(twice.head(1))):
+        unit.append("first")
+        twice = data.group_by(*unit, across).agg(nw.len().alias("rows")).filter(nw.col("rows") > 1)
+        if len(again := _rows(twice.head(1))):
+            raise DesignError(_judged_twice(again.iloc[0], across))
+    parts = []
+    for value in (v for v in sorted(levels[across]) if v != base):
+        here, there = (nw.when(nw.col(across) == v) for v in (base, value))
+        pairs = data.filter(nw.col(across).is_in((base, value))).with_columns(
+            here.then(nw.col("outcome")).alias("baseline"),
+            there.then(nw.col("outcome")).alias("outcome"),
+            here.then(nw.col(N)).alias("_before"),
+            there.then(nw.col(N)).alias("_after"),
+        )
+        pairs = pairs.group_by(*unit).agg(nw.col("baseline", "outcome", "_before", "_after").max())
+        parts.append(pairs.with_columns(nw.lit(value).alias(across)))
+    table = nw.concat(parts)
+    if COUNTS in present and len(_rows(table.filter(nw.col("_before") != nw.col("_after")).head(1))):
+        raise DesignError(_UNEVEN_SIDES)
+    counted = nw.when(nw.col("_after").is_null()).then(nw.col("_before")).otherwise(nw.col("_after"))
+    answers = (nw.col(c).fill_null(MISSING) for c in ("baseline", "outcome"))
+    label = [] if "pair" in groups else [pair_label(nw.col("item"), nw.col("_low"), nw.col("_high")).alias("pair")]
+    table = table.with_columns(counted.alias(N), *answers, *label)
+    shown = table.collect_schema().names()
+    units = table.select(*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in shown))
+    found = _cluster_of_counts(units, keys, pattern, float(_rows(table.select(nw.col(N).sum()))[N].iloc[0] or 0))
+    kept = _kept(clusters, found)
+    columns = list(dict.fromkeys([*split, *kept, *groups, across, "baseline", "outcome"]))
+    return tidy(_rows(table.group_by(*columns).agg(nw.col(N).sum())), columns), found, kept
+
+
+def _rows(data: Any) -> pd.DataFrame:
+    """A small lazy frame in memory."""
+    table: pd.DataFrame = data.collect(backend="pandas").to_native()
+    return table
+
+
+def _goes_with(data: Any, column: str, across: str) -> bool:
+    """Whether a column of a lazy frame has one value under each value of another, and not always the same."""
+    there = data.select(across, column).unique()
+    most = _rows(there.group_by(across).agg(nw.len().alias("_values")).select(nw.col("_values").max()))
+    return most["_values"].iloc[0] == 1 and len(_rows(there.select(column).unique().head(2))) > 1
+
+
 def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str | None) -> pd.DataFrame:
     """One row per pair and value of ``pattern.across`` other than the baseline, with both outcomes."""
     across = pattern.across
@@ -474,8 +554,7 @@ def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: st
     weight = [COUNTS] if COUNTS in present else []
     columns = dict.fromkeys([*keys, across, "first", "second", "outcome", *weight])
     table = data.lazy().select(*columns).collect(backend="pandas").to_native()
-    if without := int(table[across].isna().sum()):
-        raise SchemaError(f"{across!r} is missing in {without:,} of {len(table):,} rows. Name it, or drop these rows.")
+    _refuse_unnamed(table[across], across, 1)
     table[across] = table[across].astype(str)
     base = _baseline(table[across], across, baseline)
     low, high, _ = candidates(table)
@@ -493,6 +572,13 @@ def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: st
     others = [v for v in sorted(table[across].unique()) if v != base]
     parts = [_beside(one, table[table[across] == v], unit, across, v) for v in others]
     return pd.concat(parts, ignore_index=True)
+
+
+def _refuse_unnamed(values: pd.Series[Any], across: str, rows: pd.Series[Any] | int) -> None:
+    """Raise where the condition compared is missing; `rows`: how many each value stands for."""
+    n = pd.Series(rows, index=values.index)
+    if without := int(n[values.isna()].sum()):
+        raise SchemaError(f"{across!r} is missing in {without:,} of {n.sum():,} rows. Name it, or drop these rows.")
 
 
 def _baseline(values: pd.Series[Any], across: str, baseline: str | None) -> str:
@@ -516,8 +602,11 @@ def _unit(table: pd.DataFrame, keys: list[str], across: str) -> list[str]:
     for unit in (keys, [*keys, "first"]):
         if codes_of(table, [*unit, across]).size == len(table):
             return unit
-    again = table[table.duplicated([*keys, "first", across], keep=False)].iloc[0]
-    raise DesignError(
+    raise DesignError(_judged_twice(table[table.duplicated([*keys, "first", across], keep=False)].iloc[0], across))
+
+
+def _judged_twice(again: pd.Series[Any], across: str) -> str:
+    return (
         f"A pair was judged twice in one order under one {across!r} (judge {again['judge']}, item {again['item']}, "
         f"{across} {again[across]}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
         "aggregate() them to one verdict."
@@ -530,7 +619,7 @@ def _beside(one: pd.DataFrame, other: pd.DataFrame, unit: list[str], across: str
     )
     uneven = pair["n_b"].notna() & pair["n"].notna() & (pair["n_b"] != pair["n"])
     if uneven.any():
-        raise DesignError("The two sides of a comparison have different counts: pairs cannot be matched.")
+        raise DesignError(_UNEVEN_SIDES)
     n = np.where(pair["n"].isna(), pair["n_b"], pair["n"])
     answers = {c: pair[c].astype(object).where(pair[c].notna(), MISSING) for c in ("baseline", "outcome")}
     return pair.drop(columns="n_b").assign(**{across: value, "n": n, **answers})

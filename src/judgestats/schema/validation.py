@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError, suggestion
+from judgestats.schema.account import Account, Exclusion, account_of
 from judgestats.schema.coding import column_codes, combine, neither
 from judgestats.schema.columns import (
     COUNTS,
@@ -24,6 +25,7 @@ from judgestats.schema.columns import (
     answer_column,
     as_frame,
     kind_of,
+    shown_places,
 )
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
 from judgestats.schema.opening import memory_advice, opened
@@ -46,7 +48,9 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     pandas.DataFrame
         One row per finding: ``level`` (``fault``: the frame is refused; ``excluded``: the rows are left out of the
         measures that need them; ``counted``: kept, for information; ``rows``: the sums, rows in = rows used + rows
-        excluded), ``column``, ``what``, ``n`` (rows), ``rows`` (all row numbers, from 0), ``example``, ``cure``.
+        excluded), ``column``, ``what``, ``n`` (rows), ``rows`` (all row numbers, from 0), ``example``, ``cure``,
+        ``where`` (file and line, or the key, of up to three rows, where :func:`judgestats.read` recorded it). Parts of
+        a source that gave no row of the frame are among the excluded: they count in ``n`` and have no row number.
 
     Raises
     ------
@@ -72,14 +76,34 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     source = str(getattr(frame, "attrs", {}).get(SOURCE, COUNTS))
     findings = [*_faults(data, kind, scale), *_excluded(data, kind), *_counted(data, kind, source)]
     excluded = {r for f in findings if f.level in ("fault", "excluded") for r in f.rows}
-    total = len(data)
-    everything = tuple(range(total))
+    everything = tuple(range(len(data)))
+    account = account_of(frame) or Account(len(data))
+    findings += [*_excluded_while_reading(account), *account.notes]
     sums = [
-        Finding("rows", "", "rows in", everything),
+        Finding("rows", "", "rows in", everything, unread=account.n_excluded),
         Finding("rows", "", "rows used", tuple(r for r in everything if r not in excluded)),
-        Finding("rows", "", "rows excluded", tuple(sorted(excluded))),
+        Finding("rows", "", "rows excluded", tuple(sorted(excluded)), unread=account.n_excluded),
     ]
-    return as_frame([*findings, *sums])
+    return pd.concat([as_frame(findings, account.places), as_frame(sums)], ignore_index=True)
+
+
+def _excluded_while_reading(account: Account) -> list[Finding]:
+    """What a source held that gave no row, by reason."""
+    reasons: dict[tuple[str, str], list[Exclusion]] = {}
+    for part in account.excluded:
+        reasons.setdefault((part.reason, part.cure), []).append(part)
+    return [
+        Finding(
+            "excluded",
+            "",
+            reason,
+            (),
+            cure=cure,
+            unread=sum(p.n for p in parts),
+            where=shown_places([p.place for p in parts], range(len(parts))),
+        )
+        for (reason, cure), parts in reasons.items()
+    ]
 
 
 def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:

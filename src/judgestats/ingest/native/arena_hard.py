@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pandas as pd
-
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Log, Reader, against, has, need, tidy, words, wrong
+from judgestats.ingest.readers import Place, Reader, against, has, scalars, words
 
 #: Strength of the preference for B, the answer shown second. Both ways of writing each level occur.
 LEVELS = {
@@ -21,6 +20,10 @@ LEVELS = {
 }  # fmt: skip
 
 
+#: Fields that are read, and texts; others become conditions.
+_FIELDS = ("question_id", "uid", "model", "judge", "baseline", "category", "prompt", "tstamp")
+
+
 def _matches(record: Mapping[str, Any], item: str) -> str:
     """Recognise a record by its fields, of which `item` depends on the version."""
     if has(record, item, "model", "judge", "games") and isinstance(record["games"], list):
@@ -28,33 +31,36 @@ def _matches(record: Mapping[str, Any], item: str) -> str:
     return ""
 
 
-def _read(log: Log, baseline: str | Mapping[str, str] = "baseline", *, item: str) -> pd.DataFrame:
+def _rows(
+    record: Mapping[str, Any], place: Place, baseline: str | Mapping[str, str] = "baseline", *, item: str
+) -> Iterator[dict[str, Any]]:
     """Read the games: game 1 shows the baseline as A, game 2 shows the model as A.
 
     Scores are in position frame (A is what was shown first), so no verdict is flipped; the candidates are. A record
     with a single game gives a single row. A model that meets itself as the baseline keeps two names (see
     :func:`judgestats.ingest.readers.against`).
 
-    `log`: the records. `baseline`: id of the baseline where the record does not name it; a mapping gives one by
-    category. `item`: field with the id of the question: ``question_id`` in 0.1, ``uid`` in 2.0. Returns preferences
+    `baseline`: id of the baseline where the record does not name it; a mapping gives one by
+    category. `item`: field with the id of the question: ``question_id`` in 0.1, ``uid`` in 2.0. Yields preferences
     with ``strength``.
     """
-    rows = []
-    for place, record in log.records:
-        games = need(record, "games", log, place)
-        if not isinstance(games, list) or not 1 <= len(games) <= 2:
-            raise wrong(log, place, "games", games, "a list of one or two games")
-        model = str(need(record, "model", log, place))
-        base = against(_baseline(record, baseline, log, place), model)
-        common = {"judge": str(need(record, "judge", log, place)), "item": str(need(record, item, log, place))}
-        for number, game in enumerate(games, start=1):
-            first, second = (base, model) if number == 1 else (model, base)
-            row = {**common, "first": first, "second": second, **_answer(game, log, place, number)}
-            rows.append({**row, "task": record.get("category")})
-    return tidy(rows)
+    games = place.need(record, "games")
+    if not isinstance(games, list) or not 1 <= len(games) <= 2:
+        raise place.wrong("games", games, "a list of one or two games")
+    model = str(place.need(record, "model"))
+    base = against(_baseline(record, baseline, place), model)
+    common = {
+        **scalars(record, _FIELDS),
+        "judge": str(place.need(record, "judge")),
+        "item": str(place.need(record, item)),
+    }
+    for number, game in enumerate(games, start=1):
+        first, second = (base, model) if number == 1 else (model, base)
+        row = {**common, "first": first, "second": second, **_answer(game, place, number)}
+        yield {**row, "task": record.get("category")}
 
 
-def _baseline(record: Mapping[str, Any], baseline: str | Mapping[str, str], log: Log, place: str) -> str:
+def _baseline(record: Mapping[str, Any], baseline: str | Mapping[str, str], place: Place) -> str:
     if record.get("baseline"):
         return str(record["baseline"])
     if isinstance(baseline, str):
@@ -62,24 +68,23 @@ def _baseline(record: Mapping[str, Any], baseline: str | Mapping[str, str], log:
     category = str(record.get("category"))
     if category not in baseline:
         raise SchemaError(
-            f"{log.path.name}, {place}: baseline= names no baseline for category {category!r}. It has: "
-            f"{', '.join(baseline)}."
+            f"{place}: baseline= names no baseline for category {category!r}. It has: {', '.join(baseline)}."
         )
     return baseline[category]
 
 
-def _answer(game: Any, log: Log, place: str, number: int) -> dict[str, Any]:
+def _answer(game: Any, place: Place, number: int) -> dict[str, Any]:
     if game is None:  # the call itself failed
         return {"choice": "invalid", "status": "error", "strength": float("nan")}
     if not isinstance(game, dict):
-        raise wrong(log, place, f"game {number}", game, "an object with a score")
-    score = need(game, "score", log, f"{place}, game {number}")
+        raise place.wrong(f"game {number}", game, "an object with a score")
+    score = replace(place, name=f"{place.name}, game {number}").need(game, "score")
     judgment = game.get("judgment")
     reason = words(judgment.get("answer") if isinstance(judgment, dict) else judgment)
     if score is None:
         return {"choice": "invalid", "status": "parse", "strength": float("nan"), "rationale": reason}
     if not isinstance(score, str) or score not in LEVELS:
-        raise wrong(log, place, f"score of game {number}", score, ", ".join(LEVELS) + ", null")
+        raise place.wrong(f"score of game {number}", score, ", ".join(LEVELS) + ", null")
     strength = LEVELS[score]
     choice = "tie" if strength == 0.5 else "first" if strength < 0.5 else "second"
     return {"choice": choice, "status": "ok", "strength": strength, "rationale": reason}
@@ -96,8 +101,16 @@ V01 = Reader(
     order_known="yes",
     verdicts_in="position frame",
     matches=partial(_matches, item="question_id"),
-    read=partial(_read, item="question_id"),
+    rows=partial(_rows, item="question_id"),
     options=_OPTIONS,
+    fields={
+        "question_id": "item",
+        "model": "the candidate shown first in game 2",
+        "judge": "judge",
+        "games[].score": "choice and strength",
+        "games[].judgment": "rationale",
+    },
+    sample="public Arena-Hard judgments",
 )
 
 V2 = Reader(
@@ -109,6 +122,16 @@ V2 = Reader(
     order_known="yes",
     verdicts_in="position frame",
     matches=partial(_matches, item="uid"),
-    read=partial(_read, item="uid"),
+    rows=partial(_rows, item="uid"),
     options=_OPTIONS,
+    fields={
+        "uid": "item",
+        "category": "task",
+        "baseline": "the candidate shown first in game 1",
+        "model": "the candidate shown first in game 2",
+        "judge": "judge",
+        "games[].score": "choice and strength",
+        "games[].judgment": "rationale",
+    },
+    sample="records in the documented shape",
 )

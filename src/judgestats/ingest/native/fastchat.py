@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import pandas as pd
-
-from judgestats.ingest.readers import Log, Reader, has, need, tidy, words, wrong
+from judgestats.ingest.readers import Place, Reader, has, scalars, words
 
 _WINNERS = "model_1, model_2, tie, error"
+#: Fields that are read, and texts; others become conditions.
+_PAIR_FIELDS = (
+    "question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge", "g1_user_prompt", "g1_judgment",
+    "g2_user_prompt", "g2_judgment", "turn", "tstamp",
+)  # fmt: skip
+_SINGLE_FIELDS = ("question_id", "model", "judge", "user_prompt", "judgment", "score", "turn", "tstamp")
 
 
 def _item(record: Mapping[str, Any]) -> str:
     return f"{record['question_id']}/turn {record['turn']}" if "turn" in record else str(record["question_id"])
 
 
-def _judge(record: Mapping[str, Any], log: Log, place: str) -> tuple[str, str | None]:
+def _judge(record: Mapping[str, Any], place: Place) -> tuple[str, str | None]:
     """Name and prompt of the judge; FastChat writes both as a list."""
-    judge = need(record, "judge", log, place)
+    judge = place.need(record, "judge")
     if isinstance(judge, list) and judge:
         return str(judge[0]), str(judge[1]) if len(judge) > 1 else None
     if isinstance(judge, str):
         return judge, None
-    raise wrong(log, place, "judge", judge, "[name, prompt]")
+    raise place.wrong("judge", judge, "[name, prompt]")
 
 
 def matches_pair(record: Mapping[str, Any]) -> str:
@@ -33,39 +37,35 @@ def matches_pair(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def read_pair(log: Log) -> pd.DataFrame:
+def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any]]:
     """Read pairwise judgments: two rows a record, game 1 with model_1 shown first, game 2 with model_2 first.
 
     The winners are in item frame (``model_1`` is model_1 in both games), so game 2 is flipped here, once. FastChat
     writes ``error`` both for a failed call and for an answer it could not parse: status ``error``.
 
-    `log`: the records. Returns preferences.
+    Yields preferences.
     """
-    rows = []
-    for place, record in log.records:
-        for name in ("question_id", "g1_winner", "g2_winner"):
-            need(record, name, log, place)
-        models = {m: str(need(record, m, log, place)) for m in ("model_1", "model_2")}
-        judge, prompt = _judge(record, log, place)
-        for game, first, second in ((1, "model_1", "model_2"), (2, "model_2", "model_1")):
-            winner = record[f"g{game}_winner"]
-            answers = {first: "first", second: "second", "tie": "tie", "error": "invalid"}
-            if not isinstance(winner, str) or winner not in answers:
-                raise wrong(log, place, f"g{game}_winner", winner, _WINNERS)
-            rows.append(
-                {
-                    "judge": judge,
-                    "item": _item(record),
-                    "first": models[first],
-                    "second": models[second],
-                    "choice": answers[winner],
-                    "status": "error" if winner == "error" else "ok",
-                    "prompt": prompt,
-                    "rationale": words(record.get(f"g{game}_judgment")),
-                    "turn": record.get("turn"),
-                }
-            )
-    return tidy(rows)
+    for name in ("question_id", "g1_winner", "g2_winner"):
+        place.need(record, name)
+    models = {m: str(place.need(record, m)) for m in ("model_1", "model_2")}
+    judge, prompt = _judge(record, place)
+    for game, first, second in ((1, "model_1", "model_2"), (2, "model_2", "model_1")):
+        winner = record[f"g{game}_winner"]
+        answers = {first: "first", second: "second", "tie": "tie", "error": "invalid"}
+        if not isinstance(winner, str) or winner not in answers:
+            raise place.wrong(f"g{game}_winner", winner, _WINNERS)
+        yield {
+            **scalars(record, _PAIR_FIELDS),
+            "judge": judge,
+            "item": _item(record),
+            "first": models[first],
+            "second": models[second],
+            "choice": answers[winner],
+            "status": "error" if winner == "error" else "ok",
+            "prompt": prompt,
+            "rationale": words(record.get(f"g{game}_judgment")),
+            "turn": record.get("turn"),
+        }
 
 
 def matches_single(record: Mapping[str, Any]) -> str:
@@ -79,33 +79,29 @@ def matches_single(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def read_single(log: Log) -> pd.DataFrame:
+def single_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any]]:
     """Read single-answer ratings; FastChat's -1 (no score found) is a missing score with status ``parse``.
 
-    `log`: the records. Returns ratings, 1 to 10.
+    Yields ratings, 1 to 10.
     """
-    rows = []
-    for place, record in log.records:
-        need(record, "question_id", log, place)
-        judge, prompt = _judge(record, log, place)
-        score = need(record, "score", log, place)
-        if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
-            raise wrong(log, place, "score", score, "a number, -1 for none")
-        found = score if score != -1 else None
-        rows.append(
-            {
-                "judge": judge,
-                "system": str(need(record, "model", log, place)),
-                "item": _item(record),
-                "criterion": "overall",
-                "score": float("nan") if found is None else float(found),
-                "condition": prompt,
-                "status": "parse" if found is None else "ok",
-                "rationale": words(record.get("judgment")),
-                "turn": record.get("turn"),
-            }
-        )
-    return tidy(rows)
+    place.need(record, "question_id")
+    judge, prompt = _judge(record, place)
+    score = place.need(record, "score")
+    if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+        raise place.wrong("score", score, "a number, -1 for none")
+    found = score if score != -1 else None
+    yield {
+        **scalars(record, _SINGLE_FIELDS),
+        "judge": judge,
+        "system": str(place.need(record, "model")),
+        "item": _item(record),
+        "criterion": "overall",
+        "score": float("nan") if found is None else float(found),
+        "condition": prompt,
+        "status": "parse" if found is None else "ok",
+        "rationale": words(record.get("judgment")),
+        "turn": record.get("turn"),
+    }
 
 
 PAIR = Reader(
@@ -117,7 +113,15 @@ PAIR = Reader(
     order_known="yes",
     verdicts_in="item frame",
     matches=matches_pair,
-    read=read_pair,
+    rows=pair_rows,
+    fields={
+        "question_id, turn": "item",
+        "model_1, model_2": "first and second in game 1, exchanged in game 2",
+        "g1_winner, g2_winner": "choice; `error` is invalid",
+        "judge": "judge and prompt",
+        "g1_judgment, g2_judgment": "rationale",
+    },
+    sample="public MT-Bench judgments",
 )
 
 SINGLE = Reader(
@@ -129,5 +133,13 @@ SINGLE = Reader(
     order_known="n/a",
     verdicts_in="",
     matches=matches_single,
-    read=read_single,
+    rows=single_rows,
+    fields={
+        "question_id, turn": "item",
+        "model": "system",
+        "judge": "judge and condition (the prompt)",
+        "score": "score; -1 is missing",
+        "judgment": "rationale",
+    },
+    sample="public MT-Bench judgments",
 )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import pandas as pd
-
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Log, Reader, has, need, tidy, words, wrong
+from judgestats.ingest.readers import Place, Reader, has, scalars, words
 
 _DECISIONS = {"A>B": "first", "B>A": "second", "A=B": "tie"}
 _GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}
+
+
+#: Fields that are read, and texts; others become conditions.
+_FIELDS = ("pair_id", "original_id", "source", "question", "response_A", "response_B", "label", "judge_name")
 
 
 def matches(record: Mapping[str, Any]) -> str:
@@ -22,67 +24,65 @@ def matches(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def read(log: Log, judge: str | None = None) -> pd.DataFrame:
+def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
     """Read both presentations of every pair.
 
     The candidates are the contents, ``A`` (response_A) and ``B`` (response_B). The first judgment shows A first, the
     second B first, and each ``decision`` refers to the order shown (position frame): ``A>B`` in the second judgment is
     a win of B.
 
-    `log`: the records. `judge`: name of the judge where neither the judgments nor the file name (``judge_model=...``)
-    give it. Returns preferences with ``gold``. A null decision is invalid (``parse``), a null judgment too (``error``).
+    `judge`: name of the judge where neither the judgments nor the file name (``judge_model=...``)
+    give it. Yields preferences with ``gold``. A null decision is invalid (``parse``), a null judgment too (``error``).
     """
-    in_name = re.search(r"judge_model=([^,]+?)(\.jsonl)?(\.gz)?$", log.path.name)
+    in_name = re.search(r"judge_model=([^,]+?)(\.jsonl)?(\.gz)?$", place.path.name)
     default = judge or (in_name.group(1) if in_name else None)
-    rows = []
-    for place, record in log.records:
-        label = need(record, "label", log, place)
-        if not isinstance(label, str) or label not in _GOLD:
-            raise wrong(log, place, "label", label, ", ".join(_GOLD))
-        calls = need(record, "judgments", log, place)
-        if not isinstance(calls, list) or not 1 <= len(calls) <= 2:
-            raise wrong(log, place, "judgments", calls, "a list of one or two judgments")
-        common = {
-            "judge": _judge(calls, default, log, place),
-            "item": str(need(record, "pair_id", log, place)),
-            "gold": _GOLD[label],
-            "task": _text(record.get("source")),
-            "strategy": _text(record.get("judge_name")),
-            "response_model": _text(record.get("response_model")),
-        }
-        for call, (first, second) in zip(calls, (("A", "B"), ("B", "A")), strict=False):
-            rows.append({**common, "first": first, "second": second, **_answer(call, log, place)})
-    return tidy(rows)
+    label = place.need(record, "label")
+    if not isinstance(label, str) or label not in _GOLD:
+        raise place.wrong("label", label, ", ".join(_GOLD))
+    calls = place.need(record, "judgments")
+    if not isinstance(calls, list) or not 1 <= len(calls) <= 2:
+        raise place.wrong("judgments", calls, "a list of one or two judgments")
+    common = {
+        **scalars(record, _FIELDS),
+        "judge": _judge(calls, default, place),
+        "item": str(place.need(record, "pair_id")),
+        "gold": _GOLD[label],
+        "task": _text(record.get("source")),
+        "strategy": _text(record.get("judge_name")),
+        "response_model": _text(record.get("response_model")),
+    }
+    for call, (first, second) in zip(calls, (("A", "B"), ("B", "A")), strict=False):
+        yield {**common, "first": first, "second": second, **_answer(call, place)}
 
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _judge(calls: list[Any], default: str | None, log: Log, place: str) -> str:
+def _judge(calls: list[Any], default: str | None, place: Place) -> str:
     for call in calls:
         judgment = call.get("judgment") if isinstance(call, dict) else None
         if isinstance(judgment, dict) and judgment.get("judge_model"):
             return str(judgment["judge_model"])
     if default is None:
         raise SchemaError(
-            f"{log.path.name}, {place}: neither the judgments (judge_model) nor the file name (judge_model=...) name "
+            f"{place}: neither the judgments (judge_model) nor the file name (judge_model=...) name "
             "the judge. Pass judge='...'."
         )
     return default
 
 
-def _answer(call: Any, log: Log, place: str) -> dict[str, Any]:
+def _answer(call: Any, place: Place) -> dict[str, Any]:
     if call is None:
         return {"choice": "invalid", "status": "error"}
     if not isinstance(call, dict):
-        raise wrong(log, place, "a judgment", call, "an object with judgment and decision, or null")
-    judgment, decision = call.get("judgment"), need(call, "decision", log, place)
+        raise place.wrong("a judgment", call, "an object with judgment and decision, or null")
+    judgment, decision = call.get("judgment"), place.need(call, "decision")
     reason = words(judgment.get("response")) if isinstance(judgment, dict) else None
     if decision is None:
         return {"choice": "invalid", "status": "error" if judgment is None else "parse", "rationale": reason}
     if not isinstance(decision, str) or decision not in _DECISIONS:
-        raise wrong(log, place, "decision", decision, ", ".join(_DECISIONS) + ", null")
+        raise place.wrong("decision", decision, ", ".join(_DECISIONS) + ", null")
     return {"choice": _DECISIONS[decision], "status": "ok", "rationale": reason}
 
 
@@ -95,6 +95,17 @@ READER = Reader(
     order_known="yes",
     verdicts_in="position frame",
     matches=matches,
-    read=read,
+    rows=rows,
     options={"judge": "name of the judge, where neither judgments nor file name give it"},
+    fields={
+        "pair_id": "item",
+        "source": "task",
+        "judge_name": "strategy",
+        "label": "gold",
+        "judgments[].decision": "choice; the second presentation is swapped",
+        "judgments[].judgment.judge_model": "judge",
+        "judgments[].judgment.response": "rationale",
+        "response_model": "a condition",
+    },
+    sample="public JudgeBench outputs",
 )

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-
 from judgestats.errors import SchemaError, choose
-from judgestats.ingest.readers import Log, Reader, has, length, need, tidy, words, wrong
+from judgestats.ingest.readers import Place, Reader, has, length, scalars, words
 
 _OUTPUTS = {"1": "output_1", "2": "output_2"}
 #: Name of the field, and which output it shows first.
@@ -29,13 +27,14 @@ def matches(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def read(
-    log: Log,
+def rows(
+    record: Mapping[str, Any],
+    place: Place,
     judge: str | None = None,
     strategy: str | None = None,
     task: str | None = None,
     equal_scores: Literal["winner", "tie"] = "winner",
-) -> pd.DataFrame:
+) -> list[dict[str, Any]]:
     """Read both orders of every item; ``winner`` names an output whatever the order (item frame).
 
     Judge, strategy and subset (read as ``task``) are in the path:
@@ -46,25 +45,23 @@ def read(
     looks like position bias and is a tie. The published figures count it as written, so that is the default;
     ``equal_scores="tie"`` reads it as the tie it is (and then sets ``ties_allowed``).
 
-    `log`: the records. `judge`, `strategy`, `task`: what the path does not say, or says wrongly. `equal_scores`: how
-    two equal scores are read. Returns preferences with ``gold``, ``length_first``, ``length_second`` and, for Rating
+    `judge`, `strategy`, `task`: what the path does not say, or says wrongly. `equal_scores`: how
+    two equal scores are read. Yields preferences with ``gold``, ``length_first``, ``length_second`` and, for Rating
     strategies, ``score_1``, ``score_2``.
     """
     choose(equal_scores, ("winner", "tie"), "equal_scores")
-    named = names_in_path(log.path)
+    named = names_in_path(place.path)
     common = {"judge": judge or named.get("judge"), "strategy": strategy or named.get("strategy")}
     missing = [name for name, value in common.items() if value is None]
     if missing:
         raise SchemaError(
-            f"{log.path.name}: {' and '.join(missing)} not found in the path "
+            f"{place.path.name}: {' and '.join(missing)} not found in the path "
             "(.../<subset>/evaluators/<judge>/<strategy>/result.json or "
             f"native_<subset>_<judge>_<strategy>_result.json). Pass {', '.join(f'{name}=...' for name in missing)}."
         )
-    rows: list[dict[str, Any]] = []
-    for index, (place, record) in enumerate(log.records):
-        head = {**common, "task": task or named.get("subset"), "item": str(index)}
-        rows.extend(_rows(record, head, equal_scores, log, place))
-    return tidy(rows)
+    texts = ("input", *_OUTPUTS.values(), "label")
+    head = {**scalars(record, texts), **common, "task": task or named.get("subset"), "item": str(place.index)}
+    return _rows(record, head, equal_scores, place)
 
 
 def names_in_path(path: Path) -> dict[str, str]:
@@ -86,24 +83,24 @@ def names_in_path(path: Path) -> dict[str, str]:
     return {}
 
 
-def _rows(record: Mapping[str, Any], head: dict[str, Any], equal: str, log: Log, place: str) -> list[dict[str, Any]]:
-    label = str(need(record, "label", log, place))
+def _rows(record: Mapping[str, Any], head: dict[str, Any], equal: str, place: Place) -> list[dict[str, Any]]:
+    label = str(place.need(record, "label"))
     if label not in _OUTPUTS:
-        raise wrong(log, place, "label", label, "1, 2")
-    results = need(record, "results", log, place)
+        raise place.wrong("label", label, "1, 2")
+    results = place.need(record, "results")
     if not isinstance(results, list) or not results or not isinstance(results[-1], dict):
-        raise wrong(log, place, "results", results, "a list that ends with the verdicts")
+        raise place.wrong("results", results, "a list that ends with the verdicts")
     verdicts = results[-1]
     scores = {n: _score(verdicts[n]) for n in ("score_1", "score_2") if n in verdicts}
     tied = equal == "tie" and len(scores) == 2 and scores["score_1"] == scores["score_2"]
     rows = []
     for field, first, second in _ORDERS:
-        game = need(verdicts, field, log, place)
+        game = place.need(verdicts, field)
         if not isinstance(game, dict):
-            raise wrong(log, place, field, game, "an object with a winner")
+            raise place.wrong(field, game, "an object with a winner")
         winner = None if game.get("winner") in (None, "") else str(game["winner"])
         if winner is not None and winner not in _OUTPUTS:
-            raise wrong(log, place, f"winner under {field!r}", winner, "1, 2, null")
+            raise place.wrong(f"winner under {field!r}", winner, "1, 2, null")
         choice = "tie" if tied else "invalid" if winner is None else "first" if winner == first else "second"
         completion = game.get("completion")
         rows.append(
@@ -142,11 +139,18 @@ READER = Reader(
     order_known="yes",
     verdicts_in="item frame",
     matches=matches,
-    read=read,
+    rows=rows,
     options={
         "judge": "name of the evaluator, where the path does not give it",
         "strategy": "name of the strategy, where the path does not give it",
         "task": "name of the subset, where the path does not give it",
         "equal_scores": "'winner' as written (default), or 'tie'",
     },
+    fields={
+        "label": "gold",
+        "results[-1]": "choice under `swap = False` and `swap = True`, rationale, score_1, score_2",
+        "output_1, output_2": "length_first, length_second",
+        "the path": "judge, strategy, task",
+    },
+    sample="public LLMBar results",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from judgestats.metrics.rates import Bootstrap, Statistic, resampled
 from judgestats.metrics.references import Humans, references
 from judgestats.results import EXCLUDED, NO_PAIRS, ONE_LABEL, ONE_PERSON, SMALL_N, estimates, flags
 from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, grouping, kind_of
+from judgestats.schema.columns import By, grouping, kind_of, names
 from judgestats.schema.raters import count_raters
+from judgestats.schema.selection import gathered
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +56,8 @@ def judge_against_people(
     data : frame
         Preferences or ratings by models and people, all named in ``judge``.
     humans : str, sequence of str, or mapping
-        Names of the people; or ``{column: value}`` that identifies them (``{"rater_type": "human"}``).
+        Names of the people; or ``{column: value}`` (or ``"column=value"``) that identifies them:
+        ``"rater_type=human"``.
     by : str or sequence of str
         Further grouping columns.
     cluster : str
@@ -104,29 +106,32 @@ def judge_against_people(
     1   judge     g     0.750  12.0
     3  people   NaN     0.833   6.0
     """
-    found = references(data, humans)
+    kept = [*names(by), cluster, *(humans if isinstance(humans, Mapping) else ())]
+    found = references(gathered(data, kept), humans)
     if not found.humans:
         message = "humans= names nobody. Name the judges that are people, or {'column': 'value'}."
         raise DesignError(message, advice=(("humans", None),))
     kind = kind_of(found.models.columns)
     groups = [g for g in grouping(by, list(found.models.columns)) if g != "judge"]
+    theirs = [g for g in groups if g in found.people.columns]  # without the conditions of the judges
     plan = Bootstrap("percentile", (cluster,), None, n_resamples, seed, conf_level)
     parts: list[tuple[str, pd.DataFrame]] = []
     if len(found.humans) > 1:
-        counts = count_raters(found.people, groups, cluster)[0]
+        counts = count_raters(found.people, theirs, cluster)[0]
         turned = counts.rename(columns={"answer": "other_answer", "other_answer": "answer"})
         both_ways = pd.concat([counts, turned], ignore_index=True)
         parts.append(("people", both_ways.assign(judge=np.nan, n=both_ways["n"] / 2)))
     parts.append(("judge", count_raters(found.models, groups, cluster, found.people)[0]))
     rows = []
     for role, table in parts:
-        for key, part in table.groupby([*groups, "judge"], dropna=False, sort=True):
-            named = dict(zip([*groups, "judge"], key, strict=True))
+        by_judge = [*(theirs if role == "people" else groups), "judge"]
+        for key, part in table.groupby(by_judge, dropna=False, sort=True):
+            named = dict(zip(by_judge, key, strict=True))
             rows += [{**named, "role": role, **row} for row in _rows(part, kind, role, plan, named)]
-    rows += [{**key, "role": "people", **row} for key, row in _constant(found.people, groups, kind)]
+    rows += [{**key, "role": "people", **row} for key, row in _constant(found.people, theirs, kind)]
     if len(found.humans) == 1:
         alone = {"term": "concordance" if kind == "ratings" else "kappa", "estimate": np.nan, "flag": ONE_PERSON}
-        keys = found.people[groups].drop_duplicates().to_dict("records") if groups else [{}]
+        keys = found.people[theirs].drop_duplicates().to_dict("records") if theirs else [{}]
         rows += [{**key, "judge": np.nan, "role": "people", **alone} for key in keys]
     result = estimates(rows, [*groups, "role", "judge"])
     return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))

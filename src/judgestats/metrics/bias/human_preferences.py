@@ -34,7 +34,7 @@ from judgestats.metrics.rates import (
     resampled,
     size_flag,
 )
-from judgestats.metrics.references import labels
+from judgestats.metrics.references import column_and_value, labels
 from judgestats.results import (
     CONSTANT,
     EXCLUDED,
@@ -143,7 +143,7 @@ def _gap_to_people(data: Any, options: Options) -> pd.DataFrame:
 def preference_gap(
     calls: IntoFrame,
     *,
-    humans: Sequence[str] | Mapping[str, str],
+    humans: str | Sequence[str] | Mapping[str, str],
     target: str | None = None,
     attribute: str | None = None,
     value: str | None = None,
@@ -162,8 +162,9 @@ def preference_gap(
     calls : frame
         Preferences of judges and of people (annotators are named in ``judge`` too), with a target as for
         :func:`bias_score`. Or a tally: ``judge, outcome, n``.
-    humans : sequence of str, or mapping
-        The annotators; or ``{column: value}``, which identifies them (``{"rater_type": "human"}``).
+    humans : str, sequence of str, or mapping
+        The annotators; or ``{column: value}`` (or ``"column=value"``), which identifies them:
+        ``"rater_type=human"``.
     target, attribute, value
         The target, as for :func:`bias_score`.
     annotators : {'random', 'fixed'}
@@ -224,6 +225,8 @@ def preference_gap(
     choose(annotators, ("random", "fixed"), "annotators")
     choose(ties, get_args(Ties), "ties")
     choose(invalid, get_args(Invalid), "invalid")
+    if isinstance(humans, str):
+        humans = column_and_value(humans, labels(calls, "judge"))
     if isinstance(humans, Mapping) and len(humans) != 1:
         raise DesignError(f"humans= names {len(humans)} columns. Give one: {{'rater_type': 'human'}}.")
     marker = list(humans) if isinstance(humans, Mapping) else []

@@ -225,7 +225,7 @@ def datasheet(
     identity : dict, optional
         For ratings: system -> judge.
     humans : str, sequence of str, or mapping, optional
-        Judges that are people: names, or ``{column: value}``. They get no datasheet; ratings are compared with theirs.
+        Judges that are people: names, or ``"column=value"``. They get no datasheet; ratings are compared with theirs.
     gold : str, optional
         Source of the correct answers: a column, a judge (who is then not measured), or a candidate.
     baseline : str or mapping, optional

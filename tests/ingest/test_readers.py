@@ -1,0 +1,186 @@
+"""The contract of a reader: every record is read or excluded with a reason, and other packages may add readers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import formats_page
+import pytest
+
+import judgestats as js
+from judgestats.errors import SchemaError
+from judgestats.ingest import Place, Reader, detect_format, formats, registry
+from judgestats.schema.account import account_of
+
+
+def rows(record: dict[str, Any], place: Place) -> Any:
+    """One row per grade; a record of people's comments has none."""
+    for name, value in record.get("grades", {}).items():
+        if value is None:
+            place.exclude("not graded", f"grade {name}")
+        else:
+            yield {"judge": record["grader"], "system": "s", "item": record["id"], "criterion": name, "score": value}
+
+
+TOY = Reader(
+    name="toy",
+    frame="ratings",
+    about="grades of a toy tool",
+    example='{"grader": ..., "id": ..., "grades": {...}}',
+    matches=lambda record: "records have grader and grades" if {"grader", "grades"} <= set(record) else "",
+    rows=rows,
+)
+RECORDS = [
+    {"grader": "g", "id": 1, "grades": {"style": 3, "truth": None}},
+    {"grader": "g", "id": 2, "comment": "no grade here"},
+    {"grader": "g", "id": 3, "grades": {"style": 5, "truth": 4}},
+]
+
+
+@pytest.fixture
+def _toy(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(registry, "NATIVE", (*registry.NATIVE, TOY))
+    registry.native_readers.cache_clear()
+    yield
+    registry.native_readers.cache_clear()
+
+
+@pytest.mark.usefixtures("_toy")
+def test_rows_in_are_rows_used_and_excluded(write: Any) -> None:
+    data = js.read(write("toy.jsonl", RECORDS))
+    assert data["score"].tolist() == [3.0, 5.0, 4.0]
+    account = account_of(data)
+    assert account is not None
+    assert account.records == 3
+    assert list(account.places) == ["toy.jsonl, line 1", "toy.jsonl, line 3", "toy.jsonl, line 3"]
+    assert [(e.place, e.reason) for e in account.excluded] == [
+        ("toy.jsonl, line 1, grade truth", "not graded"),
+        ("toy.jsonl, line 2", "no verdict in the record"),
+    ]
+    found = js.check(data).set_index("what")
+    assert found.loc[["rows in", "rows used", "rows excluded"], "n"].tolist() == [5, 3, 2]
+    assert found.loc["not graded", "where"] == "toy.jsonl, line 1, grade truth"
+
+
+@pytest.mark.usefixtures("_toy")
+def test_a_part_of_the_frame_has_no_account(write: Any) -> None:
+    data = js.read(write("toy.jsonl", RECORDS))
+    assert account_of(data[data["criterion"] == "style"]) is None
+    assert account_of(data.copy()) is account_of(data)
+    assert js.check(data.iloc[:1]).set_index("what").loc["rows in", "n"] == 1
+
+
+@pytest.mark.usefixtures("_toy")
+def test_a_log_without_a_verdict_is_refused_with_the_reasons(write: Any) -> None:
+    with pytest.raises(SchemaError, match=r"toy\.jsonl: the toy format .* none of its 1 record .*\(not graded\)"):
+        js.read(write("toy.jsonl", [{"grader": "g", "id": 1, "grades": {"style": None}}]))
+
+
+TOY_PACKAGE = """
+from judgestats.ingest import Reader
+
+def rows(record, place):
+    yield {"judge": place.need(record, "grader"), "system": "s", "item": record["id"], "score": record["points"]}
+
+READER = Reader("toytool", "ratings", "a toy", "{}", matches=lambda r: "toy" if "points" in r else "", rows=rows)
+"""
+
+
+def test_another_package_adds_a_reader(tmp_path: Path) -> None:
+    """As installed: a module and an entry point; the reader is listed, recognised and used."""
+    (tmp_path / "toytool.py").write_text(TOY_PACKAGE)
+    info = tmp_path / "toytool-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toytool\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[judgestats.readers]\ntoytool = toytool:READER\n")
+    (tmp_path / "log.jsonl").write_text(json.dumps({"grader": "g", "id": "1", "points": 4}) + "\n")
+    script = (
+        "import judgestats as js; from judgestats.ingest import detect_format, formats;"
+        "print(detect_format('log.jsonl').format, js.read('log.jsonl')['score'].tolist(), 'toytool' in set(formats()['name']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, '.'); {script}"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split("\n")[0] == "toytool [4.0] True"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("no_such_module:READER", "could not be loaded \\(ModuleNotFoundError"),
+        ("judgestats.ingest.readers:Place", "is a type; it should be a judgestats.ingest.Reader"),
+        ("judgestats.ingest.native.judgebench:READER", "names a reader 'judgebench', and there is one"),
+    ],
+)
+def test_an_entry_point_that_gives_no_reader(monkeypatch: pytest.MonkeyPatch, value: str, message: str) -> None:
+    point = EntryPoint("odd", value, registry.GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    registry.native_readers.cache_clear()
+    try:
+        with pytest.raises(SchemaError, match=message):
+            formats()
+    finally:
+        registry.native_readers.cache_clear()
+
+
+def test_a_frame_that_a_tool_gives_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of its columns are the evidence, and its cells stay what they are."""
+    import pandas as pd
+
+    table = Reader(
+        "toyframe", "ratings", "a frame", "", containers=("parquet",),
+        matches=lambda names: "column grade_of" if "grade_of" in names else "",
+        rows=lambda record, place: [
+            {"judge": "g", "system": "s", "item": k, "score": v} for k, v in record["grade_of"].items()
+        ],
+    )  # fmt: skip
+    monkeypatch.setattr(registry, "NATIVE", (table,))
+    registry.native_readers.cache_clear()
+    try:
+        data = js.read(pd.DataFrame({"grade_of": [{"a": 1, "b": 2}, {"c": 3}]}))
+        assert data["score"].tolist() == [1.0, 2.0, 3.0]
+        assert account_of(data).places[2] == "DataFrame, row 1"
+    finally:
+        registry.native_readers.cache_clear()
+
+
+@pytest.mark.usefixtures("_toy")
+def test_detection_names_the_evidence(write: Any) -> None:
+    found = detect_format(write("toy.jsonl", RECORDS))
+    assert (found.format, found.confidence, found.why) == ("toy", "native", "records have grader and grades")
+
+
+SOUND: dict[str, dict[str, Any]] = {
+    "fastchat_pair": {"question_id": 1, "model_1": "a", "model_2": "b", "g1_winner": "tie", "g2_winner": "tie", "judge": ["j", "p"]},
+    "fastchat_single": {"question_id": 1, "model": "a", "judge": ["j", "p"], "score": 3},
+    "arena_hard": {"question_id": "q", "model": "m", "judge": "j", "games": [{"score": "A>B"}]},
+    "judgebench": {
+        "pair_id": "p", "label": "A>B", "judgments": [{"judgment": {"judge_model": "j"}, "decision": "A>B"}],
+    },
+    "llmbar": {
+        "output_1": "", "output_2": "", "label": 1,
+        "results": [{"swap = False": {"winner": "1"}, "swap = True": {"winner": "2"}}],
+    },
+    "alpaca_eval": {"annotator": "g", "generator_1": "a", "generator_2": "b", "output_1": "", "preference": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_unknown_fields_with_one_value_are_conditions(write: Any, name: str) -> None:
+    """``temperature`` is a condition; a text that is read, and a nested field, is none."""
+    options = {"judge": "g", "strategy": "s"} if name == "llmbar" else {}
+    data = js.read(write("log.jsonl", [{**SOUND[name], "temperature": 0.5, "usage": {"tokens": 3}}]), **options)
+    assert data["temperature"].tolist() == [0.5] * len(data)
+    assert "usage" not in data
+    assert "generator_1" not in data
+
+
+def test_the_page_of_formats_is_generated() -> None:
+    """docs/formats.md is written by benchmarks/formats_page.py."""
+    assert formats_page.PAGE.read_text(encoding="utf-8") == formats_page.page()
