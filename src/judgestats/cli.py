@@ -264,7 +264,8 @@ def check(
     console = _console()
     found = detect_format(source, encoding=encoding or None) if not format else None
     if found is not None and found.confidence == "needs a mapping" and not map and not wide:
-        _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal, counts, no_counts))
+        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, parse)
+        _show_proposal(console, source, found, encoding, given)
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
     data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
@@ -485,10 +486,10 @@ def _with_labels(
     return joined, humans or "rater_type=human"
 
 
-def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool) -> str:
+def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool, parse: str) -> str:
     """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
-    pairs |= {"--counts": counts}
+    pairs |= {"--counts": counts, "--parse": parse}
     typed = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
     return typed + " --no-counts" * no_counts
 
