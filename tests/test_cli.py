@@ -509,6 +509,10 @@ def test_a_column_of_replies_is_parsed(tmp_path):
     wrong = run.invoke(app, ["check", *arguments, "bracket"])
     assert wrong.exit_code == 2
     assert "Did you mean 'brackets'" in plain(wrong)
+    calls.rename(columns={"reply": "verdict", "judge": "evaluator"}).to_csv(path, index=False)
+    assert "If they are replies as text, map choice=verdict and parse them" in plain(
+        run.invoke(app, ["check", str(path)])
+    )
     grades = pd.DataFrame({"judge": "g", "item": [*"12"], "score": ["GRADE: C", "GRADE: I"]})
     grades.to_csv(path, index=False)
     seen = run.invoke(app, ["check", str(path), "--parse", "auto", "--labels", "C=1,I=0"])

@@ -302,7 +302,7 @@ def check(
     console = _console()
     found = detect_format(source, encoding=encoding or None, path=path, table=table) if not format else None
     if found is not None and found.confidence == "needs a mapping" and not (map or wide or explode):
-        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path, table)
+        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path, table, parse)
         _show_proposal(console, source, found, encoding, path, table, given)
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
@@ -539,11 +539,19 @@ def _with_labels(
 
 
 def _given(
-    encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool, path: str, table: str
+    encoding: str,
+    scale: str,
+    off_scale: str,
+    decimal: str,
+    counts: str,
+    no_counts: bool,
+    path: str,
+    table: str,
+    parse: str,
 ) -> str:
     """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
-    pairs |= {"--counts": counts, "--path": path, "--table": table}
+    pairs |= {"--counts": counts, "--path": path, "--table": table, "--parse": parse}
     typed = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
     return typed + " --no-counts" * no_counts
 

@@ -452,4 +452,4 @@ FORMS: dict[str, Callable[[Meaning, str], Iterable[Found]]] = {
 }
 
 __all__ = ["CLOSED", "EDGES", "EXPLICIT", "FORMS", "NUMBER", "OPEN_TAG", "OTHERS", "Answer", "AnswerKind", "Found"]
-__all__ += ["Meaning", "json_answers"]
+__all__ += ["Meaning", "json_answers", "json_objects"]
