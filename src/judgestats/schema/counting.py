@@ -202,6 +202,7 @@ def _merged(data: Any, measure: str, by: By, cluster: Cluster, stimulus: str | N
     shown = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
     weighted = COUNTS in present
     n: Any = nw.col(COUNTS) if weighted else nw.lit(1)
+    of_answers: dict[tuple[str, ...], Any]
     if pattern.unit == "pair":
         if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in keys:
             data = data.drop("stimulus")

@@ -209,7 +209,7 @@ def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
     return tidy(counted.assign(n=counted["n"].astype(float)), columns)
 
 
-def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, dict[tuple[str, str], Any]]:
+def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, dict[tuple[str, ...], Any]]:
     """Pairs of a lazy frame, with little kept of each.
 
     Returns the pairs: the `unit`, the candidates, ``_n`` (identical pairs) and ``_again`` (1 where a pair was judged
@@ -233,7 +233,7 @@ def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, di
     again = one_if((nw.col("_times") > 2) | uneven)
     paired = paired.with_columns(again.alias("_again"), *([nw.lit(1).alias("_n")] if weight is None else []))
     numbered = list(enumerate(("missing", "first", "second", "tie", "invalid")))
-    answers_of = {
+    answers_of: dict[tuple[str, ...], Any] = {
         (forward, back): nw.col("_code") == i + 10 * j + 100 * (i > 0) + 10_000 * (j > 0)
         for i, forward in numbered
         for j, back in numbered
