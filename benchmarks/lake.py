@@ -139,13 +139,12 @@ def measured(measure: str, how: str, rows: int, limit: str, times: int) -> dict[
     }
 
 
-def study(sizes: list[int], limit: str, measures: tuple[str, ...]) -> list[dict[str, float | str]]:
+def study(sizes: list[int], limit: str, measures: tuple[str, ...], times: int) -> list[dict[str, float | str]]:
     """Each measure at each size, ours and the SQL in turn."""
     found: list[dict[str, float | str]] = []
     for rows in sizes:
         generate(rows)
         for measure in measures:
-            times = 3 if rows <= 10**7 else 1
             sql, ours = (measured(measure, how, rows, limit, times) for how in ("sql", "ours"))
             row = {"rows": rows, "measure": measure, "sql": sql["seconds"], "ours": ours["seconds"]}
             found.append({**row, "sql_peak": sql["peak"], "peak": ours["peak"], "left": ours["left"]})
@@ -191,10 +190,11 @@ if __name__ == "__main__":
     parser.add_argument("--rows", default="1e5,1e6,1e7")
     parser.add_argument("--limit", default="600MB")
     parser.add_argument("--measures", default=",".join(MEASURES))
+    parser.add_argument("--times", type=int, default=3, help="runs, of which the fastest counts")
     parser.add_argument("--once", nargs=2)
     asked = parser.parse_args()
     sizes = [int(float(n)) for n in asked.rows.split(",")]
     if asked.once:
         once(*asked.once, sizes[0], asked.limit)
     else:
-        written(study(sizes, asked.limit, tuple(asked.measures.split(","))), asked.limit)
+        written(study(sizes, asked.limit, tuple(asked.measures.split(",")), asked.times), asked.limit)

@@ -303,3 +303,14 @@ def test_a_nested_column_of_spark_is_refused_with_its_cure(spark):
 
     cured = frame.withColumn("tokens", functions.col("meta.tokens")).drop("meta")
     assert js.consistency(js.preferences(cured))["n"].iloc[0] == 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("measure", ["position_bias", "consistency", "preference_rate"])
+def test_merged_clusters_on_spark(spark, measure, monkeypatch):
+    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
+    calls = registry.calls().drop(columns=["task", "prompt", "vacuum_kind"])
+    calls["replicate"] = calls.groupby(["judge", "item", "first", "second"]).cumcount()
+    frame = spread(spark, calls)
+    assert ALIKE in counting.merged_tally(frame, measure)
+    same(getattr(js, measure)(frame), getattr(js, measure)(calls))
