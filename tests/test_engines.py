@@ -129,7 +129,7 @@ def test_a_nested_column_is_refused_with_its_cure():
 @pytest.mark.parametrize("cluster", ["auto", "item"])
 def test_merged_clusters_give_the_intervals_of_all_clusters(measure, cluster, monkeypatch, leaving):
     """Above the limit, clusters with the same counts leave the engine as one row; every number stays the same."""
-    monkeypatch.setattr(counting, "MOST_CLUSTERS", 20)
+    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
     name = COUNTED[measure]
     data = repeated(MEASURES[name].data(), 9).drop(columns=["task", "vacuum_kind", "prompt"], errors="ignore")
     data = data.assign(item=data["item"] + (data.groupby(["judge", "item"]).cumcount() // 8).astype(str))
@@ -157,7 +157,7 @@ def test_clusters_are_merged_only_where_all_is_known(monkeypatch):
     calls = registry.calls().drop(columns=["task", "prompt", "vacuum_kind"])
     calls = calls.assign(replicate=calls.groupby(["judge", "item", "first", "second"]).cumcount())
     assert ALIKE not in counting.merged_tally(relation(calls), "consistency")  # few
-    monkeypatch.setattr(counting, "MOST_CLUSTERS", 20)
+    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
     assert ALIKE in counting.merged_tally(relation(calls), "consistency")
     with pytest.raises(js.errors.DesignError, match="repeat a call"):
         js.consistency(relation(pd.concat([calls, calls[:1]], ignore_index=True)))
@@ -303,3 +303,14 @@ def test_a_nested_column_of_spark_is_refused_with_its_cure(spark):
 
     cured = frame.withColumn("tokens", functions.col("meta.tokens")).drop("meta")
     assert js.consistency(js.preferences(cured))["n"].iloc[0] == 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("measure", ["position_bias", "consistency", "preference_rate"])
+def test_merged_clusters_on_spark(spark, measure, monkeypatch):
+    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
+    calls = registry.calls().drop(columns=["task", "prompt", "vacuum_kind"])
+    calls["replicate"] = calls.groupby(["judge", "item", "first", "second"]).cumcount()
+    frame = spread(spark, calls)
+    assert ALIKE in counting.merged_tally(frame, measure)
+    same(getattr(js, measure)(frame), getattr(js, measure)(calls))

@@ -23,7 +23,7 @@ from typer.core import TyperGroup
 
 from judgestats.defaults import SEED
 from judgestats.errors import Advice, JudgestatsError, SchemaError
-from judgestats.terminal import sturdy_streams, visible
+from judgestats.terminal import sturdy_streams, visible, working
 
 #: What typer raises where an option is wrong.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -300,15 +300,30 @@ def check(
     from judgestats.schema import check as check_frame
 
     console = _console()
-    found = detect_format(source, encoding=encoding or None, path=path, table=table) if not format else None
+    with working(f"Reading {source}"):
+        found = detect_format(source, encoding=encoding or None, path=path, table=table) if not format else None
     if found is not None and found.confidence == "needs a mapping" and not (map or wide or explode):
         given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path, table, parse)
         _show_proposal(console, source, found, encoding, path, table, given)
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
-    data = _read(
-        source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, table, parse
-    )
+    with working(f"Reading {source}"):
+        data = _read(
+            source,
+            map,
+            labels,
+            format,
+            encoding,
+            scale,
+            off_scale,
+            decimal,
+            declared,
+            wide,
+            explode,
+            path,
+            table,
+            parse,
+        )
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
@@ -316,7 +331,9 @@ def check(
 
         references(data, **against)
     if as_json:
-        typer.echo(visible(_json(source, data, against)))
+        with working("Measuring"):
+            content = _json(source, data, against)
+        typer.echo(visible(content))
         return
     if found is not None:
         why = (
@@ -376,13 +393,27 @@ def report(
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
-    data = _read(
-        source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, table, parse
-    )
+    with working(f"Reading {source}"):
+        data = _read(
+            source,
+            map,
+            labels,
+            format,
+            encoding,
+            scale,
+            off_scale,
+            decimal,
+            declared,
+            wide,
+            explode,
+            path,
+            table,
+            parse,
+        )
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
-    with console.status("Measuring ..."):
+    with working("Measuring"):
         page = write(
             data,
             out,
@@ -426,7 +457,9 @@ def reproduce(
         table = judges_side_by_side(printed_datasheet())
         _print_table(_console(), f"Judges of the {EXAMPLE} paper, from its printed counts (95 % intervals)", table)
         typer.echo("The same for verdicts of your own: judgestats report FILE\n")
-    _show_audit(audited(paper or None), out is not None)
+    with working(f"Checking {paper or 'all papers'}"):
+        found = audited(paper or None)
+    _show_audit(found, out is not None)
     if out is not None:
         from judgestats.reporting import reproduction_page
 
@@ -447,7 +480,8 @@ def audit(
     """Check which numbers of any table, or of a paper, follow from its other numbers. With figures: reproduce."""
     from judgestats.published import audited
 
-    found = audited(source or None, rules=rules)
+    with working(f"Checking {source or 'all papers'}"):
+        found = audited(source or None, rules=rules)
     _show_audit(found, out is not None)
     if out is not None:
         from judgestats.reporting import audit_page
@@ -713,7 +747,8 @@ def _show_rows(console: Console, found: pd.DataFrame) -> None:
 def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
     from judgestats.metrics.measure_registry import available_measures
 
-    found = available_measures(data, **against)
+    with working("Trying the measures"):
+        found = available_measures(data, **against)
     able = found[found["supported"]]
     _print_table(console, "Measures available", able[["measure", "question"]])
     rest = found[~found["supported"]]

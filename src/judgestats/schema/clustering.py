@@ -27,7 +27,9 @@ SAMPLED = 10
 CLUSTERING = "clustering"
 #: Column of a tally with merged clusters: for how many clusters with the same counts a row stands.
 ALIKE = "_alike"
-#: Largest number of clusters that a bootstrap draws, and whose labels leave the engine of a lazy frame.
+#: Largest number of clusters whose labels leave the engine of a lazy frame for an analytic interval.
+MERGED_ABOVE = 2_000
+#: Largest number of clusters that a bootstrap draws.
 MOST_CLUSTERS = 100_000
 #: Key in the ``attrs`` of a table: whether its calls are known to share something.
 SHARED_PAIRS = "shared_pairs"

@@ -20,7 +20,7 @@ from judgestats.schema.clustering import (
     CANDIDATES,
     CLUSTERING,
     ENOUGH,
-    MOST_CLUSTERS,
+    MERGED_ABOVE,
     Cluster,
     Sharing,
     auto_cluster,
@@ -37,18 +37,17 @@ from judgestats.schema.opening import memory_advice, one_if, refuse_nested
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     candidates,
+    coded_pairs,
     count_pairs,
     labelled,
     low_and_high,
     matched,
     number_of_pairs,
     pair_weights,
-    pairs_there,
     refuse_unknown_order,
-    repeats_there,
     unit_columns,
 )
-from judgestats.schema.patterns import PATTERNS, Pattern
+from judgestats.schema.patterns import PATTERNS, SIDES, Pattern
 from judgestats.schema.raters import count_raters
 from judgestats.schema.selection import chosen, gathered, selected, sources, with_outcome
 from judgestats.schema.splitting import as_runs
@@ -166,7 +165,7 @@ def merged_tally(
 ) -> pd.DataFrame:
     """:func:`tally` for an analytic interval: many clusters of a lazy frame leave its engine without their labels.
 
-    The arguments are those of :func:`tally`. Where there are more than :data:`MOST_CLUSTERS` clusters, those with the
+    The arguments are those of :func:`tally`. Where there are more than :data:`MERGED_ABOVE` clusters, those with the
     same counts are one: the cluster column numbers the different ones, ``n`` counts the calls of all of them, and
     :data:`ALIKE` says how many they are. Sums, squares and products over the clusters are the same.
     """
@@ -199,31 +198,34 @@ def _merged(data: Any, measure: str, by: By, cluster: Cluster, stimulus: str | N
     data = as_scores(data) if pattern.frame == "ratings" else chosen(data, pattern, measure, stimulus)
     if pattern.ordered or pattern.unit == "pair":
         refuse_unknown_order(data, present)
-    if pattern.unit == "side":
-        _refuse_nameless(data)
     keys = list(dict.fromkeys([*names(by), *(c for c, allowed in pattern.columns.items() if allowed is None)]))
     shown = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
     weighted = COUNTS in present
     n: Any = nw.col(COUNTS) if weighted else nw.lit(1)
+    of_answers: dict[tuple[str, ...], Any]
     if pattern.unit == "pair":
         if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in keys:
             data = data.drop("stimulus")
         unit = unit_columns(data.collect_schema().names(), [*keys, column])
-        data, n, weighted = pairs_there(data, unit), nw.col("_n"), True
+        data, of_answers = coded_pairs(data, unit, n if weighted else None)
+        n = nw.col("_n")
     elif pattern.unit == "side":
         data = nw.concat([_side(data, keys, column, n, slot) for slot in ("first", "second")])
-        n = nw.col(N)
+        n, of_answers = nw.col(N), {(side,): nw.col("outcome") == i for i, side in enumerate(SIDES)}
     else:
         data = with_outcome(data, pattern)
-    combinations = list(itertools.product(*shown.values()))
+        of_answers = {
+            answers: functools.reduce(operator.and_, (_is(c, v) for c, v in zip(shown, answers, strict=True)))
+            for answers in itertools.product(*shown.values())
+        }
+    combinations = list(of_answers)
     sums = []
-    for i, answers in enumerate(combinations):
-        here = functools.reduce(operator.and_, (_is(c, v) for c, v in zip(shown, answers, strict=True)))
+    for i, here in enumerate(of_answers.values()):
         counted_here = nw.when(here).then(n)
         sums.append((counted_here.sum().fill_null(0) if weighted else counted_here.count()).alias(f"_{i}"))
     totals = [(n.sum() if weighted else nw.len()).alias("_all")]
     if pattern.unit == "pair":
-        totals.append(repeats_there().max().alias("_again"))
+        totals.append(nw.col("_again").max())
     each = data.group_by(*keys, column).agg(*sums, *totals)
     of = [f"_{i}" for i in range(len(sums))]
     more = [nw.col("_again").max()] if pattern.unit == "pair" else []
@@ -234,7 +236,8 @@ def _merged(data: Any, measure: str, by: By, cluster: Cluster, stimulus: str | N
     if (
         (more and table["_again"].any())
         or (count_of.sum(axis=1) != table["_all"].to_numpy(dtype=float)).any()
-        or per_group.sum() <= MOST_CLUSTERS
+        or per_group.sum() <= MERGED_ABOVE
+        or ("candidate" in keys and table["candidate"].isna().any())
         or (asked is None and (units_there <= per_group.sum() or per_group.median() < ENOUGH))
     ):
         return None
@@ -256,16 +259,16 @@ def _is(column: str, value: str) -> Any:
 
 
 def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
-    """Each call as it is for the candidate of one slot."""
+    """Each call as it is for the candidate of one slot: the place of its outcome in :data:`SIDES`, or -1."""
     choice, other = nw.col("choice").cast(nw.String), "second" if slot == "first" else "first"
-    tie = nw.when(choice.is_in(("tie", "abstain"))).then(nw.lit("tie")).otherwise(choice)
-    lost = nw.when(choice == other).then(nw.lit("loss")).otherwise(tie)
-    none = nw.when(choice.is_null()).then(nw.lit("invalid")).otherwise(lost)
+    win, loss, tie, invalid = map(nw.lit, range(len(SIDES)))
+    known = nw.when(choice == slot).then(win).otherwise(nw.when(choice == other).then(loss).otherwise(nw.lit(-1)))
+    tied = nw.when(choice.is_in(("tie", "abstain"))).then(tie).otherwise(known)
     return data.select(
         *(k for k in keys if k != "candidate"),
         column,
         nw.col(slot).cast(nw.String).alias("candidate"),
-        nw.when(choice == slot).then(nw.lit("win")).otherwise(none).alias("outcome"),
+        nw.when(choice.is_null() | (choice == "invalid")).then(invalid).otherwise(tied).alias("outcome"),
         n.alias(N),
     )
 
