@@ -73,7 +73,8 @@ def read(
         names and the answers in ``verdict``, ``score`` or ``correct``. ``"judge_criterion=gpt_style,gpt_truth"``
         splits the names at "_". The mapping refers to the long table.
     max_unpacked : int, optional
-        Largest unpacked size of a gzipped file, in bytes. By default 4 GB, and above 100 MB at most 200 times its size.
+        Largest unpacked size of a compressed file or archive, in bytes. By default 4 GB, and above 100 MB at most 200
+        times its size.
     **options
         Further options of the reader: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
