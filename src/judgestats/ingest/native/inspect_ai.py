@@ -222,12 +222,13 @@ def _zipped(archive: Archive, head: Mapping[str, Any]) -> Iterator[Record]:
     grader replied. A sample is parsed to the last of the fields that are used; its messages and events follow.
     """
     until = () if head.get("invalidated") else _FIELDS
+    names = dict.fromkeys(archive.names())
     with archive:
-        for name in archive.names():
+        for name in names:
             if LOG_SAMPLE.fullmatch(name):
                 sample = member_object(archive, name, until)
                 apart = name.removesuffix("sample.json") + "metadata.json"
-                if name.endswith("/sample.json") and apart in archive.names():
+                if name.endswith("/sample.json") and apart in names:
                     sample["metadata"] = member_object(archive, apart)
                 where = _named(sample)
                 yield where, sample
