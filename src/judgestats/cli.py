@@ -106,7 +106,7 @@ MaxUnpacked = Annotated[
     typer.Option(
         "--max-unpacked",
         metavar="BYTES",
-        help="Largest size that a gzipped file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
+        help="Largest size that a compressed file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
     ),
 ]
 Wide = Annotated[

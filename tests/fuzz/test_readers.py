@@ -202,11 +202,11 @@ def calls_in_archive(path: Path) -> int:
 
 
 def sample_of(text: str) -> dict[str, Any]:
-    """A sample; where what follows its scores and metadata is damaged, the part before, for no more is read."""
+    """A sample; where what follows its scores is damaged, the part before: more is not read."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        return json.loads(text.partition('"store"')[0].rstrip().rstrip(",") + "}")
+        return json.loads(text.partition('"metadata": {')[0].rstrip().rstrip(",") + "}")
 
 
 def values_in(sample: dict[str, Any]) -> int:

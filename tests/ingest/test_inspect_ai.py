@@ -366,6 +366,11 @@ def test_logs_of_a_folder(write: Write) -> None:
         write(f"logs/{i}.eval", zipped_log([sample(1, {QA: score("C")})], head(eval_id=f"e{i}"), method))
     got = read(write("logs/.hidden", "x").parent)
     assert got["eval_id"].tolist() == ["e0", "e1", "e2"]
+    for i in range(2):
+        path = log(write, [sample(1, {QA: score("C")})], head(eval_id=f"e{i}"), f"json/{i}.json")
+    got = read(path.parent)
+    assert got["eval_id"].tolist() == ["e0", "e1"]
+    assert list(account_of(got).places) == [f"{i}.json, sample 1, epoch 1" for i in range(2)]
 
 
 # ---- The frame of samples_df -----------------------------------------------------------------------------------------

@@ -43,14 +43,16 @@ def test_labels_and_targets_of_several_criteria(tmp_path: Path, kind: str) -> No
     if kind != "frame":
         source = tmp_path / f"v.{kind}"
         table.to_csv(source, index=False) if kind == "csv" else table.to_parquet(source)
-    got = read(source, values={"harm": {"low": 1, "high": 3}})
+    with pytest.raises(SchemaError, match="columns are not canonical"):  # it might have a column per judge
+        read(source)
+    got = read(source, format="inspect_scout_labels", values={"harm": {"low": 1, "high": 3}})
     assert got[["item", "criterion", "score"]].values.tolist() == [
         ["t1", "tone", 3.0],
         ["t1", "harm", 1.0],
         ["t2", "harm", 3.0],
     ]
     assert [reason for _, reason in excluded(got)] == ["not labelled"]
-    labels = read(source)["label"]
+    labels = read(source, format="inspect_scout_labels")["label"]
     assert labels.tolist()[1:] == ["low", "high"]
 
 
@@ -63,7 +65,15 @@ def test_letters_of_people_are_not_inspects_letters(write: Write, value: str) ->
 
 @pytest.mark.parametrize(
     "header",
-    ["id,target", "id,split", "name,target,split", "id,target,split,judge", "id,label_,split", "id,target,split,x"],
+    [
+        "id,target",
+        "id,label_gpt,label_claude",
+        "id,split",
+        "name,target,split",
+        "id,target,split,judge",
+        "id,label_,split",
+        "id,target,split,x",
+    ],
 )
 def test_other_tables_are_not_taken_for_labels(write: Write, header: str) -> None:
     path = write("v.csv", f"{header}\n{','.join('a' for _ in header.split(','))}\n")

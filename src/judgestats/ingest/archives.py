@@ -20,7 +20,8 @@ _METHODS = {9: "deflate64", 12: "bzip2", 14: "lzma", 20: "an early zstd", 95: "x
 #: First bytes of what a member may not be: zip, gzip, zstd, xz.
 _PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00")
 _LOCAL = struct.Struct("<4s22xHH")
-_DRIVE = re.compile(r"[A-Za-z]:")
+#: In a name: no name, an absolute one, a drive, a NUL, a step upwards.
+_OUTSIDE = re.compile(r"\A(?:\Z|[/\\]|[A-Za-z]:)|\x00|(?:\A|[/\\])\.\.(?:[/\\]|\Z)")
 _CURE = "Write or fetch the file again; `unzip -t` checks it."
 
 
@@ -123,8 +124,7 @@ class Archive:
         name, where = member.orig_filename, self.path.name
         if member.flag_bits & 0x1:
             raise SchemaError(f"{where}: member {name!r} is encrypted. Decrypt the archive, or write it without.")
-        parts = re.split(r"[/\\]", name)
-        if ".." in parts or not parts[0] or _DRIVE.match(name) or "\x00" in name:
+        if _OUTSIDE.search(name):
             raise SchemaError(
                 f"{where}: the name of member {name!r} leads outside the archive's folder. Nothing was read: write the "
                 "archive with relative names."

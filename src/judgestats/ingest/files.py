@@ -220,7 +220,7 @@ def peek(path: Path) -> bytes:
 
 
 def container_of(path: Path, encoding: str | None = None) -> Container:
-    """Detect CSV, TSV, JSON, JSONL or Parquet, by the name and by the content of the file.
+    """Detect CSV, TSV, JSON, JSONL, Parquet or a zipped log of Inspect, by the name and by the content of the file.
 
     `path`: the file. `encoding`: its encoding, if not UTF-8. Raises SchemaError if it is empty, or none of these.
     """

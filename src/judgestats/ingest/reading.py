@@ -109,7 +109,8 @@ def read(
         :func:`judgestats.parse_verdicts` reads them: ``"auto"``, or its `form`. `labels` says what the answers mean;
         ``columns={"finish": ...}`` names a column that says why each reply ended.
     max_unpacked : int, optional
-        Largest unpacked size of a gzipped file, in bytes. By default 4 GB, and above 100 MB at most 200 times its size.
+        Largest unpacked size of a compressed file or archive, in bytes. By default 4 GB, and above 100 MB at most 200
+        times its size.
     **options
         Further options of the reader: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).

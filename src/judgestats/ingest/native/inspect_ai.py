@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -43,8 +43,7 @@ _FIELDS = ("id", "epoch", "scores", "metadata")
 _UNCHANGED = "UNCHANGED"
 
 
-@dataclass(frozen=True)
-class Rater:
+class Rater(NamedTuple):
     """Who gives the values of a scorer, and of what.
 
     `judge`: name of the grader, or of the scorer. `type`: ``model``, ``code``, ``human`` or ``unknown``. `criterion`.
@@ -223,12 +222,13 @@ def _zipped(archive: Archive, head: Mapping[str, Any]) -> Iterator[Record]:
     grader replied. A sample is parsed to the last of the fields that are used; its messages and events follow.
     """
     until = () if head.get("invalidated") else _FIELDS
+    names = dict.fromkeys(archive.names())
     with archive:
-        for name in archive.names():
+        for name in names:
             if LOG_SAMPLE.fullmatch(name):
                 sample = member_object(archive, name, until)
                 apart = name.removesuffix("sample.json") + "metadata.json"
-                if name.endswith("/sample.json") and apart in archive.names():
+                if name.endswith("/sample.json") and apart in names:
                     sample["metadata"] = member_object(archive, apart)
                 where = _named(sample)
                 yield where, sample
@@ -296,8 +296,7 @@ def _prefixed(prefix: str, record: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{prefix}_{name}": value for name, value in scalars(record).items()} if record else {}
 
 
-@dataclass(frozen=True)
-class _Given:
+class _Given(NamedTuple):
     """A value as one rater gave it."""
 
     rater: Rater
@@ -306,11 +305,13 @@ class _Given:
     metadata: Mapping[str, Any]
 
 
-def _as_given(score: Mapping[str, Any], rater: Rater, scorer: str, place: Place) -> Iterator[_Given]:
+def _as_given(score: Mapping[str, Any], rater: Rater, scorer: str, place: Place) -> list[_Given]:
     """The scorer's own value; where people edited it, the original and each person's last value."""
     metadata = _object(score.get("metadata"), f"scores.{scorer}.metadata", place)
+    own = _Given(rater, place.need(score, "value"), words(score.get("explanation")), metadata)
     history = _objects(score.get("history"), f"scores.{scorer}.history", place)
-    value, explanation = place.need(score, "value"), words(score.get("explanation"))
+    if not history:
+        return [own]
     people: dict[str, _Given] = {}
     for edit in history:
         by = _object(edit.get("provenance"), f"scores.{scorer}.history.provenance", place)
@@ -319,14 +320,11 @@ def _as_given(score: Mapping[str, Any], rater: Rater, scorer: str, place: Place)
             author = words(by.get("author")) or "unnamed person"
             said = why if why != _UNCHANGED else words(by.get("reason"))
             people[author] = _Given(Rater(author, "human", rater.criterion), changed, said, {})
-    if history and not history[0].get("provenance"):
-        first = history[0]
-        value = place.need(first, "value")
-        explanation = words(first.get("explanation"))
-        metadata = _object(first.get("metadata"), f"scores.{scorer}.history.metadata", place)
-    if not history or not history[0].get("provenance"):
-        yield _Given(rater, value, explanation, metadata)
-    yield from people.values()
+    first = history[0]
+    if first.get("provenance"):  # a score that a person added
+        return [*people.values()]
+    metadata = _object(first.get("metadata"), f"scores.{scorer}.history.metadata", place)
+    return [_Given(rater, place.need(first, "value"), words(first.get("explanation")), metadata), *people.values()]
 
 
 def _ratings(

@@ -15,12 +15,13 @@ _SETS = ("label_", "target_")
 
 
 def matches_labels(record: Mapping[str, Any]) -> str:
-    """Recognise a validation set: id, and a target or labels, and nothing but the split beside them."""
+    """Recognise a validation set: id, split, and a target or labels, and nothing beside them.
+
+    Without the split it might be a table with a column per judge.
+    """
     labels = [name for name in record if name == "target" or (name.startswith(_SETS) and name not in _SETS)]
     known = {"id", "split", *labels}
-    if "id" in record and set(record) <= known and labels and ("split" in record or labels != ["target"]):
-        return f"columns id, {', '.join(labels[:3])}" + (" and split" if "split" in record else "")
-    return ""
+    return f"columns id, {', '.join(labels[:3])} and split" if labels and set(record) == known else ""
 
 
 def label_rows(
@@ -153,7 +154,7 @@ _VALUES = {"values": "number of each class, {'scanner or label': {'high': 2, 'lo
 LABELS = Reader(
     name="inspect_scout_labels",
     frame="ratings",
-    about="validation set of Inspect Scout: what people say of transcripts",
+    about="validation set of Inspect Scout: what people say of transcripts; without a column split, name the format",
     example="id,label_safety,label_accuracy,split",
     matches=matches_labels,
     rows=label_rows,
