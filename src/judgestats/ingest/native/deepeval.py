@@ -23,6 +23,10 @@ _USED = (
 )  # fmt: skip
 
 
+#: Columns of a metric, which a hyperparameter of that name does not fill.
+_METRIC_COLUMNS = ("rater_type", "passed", "strict_mode", "threshold", "span", "identifier")
+
+
 def _first(record: Any, *names: str) -> Any:
     """Value of the first of these fields that is there and not null."""
     return next((record[n] for n in names if isinstance(record, Mapping) and record.get(n) is not None), None)
@@ -84,10 +88,12 @@ def rows(
     if not isinstance(case, dict):
         raise place.wrong("the test case", case, "an object")
     item = str(record.get("item", place.index))
-    model = part(record, "hyperparameters").get("model")
+    settings = part(record, "hyperparameters")
+    model = settings.get("model")
     common = {
         "system": system or words(model) or words(_first(model, "model", "name")),
         "identifier": words(record.get("identifier")),
+        **scalars(settings, ("model", *_METRIC_COLUMNS)),
     }
     trace = _first(case, "trace")
     levels: list[tuple[Any, str, str | None]] = [(case, item, None)]
@@ -156,6 +162,7 @@ READER = Reader(
         "trace.<kind>Spans[].metricsData": "rows of the item <test case>/<span>; span",
         "name": "item, with the order where the name is not unique",
         "hyperparameters.model": "system",
+        "hyperparameters.<name>": "columns of that name",
         "identifier": "identifier",
     },
     sample="public: the tool's own fixture; snake_case, errors and conversations from its types",
