@@ -102,22 +102,36 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     default = _grader(part(part(record, "testCase"), "options").get("provider")) or read.get("grader") or judge
     found = list(_assertions(grading, place))
     kinds = Counter(_criterion(a) for _, a in found)
+    verdicts: list[dict[str, Any]] = []
     for result, assertion in found:
         kind, criterion = str(assertion.get("type") or "assertion"), _criterion(assertion)
         value = assertion.get("value")
         if kinds[criterion] > 1 and value is not None:
             criterion = f"{criterion}: {value if isinstance(value, str) else json.dumps(value)}"
         rater = _rater_type(kind)
-        yield {
-            **common,
-            "judge": (_grader(assertion.get("provider")) or default or kind) if rater == "model" else kind,
-            "criterion": criterion,
-            **_verdict(result, rater),
-            "rater_type": rater,
-            "assertion": kind,
-            "rubric": words(value) if rater == "model" else None,
-            **scalars(assertion, _USED),
-        }
+        verdicts.append(
+            {
+                **common,
+                "judge": (_grader(assertion.get("provider")) or default or kind) if rater == "model" else kind,
+                "criterion": criterion,
+                **_verdict(result, rater),
+                "rater_type": rater,
+                "assertion": kind,
+                "rubric": words(value) if rater == "model" else None,
+                **scalars(assertion, _USED),
+            }
+        )
+    yield from _numbered(verdicts)
+
+
+def _numbered(verdicts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Number the same assertion of one grader, made several times of one response, as replicates."""
+    times = Counter((v["judge"], v["criterion"]) for v in verdicts)
+    seen: Counter[tuple[str, str]] = Counter()
+    for verdict in verdicts:
+        key = verdict["judge"], verdict["criterion"]
+        yield {**verdict, "replicate": verdict["replicate"] * times[key] + seen[key]}
+        seen[key] += 1
 
 
 def _verdict(result: Mapping[str, Any], rater: str) -> dict[str, Any]:
