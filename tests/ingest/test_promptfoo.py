@@ -172,6 +172,17 @@ def test_the_same_assertion_again_is_a_replicate(write: Write) -> None:
     assert found["criterion"].unique().tolist() == ["llm-rubric: is kind"]
 
 
+def test_variables_and_metadata_are_conditions(write: Write) -> None:
+    told = result(
+        component("llm-rubric"),
+        vars={"topic": "law", "text": "x" * 300, "n": 2},
+        testCase={"metadata": {"pluginId": "a"}},
+    )
+    data = read(write("p.json", export(told)))
+    assert data[["vars.topic", "vars.n", "metadata.pluginId"]].values.tolist() == [["law", 2, "a"]]
+    assert "vars.text" not in data
+
+
 def test_a_missing_score_is_the_pass(write: Write) -> None:
     found = read(
         write("p.json", export(result(component("llm-rubric", None, **{"pass": True}), component("equals", "x"))))

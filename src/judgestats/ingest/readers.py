@@ -197,6 +197,15 @@ def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, An
     }
 
 
+def beneath(record: Any, name: str) -> dict[str, Any]:
+    """Single values of an object inside a record, under names of their own.
+
+    >>> beneath({"vars": {"topic": "law", "text": "x" * 300}}, "vars")
+    {'vars.topic': 'law'}
+    """
+    return scalars({f"{name}.{k}": v for k, v in part(record, name).items()})
+
+
 def against(baseline: str, model: str) -> str:
     """Name of the baseline, distinct from the model even if a model meets itself (two answers, so two candidates).
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, Record, graded, part, scalars, words
+from judgestats.ingest.readers import Place, Reader, Record, beneath, graded, part, scalars, words
 
 #: Lists of test cases, as written by alias, by name, and by ``evaluate()``.
 _CASES = (
@@ -114,7 +114,7 @@ def rows(
         place.exclude("no metric was evaluated")
     for level, name, span in levels:
         for metric in _listed(level, _METRICS):
-            yield {**common, "item": name, **_verdict(metric, place, judge), "span": span}
+            yield {**common, "item": name, **_verdict(metric, place, judge), "span": span, **beneath(case, "metadata")}
 
 
 def _verdict(metric: Any, place: Place, judge: str | None) -> dict[str, Any]:
@@ -164,6 +164,7 @@ READER = Reader(
         "hyperparameters.model": "system",
         "hyperparameters.<name>": "columns of that name",
         "identifier": "identifier",
+        "testCases[].metadata.<name>": "metadata.<name>, if it is one value",
     },
     sample="public: the tool's own fixture; snake_case, errors and conversations from its types",
 )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, Record, graded, has, part, scalars, words
+from judgestats.ingest.readers import Place, Reader, Record, beneath, graded, has, part, scalars, words
 
 #: Types of assertion that a model grades; also those that begin with ``promptfoo:redteam:``. All others are code.
 _MODEL = frozenset(
@@ -98,6 +98,8 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
         "replicate": read.get("replicate", 0),
         "prompt": words(record.get("promptId")) or words(part(record, "prompt").get("label")),
         "eval_id": read.get("eval_id"),
+        **beneath(record, "vars"),
+        **beneath(record.get("testCase"), "metadata"),
     }
     default = _grader(part(part(record, "testCase"), "options").get("provider")) or read.get("grader") or judge
     found = list(_assertions(grading, place))
@@ -233,6 +235,7 @@ READER = Reader(
         "assertion.threshold, .weight, other single values": "columns of that name",
         "provider.label, provider.id": "system",
         "testIdx, vars": "item (tests with the same variables and assertions are one) and replicate",
+        "vars.<name>, testCase.metadata.<name>": "vars.<name>, metadata.<name>, if it is one value",
         "promptId": "prompt",
         "evalId": "eval_id",
     },
