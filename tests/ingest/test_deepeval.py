@@ -47,6 +47,17 @@ def test_a_metric_is_a_verdict(write: Write) -> None:
     ]
 
 
+def test_hyperparameters_are_conditions(write: Write) -> None:
+    """They distinguish runs that are read together."""
+    settings = [{"model": {"name": "m"}, "chunk_size": size, "threshold": 9, "template": {}} for size in ("256", "512")]
+    cases = [case(metric(), metadata={"topic": "law"})]
+    data = read([write(f"{i}.json", run(*cases, hyperparameters=s)) for i, s in enumerate(settings)])
+    assert data[["system", "chunk_size", "threshold", "metadata.topic"]].values.tolist() == [
+        ["m", "256", 0.5, "law"],
+        ["m", "512", 0.5, "law"],
+    ]
+
+
 def test_snake_case_and_the_result_of_evaluate(write: Write) -> None:
     snake = {
         "name": "A",

@@ -60,6 +60,12 @@ def test_scores_and_statistics_of_the_request(write: Write) -> None:
     assert (excluded.reason, excluded.n) == ("statistics of the request, no scores", 4)
 
 
+def test_a_field_of_a_later_version(write: Write) -> None:
+    later = {**instance({**stat("exact_match"), "median": 1.0}), "shard": 3, "usage": {"tokens": 4}}
+    data = read(write("s.jsonl", [later]), system="m")
+    assert data[["criterion", "shard"]].values.tolist() == [["exact_match", 3]]
+
+
 def test_the_model_is_in_the_run_spec_or_given(write: Write) -> None:
     path = write("a_per_instance_stats.json", [instance(stat("exact_match"))])
     with pytest.raises(SchemaError, match=r"a_per_instance_stats.json, record 1: the evaluated model .* Pass system="):

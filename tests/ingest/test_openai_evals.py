@@ -106,6 +106,13 @@ def test_events_without_a_specification(write: Write) -> None:
     assert read(path, judge="g", system="m")[["judge", "system"]].values.tolist() == [["g", "m"]]
 
 
+def test_a_log_of_before_completion_functions(write: Write) -> None:
+    early = {"spec": {"model_name": "gpt-4", "model_names": {"completions": ["gpt-4"]}, "eval_name": "x.dev.v0"}}
+    path = write("a.jsonl", [early, {"final_report": {}}, event("match", {"correct": True})])
+    assert detect_format(path).format == "openai_evals"
+    assert read(path)["system"].tolist() == ["gpt-4"]
+
+
 def test_a_changed_file_has_its_own_header(write: Write) -> None:
     verdict = event("metrics", {"choice": "Y", "score": 1.0})
     assert read(write("a.jsonl", [spec("m", "first"), verdict]))["judge"].tolist() == ["first"]

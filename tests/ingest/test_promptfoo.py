@@ -161,6 +161,28 @@ def test_repeats_of_a_test_are_replicates(write: Write) -> None:
     assert found["replicate"].tolist() == [0, 1, 0, 0, 0]
 
 
+def test_the_same_assertion_again_is_a_replicate(write: Write) -> None:
+    again = [component("llm-rubric", s, about={"value": "is kind"}) for s in (1, 0)]
+    other = component("llm-rubric", about={"value": "is kind", "provider": "openai:judge"})
+    found = read(write("p.json", export(*(result(*again, other, test=t, vars={"q": "same"}) for t in (0, 1)))))
+    assert found[["judge", "replicate", "score"]].values.tolist() == [
+        ["llm-rubric", 0, 1.0], ["llm-rubric", 1, 0.0], ["openai:judge", 0, 1.0],
+        ["llm-rubric", 2, 1.0], ["llm-rubric", 3, 0.0], ["openai:judge", 1, 1.0],
+    ]  # fmt: skip
+    assert found["criterion"].unique().tolist() == ["llm-rubric: is kind"]
+
+
+def test_variables_and_metadata_are_conditions(write: Write) -> None:
+    told = result(
+        component("llm-rubric"),
+        vars={"topic": "law", "text": "x" * 300, "n": 2},
+        testCase={"metadata": {"pluginId": "a"}},
+    )
+    data = read(write("p.json", export(told)))
+    assert data[["vars.topic", "vars.n", "metadata.pluginId"]].values.tolist() == [["law", 2, "a"]]
+    assert "vars.text" not in data
+
+
 def test_a_missing_score_is_the_pass(write: Write) -> None:
     found = read(
         write("p.json", export(result(component("llm-rubric", None, **{"pass": True}), component("equals", "x"))))

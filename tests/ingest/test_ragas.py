@@ -51,6 +51,13 @@ def test_items_are_inputs(write: Write) -> None:
     assert data["replicate"].tolist() == [0, 0, 1, 0, 0]
 
 
+def test_several_files_of_several_metrics(write: Write) -> None:
+    """Lists of records of different lengths are no columns."""
+    paths = [write(f"{n}.json", json.dumps({"a": [sample(), sample(text="r")], "b": [sample(text=n)]})) for n in "xy"]
+    data = read(paths)
+    assert data["criterion"].tolist() == ["a", "a", "b"] * 2
+
+
 def test_a_single_metric(write: Write) -> None:
     data = read(write("a.json", json.dumps({"name": "tone", "samples": [sample(later={"a": 1})]})))
     assert data[["criterion", "score"]].values.tolist() == [["tone", 1.0]]

@@ -634,6 +634,8 @@ def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[st
         return []
     lengths = {name: len(v) for name, v in zip(document, values, strict=True)}
     if len(set(lengths.values())) > 1:
+        if all(isinstance(cell, dict) for v in values for cell in v):
+            return []  # lists of records by name, no columns
         listed = ", ".join(f"{name} {n}" for name, n in lengths.items())
         raise SchemaError(
             f"{path.name}: its columns have different lengths ({listed}), so rows cannot be matched. Correct the file."

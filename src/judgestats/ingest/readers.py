@@ -299,6 +299,15 @@ def person(*names: Any) -> str:
     return next((str(n) for n in names if not absent(n)), "human")
 
 
+def beneath(record: Any, name: str) -> dict[str, Any]:
+    """Single values of an object inside a record, under names of their own.
+
+    >>> beneath({"vars": {"topic": "law", "text": "x" * 300}}, "vars")
+    {'vars.topic': 'law'}
+    """
+    return scalars({f"{name}.{k}": v for k, v in part(record, name).items()})
+
+
 def against(baseline: str, model: str) -> str:
     """Name of the baseline, distinct from the model even if a model meets itself (two answers, so two candidates).
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, Record, graded, part, scalars, words
+from judgestats.ingest.readers import Place, Reader, Record, beneath, graded, part, scalars, words
 
 #: Lists of test cases, as written by alias, by name, and by ``evaluate()``.
 _CASES = (
@@ -21,6 +21,10 @@ _USED = (
     "name", "metric", "score", "success", "reason", "error", "evaluationModel", "evaluation_model", "strictMode",
     "strict_mode", "evaluationCost", "evaluation_cost", "verboseLogs", "verbose_logs", "skipped",
 )  # fmt: skip
+
+
+#: Columns of a metric, which a hyperparameter of that name does not fill.
+_METRIC_COLUMNS = ("rater_type", "passed", "strict_mode", "threshold", "span", "identifier")
 
 
 def _first(record: Any, *names: str) -> Any:
@@ -84,10 +88,12 @@ def rows(
     if not isinstance(case, dict):
         raise place.wrong("the test case", case, "an object")
     item = str(record.get("item", place.index))
-    model = part(record, "hyperparameters").get("model")
+    settings = part(record, "hyperparameters")
+    model = settings.get("model")
     common = {
         "system": system or words(model) or words(_first(model, "model", "name")),
         "identifier": words(record.get("identifier")),
+        **scalars(settings, ("model", *_METRIC_COLUMNS)),
     }
     trace = _first(case, "trace")
     levels: list[tuple[Any, str, str | None]] = [(case, item, None)]
@@ -108,7 +114,7 @@ def rows(
         place.exclude("no metric was evaluated")
     for level, name, span in levels:
         for metric in _listed(level, _METRICS):
-            yield {**common, "item": name, **_verdict(metric, place, judge), "span": span}
+            yield {**common, "item": name, **_verdict(metric, place, judge), "span": span, **beneath(case, "metadata")}
 
 
 def _verdict(metric: Any, place: Place, judge: str | None) -> dict[str, Any]:
@@ -156,7 +162,9 @@ READER = Reader(
         "trace.<kind>Spans[].metricsData": "rows of the item <test case>/<span>; span",
         "name": "item, with the order where the name is not unique",
         "hyperparameters.model": "system",
+        "hyperparameters.<name>": "columns of that name",
         "identifier": "identifier",
+        "testCases[].metadata.<name>": "metadata.<name>, if it is one value",
     },
     sample="public: the tool's own fixture; snake_case, errors and conversations from its types",
 )

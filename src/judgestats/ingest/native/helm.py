@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, Record, beside, graded, has, part, words
+from judgestats.ingest.readers import Place, Reader, Record, beside, graded, has, part, scalars, words
 
 #: Statistics that describe the request, its cost or the model's probabilities: no scores of the response.
 _REQUEST = re.compile(
@@ -50,7 +50,12 @@ def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
     if _is_spec(record):
         return place.exclude("the specification of a run; the scores are in per_instance_stats.json")
     spec = {} if system else beside(_spec_path(place.path))
-    common = {"system": _system(spec, system, place), "item": str(place.need(record, "instance_id")), **_trial(record)}
+    common = {
+        "system": _system(spec, system, place),
+        "item": str(place.need(record, "instance_id")),
+        **_trial(record),
+        **scalars(record, ("instance_id", "train_trial_index", "stats")),
+    }
     stats = place.need(record, "stats")
     if not isinstance(stats, list):
         raise place.wrong("stats", stats, "a list")
@@ -244,6 +249,7 @@ STATS = Reader(
         "stats[].name.split, .sub_split, .perturbation.name": "split, sub_split, perturbation",
         "instance_id": "item",
         "train_trial_index": "replicate",
+        "other single values": "columns of that name",
         "run_spec.json: adapter_spec.model": "system",
         "run_spec.json: metric_specs[].args.metric_name": "rater_type model for the mean of a jury",
     },

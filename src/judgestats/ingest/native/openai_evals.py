@@ -15,8 +15,8 @@ _INVALID = "__invalid__"
 
 def matches(record: Mapping[str, Any]) -> str:
     """Recognise the first line of a log: the specification, or an event where there is none."""
-    if has(part(record, "spec"), "completion_fns", "eval_name"):
-        return "the first line is a spec with completion_fns and eval_name"
+    if "eval_name" in part(record, "spec") and _models(part(record, "spec")):
+        return "the first line is a spec with eval_name and completion_fns"
     if has(record, "run_id", "event_id", "sample_id", "type", "data"):
         return "records have run_id, event_id, sample_id, type and data"
     return ""
@@ -47,8 +47,7 @@ def rows(
     if not isinstance(data, dict):
         raise place.wrong("data", data, "an object")
     spec = part(first_line(place.path), "spec")
-    models = spec.get("completion_fns")
-    models = [str(m) for m in models] if isinstance(models, list) else []
+    models = _models(spec)
     graders = part(part(part(spec, "run_config"), "eval_spec"), "args")
     criterion = words(graders.get("modelgraded_spec"))
     evaluated = models[:-1] if len(models) > 1 and (criterion or "choice" in data) else models
@@ -85,6 +84,12 @@ def rows(
         others = [k for k in data if k not in found]
         if others:
             place.exclude("no number", f"metrics {', '.join(others)}"[:120], n=len(others))
+
+
+def _models(spec: Mapping[str, Any]) -> list[str]:
+    """Completion functions; before them, a run had models."""
+    found = spec.get("completion_fns") or part(spec, "model_names").get("completions")
+    return [str(m) for m in found] if isinstance(found, list) else []
 
 
 def _choice(data: Mapping[str, Any], given: Mapping[str, float], place: Place) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, Record, graded, has, part, scalars, words
+from judgestats.ingest.readers import Place, Reader, Record, beneath, graded, has, part, scalars, words
 
 #: Types of assertion that a model grades; also those that begin with ``promptfoo:redteam:``. All others are code.
 _MODEL = frozenset(
@@ -98,26 +98,42 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
         "replicate": read.get("replicate", 0),
         "prompt": words(record.get("promptId")) or words(part(record, "prompt").get("label")),
         "eval_id": read.get("eval_id"),
+        **beneath(record, "vars"),
+        **beneath(record.get("testCase"), "metadata"),
     }
     default = _grader(part(part(record, "testCase"), "options").get("provider")) or read.get("grader") or judge
     found = list(_assertions(grading, place))
     kinds = Counter(_criterion(a) for _, a in found)
+    verdicts: list[dict[str, Any]] = []
     for result, assertion in found:
         kind, criterion = str(assertion.get("type") or "assertion"), _criterion(assertion)
         value = assertion.get("value")
         if kinds[criterion] > 1 and value is not None:
             criterion = f"{criterion}: {value if isinstance(value, str) else json.dumps(value)}"
         rater = _rater_type(kind)
-        yield {
-            **common,
-            "judge": (_grader(assertion.get("provider")) or default or kind) if rater == "model" else kind,
-            "criterion": criterion,
-            **_verdict(result, rater),
-            "rater_type": rater,
-            "assertion": kind,
-            "rubric": words(value) if rater == "model" else None,
-            **scalars(assertion, _USED),
-        }
+        verdicts.append(
+            {
+                **common,
+                "judge": (_grader(assertion.get("provider")) or default or kind) if rater == "model" else kind,
+                "criterion": criterion,
+                **_verdict(result, rater),
+                "rater_type": rater,
+                "assertion": kind,
+                "rubric": words(value) if rater == "model" else None,
+                **scalars(assertion, _USED),
+            }
+        )
+    yield from _numbered(verdicts)
+
+
+def _numbered(verdicts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Number the same assertion of one grader, made several times of one response, as replicates."""
+    times = Counter((v["judge"], v["criterion"]) for v in verdicts)
+    seen: Counter[tuple[str, str]] = Counter()
+    for verdict in verdicts:
+        key = verdict["judge"], verdict["criterion"]
+        yield {**verdict, "replicate": verdict["replicate"] * times[key] + seen[key]}
+        seen[key] += 1
 
 
 def _verdict(result: Mapping[str, Any], rater: str) -> dict[str, Any]:
@@ -219,6 +235,7 @@ READER = Reader(
         "assertion.threshold, .weight, other single values": "columns of that name",
         "provider.label, provider.id": "system",
         "testIdx, vars": "item (tests with the same variables and assertions are one) and replicate",
+        "vars.<name>, testCase.metadata.<name>": "vars.<name>, metadata.<name>, if it is one value",
         "promptId": "prompt",
         "evalId": "eval_id",
     },
