@@ -28,13 +28,13 @@ reproduce: $(READY)
 # standard error when the interpreter exits; it is shown only on failure.
 test: $(READY_DEV) lint
 	@mkdir -p build
-	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "not full and not slow" \
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "not full and not slow and not spark and not postgres" \
 		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
 # Tests of more than a few seconds: sampled Bayesian models, notebooks (both with few draws), pages in a browser.
 test-slow: $(READY_DEV)
 	@mkdir -p build
-	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "slow and not full" \
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "slow and not full and not spark and not postgres" \
 		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
 # All tests, with the long proofs and the smoke test that other interpreters run.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
@@ -192,11 +193,8 @@ def later() -> pd.DataFrame:
 
 
 def under(data: Any, condition: str) -> Any:
-    """Rows of one condition, of a frame of pandas or Polars."""
-    import polars as pl
-
-    is_pandas = isinstance(data, pd.DataFrame)
-    return data[data["condition"] == condition] if is_pandas else data.filter(pl.col("condition") == condition)
+    """Rows of one condition, of a frame of any engine."""
+    return nw.from_native(data).filter(nw.col("condition") == condition).to_native()
 
 
 def few(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any], pd.DataFrame]:

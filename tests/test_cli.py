@@ -491,6 +491,30 @@ def test_check_for_programs(tmp_path):
     assert all(flag["explanation"] for flag in found["flags"])
 
 
+def test_a_column_of_replies_is_parsed(tmp_path):
+    replies = ["[[A]]", "Winner: B", "[[A]] or [[B]]", '{"winner": "tie"}']
+    calls = pd.DataFrame({"judge": "g", "item": [*"1122"], "first": [*"xyxy"], "second": [*"yxyx"], "reply": replies})
+    calls.to_csv(path := tmp_path / "replies.csv", index=False)
+    unread = run.invoke(app, ["check", str(path), "--map", "choice=reply"])
+    assert unread.exit_code == 2
+    assert "'choice' has replies as text, such as '[[A]]' in 2 rows" in plain(unread)
+    assert "--parse auto" in plain(unread)
+    arguments = [str(path), "--map", "choice=reply", "--parse"]
+    seen = run.invoke(app, ["check", *arguments, "auto"])
+    assert seen.exit_code == 0, seen.output
+    assert "4 rows: 3 used, 1 excluded" in seen.output
+    assert "3 used" not in run.invoke(app, ["check", *arguments, "brackets"]).output
+    page = run.invoke(app, ["report", *arguments, "auto", "--out", str(tmp_path / "page.html")])
+    assert page.exit_code == 0, page.output
+    wrong = run.invoke(app, ["check", *arguments, "bracket"])
+    assert wrong.exit_code == 2
+    assert "Did you mean 'brackets'" in plain(wrong)
+    grades = pd.DataFrame({"judge": "g", "item": [*"12"], "score": ["GRADE: C", "GRADE: I"]})
+    grades.to_csv(path, index=False)
+    seen = run.invoke(app, ["check", str(path), "--parse", "auto", "--labels", "C=1,I=0"])
+    assert "2 rows: 2 used, 0 excluded" in seen.output, seen.output
+
+
 @pytest.fixture
 def labelled(tmp_path):
     """Verdicts, and labels of two people in a file of another shape."""
@@ -524,21 +548,31 @@ def test_options_about_labels_need_their_file_and_say_the_id(labelled):
     assert "On the command line: --on item=..." in result.output
 
 
-def test_a_column_of_replies_is_parsed(tmp_path):
-    replies = ["[[A]]", "Winner: B", "[[A]] or [[B]]", '{"winner": "tie"}']
-    calls = pd.DataFrame({"judge": "g", "item": [*"1122"], "first": [*"xyxy"], "second": [*"yxyx"], "reply": replies})
-    calls.to_csv(path := tmp_path / "replies.csv", index=False)
-    arguments = [str(path), "--map", "choice=reply", "--parse"]
-    seen = run.invoke(app, ["check", *arguments, "auto"])
+def test_a_study_is_planned_asked_and_collected(tmp_path, monkeypatch):
+    """The commands that a stranger types; the runner is a simulated judge that fails sometimes."""
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    made = run.invoke(app, ["plan", "vacuum", "--judge", "m", "--out", "plan", "--format", "jsonl"])
+    assert made.exit_code == 0, made.output
+    assert "120 calls" in made.output
+    assert "Then: judgestats collect plan ANSWERS" in made.output
+    replies = simulate_replies(Plan.read("plan"), Judge("m", dark_current=0.5), error=0.1, seed=3)
+    replies.iloc[:100].to_json("answers.jsonl", orient="records", lines=True)
+    asked = ["collect", "plan", "answers.jsonl", "--report", "page.html", "--left", "rest"]
+    done = run.invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    failed = int(replies["answer"].iloc[:100].isna().sum())
+    assert f"120 rows: {100 - failed} used, {20 + failed} excluded" in done.output
+    assert f"{20 + failed} calls failed or never came back: rest" in done.output
+    assert len(Plan.read("rest")) == 20 + failed
+    assert "dark current" in (tmp_path / "page.html").read_text().lower()
+    seen = run.invoke(app, ["check", "verdicts.csv"])
     assert seen.exit_code == 0, seen.output
-    assert "4 rows: 3 used, 1 excluded" in seen.output
-    assert "3 used" not in run.invoke(app, ["check", *arguments, "brackets"]).output
-    page = run.invoke(app, ["report", *arguments, "auto", "--out", str(tmp_path / "page.html")])
-    assert page.exit_code == 0, page.output
-    wrong = run.invoke(app, ["check", *arguments, "bracket"])
+    assert "dark_current" in seen.output
+    wrong = run.invoke(app, ["plan", "vacum", "--judge", "m"])
     assert wrong.exit_code == 2
-    assert "Did you mean 'brackets'" in plain(wrong)
-    grades = pd.DataFrame({"judge": "g", "item": [*"12"], "score": ["GRADE: C", "GRADE: I"]})
-    grades.to_csv(path, index=False)
-    seen = run.invoke(app, ["check", str(path), "--parse", "auto", "--labels", "C=1,I=0"])
-    assert "2 rows: 2 used, 0 excluded" in seen.output, seen.output
+    assert "Did you mean 'vacuum'" in plain(wrong)
+    shown = run.invoke(app, ["prompts", "pairwise"])
+    assert "{{ first }}" in shown.output
+    assert "pairwise_strict" in run.invoke(app, ["prompts"]).output

@@ -13,7 +13,7 @@ from judgestats.schema import PATTERNS
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 #: Rooms whose public functions measure or shape.
-ROOMS = ("judgestats.metrics.", "judgestats.verdicts.", "judgestats.design.")
+ROOMS = ("judgestats.metrics.", "judgestats.verdicts.", "judgestats.design.simulation")
 HEAD = ["function", "what it answers", "input", "interval", "source", "picture"]
 MODELS_HEAD = ["function", "what it answers", "input", "interval", "source"]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -31,8 +31,8 @@ def functions(rooms: str | tuple[str, ...]) -> set[str]:
     """Public functions of some rooms."""
     named = [*((js, n) for n in js.__all__), *((js.models, n) for n in js.models.__all__)]
     named += [(js.design, n) for n in js.design.__all__ if n != "answer_probabilities"]
-    things = {name: getattr(room, name) for room, name in named}
-    return {n for n, t in things.items() if inspect.isfunction(t) and t.__module__.startswith(rooms)}
+    things = [(name, getattr(room, name)) for room, name in named]
+    return {n for n, t in things if inspect.isfunction(t) and t.__module__.startswith(rooms)}
 
 
 def measures() -> set[str]:
@@ -86,6 +86,14 @@ def test_every_measure_has_one_row_and_every_row_a_measure(rows):
     assert len(named) == len(set(named))
     assert set(named) == measures()
     assert {"bias_score", "aggregate", "simulate", "calibrate", "available_measures"} <= measures()
+
+
+def test_the_page_of_studies_names_every_function_that_plans():
+    """docs/studies.md; simulated answers are on the page of measures."""
+    text = (DOCS / "studies.md").read_text(encoding="utf-8")
+    planning = functions("judgestats.design.") - functions("judgestats.design.simulation")
+    assert {"build", "collect", "ladder"} <= planning
+    assert [name for name in sorted(planning) if f"design.{name}" not in text] == []
 
 
 def test_the_tables_and_the_public_names_are_those_of_the_records(page):

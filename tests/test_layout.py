@@ -13,6 +13,7 @@ NO_MODULE = {
     "real": "public verdicts, by data set",
     "fuzz": "many modules at a time, on random input",
     "test_docs.py": "the pages of docs",
+    "test_engines.py": "every measure, on DuckDB and Spark",
     "test_layout.py": "this file",
     "test_notebooks.py": "the notebooks",
     "test_plain_words.py": "the words of all pages, notebooks and strings",

@@ -110,7 +110,19 @@ Wide = Annotated[
     typer.Option(
         "--wide",
         metavar="NAME=COLUMN,...",
-        help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth splits names.",
+        help="Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
+        "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
+    ),
+]
+Explode = Annotated[
+    str, typer.Option("--explode", metavar="COLUMN,...", help="Columns with lists of records; each becomes a row.")
+]
+PathOption = Annotated[
+    str,
+    typer.Option(
+        "--path",
+        metavar="PATTERN",
+        help="Names parts of the paths: '{strategy}/{judge}_run{replicate}.json' gives columns of these names.",
     ),
 ]
 Parse = Annotated[
@@ -183,8 +195,11 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
     "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
+    "format": "--format NAME".format,
+    "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,
+    "parse": "--parse {}".format,
     "identity": "--identity SYSTEM=JUDGE,...".format,
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
     "on": lambda column: f"--on item={column or 'COLUMN'}",
@@ -246,12 +261,14 @@ def check(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    explode: Explode = "",
+    path: PathOption = "",
+    parse: Parse = "",
     labels_file: LabelsFile = "",
     on: On = "",
     labels_map: LabelsMap = "",
     labels_answers: LabelsAnswers = "",
     labels_wide: LabelsWide = "",
-    parse: Parse = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
@@ -261,12 +278,13 @@ def check(
     from judgestats.schema import check as check_frame
 
     console = _console()
-    found = detect_format(source, encoding=encoding or None) if not format else None
-    if found is not None and found.confidence == "needs a mapping" and not map and not wide:
-        _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal, counts, no_counts))
+    found = detect_format(source, encoding=encoding or None, path=path) if not format else None
+    if found is not None and found.confidence == "needs a mapping" and not (map or wide or explode):
+        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path)
+        _show_proposal(console, source, found, encoding, path, given)
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, parse)
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
@@ -277,9 +295,11 @@ def check(
         typer.echo(visible(_json(source, data, against)))
         return
     if found is not None:
-        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped as given"
+        why = (
+            f" ({found.why.removesuffix(f'; {found.unread}')})" if not (map or wide or explode) else ", mapped as given"
+        )
         console.print(_text(f"{source}: {found.format}{why}"))
-    _show_unread(console, source, encoding)
+    _show_unread(console, source, encoding, format)
     rows = check_frame(data)
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
@@ -303,12 +323,14 @@ def report(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    explode: Explode = "",
+    path: PathOption = "",
+    parse: Parse = "",
     labels_file: LabelsFile = "",
     on: On = "",
     labels_map: LabelsMap = "",
     labels_answers: LabelsAnswers = "",
     labels_wide: LabelsWide = "",
-    parse: Parse = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
     no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
@@ -329,26 +351,26 @@ def report(
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, parse)
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
-        path = write(
+        page = write(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(source, map, labels, format, encoding, counts, wide, parse, labels_file),
+            source=_source_of(source, map, labels, format, encoding, counts, wide, explode, path, parse, labels_file),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
             **_against(humans, gold, baseline),
         )
-    _show_unread(console, source, encoding)
+    _show_unread(console, source, encoding, format)
     rows = check_frame(data)
     _show_totals(console, rows)
     _show_rows(console, rows)
-    console.print(_text(f"Report: {path}"))
+    console.print(_text(f"Report: {page}"))
 
 
 @app.command()
@@ -443,12 +465,14 @@ def _read(
     decimal: str,
     counts: str | Literal[False] | None,
     wide: str,
+    explode: str,
+    path: str,
     parse: str,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
-    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal, "wide": wide}
-    options["parse"] = parse
+    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
+    options |= {"wide": wide, "explode": explode, "path": path, "parse": parse}
     options = {name: value for name, value in options.items() if value}
     if scale:
         options["scale"] = parse_scale(scale)
@@ -484,10 +508,10 @@ def _with_labels(
     return joined, humans or "rater_type=human"
 
 
-def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool) -> str:
+def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool, path: str) -> str:
     """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
-    pairs |= {"--counts": counts}
+    pairs |= {"--counts": counts, "--path": path}
     typed = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
     return typed + " --no-counts" * no_counts
 
@@ -500,6 +524,8 @@ def _source_of(
     encoding: str,
     counts: str,
     wide: str,
+    explode: str,
+    path: str,
     parse: str,
     labels_file: str,
 ) -> dict[str, Any]:
@@ -507,8 +533,10 @@ def _source_of(
     from judgestats.ingest import format_of, source_info
 
     known = {
-        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
+        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide or explode)),
         "wide": wide,
+        "explode": explode,
+        "path": path,
         "parse": parse,
         "mapping": map or "no mapping needed",
         "labels": labels,
@@ -517,7 +545,9 @@ def _source_of(
         "labels of people": labels_file,
     }
     files = [source, labels_file] if labels_file else source
-    return {k: v for k, v in known.items() if v} | {"files": source_info(files, encoding=encoding or None)}
+    return {k: v for k, v in known.items() if v} | {
+        "files": source_info(files, encoding=encoding or None, format=format or None)
+    }
 
 
 def _check_identity(data: Any, identity: dict[str, str]) -> None:
@@ -592,18 +622,19 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
     _print_table(console, "Agreement with people", shown)
 
 
-def _show_unread(console: Console, source: str, encoding: str) -> None:
-    from judgestats.ingest.files import resolve
+def _show_unread(console: Console, source: str, encoding: str, format: str) -> None:
+    from judgestats.ingest.sniffing import find_files
 
-    note = resolve(source, encoding or None).unread_note
+    note = find_files(source, encoding or None, format or None).unread_note
     if note:
         console.print(_text(note), soft_wrap=True)
 
 
-def _show_proposal(console: Console, source: str, found: Any, encoding: str, given: str) -> None:
+def _show_proposal(console: Console, source: str, found: Any, encoding: str, path: str, given: str) -> None:
     from judgestats.ingest import preview
-    from judgestats.ingest.tables import as_table
-    from judgestats.ingest.wide import melted
+    from judgestats.ingest.sources import resolve
+    from judgestats.ingest.tables import plain_table
+    from judgestats.ingest.wide import exploded, melted
 
     proposal = found.proposal
     console.print(_text(f"{source}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
@@ -611,8 +642,10 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
-        table = as_table(source, encoding or None)
-        shown = preview(melted(table, proposal.wide) if proposal.wide else table, proposal.mapping, proposal.labels)
+        table = plain_table(resolve(source, encoding or None, pattern=path))
+        table = exploded(table, proposal.explode).table if proposal.explode else table
+        table = melted(table, proposal.wide) if proposal.wide else table
+        shown = preview(table, proposal.mapping, proposal.labels)
         _print_table(console, "First rows under that mapping", shown)
         console.print(
             _text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True
@@ -665,3 +698,93 @@ def _print_table(console: Console, title: str, frame: pd.DataFrame) -> None:
 
 if __name__ == "__main__":
     app()
+
+
+# ---- Planning a study ------------------------------------------------------------------------------------------------
+
+_STUDIES = {"dark-current": "dark_current", "vacuum": "vacuum", "ladder": "ladder"}
+
+
+@app.command()
+@_readable
+def plan(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(_STUDIES)}.")],
+    judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("plan"),
+    prompt: Annotated[str, typer.Option("--prompt", help="Name of a prompt, or a .toml file.")] = "pairwise",
+    temperature: Annotated[float, typer.Option("--temperature", help="Temperature of the calls.")] = 0.0,
+    format: Annotated[
+        str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect or promptfoo, for the runner.")
+    ] = "jsonl",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+) -> None:
+    """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
+    from judgestats import design
+    from judgestats.errors import DesignError, suggestion
+
+    if study not in _STUDIES:
+        raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_STUDIES)}.{suggestion(study, _STUDIES)}")
+    options: dict[str, Any] = {"prompts": prompt, "temperature": temperature}
+    options |= {"seed": seed} if study != "vacuum" else {}
+    made = getattr(design, _STUDIES[study])(judge, **options)
+    folder = made.write(out)
+    files = design.export(made, folder, format)
+    console = _console()
+    _print_table(console, f"{len(made):,} calls", made.summary())
+    found = made.check()
+    if len(found):
+        _print_table(console, "Look at this before you ask", found[["level", "what", "n", "example", "cure"]])
+    console.print(_text(f"Send: {', '.join(map(str, files))}"))
+    console.print(_text(f"Then: judgestats collect {shlex.quote(str(folder))} ANSWERS"))
+
+
+@app.command()
+@_readable
+def collect(
+    folder: Annotated[str, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder that the runner wrote.")],
+    out: Annotated[Path, typer.Option("--out", help="CSV file of the verdicts.")] = Path("verdicts.csv"),
+    page: Annotated[Path | None, typer.Option("--report", help="Write the datasheet to this file, too.")] = None,
+    left: Annotated[Path | None, typer.Option("--left", help="Folder for a plan of the calls left to ask.")] = None,
+    labels: Labels = "",
+) -> None:
+    """Join answers to their plan and read the verdicts: judgestats collect plan answers.jsonl --report page.html"""
+    from judgestats import design
+    from judgestats.ingest import parse_labels
+    from judgestats.reporting import report as write
+    from judgestats.schema import check as check_frame
+
+    data = design.collect(folder, answers, labels=parse_labels(labels) if labels else None)
+    console = _console()
+    rows = check_frame(data)
+    _show_totals(console, rows)
+    _show_rows(console, rows)
+    data.to_csv(out, index=False)
+    console.print(_text(f"Verdicts: {out}"))
+    rest = design.remaining(folder, answers)
+    if len(rest):
+        what = f"{len(rest):,} call{'s' * (len(rest) != 1)} failed or never came back"
+        if left is None:
+            console.print(_text(f"{what}; --left FOLDER plans them again"))
+        else:
+            files = design.export(rest, rest.write(left))
+            console.print(_text(f"{what}: {', '.join(map(str, files))}"))
+    if page is not None:
+        console.print(_text(f"Report: {write(data, page)}"))
+
+
+@app.command()
+@_readable
+def prompts(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="One of them, shown in full.")] = "",
+) -> None:
+    """List the prompts, or show one: judgestats prompts pairwise"""
+    from judgestats import design
+
+    if not name:
+        _print_table(_console(), "Prompts", design.prompts()[["name", "frame", "placeholders", "about"]])
+        return
+    chosen = design.prompt(name)
+    typer.echo(visible(f"{chosen.about}\n\n[system]\n{chosen.system}\n\n[user]\n{chosen.user.strip()}"))
+    if chosen.schema:
+        typer.echo(visible(f"\n[schema]\n{json.dumps(dict(chosen.schema), indent=1)}"))

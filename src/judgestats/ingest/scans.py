@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import DELIMITERS, File, Files, RowNumbers, is_packed, is_plain, is_text, parquet_schema
+from judgestats.ingest.files import DELIMITERS, File, RowNumbers, is_packed, is_plain, is_text, parquet_schema
 from judgestats.ingest.mapping import Mapped
+from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import NEEDED, NUMBER, conditions, path_columns, same_columns
 from judgestats.schema.columns import LARGEST, NO, VOCABULARY, YES, Column, Kind
 
@@ -27,6 +28,8 @@ _PLAIN = r"[+-]?([0-9]{1,300}\.?[0-9]{0,300}|\.[0-9]{1,300})([eE][+-]?[0-9]{1,2}
 _WHOLE = "[+-]?[0-9]{1,18}"
 #: Largest number of distinct non-plain numbers in a column.
 _MOST_ODD = 1000
+#: Parquet files up to so many bytes in all are read through when they are opened, larger ones when they are counted.
+_CHECKED = 2**27
 #: Column of the temporary database: which file a row is of.
 _FILE = "_judgestats_file"
 #: Types that come as they are; all others are text.
@@ -37,6 +40,8 @@ _SQL = {
     "bool": "BOOLEAN",
 }
 _SPACES = " \t\n\r\v\f"
+#: No extension of DuckDB is fetched from the network, whatever a query or a file asks for.
+OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
 
 def scan(files: Files, columns: Mapped | None = None) -> Any:
@@ -84,7 +89,7 @@ def _connection(database: str = ":memory:") -> Any:
     return duckdb.connect(
         database,
         read_only=database != ":memory:",
-        config={"preserve_insertion_order": False, "temp_directory": str(spill)},
+        config={**OFFLINE, "preserve_insertion_order": False, "temp_directory": str(spill)},
     )
 
 
@@ -105,7 +110,9 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
     )
     cells = ", ".join(_cell(f.name, f.type) for f in schemas[0])
     relation = relation.project(cells)
-    ((rows, *_),) = relation.aggregate("count(*), bit_xor(hash(COLUMNS(*)))").fetchall()  # reads every cell
+    small = sum(p.stat().st_size for p in paths) <= _CHECKED
+    every_cell = ", bit_xor(hash(COLUMNS(*)))" if small else ""
+    ((rows, *_),) = relation.aggregate(f"count(*){every_cell}").fetchall()
     if rows == 0:
         raise SchemaError(f"{files.label} has columns ({', '.join(relation.columns)}) but no rows.")
     return relation
@@ -129,7 +136,7 @@ def _spooled(files: Files, columns: Mapped | None) -> Any:
     folder = Path(tempfile.mkdtemp(prefix="judgestats-"))
     try:
         database = str(folder / "rows.duckdb")
-        with duckdb.connect(database, config={"temp_directory": str(folder / "spill")}) as into:
+        with duckdb.connect(database, config={**OFFLINE, "temp_directory": str(folder / "spill")}) as into:
             cells = _fill(into, files, columns)
             into.execute("CHECKPOINT")
         return _connection(database).table("rows").project(", ".join(cells))
@@ -146,7 +153,7 @@ def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
     """Write all files into the table ``rows``; return what to select from it."""
     types: dict[str, str] = {}
     found: list[list[str]] = []
-    parts: list[dict[str, str]] = []
+    parts: list[dict[str, str | None]] = []
     into.execute(f"CREATE TABLE rows ({quoted(_FILE)} INTEGER)")
     for number, file in enumerate(files.files):
         counter, names = RowNumbers(), dict[str, None]()
@@ -190,8 +197,8 @@ def quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def _literal(text: str) -> str:
-    return "'{}'".format(text.replace("'", "''"))
+def _literal(text: str | None) -> str:
+    return "NULL" if text is None else "'{}'".format(text.replace("'", "''"))
 
 
 def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str] | None = None) -> Any:

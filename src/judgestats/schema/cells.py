@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.deviation import cell_means
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
-from judgestats.schema.columns import COUNTS, By, N, grouping
+from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice
+from judgestats.schema.opening import memory_advice, one_if, refuse_nested
 from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
 #: Column of a lazy frame's averages: how many of the scores are infinite.
 _INFINITE = "_infinite"
+_NAMES = {c.name for c in VOCABULARY["ratings"]}
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
@@ -124,6 +125,7 @@ def cell_table(
     whose rows are one judge's. `called`: column -> its name for people, where that is another one.
     """
     data = as_scores(nw.from_native(frame))
+    refuse_nested(data, [*_NAMES, *names(by)])
     present = list(data.collect_schema().names())
     value = _value_column(present, judge)
     keys = [*grouping(by, [c for c in present if c != value]), *(k for k in ABOUT if k in present)]
@@ -216,13 +218,13 @@ def _summaries(value: str, present: list[str]) -> list[str]:
 def _averaged_there(data: Any, keys: list[str]) -> Any:
     """Average a lazy frame in its own engine."""
     score = nw.col("score").cast(nw.Float64)
-    infinite = (~score.is_nan() & ~score.is_finite()).cast(nw.Int64)
+    infinite = one_if(~score.is_nan() & ~score.is_finite())
     data = data.with_columns(nw.when(score.is_finite()).then(score).alias("score"), infinite.alias(_INFINITE))
     return data.group_by(*keys).agg(
         nw.col("score").mean().alias("mean"),
         nw.col("score").std(ddof=1).alias("sd"),
         nw.col("score").count().alias("runs"),
-        nw.col("score").is_null().sum().alias("n_missing"),
+        one_if(nw.col("score").is_null()).sum().alias("n_missing"),
         nw.col(_INFINITE).sum(),
     )
 

@@ -25,6 +25,10 @@ ENOUGH = 30
 SAMPLED = 10
 #: Key in the ``attrs`` of a tally: what its counts share, as :func:`noted` writes it.
 CLUSTERING = "clustering"
+#: Column of a tally with merged clusters: for how many clusters with the same counts a row stands.
+ALIKE = "_alike"
+#: Largest number of clusters that a bootstrap draws, and whose labels leave the engine of a lazy frame.
+MOST_CLUSTERS = 100_000
 #: Key in the ``attrs`` of a table: whether its calls are known to share something.
 SHARED_PAIRS = "shared_pairs"
 
@@ -179,7 +183,12 @@ def with_pair(data: Any) -> Any:
     """Add the column ``pair``: the item and the two candidates, whatever their order."""
     first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
     low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
-    return data.with_columns(nw.concat_str(item, low, high, separator="|").alias("pair"))
+    return data.with_columns(pair_label(item, low, high).alias("pair"))
+
+
+def pair_label(item: Any, low: Any, high: Any) -> Any:
+    """The label of a pair, from its item and its candidates in the order of their names."""
+    return nw.concat_str(item.cast(nw.String), low, high, separator="|")
 
 
 def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], asked: bool) -> dict[str, Any]:
@@ -196,6 +205,14 @@ def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], 
         "groups": sorted(set(groups)),
         "auto": asked,
     }
+
+
+def alike(table: pd.DataFrame) -> NDArray[np.float64]:
+    """For how many clusters with the same counts each row of a tally stands: one, but where they are merged."""
+    if ALIKE not in table:
+        return np.ones(len(table))
+    times: NDArray[np.float64] = table[ALIKE].to_numpy(dtype=float, na_value=1.0)
+    return times
 
 
 def columns_of(table: pd.DataFrame) -> tuple[str, ...]:

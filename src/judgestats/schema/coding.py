@@ -215,7 +215,10 @@ def neither(values: pd.Series[Any]) -> pd.Series[Any]:
 
 def _as_share(data: Any, source: str, name: str) -> Any:
     if not isinstance(data, nw.DataFrame) or data.schema[source] == nw.Boolean:
-        return data.with_columns(nw.col(source).cast(nw.Float64).alias(name))
+        if data.collect_schema()[source] != nw.Boolean:
+            return data.with_columns(nw.col(source).cast(nw.Float64).alias(name))
+        yes = nw.when(nw.col(source)).then(nw.lit(1.0)).otherwise(nw.when(~nw.col(source)).then(nw.lit(0.0)))
+        return data.with_columns(yes.alias(name))
     given = data[source].to_pandas()
     if (wrong := neither(given)).any():
         row = int(wrong.to_numpy().argmax())

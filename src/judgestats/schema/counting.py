@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,35 +16,45 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import (
+    ALIKE,
     CANDIDATES,
     CLUSTERING,
+    ENOUGH,
+    MOST_CLUSTERS,
     Cluster,
     Sharing,
     auto_cluster,
     clusters,
     noted,
+    pair_label,
     with_pair,
 )
 from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
 from judgestats.schema.coding import as_scores, codes_of, count, tidy
-from judgestats.schema.columns import CHOICES, COUNTS, By, N, answer_column, grouping, names, required
+from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, By, N, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice
+from judgestats.schema.opening import memory_advice, one_if, refuse_nested
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     candidates,
     count_pairs,
     labelled,
+    low_and_high,
     matched,
     number_of_pairs,
     pair_weights,
+    pairs_there,
     refuse_unknown_order,
+    repeats_there,
     unit_columns,
 )
 from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.raters import count_raters
-from judgestats.schema.selection import chosen, selected, sources, with_outcome
+from judgestats.schema.selection import chosen, gathered, selected, sources, with_outcome
 from judgestats.schema.splitting import as_runs
+
+#: All canonical columns.
+_NAMES = {c.name for columns in VOCABULARY.values() for c in columns}
 
 
 @memory_advice()
@@ -114,6 +127,7 @@ def tally(
     if pattern.unit == "cell":
         return cells(frame, by)
     data = nw.from_native(frame)
+    refuse_nested(data, [*_NAMES, *names(by), *(columns or ())])
     present = list(data.collect_schema().names())
     keys = _estimate_keys(by, pattern, present)
     if is_tally(present, pattern):
@@ -145,6 +159,115 @@ def tally(
     result.attrs[CLUSTERING] = noted(kept, found, keys, columns is None)
     result.attrs[SHARED_PAIRS] = bool(found and found.shared)
     return result
+
+
+def merged_tally(
+    frame: Any, measure: str, by: By = (), *, cluster: Cluster = "auto", stimulus: str | None = None
+) -> pd.DataFrame:
+    """:func:`tally` for an analytic interval: many clusters of a lazy frame leave its engine without their labels.
+
+    The arguments are those of :func:`tally`. Where there are more than :data:`MOST_CLUSTERS` clusters, those with the
+    same counts are one: the cluster column numbers the different ones, ``n`` counts the calls of all of them, and
+    :data:`ALIKE` says how many they are. Sums, squares and products over the clusters are the same.
+    """
+    data = nw.from_native(frame)
+    found = _merged(data, measure, by, cluster, stimulus) if isinstance(data, nw.LazyFrame) else None
+    return tally(frame, measure, by, cluster=cluster, stimulus=stimulus) if found is None else found
+
+
+@memory_advice()
+def _merged(data: Any, measure: str, by: By, cluster: Cluster, stimulus: str | None) -> pd.DataFrame | None:
+    """The merged clusters; None where :func:`tally` is to count: few clusters, or something for it to refuse."""
+    pattern, present, asked = PATTERNS[measure], list(data.collect_schema().names()), clusters(cluster)
+    column = asked[0] if asked else "item"
+    needed = required("preferences") if pattern.frame == "preferences" else ["judge", "item"]
+    lacking = {*needed, *names(by), column} - set(present)
+    others = {c for c in (*CANDIDATES, pattern.cluster) if c in present and c not in (*names(by), "item")}
+    if (
+        asked == ()
+        or len(asked or (column,)) > 1
+        or lacking
+        or column in (*names(by), "judge")
+        or (asked is None and others)
+        or any(c in present for c in (*pattern.optional, *(["gold"] if pattern.frame == "ratings" else ())))
+        or {*pattern.columns, ALIKE} & {*names(by)}
+        or is_tally(present, pattern)
+    ):
+        return None
+    refuse_nested(data, [*_NAMES, *names(by), column])
+    counted(data, [*names(by), column], pattern.frame)
+    data = as_scores(data) if pattern.frame == "ratings" else chosen(data, pattern, measure, stimulus)
+    if pattern.ordered or pattern.unit == "pair":
+        refuse_unknown_order(data, present)
+    if pattern.unit == "side":
+        _refuse_nameless(data)
+    keys = list(dict.fromkeys([*names(by), *(c for c, allowed in pattern.columns.items() if allowed is None)]))
+    shown = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
+    weighted = COUNTS in present
+    n: Any = nw.col(COUNTS) if weighted else nw.lit(1)
+    if pattern.unit == "pair":
+        if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in keys:
+            data = data.drop("stimulus")
+        unit = unit_columns(data.collect_schema().names(), [*keys, column])
+        data, n, weighted = pairs_there(data, unit), nw.col("_n"), True
+    elif pattern.unit == "side":
+        data = nw.concat([_side(data, keys, column, n, slot) for slot in ("first", "second")])
+        n = nw.col(N)
+    else:
+        data = with_outcome(data, pattern)
+    combinations = list(itertools.product(*shown.values()))
+    sums = []
+    for i, answers in enumerate(combinations):
+        here = functools.reduce(operator.and_, (_is(c, v) for c, v in zip(shown, answers, strict=True)))
+        counted_here = nw.when(here).then(n)
+        sums.append((counted_here.sum().fill_null(0) if weighted else counted_here.count()).alias(f"_{i}"))
+    totals = [(n.sum() if weighted else nw.len()).alias("_all")]
+    if pattern.unit == "pair":
+        totals.append(repeats_there().max().alias("_again"))
+    each = data.group_by(*keys, column).agg(*sums, *totals)
+    of = [f"_{i}" for i in range(len(sums))]
+    more = [nw.col("_again").max()] if pattern.unit == "pair" else []
+    table = _rows(each.group_by(*keys, *of, "_all").agg(nw.len().alias(ALIKE), *more))
+    count_of = table[of].to_numpy(dtype=float)
+    per_group = table.groupby(keys, dropna=False)[ALIKE].sum()
+    units_there = float((table["_all"].astype(float) * table[ALIKE]).sum())
+    if (
+        (more and table["_again"].any())
+        or (count_of.sum(axis=1) != table["_all"].to_numpy(dtype=float)).any()
+        or per_group.sum() <= MOST_CLUSTERS
+        or (asked is None and (units_there <= per_group.sum() or per_group.median() < ENOUGH))
+    ):
+        return None
+    row, answer = np.nonzero(count_of)
+    result = table[[*keys, ALIKE]].iloc[row].reset_index(drop=True)
+    result[column] = row
+    for i, name in enumerate(shown):
+        result[name] = pd.Series([c[i] for c in combinations], dtype=object).iloc[answer].to_numpy()
+    result[N] = count_of[row, answer] * result[ALIKE].to_numpy(dtype=float)
+    result = tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])
+    split = _estimate_keys(by, pattern, present)
+    result.attrs[CLUSTERING] = noted((column,), Sharing(column, True), split, asked is None)
+    result.attrs[SHARED_PAIRS] = True
+    return result
+
+
+def _is(column: str, value: str) -> Any:
+    return nw.col(column).cast(nw.String) == value
+
+
+def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
+    """Each call as it is for the candidate of one slot."""
+    choice, other = nw.col("choice").cast(nw.String), "second" if slot == "first" else "first"
+    tie = nw.when(choice.is_in(("tie", "abstain"))).then(nw.lit("tie")).otherwise(choice)
+    lost = nw.when(choice == other).then(nw.lit("loss")).otherwise(tie)
+    none = nw.when(choice.is_null()).then(nw.lit("invalid")).otherwise(lost)
+    return data.select(
+        *(k for k in keys if k != "candidate"),
+        column,
+        nw.col(slot).cast(nw.String).alias("candidate"),
+        nw.when(choice == slot).then(nw.lit("win")).otherwise(none).alias("outcome"),
+        n.alias(N),
+    )
 
 
 def _estimate_keys(by: By, pattern: Pattern, present: Sequence[str]) -> list[str]:
@@ -256,7 +379,7 @@ def _calls(data: Any) -> float:
 def _refuse_nameless(data: Any) -> None:
     """Raise where a candidate is missing: a count by candidate would have one without a name."""
     missing = nw.col("first").is_null() | nw.col("second").is_null()
-    without = data.select(missing.cast(nw.Int64).sum().alias("without"), nw.len().alias("rows")).lazy()
+    without = data.select(one_if(missing).sum().alias("without"), nw.len().alias("rows")).lazy()
     found = without.collect(backend="pandas").to_native().fillna(0).iloc[0]
     if found["without"]:
         raise SchemaError(
@@ -343,7 +466,10 @@ def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = N
     if pattern.unit not in ("call", "pair") or pattern.frame == "ratings":
         what = "ratings" if pattern.frame == "ratings" else f"{pattern.unit}s"
         raise DesignError(f"{measure} counts {what}, and has no table of calls or pairs. Use tally().")
-    data = selected(nw.from_native(frame).lazy().collect(backend="pandas"), pattern, measure, stimulus)
+    data = nw.from_native(frame)
+    if isinstance(data, nw.LazyFrame):
+        data = nw.from_native(gathered(frame, names(beside)), eager_only=True)
+    data = selected(data.lazy().collect(backend="pandas"), pattern, measure, stimulus)
     weight = counted(data, names(beside))
     data = data.with_columns((nw.lit(1) if weight is None else nw.col(weight)).alias(N))
     keys = unit_columns(data.columns, grouping(beside, data.columns))
@@ -431,6 +557,7 @@ def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:
 
 #: Answer for a pair that was not judged under the other condition.
 MISSING = "missing"
+_UNEVEN_SIDES = "The two sides of a comparison have different counts: pairs cannot be matched."
 
 
 def count_changes(
@@ -452,6 +579,8 @@ def count_changes(
     what the pairs share. `clusters`: columns to cluster by. Raises DesignError if the baseline does not occur, or a
     pair was judged twice under one value.
     """
+    if isinstance(data, nw.LazyFrame):
+        return _changes_there(data, pattern, split, groups, keys, clusters, baseline)
     table = matched_changes(data, pattern, groups, baseline)
     if "pair" not in groups:
         table = table.assign(pair=codes_of(table, ["item", "_low", "_high"]).code)
@@ -466,6 +595,74 @@ def count_changes(
     return count(table, columns, "n"), found, kept
 
 
+def _changes_there(
+    data: Any,
+    pattern: Pattern,
+    split: list[str],
+    groups: list[str],
+    keys: list[str],
+    clusters: tuple[str, ...] | None,
+    baseline: str | None,
+) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+    """:func:`count_changes` of a lazy frame: matched and counted in its own engine."""
+    across, present = pattern.across, list(data.collect_schema().names())
+    _refuse_nameless(data)
+    unit = [c for c in unit_columns(present, groups) if c != across]
+    n = nw.col(COUNTS).cast(nw.Float64) if COUNTS in present else nw.lit(1.0)
+    data = data.with_columns(nw.col(c).cast(nw.String) for c in dict.fromkeys(("first", "second", across)))
+    data = data.select(*dict.fromkeys([*unit, across, "first", "second", "outcome"]), n.alias(N))
+    data = data.with_columns(*low_and_high(("_low", "_high")))
+    levels = _rows(data.group_by(across).agg(nw.len().alias("rows")))
+    _refuse_unnamed(levels[across], across, levels["rows"])
+    base = _baseline(levels[across], across, baseline)
+    further = [k for k in unit if k not in ("judge", "item", *groups)]
+    dropped = [k for k in further if _goes_with(data, k, across)]
+    unit = [*(k for k in unit if k not in dropped), "_low", "_high"]
+    twice = data.group_by(*unit, across).agg(nw.len().alias("rows")).filter(nw.col("rows") > 1)
+    if len(_rows(twice.head(1))):
+        unit.append("first")
+        twice = data.group_by(*unit, across).agg(nw.len().alias("rows")).filter(nw.col("rows") > 1)
+        if len(again := _rows(twice.head(1))):
+            raise DesignError(_judged_twice(again.iloc[0], across))
+    parts = []
+    for value in (v for v in sorted(levels[across]) if v != base):
+        here, there = (nw.when(nw.col(across) == v) for v in (base, value))
+        pairs = data.filter(nw.col(across).is_in((base, value))).with_columns(
+            here.then(nw.col("outcome")).alias("baseline"),
+            there.then(nw.col("outcome")).alias("outcome"),
+            here.then(nw.col(N)).alias("_before"),
+            there.then(nw.col(N)).alias("_after"),
+        )
+        pairs = pairs.group_by(*unit).agg(nw.col("baseline", "outcome", "_before", "_after").max())
+        parts.append(pairs.with_columns(nw.lit(value).alias(across)))
+    table = nw.concat(parts)
+    if COUNTS in present and len(_rows(table.filter(nw.col("_before") != nw.col("_after")).head(1))):
+        raise DesignError(_UNEVEN_SIDES)
+    counted = nw.when(nw.col("_after").is_null()).then(nw.col("_before")).otherwise(nw.col("_after"))
+    answers = (nw.col(c).fill_null(MISSING) for c in ("baseline", "outcome"))
+    label = [] if "pair" in groups else [pair_label(nw.col("item"), nw.col("_low"), nw.col("_high")).alias("pair")]
+    table = table.with_columns(counted.alias(N), *answers, *label)
+    shown = table.collect_schema().names()
+    units = table.select(*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in shown))
+    found = _cluster_of_counts(units, keys, pattern, float(_rows(table.select(nw.col(N).sum()))[N].iloc[0] or 0))
+    kept = _kept(clusters, found)
+    columns = list(dict.fromkeys([*split, *kept, *groups, across, "baseline", "outcome"]))
+    return tidy(_rows(table.group_by(*columns).agg(nw.col(N).sum())), columns), found, kept
+
+
+def _rows(data: Any) -> pd.DataFrame:
+    """A small lazy frame in memory."""
+    table: pd.DataFrame = data.collect(backend="pandas").to_native()
+    return table
+
+
+def _goes_with(data: Any, column: str, across: str) -> bool:
+    """Whether a column of a lazy frame has one value under each value of another, and not always the same."""
+    there = data.select(across, column).unique()
+    most = _rows(there.group_by(across).agg(nw.len().alias("_values")).select(nw.col("_values").max()))
+    return most["_values"].iloc[0] == 1 and len(_rows(there.select(column).unique().head(2))) > 1
+
+
 def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str | None) -> pd.DataFrame:
     """One row per pair and value of ``pattern.across`` other than the baseline, with both outcomes."""
     across = pattern.across
@@ -474,8 +671,7 @@ def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: st
     weight = [COUNTS] if COUNTS in present else []
     columns = dict.fromkeys([*keys, across, "first", "second", "outcome", *weight])
     table = data.lazy().select(*columns).collect(backend="pandas").to_native()
-    if without := int(table[across].isna().sum()):
-        raise SchemaError(f"{across!r} is missing in {without:,} of {len(table):,} rows. Name it, or drop these rows.")
+    _refuse_unnamed(table[across], across, 1)
     table[across] = table[across].astype(str)
     base = _baseline(table[across], across, baseline)
     low, high, _ = candidates(table)
@@ -493,6 +689,13 @@ def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: st
     others = [v for v in sorted(table[across].unique()) if v != base]
     parts = [_beside(one, table[table[across] == v], unit, across, v) for v in others]
     return pd.concat(parts, ignore_index=True)
+
+
+def _refuse_unnamed(values: pd.Series[Any], across: str, rows: pd.Series[Any] | int) -> None:
+    """Raise where the condition compared is missing; `rows`: how many each value stands for."""
+    n = pd.Series(rows, index=values.index)
+    if without := int(n[values.isna()].sum()):
+        raise SchemaError(f"{across!r} is missing in {without:,} of {n.sum():,} rows. Name it, or drop these rows.")
 
 
 def _baseline(values: pd.Series[Any], across: str, baseline: str | None) -> str:
@@ -516,8 +719,11 @@ def _unit(table: pd.DataFrame, keys: list[str], across: str) -> list[str]:
     for unit in (keys, [*keys, "first"]):
         if codes_of(table, [*unit, across]).size == len(table):
             return unit
-    again = table[table.duplicated([*keys, "first", across], keep=False)].iloc[0]
-    raise DesignError(
+    raise DesignError(_judged_twice(table[table.duplicated([*keys, "first", across], keep=False)].iloc[0], across))
+
+
+def _judged_twice(again: pd.Series[Any], across: str) -> str:
+    return (
         f"A pair was judged twice in one order under one {across!r} (judge {again['judge']}, item {again['item']}, "
         f"{across} {again[across]}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
         "aggregate() them to one verdict."
@@ -530,7 +736,7 @@ def _beside(one: pd.DataFrame, other: pd.DataFrame, unit: list[str], across: str
     )
     uneven = pair["n_b"].notna() & pair["n"].notna() & (pair["n_b"] != pair["n"])
     if uneven.any():
-        raise DesignError("The two sides of a comparison have different counts: pairs cannot be matched.")
+        raise DesignError(_UNEVEN_SIDES)
     n = np.where(pair["n"].isna(), pair["n_b"], pair["n"])
     answers = {c: pair[c].astype(object).where(pair[c].notna(), MISSING) for c in ("baseline", "outcome")}
     return pair.drop(columns="n_b").assign(**{across: value, "n": n, **answers})

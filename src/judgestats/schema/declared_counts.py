@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import Advice, SchemaError
 from judgestats.schema.columns import COUNTS, Kind, N
+from judgestats.schema.opening import one_if
 
 #: Key in the ``attrs`` of a pandas frame: name of the column that its counts came from.
 SOURCE = "counts_column"
@@ -106,7 +107,7 @@ def whole_numbers(data: Any, name: str) -> bool:
     number = nw.col(name).cast(nw.Float64)
     known = ~number.is_null() & ~number.is_nan()
     part = known & (~number.is_finite() | ((number - number.round(0)).abs() > _ROUNDING))
-    found = data.select(known.cast(nw.Int64).sum().alias("known"), part.cast(nw.Int64).sum().alias("part"))
+    found = data.select(one_if(known).sum().alias("known"), one_if(part).sum().alias("part"))
     row = found.collect(backend="pandas").to_native().fillna(0).iloc[0]
     return bool(row["known"] > 0 and row["part"] == 0)
 

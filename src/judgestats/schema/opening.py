@@ -47,6 +47,7 @@ def opened(frame: Any) -> Any:
         _check_names([*names])
     data = nw.from_native(frame)
     if not isinstance(data, nw.DataFrame):
+        refuse_nested(data)
         return data
     new = [
         nw.new_series(n, [cell_text(v) for v in data[n].to_list()], nw.String, backend=data.implementation)
@@ -56,13 +57,47 @@ def opened(frame: Any) -> Any:
     return data.with_columns(*new) if new else data
 
 
+def refuse_nested(data: Any, named: Iterable[str] | None = None) -> None:
+    """Raise if a lazy frame has a nested column, among those named where some are."""
+    if not isinstance(data, nw.LazyFrame):
+        return
+    schema = data.collect_schema()
+    nested = [n for n, t in schema.items() if t.is_nested() and (named is None or n in set(named))]
+    if nested:
+        one = nested[0]
+        raise SchemaError(
+            f"Nested column{'s' * (len(nested) > 1)} in a lazy frame: "
+            f"{few((f'{n!r} ({type(schema[n]).__name__})' for n in nested), 6)}. Its rows are counted where they lie, "
+            f"and a list or a record is no label. Drop it, or take its parts as columns: "
+            f"frame.withColumn('{one}_x', F.col('{one}.x')).drop('{one}') in Spark, SELECT * EXCLUDE {one}, {one}.x in "
+            "DuckDB."
+        )
+
+
+def one_if(condition: Any) -> Any:
+    """1 where a condition is true, else 0, as an expression: some databases cast no booleans."""
+    return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
 @contextmanager
 def memory_advice() -> Iterator[None]:
-    """Raise a DesignError with advice if the engine of a lazy frame runs out of memory."""
+    """Raise a DesignError with advice if the engine of a lazy frame runs out of memory, or is gone."""
     try:
         yield
     except Exception as problem:
-        if type(problem).__name__ != "OutOfMemoryException":  # DuckDB's, which may not be imported
+        driver = type(problem).__module__.partition(".")[0]
+        if driver == "psycopg" and type(problem).__name__ in ("OperationalError", "AdminShutdown", "InterfaceError"):
+            raise DesignError(
+                f"The connection to the database was lost ({str(problem).splitlines()[0][:200]}). Nothing was counted. "
+                "Connect again, and read the query anew."
+            ) from None
+        damaged = "Failed to read file" in str(problem)
+        if driver in ("duckdb", "_duckdb") and (damaged or type(problem).__name__ == "IOException"):
+            raise DesignError(
+                f"DuckDB cannot read the data ({str(problem).splitlines()[0][:200]}). A file may be damaged, or was "
+                "changed or removed after it was opened."
+            ) from None
+        if type(problem).__name__ != "OutOfMemoryException":
             raise
         raise DesignError(
             f"DuckDB ran out of memory ({str(problem).splitlines()[0][:200]}). Raise its limit (SET memory_limit, SET "

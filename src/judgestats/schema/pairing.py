@@ -15,6 +15,7 @@ from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_o
 from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, hashed, joint, tidy
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.opening import one_if
 from judgestats.schema.patterns import SLOT_ANSWERS
 from judgestats.schema.splitting import split_message, splits_here, splits_there
 
@@ -179,12 +180,25 @@ def _repeated_calls(data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: l
 
 
 def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
-    """Pairs of a lazy frame, by grouping in its own engine."""
+    """Count the pairs of a lazy frame, by grouping in its own engine."""
+    paired = pairs_there(data, unit)
+    _refuse_unmatched(paired, data, unit)
+    columns = [*groups, "forward", "reverse"]
+    counted = paired.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
+    return tidy(counted.assign(n=counted["n"].astype(float)), columns)
+
+
+def pairs_there(data: Any, unit: list[str]) -> Any:
+    """Pairs of a lazy frame.
+
+    Returns the `unit`, the candidates, ``forward``, ``reverse``, and for :func:`repeats_there` how often each order was
+    judged and the least and largest count, ``_n``.
+    """
     forward = nw.col("first") <= nw.col("second")
     choice = nw.col("choice").cast(nw.String)
     answer = nw.when(choice == "abstain").then(nw.lit("tie")).otherwise(choice)
     data = data.with_columns(
-        *_low_and_high(("_low", "_high")),
+        *low_and_high(("_low", "_high")),
         nw.when(forward).then(answer).alias("_forward"),
         nw.when(~forward).then(answer).alias("_reverse"),
     )
@@ -201,16 +215,18 @@ def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
             nw.col("_n").max().alias("_n"),
         )
     )
-    _refuse_unmatched(paired, data, unit)
-    filled = paired.with_columns(nw.col("forward").fill_null("missing"), nw.col("reverse").fill_null("missing"))
-    columns = [*groups, "forward", "reverse"]
-    counted = filled.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
-    return tidy(counted.assign(n=counted["n"].astype(float)), columns)
+    return paired.with_columns(nw.col("forward").fill_null("missing"), nw.col("reverse").fill_null("missing"))
+
+
+def repeats_there() -> Any:
+    """Whether a pair of :func:`pairs_there` was judged twice in one order, or has two counts, as an expression."""
+    times = (nw.col("_times_forward") > 1) | (nw.col("_times_reverse") > 1)
+    return one_if(times | (nw.col("_n") != nw.col("_least")))
 
 
 def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
     """Refuse pairs of a lazy frame that were judged twice in one order, or whose orders carry different counts."""
-    uneven = (nw.col("_n") != nw.col("_least")).cast(nw.Int64).max().alias("uneven")
+    uneven = one_if(nw.col("_n") != nw.col("_least")).max().alias("uneven")
     most = paired.select(nw.col("_times_forward").max(), nw.col("_times_reverse").max(), uneven)
     found = most.collect(backend="pandas").to_native().fillna(0).iloc[0]
     if max(found["_times_forward"], found["_times_reverse"]) > 1:
@@ -221,7 +237,8 @@ def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
         raise DesignError(_UNEVEN)
 
 
-def _low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
+def low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
+    """The candidates of each row in the order of their names, as columns of these names."""
     forward = nw.col("first") <= nw.col("second")
     low = nw.when(forward).then(nw.col("first")).otherwise(nw.col("second"))
     high = nw.when(forward).then(nw.col("second")).otherwise(nw.col("first"))
@@ -239,6 +256,6 @@ def number_of_pairs(data: Any, groups: Iterable[str]) -> float:
         weight = pair_weights(data, codes)
         return float(codes.size if weight is None else weight.sum())
     weight = nw.col(COUNTS) if COUNTS in present else nw.lit(1)
-    pairs = data.with_columns(*_low_and_high(("_low", "_high")), weight.alias("_n")).group_by(*unit, "_low", "_high")
+    pairs = data.with_columns(*low_and_high(("_low", "_high")), weight.alias("_n")).group_by(*unit, "_low", "_high")
     total = pairs.agg(nw.col("_n").max()).select(nw.col("_n").sum().alias("pairs"))
     return float(total.collect(backend="pandas").to_native()["pairs"].iloc[0] or 0)

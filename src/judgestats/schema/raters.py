@@ -27,6 +27,7 @@ from judgestats.schema.coding import (
 )
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.opening import one_if
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
 from judgestats.schema.selection import between_two
 from judgestats.schema.splitting import refuse_splits, split_message, splits_here, splits_of, splits_there
@@ -48,6 +49,7 @@ FURTHER: dict[Kind, tuple[str, ...]] = {
     "preferences": UNIT_COLUMNS,
     "ratings": ("replicate",),
 }
+_UNEVEN = "The judges of one thing have different counts: they cannot be matched. Give one row a call."
 _CHOICES = {"first": 0, "tie": 1, "abstain": 1, "second": 2, "invalid": -1}
 
 
@@ -134,6 +136,12 @@ def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
 
 def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Kind, list[str]]:
     """Collect the columns that matter, as pandas."""
+    chosen, kind, groups = _projected(frame, by, keep)
+    return chosen.collect(backend="pandas").to_native(), kind, groups
+
+
+def _projected(frame: Any, by: By, keep: Sequence[str]) -> tuple[Any, Kind, list[str]]:
+    """The columns that matter, as a lazy frame; the answers of ratings are called ``score``."""
     data = nw.from_native(frame)
     present = list(data.collect_schema().names())
     kind = kind_of(present)
@@ -148,8 +156,8 @@ def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Ki
     answer = ("first", "second", "choice") if kind == "preferences" else (answer_column(present),)
     wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], COUNTS, "gold"]
     data = data.filter(between_two()) if kind == "preferences" else data
-    chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present)).collect(backend="pandas")
-    return chosen.to_native().rename(columns={"mean": "score"}), kind, groups
+    chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present))
+    return chosen.rename({"mean": "score"}) if "mean" in chosen.collect_schema().names() else chosen, kind, groups
 
 
 def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Ints, Any]:
@@ -252,14 +260,18 @@ def _unit_numbers(
 def refusal(table: pd.DataFrame, number: Ints, frame: Any = None) -> str:
     """Say which judge answered twice, from the number of the judge and thing of each row; `frame` has all columns."""
     times = np.bincount(number)[number]
-    row = table.iloc[int(np.flatnonzero(times > 1)[0])]
+    return _answered_twice(table.iloc[int(np.flatnonzero(times > 1)[0])], int((times > 1).sum()), frame)
+
+
+def _answered_twice(row: pd.Series[Any], rows: int, frame: Any) -> str:
+    """The message, from a row of a repeated answer and the number of such rows."""
     shown = ", ".join(f"{c}={row[c]}" for c in ("judge", "system", "item", "first", "second", "criterion") if c in row)
-    kind = kind_of(table.columns)
-    keys = [k for k in ("judge", *ABOUT[kind], *FURTHER[kind], "first", "second") if k in table.columns]
+    kind = kind_of(row.index)
+    keys = [k for k in ("judge", *ABOUT[kind], *FURTHER[kind], "first", "second") if k in row.index]
     splits = [] if frame is None else splits_of(frame, keys, kind, strict=False)
     hint = f" {split_message(splits, keys, kind)}" if splits else ""
     return (
-        f"A judge answered twice on one thing, and nothing distinguishes the calls: {int((times > 1).sum()):,} rows "
+        f"A judge answered twice on one thing, and nothing distinguishes the calls: {rows:,} rows "
         f"(first: {shown}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
         f"aggregate() them to one verdict.{hint}"
     )
@@ -271,7 +283,7 @@ def _weights(table: pd.DataFrame, unit: Ints, sorted_rows: Ints, first: Ints) ->
     n = call_counts(table[COUNTS])[sorted_rows]
     weight: Floats = n[first]
     if (n != weight[unit]).any():
-        raise DesignError("The judges of one thing have different counts: they cannot be matched. Give one row a call.")
+        raise DesignError(_UNEVEN)
     return weight
 
 
@@ -296,7 +308,8 @@ def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: An
     """
     groups = list(dict.fromkeys([*names(by), *(names(cluster) if cluster else [])]))
     if against is None:
-        counts, shared = _every_pair(labels_of(frame, groups), groups)
+        there = _every_pair_there(frame, groups) if isinstance(nw.from_native(frame), nw.LazyFrame) else None
+        counts, shared = there or _every_pair(labels_of(frame, groups), groups)
     elif isinstance(against, str) and against in (GOLD, GOLD_CANDIDATE):
         counts, shared = _beside_gold(frame, groups, against)
     else:
@@ -323,6 +336,74 @@ def _every_pair(found: Labels, groups: list[str]) -> tuple[pd.DataFrame, bool]:
     columns |= {"judge": found.judges.take(found.judge[one]), "other": found.judges.take(found.judge[two])}
     columns |= {"answer": shown[found.answer[one]], "other_answer": shown[found.answer[two]]}
     return tidy(pd.DataFrame({**columns, "n": n.astype(float)}), [*groups, *RATERS]), found.shared
+
+
+def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool] | None:
+    """:func:`_every_pair` of a lazy frame, joined and counted in its own engine; None where scores are text."""
+    data, kind, groups = _projected(frame, groups, ())
+    schema = data.collect_schema()
+    about = [*groups, *(c for c in ABOUT[kind] if c in schema.names())]
+    further = [c for c in FURTHER[kind] if c in schema.names() and c not in about]
+    named = [*dict.fromkeys([*about, "judge"])]
+    if kind == "ratings":
+        score = nw.col("score").cast(nw.Float64)
+        if not schema["score"].is_numeric():
+            return None
+        refuse_infinite("score", _rows(data, ~score.is_nan() & ~score.is_finite()))
+        data = data.with_columns(nw.when(score.is_finite()).then(score + 0.0).alias("answer"))
+    else:
+        _choices(data.select("choice").unique().collect(backend="pandas").to_native()["choice"])
+        first, second, choice = (nw.col(c).cast(nw.String) for c in ("first", "second", "choice"))
+        if without := _rows(data, first.is_null() | second.is_null()):
+            raise SchemaError(f"'first' or 'second' is missing in {without:,} of {_rows(data):,} rows. Name both.")
+        low = (choice == "first") == (first <= second)
+        side = nw.when(choice.is_in(("tie", "abstain"))).then(nw.lit(TIE)).when(low).then(nw.lit(LOW))
+        none = choice.is_null() | (choice == INVALID)
+        data = data.with_columns(
+            nw.when(none).then(nw.lit(INVALID)).otherwise(side.otherwise(nw.lit(HIGH))).alias("answer"),
+            nw.when(first <= second).then(first).otherwise(second).alias("_low"),
+            nw.when(first <= second).then(second).otherwise(first).alias("_high"),
+            one_if(first <= second).alias("_order"),
+        )
+        about, further = [*about, "_low", "_high"], [*further, "_order"]
+    rows, size = _rows(data), _distinct(data, [*about, "judge"])
+    shared = size < rows
+    if shared and kind == "ratings":
+        refuse_splits(splits_there(nw.from_native(frame), named), named)
+    for name in further:
+        if size < rows and (finer := _distinct(data, [*about, name, "judge"])) > size:
+            about, size = [*about, name], finer
+    if size < rows:
+        keys = [*dict.fromkeys([*about, "judge", *(("first", "second") if kind == "preferences" else ())])]
+        answer = answer_column(schema.names()) if kind == "ratings" else "choice"
+        times = data.group_by(*keys).agg(nw.len().alias("_times"), nw.col(answer).max())
+        again = times.filter(nw.col("_times") > 1)
+        total = again.select(nw.col("_times").sum()).collect(backend="pandas").to_native()["_times"].iloc[0]
+        row = again.head(1).collect(backend="pandas").to_native().iloc[0]
+        raise DesignError(_answered_twice(row, int(total), frame))
+    weight = nw.col(COUNTS).cast(nw.Float64) if COUNTS in schema.names() else nw.lit(1.0)
+    match = [nw.col(c).cast(nw.String).fill_null("\x1f").alias(f"_{i}") for i, c in enumerate(about)]  # null is a level
+    keys = [f"_{i}" for i in range(len(about))]
+    one = data.select(*match, *groups, "judge", "answer", weight.alias("_n"))
+    other = {"judge": "other", "answer": "other_answer", "_n": "_other_n"}
+    two = one.select(*keys, *other).rename(other)
+    both = one.join(two, on=keys, how="inner").filter(nw.col("judge") < nw.col("other"))
+    if COUNTS in schema.names() and _rows(both.filter(nw.col("_n") != nw.col("_other_n")).head(1)):
+        raise DesignError(_UNEVEN)
+    columns = [*groups, *RATERS]
+    counts = both.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
+    several = COUNTS in schema.names() and _rows(data.filter(weight > 1).head(1)) > 0
+    return tidy(counts, columns), shared or several
+
+
+def _rows(data: Any, condition: Any = None) -> int:
+    """How many rows of a lazy frame there are, or fulfil a condition."""
+    data = data if condition is None else data.filter(condition)
+    return int(data.select(nw.len().alias("rows")).collect(backend="pandas").to_native()["rows"].iloc[0])
+
+
+def _distinct(data: Any, columns: list[str]) -> int:
+    return _rows(data.select(*dict.fromkeys(columns)).unique())
 
 
 def _shown(answers: Any, kind: Kind) -> Any:

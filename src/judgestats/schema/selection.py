@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.columns import answer_column, required
+from judgestats.schema.columns import VOCABULARY, answer_column, required
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.patterns import Pattern
+from judgestats.schema.splitting import LONG
+
+#: Columns that are no free text, however long their values are.
+_VERDICT = {c.name for columns in VOCABULARY.values() for c in columns} - {"rationale"}
+
+
+def gathered(frame: Any, named: Iterable[Any] = ()) -> pd.DataFrame:
+    """The rows of any frame in memory, for a measure that counts no pattern of them.
+
+    Of a lazy frame, nested columns and free text (more than 60 characters on average) are left where they lie, unless
+    they are in `named`.
+    """
+    data = nw.from_native(frame)
+    if isinstance(data, nw.LazyFrame):
+        schema = data.collect_schema()
+        kept = {*_VERDICT, *named}
+        plain = [n for n, dtype in schema.items() if n in kept or not dtype.is_nested()]
+        text = [n for n in plain if n not in kept and schema[n] == nw.String]
+        if text:
+            lengths = data.select(*(nw.col(n).str.len_chars().mean() for n in text)).collect(backend="pandas")
+            plain = [n for n in plain if n not in text or not lengths[n].item() > LONG]
+        data = data.select(*plain)
+    table: pd.DataFrame = data.lazy().collect(backend="pandas").to_native()
+    return table
 
 
 def selected(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> Any:

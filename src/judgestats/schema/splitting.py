@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError
 from judgestats.schema.coding import codes_of, column_codes, compact, each, is_constant, joint
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, grouping, names
+from judgestats.schema.opening import one_if
 
 #: What a rating is of and by whom, in the order of a message.
 KEYS = ("judge", "system", "item", "criterion", "replicate")
 #: Conditions of a run: a repeat under another one is no repeat, however it is numbered.
 CONDITIONS = ("condition", "temperature")
-#: Columns of right answers, and columns that aggregation adds.
-_MADE = {"gold", "tie_kind", "n_calls", "n_criteria"}
+#: Columns of right answers, verdicts beside the score, and columns that aggregation adds.
+_MADE = {"gold", "passed", "verdict", "is_accepted", "edited_score", "metascore", "tie_kind", "n_calls", "n_criteria"}
 #: Columns with the status of a call.
 _ENDS = frozenset(("status", "error", "errors", "finish_reason", "stop_reason"))
 #: Words in the name of a column that measures a call: money, time, length.
@@ -32,7 +33,7 @@ _OUTCOMES = re.compile(
 #: Words that make such a name a setting (``max_tokens``).
 _SETTINGS = frozenset(("max", "min", "limit", "budget", "cap", "allowed"))
 #: Median length from which text of more than so many different values is free text.
-_LONG, _MANY = 60, 20
+LONG, _MANY = 60, 20
 Ints = NDArray[np.integer[Any]]
 
 
@@ -166,7 +167,7 @@ def _belongs_to_rows(values: pd.Series[Any], rows: Ints, group: Ints, size: int,
         return True
     if occurring.size <= _MANY or pd.api.types.is_numeric_dtype(values.dtype):
         return False
-    return float(values.iloc[rows[:1000]].astype(str).str.len().median()) > _LONG
+    return float(values.iloc[rows[:1000]].astype(str).str.len().median()) > LONG
 
 
 def _without_the_determined(
@@ -214,6 +215,9 @@ def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, stri
     others = [c for c in differing if c not in conditions]
     if others and numbered:
         differing = [*(c for c in differing if c in conditions), *_differing_there(data, others, [*keys, *numbered])]
+    if strict:
+        group = [*keys, *numbered]
+        differing = [c for c in differing if c in CONDITIONS or not _belongs_there(data, c, group)]
     if not differing:
         return []
     wanted = list(dict.fromkeys([*keys, *numbered, *(c for c in found if c in differing)]))
@@ -222,25 +226,48 @@ def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, stri
     return splits_here(nw.from_native(table, eager_only=True), codes.code, codes.size, keys, kind, strict=strict)
 
 
+def _belongs_there(data: Any, column: str, keys: list[str]) -> bool:
+    """:func:`_belongs_to_rows` of a column of a lazy frame, counted in its own engine, in the cells that it splits."""
+    numeric = data.collect_schema()[column].is_numeric()
+    text = nw.col(column).cast(nw.String).fill_null("\x1f")
+    cell = [nw.col(c).cast(nw.String).fill_null("\x1f").alias(f"_{i}") for i, c in enumerate(keys)]  # null is a level
+    names = [f"_{i}" for i in range(len(keys))]
+    there = data.select(*cell, _digest(text).alias("_value"), text.str.len_chars().alias("_length"))
+    ends = there.group_by(*names).agg(nw.col("_value").min().alias("_low"), nw.col("_value").max().alias("_high"))
+    there = there.join(ends.filter(nw.col("_low") != nw.col("_high")).select(*names), on=names, how="semi")
+    values = there.group_by("_value").agg(nw.col("_length").max())
+    found = values.select(nw.len().alias("n"), nw.col("_length").mean()).collect(backend="pandas").to_native().iloc[0]
+    places = there.select(*names, "_value").unique().select(nw.len().alias("n")).collect(backend="pandas")
+    if places["n"].item() < 2 * found["n"]:
+        return True
+    return not numeric and found["n"] > _MANY and found["_length"] > LONG
+
+
+def _digest(text: Any) -> Any:
+    """A short text that tells long ones apart: how long each is, and how it begins and ends."""
+    length = text.str.len_chars()
+    short = nw.concat_str(text.str.head(LONG), length.cast(nw.String), text.str.tail(LONG), separator="\x1f")
+    return nw.when(length > 2 * LONG).then(short).otherwise(text)
+
+
 def _differing_there(data: Any, columns: list[str], keys: list[str]) -> list[str]:
     """Columns of a lazy frame that differ within a group."""
     schema = data.collect_schema()
     plain = [c for c in columns if schema[c] == nw.String or schema[c].is_numeric()]
     text = {c: nw.col(c) if c in plain else nw.col(c).cast(nw.String) for c in columns}
+    text |= {c: _digest(nw.col(c)) for c in columns if schema[c] == nw.String}
     each_group = data.group_by(*keys).agg(
         nw.len().alias("_rows"),
         *(t.min().alias(f"_low_{i}") for i, t in enumerate(text.values())),
         *(t.max().alias(f"_high_{i}") for i, t in enumerate(text.values())),
-        *(t.is_null().sum().alias(f"_null_{i}") for i, t in enumerate(text.values())),
+        *(one_if(t.is_null()).sum().alias(f"_null_{i}") for i, t in enumerate(text.values())),
     )
     split = [
         (nw.col(f"_low_{i}") != nw.col(f"_high_{i}")).fill_null(False)
         | ((nw.col(f"_null_{i}") > 0) & (nw.col(f"_null_{i}") < nw.col("_rows")))
         for i in range(len(columns))
     ]
-    asked = each_group.filter(nw.col("_rows") > 1).select(
-        s.cast(nw.Int64).max().alias(f"_{i}") for i, s in enumerate(split)
-    )
+    asked = each_group.filter(nw.col("_rows") > 1).select(one_if(s).max().alias(f"_{i}") for i, s in enumerate(split))
     answer = asked.collect(backend="pandas").to_native().fillna(0)
     return [c for i, c in enumerate(columns) if len(answer) and answer[f"_{i}"].iloc[0] == 1]
 

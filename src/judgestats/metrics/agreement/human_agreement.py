@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from judgestats.metrics.rates import Bootstrap, Statistic, resampled
 from judgestats.metrics.references import Humans, references
 from judgestats.results import EXCLUDED, NO_PAIRS, ONE_LABEL, ONE_PERSON, SMALL_N, estimates, flags
 from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, grouping, kind_of
+from judgestats.schema.columns import By, grouping, kind_of, names
 from judgestats.schema.raters import count_raters
+from judgestats.schema.selection import gathered
 
 Floats = NDArray[np.float64]
 
@@ -105,7 +106,8 @@ def judge_against_people(
     1   judge     g     0.750  12.0
     3  people   NaN     0.833   6.0
     """
-    found = references(data, humans)
+    kept = [*names(by), cluster, *(humans if isinstance(humans, Mapping) else ())]
+    found = references(gathered(data, kept), humans)
     if not found.humans:
         message = "humans= names nobody. Name the judges that are people, or {'column': 'value'}."
         raise DesignError(message, advice=(("humans", None),))

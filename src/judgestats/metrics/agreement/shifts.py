@@ -292,10 +292,9 @@ def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, 
         raise DesignError(f"after= needs two values of {condition!r}, got {len(pair)}: {', '.join(map(str, pair))}.")
     frame = nw.from_native(data)
     grouping(condition, frame.collect_schema().names(), "ratings")
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect(backend="pandas")
-    text = frame[condition].cast(nw.String)
-    known = sorted({str(x) for x in text.unique().to_list()})
+    text = nw.col(condition).cast(nw.String)
+    values = frame.lazy().select(text).unique().collect(backend="pandas")[condition].to_list()
+    known = sorted(map(str, values))
     for value in map(str, pair):
         if value not in known:
             raise DesignError(f"{condition!r} has no {value!r}. It has: {', '.join(known)}.{suggestion(value, known)}")

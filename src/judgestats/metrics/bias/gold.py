@@ -47,9 +47,10 @@ from judgestats.schema.clustering import (
 )
 from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite
 from judgestats.schema.columns import CHECK_COLUMNS, By, answer_column, grouping, kind_of, names, required
-from judgestats.schema.counting import tally
+from judgestats.schema.counting import merged_tally, tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.patterns import Invalid, InvalidVerdict, Ties
+from judgestats.schema.selection import gathered
 from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
 
 # ---- How often does the right response of several get the highest score? ---------------------------------------------
@@ -162,7 +163,7 @@ def _shared(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> tuple[l
 
 def _first_runs(ratings: Any, runs: int | None, extra: list[str]) -> pd.DataFrame:
     """Read the first runs of each response."""
-    table: pd.DataFrame = nw.from_native(ratings).lazy().collect(backend="pandas").to_native()
+    table = gathered(ratings, extra)
     if kind_of(table.columns) != "ratings":
         raise SchemaError(f"best_of_accuracy needs ratings of several systems. Columns: {', '.join(table.columns)}.")
     grouping(extra, table.columns)
@@ -363,11 +364,13 @@ def _sharing(ratings: Any, groups: list[str]) -> Sharing:
 def _matched(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> pd.DataFrame:
     """Add the gold score of each response to its mean score."""
     if isinstance(gold, str):
-        table = nw.from_native(ratings).lazy().collect(backend="pandas").to_native()
-        if gold not in table.columns:
-            raise SchemaError(f"There is no column {gold!r} of right scores. Columns: {', '.join(table.columns)}.")
-        keys = [c for c in (*ABOUT, *extra) if c in table.columns]
-        known = table[[*dict.fromkeys(keys), gold]].dropna(subset=[gold]).drop_duplicates()
+        data = nw.from_native(ratings).lazy()
+        present = data.collect_schema().names()
+        if gold not in present:
+            raise SchemaError(f"There is no column {gold!r} of right scores. Columns: {', '.join(present)}.")
+        keys = [c for c in (*ABOUT, *extra) if c in present]
+        known = data.select(*dict.fromkeys([*keys, gold])).unique().collect(backend="pandas").to_native()
+        known = known.dropna(subset=[gold])
         twice = known.duplicated(list(dict.fromkeys(keys)))
         if twice.any():
             one = known[twice].iloc[0]
@@ -648,7 +651,7 @@ def accuracy(
     """
     choose(invalid, get_args(InvalidVerdict), "invalid")
     verdicts, excluded = _known(ratings, by)
-    table = tally(verdicts, "accuracy", by, cluster=cluster)
+    table = merged_tally(verdicts, "accuracy", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     table = excluded.with_empty(table, groups)
     outcome = table["outcome"].to_numpy(dtype=object)

@@ -20,7 +20,7 @@ from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
 from judgestats.schema.counting import clustered, matched_changes, refuse_further, shared_counts, tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.patterns import PATTERNS
-from judgestats.schema.selection import selected
+from judgestats.schema.selection import gathered, selected
 
 # ---- The candidate that the cue favours, and the role of an answer ---------------------------------------------------
 
@@ -232,7 +232,8 @@ class Answers:
 
 def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> Study:
     """Read and validate calls, or counts of them."""
-    table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
+    named = [*names(by), *(clusters(cluster) or ()), *([] if measure in PATTERNS else ["rationale"])]
+    table = gathered(calls, named).reset_index(drop=True)
     kind = _kind(table, measure, by, cluster)
     for column in {"baseline", "outcome"} & set(table.columns) if kind != "calls" else ():
         if table[column].isna().any():

@@ -26,10 +26,11 @@ from judgestats.metrics.invariance.outcome_coding import (
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import Bootstrap, rates, ratio, resampled
 from judgestats.results import EXCLUDED, NO_DATA, NO_SAME_DECISION, SMALL_N, estimates, flags
-from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
+from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, column_of
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.counting import clustered
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.selection import gathered
 
 # ---- Vectors of texts, and their cosine similarity -------------------------------------------------------------------
 
@@ -281,7 +282,7 @@ def rationale_check(
     0  statement_conflict       0.5  2.0
     1     label_mentioned       0.5  2.0
     """
-    table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
+    table = gathered(calls, [*names(by), *(clusters(cluster) or ()), "rationale"]).reset_index(drop=True)
     missing = [c for c in required("preferences") if c not in table]
     if missing or not ("rationale" in table or {"score_first", "score_second"} <= set(table.columns)):
         raise DesignError(

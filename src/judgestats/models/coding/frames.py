@@ -15,6 +15,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.models.grammar.syntax import Formula
 from judgestats.schema.coding import Coded, as_text, column_codes, compact, each, joint, ranked_codes, refuse_infinite
 from judgestats.schema.declared_counts import call_counts, refuse_values
+from judgestats.schema.opening import one_if
 
 # ---- Redundant columns of a design ---------------------------------------------------------------------------------
 
@@ -171,7 +172,7 @@ def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.Dat
     sums = [nw.len().alias("_rows")]
     if counted is not None:
         n = nw.col(counted)
-        sums += [n.sum().alias("_n"), (n == 0).cast(nw.Int64).sum().alias("_zero")]
+        sums += [n.sum().alias("_n"), one_if(n == 0).sum().alias("_zero")]
         if not table.collect_schema()[counted].is_numeric():
             raise SchemaError(f"{counted!r} is a count of calls and holds text. Give numbers from 0, or leave it out.")
         refuse_values(table, counted, halves=True)

@@ -1,0 +1,324 @@
+"""Answers to a plan, joined to it by the id of the call: :func:`collect`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from judgestats.design.plans import CALL, TEXTS, Plan
+from judgestats.errors import DesignError, SchemaError
+from judgestats.ingest.files import Record
+from judgestats.ingest.replies import parse_verdicts
+from judgestats.ingest.reply_forms import json_objects
+from judgestats.ingest.sources import resolve
+from judgestats.schema import preferences, ratings
+from judgestats.schema.account import Account, Exclusion
+from judgestats.schema.columns import Kind
+
+#: Names of the column with the reply, in a plain table of answers.
+_REPLIES = ("answer", "verdict", "reply", "response", "completion", "output", "text", "content")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer that came back.
+
+    `call`: id. `text`: None if the call failed; an empty cell is an empty reply. `finish`: why the reply ended.
+    `asked`: the message as it was sent, if the file has it. `error`: what failed.
+    """
+
+    call: str
+    text: str | None
+    finish: str = ""
+    asked: str | None = None
+    error: str = ""
+
+
+def _missing(value: Any) -> bool:
+    """Whether a cell is empty."""
+    return value is None or value == "" or value != value
+
+
+def _plain(record: Mapping[str, Any]) -> Reply | None:
+    name = next((n for n in _REPLIES if n in record), None)
+    if CALL not in record or name is None:
+        return None
+    text = "" if _missing(record[name]) else record[name]
+    failed = "" if _missing(record.get("error")) else str(record["error"])
+    asked = record.get("user")
+    reply = None if failed else text if isinstance(text, str) else json.dumps(text)
+    return Reply(
+        str(record[CALL]),
+        reply,
+        "" if _missing(record.get("finish")) else str(record["finish"]),
+        asked if isinstance(asked, str) else None,
+        failed,
+    )
+
+
+def _form(record: Mapping[str, Any], criteria: Collection[str]) -> Reply | None:
+    """A row of a form that people filled in: a column for each criterion."""
+    given = {c: record[c] for c in criteria if c in record and not _missing(record[c])}
+    if CALL not in record or not any(c in record for c in criteria):
+        return None
+    reason = record.get("comment")
+    reasons = {} if _missing(reason) else {"reasons": dict.fromkeys(given, str(reason))}
+    return Reply(str(record[CALL]), json.dumps({"scores": given, **reasons}, default=str) if given else "")
+
+
+def _openai(record: Mapping[str, Any]) -> Reply | None:
+    if "custom_id" not in record or "response" not in record:
+        return None
+    body = (record["response"] or {}).get("body") or {}
+    choices = body.get("choices") or []
+    if record.get("error") or not choices:
+        failed = record.get("error") or body.get("error") or "no choices"
+        return Reply(str(record["custom_id"]), None, error=json.dumps(failed)[:200])
+    message = choices[0].get("message") or {}
+    text = message.get("content") if message.get("content") is not None else message.get("refusal")
+    return Reply(str(record["custom_id"]), text or "", str(choices[0].get("finish_reason") or ""))
+
+
+def _anthropic(record: Mapping[str, Any]) -> Reply | None:
+    result = record.get("result")
+    if "custom_id" not in record or not isinstance(result, dict) or "type" not in result:
+        return None
+    if result["type"] != "succeeded":
+        return Reply(str(record["custom_id"]), None, error=json.dumps(result.get("error") or result["type"])[:200])
+    message = result.get("message") or {}
+    parts = message.get("content") or []
+    text = "".join(p.get("text", "") for p in parts if isinstance(p, dict) and p.get("type") == "text")
+    finish = {"max_tokens": "length", "end_turn": "stop"}.get(str(message.get("stop_reason")), "")
+    return Reply(str(record["custom_id"]), text, finish)
+
+
+def _inspect(sample: Mapping[str, Any]) -> Reply | None:
+    if not isinstance(sample.get("output"), dict) or "id" not in sample or "messages" not in sample:
+        return None
+    output = sample["output"]
+    choices = output.get("choices") or []
+    if sample.get("error") or not choices:
+        return Reply(str(sample["id"]), None, error=json.dumps(sample.get("error") or "no choices")[:200])
+    content = (choices[0].get("message") or {}).get("content")
+    if isinstance(content, list):
+        content = "".join(p.get("text", "") for p in content if isinstance(p, dict))
+    finish = {"max_tokens": "length", "content_filter": "content_filter"}.get(
+        str(choices[0].get("stop_reason")), "stop"
+    )
+    return Reply(str(sample["id"]), content or "", finish)
+
+
+def _promptfoo(result: Mapping[str, Any]) -> Reply | None:
+    known = result.get("vars")
+    if not isinstance(known, dict) or CALL not in known:
+        return None
+    response = result.get("response") or {}
+    text = response.get("output")
+    if text is None:
+        return Reply(str(known[CALL]), None, error=str(response.get("error") or result.get("error") or "no output"))
+    return Reply(str(known[CALL]), text if isinstance(text, str) else json.dumps(text))
+
+
+_FORMS: tuple[Callable[[Mapping[str, Any]], Reply | None], ...] = (_plain, _openai, _anthropic, _inspect, _promptfoo)
+
+
+def _opened(records: Iterable[Record]) -> Iterator[Record]:
+    """Records of a file, and those inside the one object of an Inspect or promptfoo log."""
+    for place, record in records:
+        inside = record.get("samples")
+        results = record.get("results")
+        inside = results.get("results") if inside is None and isinstance(results, dict) else inside
+        if isinstance(inside, list):
+            yield from ((f"record {i}", r) for i, r in enumerate(inside, start=1) if isinstance(r, dict))
+        else:
+            yield place, record
+
+
+def collect(
+    plan: Plan | str | Path,
+    answers: Any,
+    *,
+    form: Any = None,
+    labels: Mapping[Any, Any] | None = None,
+    scale: tuple[float, float] | None = None,
+) -> pd.DataFrame:
+    """Join the answers of a runner to their plan, and read the verdicts out of them.
+
+    Parameters
+    ----------
+    plan : Plan or path
+        The plan, or the folder that :meth:`Plan.write` wrote.
+    answers : path, glob, folder, list of paths, or sequence of records
+        Output of an OpenAI or Anthropic batch, an Inspect AI log, promptfoo's results, or a table (CSV, JSONL, ...)
+        with ``call`` and ``answer``; ``error``, ``finish`` and ``user`` (the message that was sent) where it has them.
+    form, labels, scale
+        How the replies are read: as in :func:`judgestats.parse_verdicts`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A canonical frame with a row for each call that was answered or failed (status ``error``): the design columns,
+        the verdict, its ``status``, and the reply as ``rationale``. Its account, shown by :func:`judgestats.check`,
+        lists answers to unknown calls, second answers to a call (the first is kept), answers to a message that
+        was changed, and calls without an answer. :func:`remaining` gives the plan of the calls left to ask.
+
+    Raises
+    ------
+    DesignError
+        If no answer belongs to the plan.
+    SchemaError
+        If the answers cannot be read.
+
+    Examples
+    --------
+    >>> from judgestats.design import vacuum
+    >>> plan = vacuum("my-model", calls=6)
+    >>> replies = [{"call": call, "answer": '{"verdict": "tie"}'} for call in plan.calls["call"]]
+    >>> collect(plan, replies[:5])["choice"].tolist()
+    ['tie', 'tie', 'tie', 'tie', 'tie']
+    """
+    plan = plan if isinstance(plan, Plan) else Plan.read(plan)
+    found, excluded, n = _matched(plan, _replies(answers, plan))
+    if not found:
+        shown = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
+        raise DesignError(
+            f"None of the {n:,} answers belongs to a call of the plan{shown}. Is it the answer of another plan?"
+        )
+    rows = plan.calls[plan.calls[CALL].isin(set(found))].drop(columns=list(TEXTS[plan.kind].values()), errors="ignore")
+    rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
+    places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
+    parts = []
+    for name, calls in rows.groupby("prompt", sort=False):
+        part = [replies[i] for i in calls.index]
+        for criterion in plan.prompts[str(name)].criteria or (None,):
+            given = scale or plan.prompts[str(name)].scale
+            parts.append(calls.join(_read(part, plan.kind, criterion, form, labels, given).set_index(calls.index)))
+    order = pd.concat(parts).sort_index(kind="stable")
+    everywhere = [places[i] for i in order.index]
+    rows = order.reset_index(drop=True)
+    missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
+    cure = "remaining() is the plan of the calls left to ask."
+    excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
+    frame = preferences(rows) if plan.kind == "preferences" else ratings(rows, scale=scale)
+    result: pd.DataFrame = Account(n + len(missing), everywhere, tuple(excluded)).attached(frame)
+    return result
+
+
+def _read(
+    replies: Sequence[Reply],
+    kind: Kind,
+    criterion: str | None,
+    form: Any,
+    labels: Mapping[Any, Any] | None,
+    scale: tuple[float, float] | None,
+) -> pd.DataFrame:
+    """The answers in replies, to one criterion where they score several."""
+    several = criterion is not None and form is None
+    read = parse_verdicts(
+        [r.text for r in replies],
+        form=partial(_scored, criterion=criterion) if several else form,
+        answer="choice" if kind == "preferences" else "score",
+        labels=labels,
+        scale=None if kind == "preferences" else scale,
+        finish=[r.finish for r in replies],
+    )
+    read["status"] = read["status"].mask([r.text is None for r in replies], "error")
+    read["rationale"] = [_scored(r.text or "", criterion, "reasons") if several else (r.text or None) for r in replies]
+    return read if criterion is None else read.assign(criterion=criterion)
+
+
+def _scored(text: str, criterion: str | None, what: str = "scores") -> Any:
+    """What the JSON object of a reply has for a criterion; None without one, or with two that differ."""
+    found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
+    parts = [
+        dict(o[what]) for o in found if isinstance(o.get(what), list) and all(isinstance(x, tuple) for x in o[what])
+    ]
+    values = {p[criterion] for p in parts if isinstance(p.get(criterion), str | int | float)}
+    return values.pop() if len(values) == 1 else None
+
+
+def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
+    """Return the plan of the calls that have no answer yet, or failed.
+
+    Parameters
+    ----------
+    plan, answers
+        As for :func:`collect`.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> from judgestats.design import vacuum
+    >>> plan = vacuum("my-model", calls=6)
+    >>> len(remaining(plan, [{"call": plan.calls["call"][0], "answer": "tie"}]))
+    5
+    """
+    plan = plan if isinstance(plan, Plan) else Plan.read(plan)
+    found, _, _ = _matched(plan, _replies(answers, plan))
+    done = {call for call, (_, reply) in found.items() if reply.text is not None}
+    return plan.rows(~plan.calls[CALL].isin(done))
+
+
+def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply]]:
+    """The answers with their places; a record of unknown shape is a SchemaError."""
+    if isinstance(answers, list | tuple) and answers and isinstance(answers[0], Mapping):
+        sources: list[tuple[str, Iterable[Record]]] = [
+            ("answers", [(f"record {i}", dict(r)) for i, r in enumerate(answers, start=1)])
+        ]
+    else:
+        files = resolve(answers)
+        sources = [(f.path.name, f.records_for(None)) for f in files.files]
+    forms: tuple[Callable[[Mapping[str, Any]], Reply | None], ...] = (
+        partial(_form, criteria={c for p in plan.prompts.values() for c in p.criteria}),
+        *_FORMS,
+    )
+    for name, records in sources:
+        for place, record in _opened(records):
+            reply = next((r for form in forms if (r := form(record)) is not None), None)
+            if reply is None:
+                raise SchemaError(
+                    f"{name}, {place}: this is no answer to a call. It has: {', '.join(map(str, record))}. A table "
+                    f"of answers has {CALL!r} and {_REPLIES[0]!r}; outputs of OpenAI and Anthropic batches, Inspect AI "
+                    "logs and promptfoo results are read as they are."
+                )
+            yield f"{name}, {place}", reply
+
+
+def _matched(
+    plan: Plan, replies: Iterable[tuple[str, Reply]]
+) -> tuple[dict[str, tuple[str, Reply]], list[Exclusion], int]:
+    """The first answer to each call, the exclusions, and the number of answers."""
+    known = set(plan.calls[CALL])
+    sent: dict[str, str] | None = None
+    found: dict[str, tuple[str, Reply]] = {}
+    excluded: list[Exclusion] = []
+    n = 0
+    for place, reply in replies:
+        n += 1
+        if reply.call not in known:
+            excluded.append(
+                Exclusion(place, "the call is not of this plan", "Give the plan that these answers are to.")
+            )
+            continue
+        if reply.asked is not None:
+            sent = sent or {call: user for call, _, user in plan.messages()}
+            if reply.asked.strip() != sent[reply.call].strip():
+                excluded.append(Exclusion(place, "the message sent is not that of the plan", "Ask the call again."))
+                continue
+        before = found.get(reply.call)
+        if before is not None and (before[1].text is not None or reply.text is None):
+            excluded.append(Exclusion(place, "the call was answered before", "The first answer is kept."))
+            continue
+        if before is not None:
+            excluded.append(Exclusion(before[0], "the call failed and was answered later", ""))
+        found[reply.call] = (place, reply)
+    return found, excluded, n

@@ -1,0 +1,180 @@
+"""A plan in the formats of runners: one line per call, with the call's id."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from judgestats.design.plans import CALL, TEXTS, Plan
+from judgestats.errors import DesignError, suggestion
+
+#: A prompt in a tool that fills in its own templates: the message goes through as it is.
+_INSPECT_TASK = '''"""Asks the calls of calls.inspect.jsonl: inspect eval inspect_task.py --model PROVIDER/MODEL"""
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import json_dataset
+from inspect_ai.solver import generate
+
+
+@task
+def calls() -> Task:
+    """One sample per call; its id is the call's."""
+    return Task(dataset=json_dataset("calls.inspect.jsonl"), solver=generate())
+'''
+
+
+def _messages(system: str, user: str) -> list[dict[str, str]]:
+    return [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": user}]
+
+
+def _jsonl(row: dict[str, Any]) -> dict[str, Any]:
+    keys = ("call", "judge", "system", "user", "temperature")
+    return {k: row[k] for k in keys}
+
+
+def _openai(row: dict[str, Any]) -> dict[str, Any]:
+    body = {"model": row["judge"], "messages": _messages(row["system"], row["user"]), "temperature": row["temperature"]}
+    if row["schema"]:
+        schema = {"name": "answer", "strict": True, "schema": row["schema"]}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return {"custom_id": row["call"], "method": "POST", "url": "/v1/chat/completions", "body": body}
+
+
+def _anthropic(row: dict[str, Any]) -> dict[str, Any]:
+    params = {"model": row["judge"], "max_tokens": 1024, "temperature": row["temperature"]}
+    params |= {"system": row["system"]} if row["system"] else {}
+    return {"custom_id": row["call"], "params": {**params, "messages": _messages("", row["user"])}}
+
+
+def _inspect(row: dict[str, Any]) -> dict[str, Any]:
+    return {"id": row["call"], "input": _messages(row["system"], row["user"]), "metadata": {"judge": row["judge"]}}
+
+
+def _promptfoo(row: dict[str, Any]) -> dict[str, Any]:
+    return {"vars": {"call": row["call"], "messages": json.dumps(_messages(row["system"], row["user"]))}}
+
+
+#: Format -> record of one call.
+LINES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "csv": _jsonl,
+    "jsonl": _jsonl,
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "inspect": _inspect,
+    "promptfoo": _promptfoo,
+}
+#: Largest number of calls in one batch file of a provider.
+MOST = {"openai": 50_000, "anthropic": 100_000}
+
+
+def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
+    """Write the calls of a plan for a runner.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to ask.
+    folder : path
+        Where to; made if it does not exist.
+    format : {'jsonl', 'csv', 'openai', 'anthropic', 'inspect', 'promptfoo', 'form'}
+        ``openai`` and ``anthropic``: files for their batch endpoints, one or more a judge, whose name is the model.
+        ``inspect``: a dataset and a task file for Inspect AI. ``promptfoo``: a configuration; add providers to it.
+        ``form``: for people, a CSV file for each annotator (``judge``), in an order of their own, with the texts and
+        empty columns to fill in; nothing in it names a system or a condition.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files.
+
+    Raises
+    ------
+    DesignError
+        If the format is not known.
+
+    Examples
+    --------
+    >>> from judgestats.design import vacuum
+    >>> [p.name for p in export(vacuum("my-model"), getfixture("tmp_path"), "openai")]
+    ['calls.openai.my-model.jsonl']
+    """
+    known = (*LINES, "form")
+    if format not in known:
+        raise DesignError(f"format={format!r} is not known. Allowed: {', '.join(known)}.{suggestion(format, known)}")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if format in MOST:
+        parts = []
+        for judge in plan.calls["judge"].unique():
+            ids = plan.calls.loc[plan.calls["judge"] == judge, CALL].tolist()
+            batches = [ids[i : i + MOST[format]] for i in range(0, len(ids), MOST[format])]
+            for i, batch in enumerate(batches, start=1):
+                number = f".{i}" if len(batches) > 1 else ""
+                path = folder / f"calls.{format}.{_safe(judge)}{number}.jsonl"
+                parts.append(_lines(plan.rows(batch), path, format))
+        return parts
+    if format == "form":
+        return [_form(plan, str(judge), folder) for judge in plan.calls["judge"].unique()]
+    if format == "csv":
+        path = folder / "calls.csv"
+        with path.open("w", newline="", encoding="utf-8") as out:
+            writer = csv.DictWriter(out, ["call", "judge", "system", "user", "temperature"])
+            writer.writeheader()
+            writer.writerows(LINES["csv"](row) for row in _rows(plan))
+        return [path]
+    if format == "promptfoo":
+        path = folder / "promptfooconfig.json"
+        tests = [LINES["promptfoo"](row) for row in _rows(plan)]
+        content = {"prompts": ["{{messages}}"], "providers": [], "tests": tests}
+        path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return [path]
+    path = _lines(plan, folder / ("calls.inspect.jsonl" if format == "inspect" else "calls.jsonl"), format)
+    if format == "inspect":
+        task = folder / "inspect_task.py"
+        task.write_text(_INSPECT_TASK, encoding="utf-8")
+        return [path, task]
+    return [path]
+
+
+def _safe(name: Any) -> str:
+    """A name as part of a file's name."""
+    return "".join(c if c.isalnum() or c in "-._" else "_" for c in str(name))
+
+
+def _form(plan: Plan, annotator: str, folder: Path) -> Path:
+    """The form of one annotator: the texts under labels that say nothing, in the order of the calls' ids."""
+    calls = plan.calls[plan.calls["judge"].astype(str) == annotator].sort_values(CALL)
+    shown = {"preferences": ("task", "first", "second"), "ratings": ("task", "rubric", "response")}[plan.kind]
+    criteria = list(dict.fromkeys(c for p in plan.prompts.values() for c in p.criteria))
+    blank = ["verdict"] if plan.kind == "preferences" else criteria or ["answer"]
+    columns = {p: TEXTS[plan.kind][p] for p in shown if TEXTS[plan.kind][p] in calls}
+    table = calls[[CALL]].assign(label=[f"Response {i}" for i in range(1, len(calls) + 1)])
+    table = table.assign(**{p: calls[c].map(dict(plan.texts)) for p, c in columns.items()})
+    path = folder / f"form.{_safe(annotator)}.csv"
+    table.assign(**dict.fromkeys([*blank, "comment"], "")).to_csv(path, index=False)
+    return path
+
+
+def _lines(plan: Plan, path: Path, format: str) -> Path:
+    with path.open("w", encoding="utf-8") as out:
+        for row in _rows(plan):
+            out.write(json.dumps(LINES[format](row), ensure_ascii=False) + "\n")
+    return path
+
+
+def _rows(plan: Plan) -> Iterator[dict[str, Any]]:
+    calls = plan.calls
+    columns = zip(calls["judge"], calls["prompt"], calls["temperature"].tolist(), plan.messages(), strict=True)
+    for judge, prompt, temperature, (call, system, user) in columns:
+        schema = dict(plan.prompts[prompt].schema)
+        yield {
+            "call": call,
+            "judge": judge,
+            "system": system,
+            "user": user,
+            "temperature": temperature,
+            "schema": schema,
+        }

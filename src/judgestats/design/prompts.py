@@ -1,0 +1,225 @@
+"""Prompts: templates with placeholders and an output schema, rendered in Jinja2's sandbox."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import StrictUndefined, TemplateError, meta
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from judgestats.errors import DesignError, suggestion
+from judgestats.schema.columns import Kind
+
+_FOLDER = files("judgestats.design") / "templates"
+#: Placeholders that a prompt of each kind must show to the judge.
+NEEDED: dict[Kind, tuple[str, ...]] = {"preferences": ("first", "second"), "ratings": ("response",)}
+#: Placeholders that a plan fills in.
+KNOWN: dict[Kind, tuple[str, ...]] = {
+    "preferences": ("task", "first", "second", "note"),
+    "ratings": ("task", "response", "rubric", "note"),
+}
+# texts are shown to a model, not to a browser: nothing is escaped
+_SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
+
+
+def digest(*parts: str) -> str:
+    """Digest of texts, 16 hexadecimal digits; the lengths keep ("ab", "c") and ("a", "bc") apart."""
+    found = blake2b(digest_size=8)
+    for part in parts:
+        raw = part.encode()
+        found.update(len(raw).to_bytes(8, "little"))
+        found.update(raw)
+    return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A template of what a judge is shown, and the form of its answer.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the column ``prompt``.
+    user : str
+        The message, in Jinja2: ``{{ task }}``, ``{{ first }}``, ``{{ second }}`` for preferences; ``{{ task }}``,
+        ``{{ response }}``, ``{{ rubric }}`` for ratings.
+    system : str
+        The system message; empty for none.
+    frame : {'preferences', 'ratings'}
+        What the answers are.
+    about : str
+        One line.
+    ties_allowed : bool
+        Whether a judge may answer that neither is better.
+    schema : mapping
+        JSON schema of the answer, passed on to runners that take one; empty for none.
+    criteria : sequence of str
+        Ratings: criteria that one reply scores, in an object ``scores``; empty for a single score.
+    scale : (float, float), optional
+        Ratings: lowest and highest score.
+
+    Raises
+    ------
+    DesignError
+        If the template is not valid Jinja2, lacks a placeholder that the judge must see, or has one that a plan does
+        not fill in.
+
+    Examples
+    --------
+    >>> prompt = Prompt("short", "{{ task }}\\n1: {{ first }}\\n2: {{ second }}\\nA, B or tie?")
+    >>> prompt.render(task="Name a prime.", first="7", second="9").splitlines()
+    ['Name a prime.', '1: 7', '2: 9', 'A, B or tie?']
+    """
+
+    name: str
+    user: str
+    system: str = ""
+    frame: Kind = "preferences"
+    about: str = ""
+    ties_allowed: bool = True
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    criteria: Sequence[str] = ()
+    scale: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            found = meta.find_undeclared_variables(_SANDBOX.parse(self.user)) | meta.find_undeclared_variables(
+                _SANDBOX.parse(self.system)
+            )
+        except TemplateError as problem:
+            raise DesignError(f"Prompt {self.name!r} is not a valid template: {problem}.") from None
+        missing = [p for p in NEEDED[self.frame] if p not in found]
+        if missing:
+            shown = ", ".join(f"{{{{ {p} }}}}" for p in missing)
+            raise DesignError(f"Prompt {self.name!r} does not show {shown} to the judge. Put it into the template.")
+        unknown = sorted(found - set(KNOWN[self.frame]))
+        if unknown:
+            raise DesignError(
+                f"Prompt {self.name!r} has the placeholder {unknown[0]!r}, which a plan does not fill in. Allowed: "
+                f"{', '.join(KNOWN[self.frame])}.{suggestion(unknown[0], KNOWN[self.frame])}"
+            )
+
+    @cached_property
+    def placeholders(self) -> tuple[str, ...]:
+        """Placeholders of the template."""
+        found = meta.find_undeclared_variables(_SANDBOX.parse(f"{self.system}\n{self.user}"))
+        return tuple(p for p in KNOWN[self.frame] if p in found)
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of all that the judge is shown of the template: a changed prompt has another."""
+        return digest(self.system, self.user, json.dumps(dict(self.schema), sort_keys=True))
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return _SANDBOX.from_string(self.user.strip())
+
+    def render(self, **values: str) -> str:
+        """The user message with its placeholders filled in.
+
+        Raises DesignError if a value is missing.
+        """
+        try:
+            result: str = self._compiled.render(values)
+        except TemplateError as problem:
+            raise DesignError(f"Prompt {self.name!r} cannot be filled in: {problem}.") from None
+        return result
+
+    def record(self) -> dict[str, Any]:
+        """The prompt as a JSON object, for a manifest."""
+        names = ("name", "user", "system", "frame", "about", "ties_allowed", "scale")
+        found = {n: getattr(self, n) for n in names}
+        return {**found, "schema": dict(self.schema), "criteria": list(self.criteria)}
+
+
+def _read(name: str, text: str) -> Prompt:
+    """A prompt of a TOML file."""
+    try:
+        found = tomllib.loads(text)
+        found["schema"] = json.loads(found.get("schema") or "{}")
+        return Prompt(name=name, **found)
+    except (tomllib.TOMLDecodeError, json.JSONDecodeError, TypeError) as problem:
+        raise DesignError(f"Prompt {name!r} cannot be read: {problem}.") from None
+
+
+def prompt(name: str | Path | Prompt) -> Prompt:
+    """Return a prompt by its name, or read one of your own from a TOML file.
+
+    Parameters
+    ----------
+    name : str, path or Prompt
+        One of :func:`prompts`; a file with ``user`` and, optionally, ``system``, ``frame``, ``about``,
+        ``ties_allowed`` and ``schema``; or a prompt, returned as it is.
+
+    Returns
+    -------
+    Prompt
+
+    Raises
+    ------
+    DesignError
+        If there is none of this name, or its template is faulty.
+
+    Examples
+    --------
+    >>> prompt("pairwise").placeholders
+    ('task', 'first', 'second')
+    """
+    if isinstance(name, Prompt):
+        return name
+    path = Path(name)
+    if path.suffix == ".toml":
+        try:
+            return _read(path.stem, path.read_text(encoding="utf-8"))
+        except OSError as problem:
+            raise DesignError(f"Prompt {str(name)!r} cannot be opened ({problem.strerror}).") from None
+    known = _names()
+    if str(name) not in known:
+        raise DesignError(
+            f"There is no prompt {str(name)!r}. Prompts: {', '.join(known)}; or give a .toml file."
+            f"{suggestion(str(name), known)}"
+        )
+    return _read(str(name), (_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _names() -> list[str]:
+    return sorted(Path(f.name).stem for f in _FOLDER.iterdir() if f.name.endswith(".toml"))
+
+
+def prompts() -> pd.DataFrame:
+    """List the prompts that come with the package.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``, ``frame``, ``about``, ``placeholders``, ``ties_allowed`` and ``digest``.
+
+    Examples
+    --------
+    >>> prompts().set_index("name").loc["pairwise_forced", "ties_allowed"]
+    np.False_
+    """
+    rows = [
+        (p.name, p.frame, p.about, ", ".join(p.placeholders), p.ties_allowed, p.digest) for p in map(prompt, _names())
+    ]
+    return pd.DataFrame(rows, columns=["name", "frame", "about", "placeholders", "ties_allowed", "digest"])
+
+
+def by_name(chosen: str | Path | Prompt | Iterable[str | Path | Prompt]) -> dict[str, Prompt]:
+    """One prompt or several, by name; two of one name are refused."""
+    several = [chosen] if isinstance(chosen, str | Path | Prompt) else list(chosen)
+    found = [prompt(p) for p in several]
+    names = [p.name for p in found]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise DesignError(f"Two prompts are named {twice!r}. Rename one.")
+    return dict(zip(names, found, strict=True))

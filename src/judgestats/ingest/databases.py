@@ -1,0 +1,207 @@
+"""Queries: their rows in memory, or a lazy frame whose counts are taken in the database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from judgestats.errors import SchemaError
+from judgestats.schema.opening import cell_text, refuse_repeated_names
+from judgestats.threads import warnings_ignored
+
+#: Values of the parameters of a query: by position, or by name.
+Params = Sequence[Any] | Mapping[str, Any] | None
+#: The password of an address, and a secret as a keyword.
+_ADDRESS = re.compile(r"(://[^\s/:@]*:)\S*@")
+_KEYWORD = re.compile(
+    r"""(?i)\b(\w*(?:password|passwd|pwd|secret|token)\w*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s;,&"')]+)"""
+)
+#: How drivers say that the server is gone.
+_LOST = re.compile(
+    r"(?i)terminat|server closed|connection (?:\w+ ){0,2}(?:closed|lost|reset|refused)|broken pipe|reset by peer|"
+    r"eof detected"
+)
+_DUCKDB = ("duckdb", "_duckdb")
+#: Types of PostgreSQL, by object id, that come as they are; text and all others come as text.
+_TYPES = {16: "boolean", 20: "int64", 21: "int16", 23: "int32", 700: "float32", 701: "float64", 1700: "float64"}
+
+
+def redacted(text: str, connection: Any = None) -> str:
+    """A text without the password of the connection, and without any that it shows as one.
+
+    >>> redacted("could not connect to postgresql://ann:s3cret@db/verdicts (password=s3cret)")
+    'could not connect to postgresql://ann:***@db/verdicts (password=***)'
+    """
+    for secret in _secrets(connection):
+        text = text.replace(secret, "***")
+    return _KEYWORD.sub(r"\1***", _ADDRESS.sub(r"\1***@", text))
+
+
+def _secrets(connection: Any) -> list[str]:
+    """The passwords that a connection knows."""
+    found: list[Any] = []
+    if isinstance(connection, str):
+        found.append(connection.partition("://")[2].rpartition("@")[0].partition(":")[2])
+    url = getattr(getattr(connection, "engine", connection), "url", None)  # SQLAlchemy
+    found.append(getattr(url, "password", None))
+    info = getattr(connection, "info", None)  # psycopg
+    found.append(getattr(info, "password", None) if not isinstance(info, Mapping) else None)
+    return sorted({str(s) for s in found if s}, key=len, reverse=True)
+
+
+def query(sql: str, connection: Any, params: Params = None) -> pd.DataFrame:
+    """The rows of a query as text; its text, whole numbers and gaps come back exactly."""
+    table, failed = None, ""
+    try:  # each driver has errors of its own, and their tracebacks may show the address with its password
+        table = _fetched(sql, connection, params)
+    except SchemaError:
+        raise
+    except Exception as problem:
+        failed = failure(problem, sql, connection)
+    if table is None:
+        raise SchemaError(failed)
+    refuse_repeated_names(list(table.columns), "The query", "Name each with AS.")
+    if table.empty:
+        raise SchemaError("The query gives no rows.")
+    values = {n: [v.item() if hasattr(v, "item") else v for v in table[n]] for n in table.columns}
+    return pd.DataFrame({n: [None if v is pd.NA else cell_text(v) for v in cells] for n, cells in values.items()})
+
+
+def _fetched(sql: str, connection: Any, params: Params) -> pd.DataFrame:
+    if _module(connection) == "adbc_driver_manager":
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            arrow: pd.DataFrame = cursor.fetch_arrow_table().to_pandas(types_mapper=pd.ArrowDtype)
+            return arrow
+    if _module(connection) in _DUCKDB:  # a cursor of its own would not see what is registered here
+        relation = connection.sql(sql, params=params)
+        return pd.DataFrame() if relation is None else relation.to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype)
+    if isinstance(connection, str):
+        import sqlalchemy
+
+        engine = sqlalchemy.create_engine(connection, hide_parameters=True)
+        try:
+            return _fetched(sql, engine, params)
+        finally:
+            engine.dispose()
+    statement: Any = sql
+    if _module(connection) == "sqlalchemy" and isinstance(params, Mapping):
+        import sqlalchemy
+
+        statement = sqlalchemy.text(sql)  # :name
+    elif _module(connection) == "sqlalchemy" and params is not None:
+        params = tuple(params)
+    with warnings_ignored("pandas only supports SQLAlchemy", UserWarning):
+        options: dict[str, Any] = {"coerce_float": True, "dtype_backend": "numpy_nullable", "params": params}
+        table: pd.DataFrame = pd.read_sql_query(statement, connection, **options)
+        return table
+
+
+def failure(problem: Exception, sql: str, connection: Any) -> str:
+    """What to say of an error of a database driver, without credentials."""
+    said = redacted(next(iter(str(problem).splitlines()), "") or type(problem).__name__, connection)
+    if getattr(problem, "connection_invalidated", False) or _LOST.search(str(problem)):
+        return (
+            f"The connection to the database was lost: {said[:300]}. No rows were kept. Connect again, and repeat the "
+            "query."
+        )
+    return f"The query failed: {said[:300]}. Query: {redacted(' '.join(str(sql).split())[:200], connection)}"
+
+
+def there(sql: str, connection: Any, params: Params = None) -> Any:
+    """A query as a lazy frame: a DuckDB relation, or an Ibis table on PostgreSQL. Its rows stay in the database."""
+    if _module(connection) in _DUCKDB:
+        return _relation(sql, connection, params)
+    driver, failed = None, ""
+    try:
+        if isinstance(connection, str):
+            import sqlalchemy
+
+            connection = sqlalchemy.create_engine(connection, hide_parameters=True)
+        driver = _psycopg(connection)
+    except Exception as problem:
+        failed = failure(problem, sql, connection)
+    if failed:
+        raise SchemaError(failed)
+    if driver is None:
+        raise SchemaError(
+            f"lazy=True counts in DuckDB and in PostgreSQL (through psycopg 3), and connection= is "
+            f"{type(connection).__module__}.{type(connection).__name__}. Leave lazy out, or give an Ibis table as the "
+            "source."
+        )
+    try:
+        import ibis
+    except ImportError:
+        raise SchemaError("lazy=True on PostgreSQL needs Ibis: pip install 'judgestats[sql]'.") from None
+    try:
+        bound = _bound(sql, connection, driver, params)
+        with driver.cursor() as cursor, driver.transaction():
+            cursor.execute(f"SELECT * FROM ({bound}) AS query LIMIT 0")
+            columns = [(c.name, c.type_code) for c in cursor.description]
+        refuse_repeated_names([name for name, _ in columns], "The query", "Name each with AS.")
+        cells = ", ".join(_cell(name, oid) for name, oid in columns)
+        types = {name: _TYPES.get(oid, "string") for name, oid in columns}
+        schema = ibis.schema({n: "float64" if t == "float32" else t for n, t in types.items()})
+        backend = ibis.postgres.from_connection(driver)
+        table = backend.sql(f"SELECT {cells} FROM ({bound}) AS query", schema=schema)
+    except SchemaError:
+        raise
+    except Exception as problem:
+        failed = failure(problem, sql, connection)
+    if failed:
+        raise SchemaError(failed)
+    return table
+
+
+def _relation(sql: str, connection: Any, params: Params) -> Any:
+    failed = ""
+    try:
+        found = connection.sql(sql, params=params)
+    except Exception as problem:  # duckdb.Error, which may not be imported
+        failed = failure(problem, sql, connection)
+    if failed:
+        raise SchemaError(failed)
+    if found is None:
+        raise SchemaError("The query gives no rows.")
+    return found
+
+
+def _cell(name: str, oid: int) -> str:
+    """A column as the eager reader gives it: text but for numbers and booleans; the empty text and NaN are missing."""
+    q = '"{}"'.format(name.replace('"', '""'))
+    kind = _TYPES.get(oid, "string")
+    if kind.startswith("float"):
+        return f"NULLIF({q}::double precision, 'NaN') AS {q}"
+    return f"NULLIF({q}::text, '') AS {q}" if kind == "string" else q
+
+
+def _bound(sql: str, connection: Any, driver: Any, params: Params) -> str:
+    """The query with its parameters quoted by the driver."""
+    sql = sql.strip().rstrip(";")
+    if params is None:
+        return sql
+    if _module(connection) == "sqlalchemy" and isinstance(params, Mapping):
+        import sqlalchemy
+
+        sql = str(sqlalchemy.text(sql).compile(dialect=connection.dialect))
+    from psycopg import ClientCursor
+
+    return str(ClientCursor(driver).mogrify(sql, params))
+
+
+def _psycopg(connection: Any) -> Any:
+    """The psycopg connection behind a connection, or None."""
+    if _module(connection) == "sqlalchemy":
+        engine = hasattr(connection, "raw_connection")
+        pooled = connection.raw_connection() if engine else connection.connection
+        connection = pooled.driver_connection
+        if engine:
+            pooled.detach()  # the lazy frame keeps it
+    return connection if _module(connection) == "psycopg" else None
+
+
+def _module(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]

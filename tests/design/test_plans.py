@@ -1,0 +1,135 @@
+"""Plans: ids of calls, joins, samples, costs, checks, and the folder."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from judgestats.design import Plan, Prompt, build, ladder, vacuum
+from judgestats.errors import DesignError
+
+PAIRS = pd.DataFrame(
+    {
+        "item": ["1", "2"], "first": ["alpha", "alpha"], "second": ["beta", "beta"], "task_text": ["Say hello.", "Say bye."],
+        "first_text": ["Hello.", "Bye."], "second_text": ["Good day.", "See you."], "length_first": [6, 4],
+        "length_second": [9, 8], "target": ["alpha", "beta"],
+    }
+)  # fmt: skip
+
+
+def test_the_second_order_takes_everything_of_a_candidate_along():
+    plan = build(PAIRS, judges="m")
+    texts = plan.calls.assign(
+        one=plan.calls["first_text"].map(plan.texts), two=plan.calls["second_text"].map(plan.texts)
+    )
+    assert texts[["first", "second", "one", "two", "length_first", "length_second", "target"]].to_numpy().tolist() == [
+        ["alpha", "beta", "Hello.", "Good day.", 6, 9, "alpha"],
+        ["alpha", "beta", "Bye.", "See you.", 4, 8, "beta"],
+        ["beta", "alpha", "Good day.", "Hello.", 9, 6, "alpha"],
+        ["beta", "alpha", "See you.", "Bye.", 8, 4, "beta"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"judges": "n"},
+        {"temperature": 0.7},
+        {"prompts": Prompt("pairwise", "{{ first }} {{ second }}")},
+        {"table": PAIRS.assign(first_text=["Hello!", "Bye!"])},
+        {"table": PAIRS.assign(item=["3", "4"])},
+    ],
+    ids=["judge", "temperature", "prompt", "text", "item"],
+)
+def test_another_question_is_another_call(change):
+    base = build(PAIRS, judges="m", orders="as given")
+    other = build(**{"table": PAIRS, "judges": "m", "orders": "as given", **change})
+    assert not set(base.calls["call"]) & set(other.calls["call"])
+    assert build(PAIRS, judges="m", orders="as given").calls["call"].tolist() == base.calls["call"].tolist()
+
+
+def test_calls_are_crossed():
+    plan = build(PAIRS, judges=["a", "b"], prompts=["pairwise", "pairwise_strict"], temperature=[0, 1], replicates=3)
+    assert len(plan) == 2 * 2 * 2 * 2 * 2 * 3
+    assert plan.calls.drop(columns="call").duplicated().sum() == 0
+    assert plan.calls["call"].is_unique
+    assert plan.calls.groupby(["judge", "prompt", "temperature", "replicate"]).size().unique().tolist() == [4]
+
+
+def test_plans_are_joined_and_sampled():
+    whole = vacuum("m") + ladder("m")
+    assert len(whole + whole) == len(whole)
+    part = ladder("m").sample(25, stratify=["stimulus", "delta"], seed=3)
+    assert part.calls["item"].nunique() == 25
+    counts = part.calls.drop_duplicates("item").groupby(["stimulus", "delta"]).size()
+    assert counts.min() >= 3
+    assert (part.calls.groupby("item").size() == 2).all()
+    assert (
+        part.calls["item"].tolist()
+        == ladder("m").sample(25, stratify=["stimulus", "delta"], seed=3).calls["item"].tolist()
+    )
+
+
+def test_the_cost_is_that_of_the_messages():
+    plan = build(PAIRS, judges=["a", "b"])
+    characters = sum(len(s) + len(u) for _, s, u in plan.messages())
+    summary = plan.summary({"a": (2.0, 10.0), "b": (0.0, 0.0)}, answer=400)
+    assert summary["tokens"].sum() * 4 == pytest.approx(characters, abs=40)
+    paid = summary.set_index("judge")
+    assert paid.loc["a", "cost"] == pytest.approx((paid.loc["a", "tokens"] * 2 + 4 * 100 * 10) / 1e6)
+    assert paid.loc["b", "cost"] == 0
+
+
+def test_what_the_judge_must_not_see_is_found():
+    named = PAIRS.assign(first_text=["Hello, I am alpha.", "Bye."])
+    found = build(named, judges="m").check()
+    assert found[["level", "column", "n", "example"]].to_numpy().tolist() == [
+        ["fault", "first", 1, "alpha"], ["fault", "first", 1, "alpha"],
+    ]  # fmt: skip
+    told = Prompt("mine", "As the strict judge: {{ first }} {{ second }}")
+    leak = build(PAIRS.assign(probe="strict"), judges="m", prompts=told).check()
+    assert leak["what"].tolist() == ["'strict' (probe) stands in prompt 'mine'"]
+    assert leak["n"].tolist() == [4]
+    alone = build(PAIRS.assign(target="alpha"), judges="m", orders="as given").check()
+    assert alone["what"].tolist()[0] == "pairs in one order only"
+
+
+def test_a_plan_is_written_and_read(tmp_path):
+    plan = vacuum("m", calls=6)
+    again = Plan.read(plan.write(tmp_path / "p"))
+    pd.testing.assert_frame_equal(again.calls, plan.calls)
+    assert dict(again.texts) == dict(plan.texts)
+    assert list(again.messages()) == list(plan.messages())
+    manifest = json.loads((tmp_path / "p" / "manifest.json").read_text())
+    assert manifest["prompts"] == {"pairwise": plan.prompts["pairwise"].digest}
+    with pytest.raises(DesignError, match="holds another plan"):
+        vacuum("other", calls=6).write(tmp_path / "p")
+    (tmp_path / "p" / "texts.jsonl").write_text("{}\n")
+    with pytest.raises(DesignError, match=r"texts\.jsonl was changed after the plan was written"):
+        Plan.read(tmp_path / "p")
+    with pytest.raises(DesignError, match="holds no plan"):
+        Plan.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: build(PAIRS.drop(columns="task_text"), judges="m"), "no column 'task_text', which the prompt shows"),
+        (lambda: build(PAIRS.assign(first_text=[None, "x"]), judges="m"), "'first_text' is missing in 1 rows"),
+        (
+            lambda: build(PAIRS.assign(item="1", task_text="t", first_text="a", second_text="b"), judges="m"),
+            "the same call",
+        ),
+        (lambda: build(PAIRS, judges="m", orders="three"), "Allowed: 'both', 'as given'"),
+        (lambda: build(PAIRS, judges="m", replicates=0), "not a number of repeats"),
+        (lambda: build(PAIRS, judges="m").summary({"m": (-1.0, 2.0)}), "is negative"),
+        (lambda: build(PAIRS, judges="m").summary({"n": (1.0, 2.0)}), "no price of judge 'm'"),
+        (lambda: build(PAIRS, judges="m").sample(3), "cannot be drawn from 2"),
+        (lambda: build(PAIRS, judges="m").sample(1, stratify="delta"), "no column 'delta'"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(DesignError, match=message):
+        call()
