@@ -213,6 +213,24 @@ def test_labels_in_a_file_and_wide(write: Any) -> None:
     )
 
 
+def test_a_list_of_labels_per_item(write: Any) -> None:
+    """In a file and in memory; an item without labels is accounted for."""
+    ann, bob = {"who": "ann", "won": "x"}, {"who": "bob", "won": "tie"}
+    records = [{"qid": "2", "labels": [ann, bob]}, {"qid": "3", "labels": []}, {"qid": "9", "labels": [ann]}]
+    for source, label in ((write("labels.json", records), "labels.json"), (pd.DataFrame(records), "DataFrame")):
+        joined = js.join_labels(
+            BOTH_ORDERS, source, on={"item": "qid"}, columns={"judge": "who", "winner": "won"}, explode="labels"
+        )
+        people = joined[joined["rater_type"] == "human"]
+        assert people[["judge", "item", "choice"]].astype(str).to_numpy().tolist() == [
+            ["ann", "2", "first"], ["bob", "2", "tie"],
+        ]  # fmt: skip
+        assert [(e.place, e.reason) for e in account_of(joined).excluded] == [
+            (f"{label}, row 1, labels", "an empty list"), (f"{label}, row 2", "label without a verdict: no such 'item'"),
+        ]  # fmt: skip
+        adds_up(joined, 4, 4)
+
+
 def test_other_engines() -> None:
     pl = pytest.importorskip("polars")
     labels = pl.DataFrame({"item": [1, 2], "won": ["x", "y"]})
