@@ -542,6 +542,18 @@ def test_labels_of_people_are_joined_and_are_the_reference(labelled, tmp_path):
     assert "labels.csv" in text
 
 
+def test_labels_are_on_the_scale_of_the_verdicts(tmp_path):
+    (tmp_path / "scores.csv").write_text("judge,item,score\ng,1,3\ng,2,4\n")
+    (tmp_path / "labels.csv").write_text("judge,item,score\nAnn,1,3\nAnn,2,40\n")
+    both = ["check", str(tmp_path / "scores.csv"), "--labels-file", str(tmp_path / "labels.csv")]
+    assert run.invoke(app, both).exit_code == 0
+    result = run.invoke(app, [*both, "--scale", "1,5"])
+    assert result.exit_code == 2
+    assert "the labels: " in result.output
+    assert "labels.csv, row 1" in result.output
+    assert "1 excluded" in run.invoke(app, [*both, "--scale", "1,5", "--off-scale", "missing"]).output
+
+
 def test_options_about_labels_need_their_file_and_say_the_id(labelled):
     calls, options = labelled
     result = run.invoke(app, ["check", calls, "--on", "item=q"])

@@ -324,7 +324,9 @@ def check(
             table,
             parse,
         )
-    data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
+    data, humans = _with_labels(
+        data, humans, labels_file, on, labels_map, labels_answers, labels_wide, scale, off_scale
+    )
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
@@ -410,7 +412,9 @@ def report(
             table,
             parse,
         )
-    data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
+    data, humans = _with_labels(
+        data, humans, labels_file, on, labels_map, labels_answers, labels_wide, scale, off_scale
+    )
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with working("Measuring"):
@@ -551,16 +555,26 @@ def _read(
 
 
 def _with_labels(
-    data: Any, humans: str, labels_file: str, on: str, labels_map: str, labels_answers: str, labels_wide: str
+    data: Any,
+    humans: str,
+    labels_file: str,
+    on: str,
+    labels_map: str,
+    labels_answers: str,
+    labels_wide: str,
+    scale: str,
+    off_scale: str,
 ) -> tuple[Any, str]:
     """The verdicts with the labels of a file, and who the people are: the annotators, unless others are named."""
-    from judgestats.ingest import join_labels, parse_labels, parse_mapping, parse_on
+    from judgestats.ingest import join_labels, parse_labels, parse_mapping, parse_on, parse_scale
 
     if not labels_file:
         for option, value in (("--on", on), ("--labels-map", labels_map), ("--labels-answers", labels_answers)):
             if value:
                 raise SchemaError(f"{option} is about the labels of people. Name their file: --labels-file FILE.")
         return data, humans
+    options: dict[str, Any] = {"off_scale": off_scale} if off_scale else {}
+    options |= {"scale": parse_scale(scale)} if scale else {}
     joined = join_labels(
         data,
         labels_file,
@@ -568,6 +582,7 @@ def _with_labels(
         columns=parse_mapping(labels_map, "--labels-map") if labels_map else None,
         answers=parse_labels(labels_answers, "--labels-answers") if labels_answers else None,
         wide=labels_wide,
+        **options,
     )
     return joined, humans or "rater_type=human"
 
