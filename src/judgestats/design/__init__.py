@@ -1,7 +1,7 @@
 """Planning a study: stimuli and prompts, plans of calls, their export to a runner and the answers that come back; and
 simulated judges with known properties, with the effects a test can detect.
 
-It never calls a model. May import ingest, metrics, schema, results, kernels and errors.
+It never calls a model. May import ingest, metrics, verdicts, schema, results, kernels and errors.
 """
 
 from judgestats.design.checklists import Checklist, checklists
@@ -14,15 +14,18 @@ from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.rubrics import Criterion, Rubric, points_score, rubric
 from judgestats.design.simulated_replies import simulate_replies
 from judgestats.design.simulation import answer_probabilities, simulate
+from judgestats.design.strategies import STRATEGIES, Strategy, strategies, strategy_verdicts
 from judgestats.metrics.bias import minimum_detectable_effect
 
 __all__ = [
+    "STRATEGIES",
     "Checklist",
     "Criterion",
     "Judge",
     "Plan",
     "Prompt",
     "Rubric",
+    "Strategy",
     "answer_probabilities",
     "build",
     "checklists",
@@ -38,5 +41,7 @@ __all__ = [
     "rubric",
     "simulate",
     "simulate_replies",
+    "strategies",
+    "strategy_verdicts",
     "vacuum",
 ]

@@ -15,17 +15,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.design.prompts import Prompt, by_name, digest
+from judgestats.design.prompts import AnswerKind, Prompt, by_name, digest
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
-from judgestats.schema.columns import By, Finding, Kind, as_frame, names
+from judgestats.schema.columns import By, Finding, as_frame, names
 
 #: The id of a call.
 CALL = "call"
 #: Columns with digests of the texts that fill a placeholder in.
-TEXTS: dict[Kind, dict[str, str]] = {
+TEXTS: dict[AnswerKind, dict[str, str]] = {
     "preferences": {"task": "task_text", "first": "first_text", "second": "second_text", "note": "note_text"},
     "ratings": {"task": "task_text", "response": "response_text", "rubric": "rubric_text", "note": "note_text"},
+    "texts": {"task": "task_text", "response": "response_text", "note": "note_text"},
 }
 #: Columns whose values must not stand in what the judge reads.
 HIDDEN = ("judge", "strategy", "scheme", "probe", "arm", "alias", "stimulus", "vacuum_kind", "condition")
@@ -62,8 +63,8 @@ class Plan:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def kind(self) -> Kind:
-        """``preferences`` or ``ratings``."""
+    def kind(self) -> AnswerKind:
+        """``preferences``, ``ratings``, or ``texts`` that are stimuli of a later plan."""
         return next(iter(self.prompts.values())).frame
 
     def __len__(self) -> int:
@@ -335,8 +336,9 @@ def build(
     ----------
     table : pandas.DataFrame
         Of preferences: ``item``, ``first``, ``second`` (ids) and the texts ``first_text``, ``second_text``; of ratings:
-        ``item``, ``system`` and ``response_text``. ``task_text`` and ``note_text`` (and ``rubric_text``) where the
-        prompt shows them. All other columns are design columns; ``x_first`` and ``x_second`` go with their candidate.
+        ``item``, ``system`` and ``response_text``; of texts to be written: ``item``. ``task_text`` and ``note_text``
+        (and ``rubric_text``) where the prompt shows them. All other columns are design columns; ``x_first`` and
+        ``x_second`` go with their candidate.
     judges : str or sequence of str
         Who is asked.
     prompts : name, path, Prompt, or several
@@ -374,10 +376,10 @@ def build(
     chosen = by_name(prompts)
     kinds = {p.frame for p in chosen.values()}
     if len(kinds) != 1:
-        raise DesignError("The prompts ask for preferences and for ratings. Make a plan of each.")
+        raise DesignError(f"The prompts ask for {' and for '.join(sorted(kinds))}. Make a plan of each.")
     kind = kinds.pop()
     columns = TEXTS[kind]
-    needed = ["item", *(("first", "second") if kind == "preferences" else ("system",))]
+    needed = ["item", *{"preferences": ("first", "second"), "ratings": ("system",), "texts": ()}[kind]]
     needed += [columns[p] for p in dict.fromkeys(q for one in chosen.values() for q in one.placeholders)]
     absent = [c for c in needed if c not in table]
     if absent:
@@ -438,7 +440,7 @@ def _crossed(table: pd.DataFrame, factors: Mapping[str, Iterable[Any]]) -> pd.Da
 def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str]) -> list[str]:
     """Id of each call."""
     keyed = frame["prompt"].map({n: p.digest for n, p in prompts.items()})
-    ids = [c for c in ("item", "first", "second", "system", "criterion", "stage") if c in frame]
+    ids = [c for c in ("item", "first", "second", "system", "criterion", "stage", "strategy") if c in frame]
     parts = [keyed, *(frame[c] for c in texts if c in frame), frame["judge"], frame["temperature"], frame["replicate"]]
     columns = [p.astype(str).tolist() for p in [*parts, *(frame[c] for c in ids)]]
     return [blake2b("\x1f".join(row).encode(), digest_size=8).hexdigest() for row in zip(*columns, strict=True)]

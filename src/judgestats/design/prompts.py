@@ -10,7 +10,7 @@ from functools import cached_property
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from jinja2 import StrictUndefined, TemplateError, meta
@@ -19,13 +19,20 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from judgestats.errors import DesignError, suggestion
 from judgestats.schema.columns import Kind
 
+#: What the answers to a prompt are: a canonical frame, or texts that a later plan shows.
+AnswerKind = Kind | Literal["texts"]
 _FOLDER = files("judgestats.design") / "templates"
 #: Placeholders that a prompt of each kind must show to the judge.
-NEEDED: dict[Kind, tuple[str, ...]] = {"preferences": ("first", "second"), "ratings": ("response",)}
+NEEDED: dict[AnswerKind, tuple[str, ...]] = {
+    "preferences": ("first", "second"),
+    "ratings": ("response",),
+    "texts": ("task",),
+}
 #: Placeholders that a plan fills in.
-KNOWN: dict[Kind, tuple[str, ...]] = {
+KNOWN: dict[AnswerKind, tuple[str, ...]] = {
     "preferences": ("task", "first", "second", "note"),
     "ratings": ("task", "response", "rubric", "note"),
+    "texts": ("task", "response", "note"),
 }
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
@@ -54,8 +61,8 @@ class Prompt:
         ``{{ response }}``, ``{{ rubric }}`` for ratings.
     system : str
         The system message; empty for none.
-    frame : {'preferences', 'ratings'}
-        What the answers are.
+    frame : {'preferences', 'ratings', 'texts'}
+        What the answers are; ``texts`` are stimuli that a later plan shows.
     about : str
         One line.
     ties_allowed : bool
@@ -83,7 +90,7 @@ class Prompt:
     name: str
     user: str
     system: str = ""
-    frame: Kind = "preferences"
+    frame: AnswerKind = "preferences"
     about: str = ""
     ties_allowed: bool = True
     schema: Mapping[str, Any] = field(default_factory=dict)
