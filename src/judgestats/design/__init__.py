@@ -13,6 +13,7 @@ from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.simulated_replies import simulate_replies
 from judgestats.design.simulation import answer_probabilities, simulate
+from judgestats.design.stages import next_stage
 from judgestats.metrics.bias import minimum_detectable_effect
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "export",
     "ladder",
     "minimum_detectable_effect",
+    "next_stage",
     "prompt",
     "prompts",
     "remaining",

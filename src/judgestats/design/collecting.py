@@ -171,14 +171,21 @@ def collect(
     """
     plan = plan if isinstance(plan, Plan) else Plan.read(plan)
     found, excluded, n = _matched(plan, _replies(answers))
+    between = [name for name, p in plan.prompts.items() if p.intermediate]
     if not found:
         shown = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
         raise DesignError(
             f"None of the {n:,} answers belongs to a call of the plan{shown}. Is it the answer of another plan?"
         )
-    rows = plan.calls[plan.calls[CALL].isin(set(found))].drop(
-        columns=[c for c in TEXTS[plan.kind].values() if c in plan.calls]
-    )
+    rows = plan.calls[plan.calls[CALL].isin(set(found))]
+    passed = rows.loc[rows["prompt"].isin(between), CALL]
+    if len(passed) == len(rows):
+        raise DesignError(
+            f"The {len(rows):,} calls answered ask for no verdict: their replies go into later calls. Plan those with "
+            "next_stage(), and collect the plans of all stages: plan + later."
+        )
+    excluded += [Exclusion(found[c][0], "the reply goes into a later call", "") for c in passed]
+    rows = rows[~rows[CALL].isin(set(passed))].drop(columns=[*TEXTS[plan.kind].values(), "planned"], errors="ignore")
     rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
     places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
     read = parse_verdicts(
@@ -198,6 +205,18 @@ def collect(
     frame = preferences(rows) if plan.kind == "preferences" else ratings(rows, scale=scale)
     result: pd.DataFrame = Account(n + len(missing), places, tuple(excluded)).attached(frame)
     return result
+
+
+def replied(plan: Plan, answers: Any) -> dict[str, str]:
+    """The replies by call that a later stage can go on from: not those that failed, were refused, empty or cut off."""
+    found, _, _ = _matched(plan, _replies(answers))
+    texts = {call: reply.text for call, (_, reply) in found.items() if reply.text is not None}
+    if not texts:
+        return {}
+    answer: Any = "choice" if plan.kind == "preferences" else "score"
+    status = parse_verdicts(list(texts.values()), answer=answer, finish=[found[c][1].finish for c in texts])["status"]
+    lost = status.isin(("refused", "empty", "truncated"))
+    return {call: text for (call, text), no in zip(texts.items(), lost, strict=True) if not no}
 
 
 def remaining(plan: Plan | str | Path, answers: Any) -> Plan:

@@ -22,10 +22,12 @@ from judgestats.schema.columns import Kind
 _FOLDER = files("judgestats.design") / "templates"
 #: Placeholders that a prompt of each kind must show to the judge.
 NEEDED: dict[Kind, tuple[str, ...]] = {"preferences": ("first", "second"), "ratings": ("response",)}
+#: Placeholders of the replies to the earlier stages of a chain.
+REPLIES = tuple(f"answer_{k}" for k in range(1, 10))
 #: Placeholders that a plan fills in.
 KNOWN: dict[Kind, tuple[str, ...]] = {
-    "preferences": ("task", "first", "second", "note"),
-    "ratings": ("task", "response", "rubric", "note"),
+    "preferences": ("task", "first", "second", "note", "label_first", "label_second", *REPLIES),
+    "ratings": ("task", "response", "rubric", "note", *REPLIES),
 }
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
@@ -50,8 +52,9 @@ class Prompt:
     name : str
         Its name in the column ``prompt``.
     user : str
-        The message, in Jinja2: ``{{ task }}``, ``{{ first }}``, ``{{ second }}`` for preferences; ``{{ task }}``,
-        ``{{ response }}``, ``{{ rubric }}`` for ratings.
+        The message, in Jinja2: ``{{ task }}``, ``{{ first }}``, ``{{ second }}`` for preferences, and the labels
+        ``{{ label_first }}``, ``{{ label_second }}`` (empty where none is shown); ``{{ task }}``, ``{{ response }}``,
+        ``{{ rubric }}`` for ratings. In a chain, ``{{ answer_1 }}`` is the reply to its first stage.
     system : str
         The system message; empty for none.
     frame : {'preferences', 'ratings'}
@@ -62,6 +65,10 @@ class Prompt:
         Whether a judge may answer that neither is better.
     schema : mapping
         JSON schema of the answer, passed on to runners that take one; empty for none.
+    dialogue : bool
+        In a chain: the judge is shown the earlier messages and its replies, too.
+    intermediate : bool
+        In a chain: the reply goes into a later call, and holds no verdict or score.
 
     Raises
     ------
@@ -83,6 +90,8 @@ class Prompt:
     about: str = ""
     ties_allowed: bool = True
     schema: Mapping[str, Any] = field(default_factory=dict)
+    dialogue: bool = False
+    intermediate: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -92,7 +101,7 @@ class Prompt:
         except TemplateError as problem:
             raise DesignError(f"Prompt {self.name!r} is not a valid template: {problem}.") from None
         missing = [p for p in NEEDED[self.frame] if p not in found]
-        if missing:
+        if missing and not (self.dialogue or self.intermediate or found & set(REPLIES)):
             shown = ", ".join(f"{{{{ {p} }}}}" for p in missing)
             raise DesignError(f"Prompt {self.name!r} does not show {shown} to the judge. Put it into the template.")
         unknown = sorted(found - set(KNOWN[self.frame]))
@@ -111,7 +120,8 @@ class Prompt:
     @cached_property
     def digest(self) -> str:
         """Digest of all that the judge is shown of the template: a changed prompt has another."""
-        return digest(self.system, self.user, json.dumps(dict(self.schema), sort_keys=True))
+        shown = [self.system, self.user, json.dumps(dict(self.schema), sort_keys=True)]
+        return digest(*shown, *(["dialogue"] if self.dialogue else []))
 
     @cached_property
     def _compiled(self) -> Any:
@@ -130,7 +140,7 @@ class Prompt:
 
     def record(self) -> dict[str, Any]:
         """The prompt as a JSON object, for a manifest."""
-        names = ("name", "user", "system", "frame", "about", "ties_allowed")
+        names = ("name", "user", "system", "frame", "about", "ties_allowed", "dialogue", "intermediate")
         return {**{n: getattr(self, n) for n in names}, "schema": dict(self.schema)}
 
 
