@@ -17,6 +17,8 @@ def test_each_prompt_shows_its_values_and_has_a_valid_schema(name):
     values = {p: f"<{p}>" for p in one.placeholders}
     text = one.render(**values)
     assert all(v in text for v in values.values())
+    if one.frame == "ratings":
+        return
     answers = one.schema["properties"]["verdict"]["enum"]
     assert ("tie" in answers) is one.ties_allowed
     assert all(json.dumps(a) in text for a in answers)

@@ -11,6 +11,7 @@ from judgestats.design.judges import Judge
 from judgestats.design.plans import Plan, build
 from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
+from judgestats.design.rubrics import Criterion, Rubric, points_score, rubric
 from judgestats.design.simulated_replies import simulate_replies
 from judgestats.design.simulation import answer_probabilities, simulate
 from judgestats.design.stages import next_stage
@@ -18,9 +19,11 @@ from judgestats.metrics.bias import minimum_detectable_effect
 
 __all__ = [
     "Checklist",
+    "Criterion",
     "Judge",
     "Plan",
     "Prompt",
+    "Rubric",
     "answer_probabilities",
     "build",
     "checklists",
@@ -30,9 +33,11 @@ __all__ = [
     "ladder",
     "minimum_detectable_effect",
     "next_stage",
+    "points_score",
     "prompt",
     "prompts",
     "remaining",
+    "rubric",
     "simulate",
     "simulate_replies",
     "vacuum",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ import pandas as pd
 from judgestats.design.plans import CALL, TEXTS, Plan
 from judgestats.errors import DesignError, SchemaError
 from judgestats.ingest.files import Record, resolve
-from judgestats.ingest.replies import parse_verdicts
+from judgestats.ingest.replies import json_objects, parse_verdicts
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion
+from judgestats.schema.columns import Kind
 
 #: Names of the column with the reply, in a plain table of answers.
-_REPLIES = ("answer", "reply", "response", "completion", "output", "text", "content")
+_REPLIES = ("answer", "verdict", "reply", "response", "completion", "output", "text", "content")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,16 @@ def _plain(record: Mapping[str, Any]) -> Reply | None:
         asked if isinstance(asked, str) else None,
         failed,
     )
+
+
+def _form(record: Mapping[str, Any], criteria: Collection[str]) -> Reply | None:
+    """A row of a form that people filled in: a column for each criterion."""
+    given = {c: record[c] for c in criteria if c in record and not _missing(record[c])}
+    if CALL not in record or not any(c in record for c in criteria):
+        return None
+    reason = record.get("comment")
+    reasons = {} if _missing(reason) else {"reasons": dict.fromkeys(given, str(reason))}
+    return Reply(str(record[CALL]), json.dumps({"scores": given, **reasons}, default=str) if given else "")
 
 
 def _openai(record: Mapping[str, Any]) -> Reply | None:
@@ -170,7 +182,7 @@ def collect(
     ['tie', 'tie', 'tie', 'tie', 'tie']
     """
     plan = plan if isinstance(plan, Plan) else Plan.read(plan)
-    found, excluded, n = _matched(plan, _replies(answers))
+    found, excluded, n = _matched(plan, _replies(answers, plan))
     between = [name for name, p in plan.prompts.items() if p.intermediate]
     if not found:
         shown = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
@@ -188,28 +200,26 @@ def collect(
     rows = rows[~rows[CALL].isin(set(passed))].drop(columns=[*TEXTS[plan.kind].values(), "planned"], errors="ignore")
     rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
     places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
-    read = parse_verdicts(
-        [r.text for r in replies],
-        form=form,
-        answer="choice" if plan.kind == "preferences" else "score",
-        labels=labels,
-        scale=scale,
-        finish=[r.finish for r in replies],
-    )
-    failed = [r.text is None for r in replies]
-    read["status"] = read["status"].mask(failed, "error")
-    rows = rows.join(read).assign(rationale=[r.text or None for r in replies])
+    parts = []
+    for name, calls in rows.groupby("prompt", sort=False):
+        part = [replies[i] for i in calls.index]
+        for criterion in plan.prompts[str(name)].criteria or (None,):
+            given = scale or plan.prompts[str(name)].scale
+            parts.append(calls.join(_read(part, plan.kind, criterion, form, labels, given).set_index(calls.index)))
+    order = pd.concat(parts).sort_index(kind="stable")
+    everywhere = [places[i] for i in order.index]
+    rows = order.reset_index(drop=True)
     missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
     cure = "remaining() is the plan of the calls left to ask."
     excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
     frame = preferences(rows) if plan.kind == "preferences" else ratings(rows, scale=scale)
-    result: pd.DataFrame = Account(n + len(missing), places, tuple(excluded)).attached(frame)
+    result: pd.DataFrame = Account(n + len(missing), everywhere, tuple(excluded)).attached(frame)
     return result
 
 
 def replied(plan: Plan, answers: Any) -> dict[str, str]:
     """The replies by call that a later stage can go on from: not those that failed, were refused, empty or cut off."""
-    found, _, _ = _matched(plan, _replies(answers))
+    found, _, _ = _matched(plan, _replies(answers, plan))
     texts = {call: reply.text for call, (_, reply) in found.items() if reply.text is not None}
     if not texts:
         return {}
@@ -217,6 +227,39 @@ def replied(plan: Plan, answers: Any) -> dict[str, str]:
     status = parse_verdicts(list(texts.values()), answer=answer, finish=[found[c][1].finish for c in texts])["status"]
     lost = status.isin(("refused", "empty", "truncated"))
     return {call: text for (call, text), no in zip(texts.items(), lost, strict=True) if not no}
+
+
+def _read(
+    replies: Sequence[Reply],
+    kind: Kind,
+    criterion: str | None,
+    form: Any,
+    labels: Mapping[Any, Any] | None,
+    scale: tuple[float, float] | None,
+) -> pd.DataFrame:
+    """The answers in replies, to one criterion where they score several."""
+    several = criterion is not None and form is None
+    read = parse_verdicts(
+        [r.text for r in replies],
+        form=partial(_scored, criterion=criterion) if several else form,
+        answer="choice" if kind == "preferences" else "score",
+        labels=labels,
+        scale=None if kind == "preferences" else scale,
+        finish=[r.finish for r in replies],
+    )
+    read["status"] = read["status"].mask([r.text is None for r in replies], "error")
+    read["rationale"] = [_scored(r.text or "", criterion, "reasons") if several else (r.text or None) for r in replies]
+    return read if criterion is None else read.assign(criterion=criterion)
+
+
+def _scored(text: str, criterion: str | None, what: str = "scores") -> Any:
+    """What the JSON object of a reply has for a criterion; None without one, or with two that differ."""
+    found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
+    parts = [
+        dict(o[what]) for o in found if isinstance(o.get(what), list) and all(isinstance(x, tuple) for x in o[what])
+    ]
+    values = {p[criterion] for p in parts if isinstance(p.get(criterion), str | int | float)}
+    return values.pop() if len(values) == 1 else None
 
 
 def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
@@ -239,12 +282,12 @@ def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
     5
     """
     plan = plan if isinstance(plan, Plan) else Plan.read(plan)
-    found, _, _ = _matched(plan, _replies(answers))
+    found, _, _ = _matched(plan, _replies(answers, plan))
     done = {call for call, (_, reply) in found.items() if reply.text is not None}
     return plan.rows(~plan.calls[CALL].isin(done))
 
 
-def _replies(answers: Any) -> Iterator[tuple[str, Reply]]:
+def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply]]:
     """The answers with their places; a record of unknown shape is a SchemaError."""
     if isinstance(answers, list | tuple) and answers and isinstance(answers[0], Mapping):
         sources: list[tuple[str, Iterable[Record]]] = [
@@ -253,9 +296,13 @@ def _replies(answers: Any) -> Iterator[tuple[str, Reply]]:
     else:
         files = resolve(answers)
         sources = [(f.path.name, f.records_for(None)) for f in files.files]
+    forms: tuple[Callable[[Mapping[str, Any]], Reply | None], ...] = (
+        partial(_form, criteria={c for p in plan.prompts.values() for c in p.criteria}),
+        *_FORMS,
+    )
     for name, records in sources:
         for place, record in _opened(records):
-            reply = next((r for form in _FORMS if (r := form(record)) is not None), None)
+            reply = next((r for form in forms if (r := form(record)) is not None), None)
             if reply is None:
                 raise SchemaError(
                     f"{name}, {place}: this is no answer to a call. It has: {', '.join(map(str, record))}. A table "

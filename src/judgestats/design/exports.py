@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from judgestats.design.plans import CALL, Plan
+from judgestats.design.plans import CALL, TEXTS, Plan
 from judgestats.errors import DesignError, suggestion
 
 #: A prompt in a tool that fills in its own templates: the message goes through as it is.
@@ -87,10 +87,12 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
         What to ask.
     folder : path
         Where to; made if it does not exist.
-    format : {'jsonl', 'csv', 'openai', 'anthropic', 'inspect', 'promptfoo'}
+    format : {'jsonl', 'csv', 'openai', 'anthropic', 'inspect', 'promptfoo', 'form'}
         ``openai`` and ``anthropic``: files for their batch endpoints, one or more a judge, whose name is the model.
         ``inspect``: a dataset and a task file for Inspect AI. ``promptfoo``: a configuration; add providers to it.
         The earlier messages of a dialogue are sent before the last; in ``csv`` and ``jsonl`` they are in ``earlier``.
+        ``form``: for people, a CSV file for each annotator (``judge``), in an order of their own, with the texts and
+        empty columns to fill in; nothing in it names a system or a condition.
 
     Returns
     -------
@@ -108,8 +110,9 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
     >>> [p.name for p in export(vacuum("my-model"), getfixture("tmp_path"), "openai")]
     ['calls.openai.my-model.jsonl']
     """
-    if format not in LINES:
-        raise DesignError(f"format={format!r} is not known. Allowed: {', '.join(LINES)}.{suggestion(format, LINES)}")
+    known = (*LINES, "form")
+    if format not in known:
+        raise DesignError(f"format={format!r} is not known. Allowed: {', '.join(known)}.{suggestion(format, known)}")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if format in MOST:
@@ -117,12 +120,13 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
         for judge in plan.calls["judge"].unique():
             ids = plan.calls.loc[plan.calls["judge"] == judge, CALL].tolist()
             batches = [ids[i : i + MOST[format]] for i in range(0, len(ids), MOST[format])]
-            safe = "".join(c if c.isalnum() or c in "-._" else "_" for c in str(judge))
             for i, batch in enumerate(batches, start=1):
                 number = f".{i}" if len(batches) > 1 else ""
-                path = folder / f"calls.{format}.{safe}{number}.jsonl"
+                path = folder / f"calls.{format}.{_safe(judge)}{number}.jsonl"
                 parts.append(_lines(plan.rows(batch), path, format))
         return parts
+    if format == "form":
+        return [_form(plan, str(judge), folder) for judge in plan.calls["judge"].unique()]
     if format == "csv":
         path = folder / "calls.csv"
         with path.open("w", newline="", encoding="utf-8") as out:
@@ -144,6 +148,25 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
         task.write_text(_INSPECT_TASK, encoding="utf-8")
         return [path, task]
     return [path]
+
+
+def _safe(name: Any) -> str:
+    """A name as part of a file's name."""
+    return "".join(c if c.isalnum() or c in "-._" else "_" for c in str(name))
+
+
+def _form(plan: Plan, annotator: str, folder: Path) -> Path:
+    """The form of one annotator: the texts under labels that say nothing, in the order of the calls' ids."""
+    calls = plan.calls[plan.calls["judge"].astype(str) == annotator].sort_values(CALL)
+    shown = {"preferences": ("task", "first", "second"), "ratings": ("task", "rubric", "response")}[plan.kind]
+    criteria = list(dict.fromkeys(c for p in plan.prompts.values() for c in p.criteria))
+    blank = ["verdict"] if plan.kind == "preferences" else criteria or ["answer"]
+    columns = {p: TEXTS[plan.kind][p] for p in shown if TEXTS[plan.kind][p] in calls}
+    table = calls[[CALL]].assign(label=[f"Response {i}" for i in range(1, len(calls) + 1)])
+    table = table.assign(**{p: calls[c].map(dict(plan.texts)) for p, c in columns.items()})
+    path = folder / f"form.{_safe(annotator)}.csv"
+    table.assign(**dict.fromkeys([*blank, "comment"], "")).to_csv(path, index=False)
+    return path
 
 
 def _lines(plan: Plan, path: Path, format: str) -> Path:

@@ -36,7 +36,7 @@ TEXTS: dict[Kind, dict[str, str]] = {
 #: Placeholders that are filled in by the column of their name.
 SHOWN = ("label_first", "label_second")
 #: Columns whose values must not stand in what the judge reads.
-HIDDEN = ("judge", "strategy", "scheme", "probe", "arm", "alias", "stimulus", "vacuum_kind", "condition", "prompt")
+HIDDEN = ("judge", "strategy", "scheme", "probe", "arm", "alias", "stimulus", "vacuum_kind", "condition")
 #: Characters of a token, on average, in English: a rule of thumb for costs.
 CHARACTERS_PER_TOKEN = 4
 _CONDITIONS = tuple(c for c in HIDDEN if c not in ("judge", "alias"))
@@ -353,8 +353,6 @@ class Plan:
             for value in self.calls[column].dropna().unique() if column in self.calls else ():
                 if len(str(value)) >= _SHORTEST_WORD:
                     words.setdefault(str(value), column)
-        allowed = set(self.about.get("shown", ()))
-        words = {w: c for w, c in words.items() if c not in allowed}
         if not words:
             return
         pattern = re.compile("|".join(rf"(?<!\w){re.escape(w)}(?!\w)" for w in sorted(words, key=len, reverse=True)))
@@ -367,10 +365,14 @@ class Plan:
             if template:
                 rows = np.flatnonzero(self.calls["prompt"] == name)
                 yield self._leak(template[0], words[template[0]], rows, f"prompt {name!r}")
+        shown_columns = [c for c in self.about.get("shown", ()) if c in self.calls]
+        named = {str(v) for c in shown_columns for v in self.calls[c].dropna().unique()}  # by the note, on purpose
         for column in TEXTS[self.kind].values():
             if column not in self.calls or column in EARLIER.values():
                 continue
             for word, keys in leaking.items():
+                if column == "note_text" and word in named:
+                    continue
                 shown = self.calls[column].isin(keys)
                 if words[word] in _CONDITIONS:  # a text that stands under several conditions tells none of them
                     under = self.calls[shown].groupby(column)[words[word]].nunique(dropna=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -65,6 +65,10 @@ class Prompt:
         Whether a judge may answer that neither is better.
     schema : mapping
         JSON schema of the answer, passed on to runners that take one; empty for none.
+    criteria : sequence of str
+        Ratings: criteria that one reply scores, in an object ``scores``; empty for a single score.
+    scale : (float, float), optional
+        Ratings: lowest and highest score.
     dialogue : bool
         In a chain: the judge is shown the earlier messages and its replies, too.
     intermediate : bool
@@ -90,6 +94,8 @@ class Prompt:
     about: str = ""
     ties_allowed: bool = True
     schema: Mapping[str, Any] = field(default_factory=dict)
+    criteria: Sequence[str] = ()
+    scale: tuple[float, float] | None = None
     dialogue: bool = False
     intermediate: bool = False
 
@@ -140,8 +146,9 @@ class Prompt:
 
     def record(self) -> dict[str, Any]:
         """The prompt as a JSON object, for a manifest."""
-        names = ("name", "user", "system", "frame", "about", "ties_allowed", "dialogue", "intermediate")
-        return {**{n: getattr(self, n) for n in names}, "schema": dict(self.schema)}
+        names = ("name", "user", "system", "frame", "about", "ties_allowed", "scale", "dialogue", "intermediate")
+        found = {n: getattr(self, n) for n in names}
+        return {**found, "schema": dict(self.schema), "criteria": list(self.criteria)}
 
 
 def _read(name: str, text: str) -> Prompt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,12 +63,12 @@ def simulate_replies(
     shares = (error, refused, unreadable)
     if min(shares) < 0 or sum(shares) > 1:
         raise DesignError(f"error={error}, refused={refused}, unreadable={unreadable} are not shares. Each is 0 to 1.")
-    found = simulate(plan.calls, judges, seed=seed)
     if plan.kind == "preferences":
+        found = simulate(plan.calls, judges, seed=seed)
         choice = found["choice"].astype(str)
         text = [json.dumps({"verdict": _LABELS[c]}) if c in _LABELS else _UNREADABLE[0] for c in choice]
     else:
-        text = [json.dumps({"score": s}) if s == s else _UNREADABLE[0] for s in found["score"].tolist()]
+        found, text = _scores(plan, judges, seed)
     rng = generator(seed, ("failures",))
     u = rng.random(len(found))
     odd = rng.integers(len(_UNREADABLE), size=len(found))
@@ -82,3 +83,25 @@ def simulate_replies(
             "error": ["simulated failure" if x < error else None for x in u],
         }
     )
+
+
+def _scores(
+    plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.Generator
+) -> tuple[pd.DataFrame, list[str]]:
+    """Scores of each call, and the reply that gives them: one number, or one for each criterion."""
+    criteria: dict[str, list[Any]] = {n: list(p.criteria) or [None] for n, p in plan.prompts.items()}
+    each = plan.calls["prompt"].map(criteria)
+    asked = plan.calls.assign(criterion=each).explode("criterion", ignore_index=True)
+    single = asked["criterion"].isna()
+    found = simulate(asked.drop(columns="criterion") if single.all() else asked, judges, seed=seed)
+    scores = found["score"].tolist()
+    replies: dict[str, dict[str, float]] = {}
+    names = ["score"] * len(found) if single.all() else found["criterion"].fillna("score").tolist()
+    for call, name, score in zip(found[CALL], names, scores, strict=True):
+        if score == score:
+            replies.setdefault(call, {})[name] = score
+    text = []
+    for call in plan.calls[CALL]:
+        given = replies.get(call, {})
+        text.append(json.dumps(given if "score" in given else {"scores": given}) if given else _UNREADABLE[0])
+    return plan.calls, text

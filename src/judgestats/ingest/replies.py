@@ -260,7 +260,7 @@ _LOOSE = re.compile(
 )
 
 
-def _objects(text: str) -> Iterator[tuple[int, int, Any, bool]]:
+def json_objects(text: str) -> Iterator[tuple[int, int, Any, bool]]:
     """JSON objects in a text: start, end, pairs, whether in one that is damaged. After 100 failures no more is read."""
     at = failures = damaged = 0
     while failures < 100 and (match := _OBJECT.search(text, at)):
@@ -308,7 +308,7 @@ def _json(meaning: _Meaning, text: str) -> tuple[list[Found], str, str]:
     found: list[Found] = []
     rest, last, problem = [], 0, ""
     head, tail = len(text) - len(text.lstrip(" \n\r\t`json")), len(text.rstrip(" \n\r\t`"))
-    for start, end, value, damaged in _objects(text):
+    for start, end, value, damaged in json_objects(text):
         keyed = _keyed(value)
         alone = start == head and end == tail
         if keyed or alone:

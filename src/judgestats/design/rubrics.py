@@ -1,0 +1,296 @@
+"""Rubrics, and the plan of a study that rates responses by one (merchant_risk, Sec 3)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.design.plans import Plan, build
+from judgestats.design.prompts import Prompt, prompt
+from judgestats.errors import DesignError, suggestion
+
+_FILE = files("judgestats.design") / "stimuli" / "rubrics.toml"
+#: Arms of the study, and whose name stands over a response.
+ARMS = ("attributed", "anonymized", "style-transferred")
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One criterion: what it asks, and what its scores mean (``{"0-3": "wrong", ...}``)."""
+
+    name: str
+    about: str = ""
+    anchors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """Criteria with anchors, on one scale.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    criteria : sequence of Criterion
+        At least one; their names are values of the column ``criterion``.
+    scale : (float, float)
+        Lowest and highest score.
+    about : str
+        One line.
+
+    Raises
+    ------
+    DesignError
+        If two criteria have one name, the scale is not one, or an anchor lies outside it.
+
+    Examples
+    --------
+    >>> print(Rubric("short", [Criterion("clarity", "Is it clear?", {"1": "no", "5": "yes"})], (1, 5)).text)
+    clarity (1 to 5): Is it clear?
+      1: no
+      5: yes
+    """
+
+    name: str
+    criteria: Sequence[Criterion]
+    scale: tuple[float, float] = (0, 10)
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        names = [c.name for c in self.criteria]
+        if not names or len(set(names)) < len(names):
+            raise DesignError(f"Rubric {self.name!r} needs criteria with different names; it has {names}.")
+        low, high = self.scale
+        if not low < high:
+            raise DesignError(f"Rubric {self.name!r}: the scale {self.scale} is not (lowest, highest).")
+        for criterion in self.criteria:
+            for anchor in criterion.anchors:
+                ends = [float(x) for x in re.findall(r"\d+(?:\.\d+)?", anchor)]
+                if not ends or min(ends) < low or max(ends) > high:
+                    raise DesignError(
+                        f"Rubric {self.name!r}, {criterion.name}: the anchor {anchor!r} is not a score from {low:g} to "
+                        f"{high:g}, nor a range of them."
+                    )
+
+    @classmethod
+    def read(cls, name: str | Path | Rubric) -> Rubric:
+        """Return a rubric by its name, or read one of your own from a TOML file.
+
+        Parameters
+        ----------
+        name : str, path or Rubric
+            ``explanation`` (five criteria, 0 to 10) or ``summary`` (three, 1 to 5); a file with one table, whose
+            ``criteria`` have ``about`` and ``anchors``; or a rubric, returned as it is.
+
+        Returns
+        -------
+        Rubric
+
+        Raises
+        ------
+        DesignError
+            If there is none of this name, or it is faulty.
+
+        Examples
+        --------
+        >>> [c.name for c in Rubric.read("summary").criteria]
+        ['clarity', 'faithfulness', 'coverage']
+        """
+        if isinstance(name, Rubric):
+            return name
+        own = Path(name).suffix == ".toml"
+        try:
+            found = tomllib.loads(Path(name).read_text("utf-8") if own else _FILE.read_text("utf-8"))
+            chosen = next(iter(found), "") if own else str(name)
+            if own and len(found) != 1:
+                raise DesignError(f"{name} holds {len(found)} tables; a file of a rubric holds one, with its name.")
+            if chosen not in found:
+                raise DesignError(
+                    f"There is no rubric {chosen!r}. Rubrics: {', '.join(found)}; or give a .toml file."
+                    f"{suggestion(chosen, found)}"
+                )
+            table = found[chosen]
+            criteria = [Criterion(n, **c) for n, c in table["criteria"].items()]
+            low, high = table.get("scale", (0, 10))
+            return cls(chosen, criteria, (low, high), table.get("about", ""))
+        except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise DesignError(f"The rubric {str(name)!r} cannot be read ({problem}).") from None
+
+    @cached_property
+    def text(self) -> str:
+        """The rubric as the judge reads it."""
+        low, high = self.scale
+        lines = []
+        for criterion in self.criteria:
+            lines.append(f"{criterion.name} ({low:g} to {high:g}): {criterion.about}".rstrip(": "))
+            lines += [f"  {anchor}: {meaning}" for anchor, meaning in criterion.anchors.items()]
+        return "\n".join(lines)
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of an answer."""
+        names = [c.name for c in self.criteria]
+        low, high = self.scale
+        score = {"type": "number", "minimum": low, "maximum": high}
+        several = {"type": "array", "items": {"type": "string"}}
+
+        def each(value: dict[str, Any]) -> dict[str, Any]:
+            properties = dict.fromkeys(names, value)
+            return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+        parts = {
+            "scores": each(score),
+            "reasons": each({"type": "string"}),
+            "strengths": several,
+            "weaknesses": several,
+        }
+        return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+
+
+def points_score(points: Any, of: int = 25, top: float = 10.0) -> Any:
+    """Score of a criterion that counts points: a share of `top`.
+
+    Parameters
+    ----------
+    points : int or array of int
+        Points given.
+    of : int
+        Points in all: five dimensions at five levels in the paper, so that a score moves in steps of 0.4.
+    top : float
+        Highest score.
+
+    Returns
+    -------
+    float or numpy.ndarray
+
+    Raises
+    ------
+    DesignError
+        If points are negative, more than `of`, or not whole.
+
+    Notes
+    -----
+    merchant_risk, Sec 3.1: completeness = points / 25 x 10.
+
+    Examples
+    --------
+    >>> points_score([0, 1, 25]).tolist()
+    [0.0, 0.4, 10.0]
+    """
+    given = np.asarray(points, dtype=float)
+    if (given < 0).any() or (given > of).any() or (given % 1 != 0).any():
+        raise DesignError(f"points={points} are not whole numbers from 0 to {of}.")
+    result = given / of * top
+    return result if result.ndim else float(result)
+
+
+def rubric(
+    responses: pd.DataFrame,
+    judges: str | Sequence[str],
+    *,
+    by: str | Path | Rubric = "explanation",
+    arms: Sequence[str] = ("attributed", "anonymized"),
+    alias: Mapping[str, str] | None = None,
+    replicates: int = 10,
+    temperature: float | Sequence[float] = 0.7,
+    prompts: str | Path | Prompt = "rubric",
+) -> Plan:
+    """Plan ratings of responses by a rubric: repeated, with and without the names of their authors.
+
+    Parameters
+    ----------
+    responses : pandas.DataFrame
+        ``item``, ``system``, ``task_text``, ``response_text``; ``restyled_text``, the response in another style, for
+        the arm ``style-transferred``. Other columns are design columns.
+    judges : str or sequence of str
+        Who rates. Systems may be among them.
+    by : str, path or Rubric
+        The rubric; see :meth:`Rubric.read`.
+    arms : sequence of str
+        ``attributed``: the system's name stands over the response. ``anonymized``: its alias does.
+        ``style-transferred``: its alias, over the text in another style. The column ``condition``.
+    alias : mapping, optional
+        System -> alias, fixed over judges and runs; by default Expert 1, Expert 2, ... in the order of `responses`.
+    replicates : int
+        Runs of each call.
+    temperature, prompts
+        As in :func:`judgestats.design.build`.
+
+    Returns
+    -------
+    Plan
+        Of ratings; ``system`` is the true one in every arm, ``alias`` the name shown where one is.
+
+    Raises
+    ------
+    DesignError
+        If a column is missing, an arm is not known, or `alias` is not one-to-one.
+
+    Notes
+    -----
+    merchant_risk, Sec 3.1 and 3.2: five judges rate five systems' explanations in ten runs at temperature 0.7, in two
+    arms, with Expert j standing for model j. The runs are calls of their own here; in the paper a judge reports the
+    mean and sd of ten runs in one reply.
+
+    Examples
+    --------
+    >>> models = ["GPT", "Gemini", "Grok", "Claude", "Sonar"]
+    >>> texts = pd.DataFrame({"item": "risk", "system": models, "task_text": "Explain.", "response_text": "..."})
+    >>> plan = rubric(texts, models)
+    >>> len(plan)                                     # 5 judges x 5 systems x 10 runs x 2 arms
+    500
+    """
+    unknown = [a for a in arms if a not in ARMS]
+    if unknown or not len(arms):
+        raise DesignError(f"arms={list(arms)} are not known. Allowed: {', '.join(ARMS)}.")
+    if "system" not in responses:
+        raise DesignError(f"The table has no column 'system'. It has: {', '.join(responses)}.")
+    systems = list(dict.fromkeys(responses["system"].astype(str)))
+    shown = dict(alias) if alias is not None else {s: f"Expert {i}" for i, s in enumerate(systems, start=1)}
+    absent = [s for s in systems if s not in shown]
+    if absent:
+        raise DesignError(f"alias= does not name {absent[0]!r}. Give each of {', '.join(systems)} an alias.")
+    used = [shown[s] for s in systems]
+    if len(set(used)) < len(used):
+        twice = next(a for a in used if used.count(a) > 1)
+        raise DesignError(f"alias= gives {twice!r} to more than one system, so their answers would be mixed up.")
+    chosen = Rubric.read(by)
+    parts = []
+    for arm in arms:
+        if arm == "style-transferred" and "restyled_text" not in responses:
+            raise DesignError(
+                "The arm 'style-transferred' needs a column 'restyled_text': the response in another style."
+            )
+        named = responses["system"].astype(str)
+        name = named if arm == "attributed" else named.map(shown)
+        text = responses["restyled_text"] if arm == "style-transferred" else responses["response_text"]
+        parts.append(
+            responses.assign(
+                condition=arm,
+                alias=None if arm == "attributed" else name,
+                note_text="Written by: " + name,
+                response_text=text,
+                rubric_text=chosen.text,
+            ).drop(columns=["restyled_text"], errors="ignore")
+        )
+    template = prompt(prompts)
+    template = replace(
+        template, schema=chosen.schema, criteria=tuple(c.name for c in chosen.criteria), scale=chosen.scale
+    )
+    return build(
+        pd.concat(parts, ignore_index=True),
+        judges=judges,
+        prompts=template,
+        temperature=temperature,
+        replicates=replicates,
+        about={"rubric": {"rubric": chosen.name, "arms": list(arms), "alias": shown}, "shown": ["system", "alias"]},
+    )
