@@ -4,9 +4,12 @@ simulated judges with known properties, with the effects a test can detect.
 It never calls a model. May import ingest, metrics, schema, results, kernels and errors.
 """
 
+from judgestats.design.attacks import attacked, lost_content
 from judgestats.design.checklists import Checklist, checklists
 from judgestats.design.collecting import collect, remaining
+from judgestats.design.cues import cues, equal_pairs
 from judgestats.design.exports import export
+from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
 from judgestats.design.plans import Plan, build
 from judgestats.design.prompts import Prompt, prompt, prompts
@@ -25,12 +28,17 @@ __all__ = [
     "Prompt",
     "Rubric",
     "answer_probabilities",
+    "attacked",
     "build",
     "checklists",
     "collect",
+    "cues",
     "dark_current",
+    "equal_pairs",
     "export",
+    "extracts",
     "ladder",
+    "lost_content",
     "minimum_detectable_effect",
     "next_stage",
     "points_score",

@@ -162,9 +162,10 @@ def collect(
     -------
     pandas.DataFrame
         A canonical frame with a row for each call that was answered or failed (status ``error``): the design columns,
-        the verdict, its ``status``, and the reply as ``rationale``. Its account, shown by :func:`judgestats.check`,
-        lists answers to unknown calls, second answers to a call (the first is kept), answers to a message that
-        was changed, and calls without an answer. :func:`remaining` gives the plan of the calls left to ask.
+        the verdict, its ``status``, and as ``rationale`` the explanation in the reply, or the whole reply. Its account,
+        shown by :func:`judgestats.check`, lists answers to unknown calls, second answers to a call (the first is kept),
+        answers to a message that was changed, replies that go into a later call, and calls without an answer.
+        :func:`remaining` gives the plan of the calls left to ask.
 
     Raises
     ------
@@ -209,6 +210,7 @@ def collect(
     order = pd.concat(parts).sort_index(kind="stable")
     everywhere = [places[i] for i in order.index]
     rows = order.reset_index(drop=True)
+    rows = rows.drop(columns="prompt").rename(columns={"chain": "prompt"}) if "chain" in rows else rows
     missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
     cure = "remaining() is the plan of the calls left to ask."
     excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
@@ -248,8 +250,17 @@ def _read(
         finish=[r.finish for r in replies],
     )
     read["status"] = read["status"].mask([r.text is None for r in replies], "error")
-    read["rationale"] = [_scored(r.text or "", criterion, "reasons") if several else (r.text or None) for r in replies]
+    read["rationale"] = [
+        _scored(r.text or "", criterion, "reasons") if several else (explanation(r.text or "") or None) for r in replies
+    ]
     return read if criterion is None else read.assign(criterion=criterion)
+
+
+def explanation(text: str) -> str:
+    """What the JSON object of a reply gives as its explanation; the whole reply where it gives none."""
+    found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
+    said = {str(o[k]) for o in found for k in ("explanation", "reasons") if isinstance(o.get(k), str)}
+    return said.pop() if len(said) == 1 else text
 
 
 def _scored(text: str, criterion: str | None, what: str = "scores") -> Any:

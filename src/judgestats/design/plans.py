@@ -137,7 +137,8 @@ class Plan:
         Returns
         -------
         Plan
-            Its ``later`` has the new calls.
+            Its ``later`` has the new calls. The column ``chain`` is the first prompt of each chain; it is ``prompt`` of
+            the verdicts that are collected, whatever turn they were given in.
 
         Raises
         ------
@@ -158,7 +159,7 @@ class Plan:
             raise DesignError(f"Prompt {asked.name!r} asks for {asked.frame}, and the plan for {self.kind}.")
         if asked.name in self.prompts and self.prompts[asked.name].digest != asked.digest:
             raise DesignError(f"The plan has another prompt named {asked.name!r}. Rename one.")
-        calls = self.calls if "stage" in self.calls else self.calls.assign(stage=1)
+        calls = self.calls if "stage" in self.calls else self.calls.assign(stage=1, chain=self.calls["prompt"])
         everything = pd.concat([calls, self.later], ignore_index=True)
         last = everything[everything["stage"] == everything["stage"].max()]
         last = last if where is None else last[where(last)]
@@ -606,7 +607,9 @@ def _joined(one: pd.DataFrame, two: pd.DataFrame) -> pd.DataFrame:
     if not parts:
         return one
     result = pd.concat(parts, ignore_index=True).drop_duplicates(CALL, keep="last", ignore_index=True)
-    return result.assign(stage=result["stage"].fillna(1).astype(int)) if "stage" in result else result
+    if "stage" not in result:
+        return result
+    return result.assign(stage=result["stage"].fillna(1).astype(int), chain=result["chain"].fillna(result["prompt"]))
 
 
 def _following(later: pd.DataFrame, ids: set[str]) -> pd.DataFrame:
@@ -685,5 +688,6 @@ def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str
     )
     ids = tuple(c for c in ids if c in frame)
     parts = [keyed, *(frame[c] for c in texts if c in frame), frame["judge"], frame["temperature"], frame["replicate"]]
-    columns = [p.astype(str).tolist() for p in [*parts, *(frame[c] for c in ids)]]
+    parts += [frame[c].where(frame[c].notna(), "") if frame[c].hasnans else frame[c] for c in ids]
+    columns = [p.astype(str).tolist() for p in parts]
     return [blake2b("\x1f".join(row).encode(), digest_size=8).hexdigest() for row in zip(*columns, strict=True)]
