@@ -8,6 +8,7 @@ from judgestats.design.attacks import attacked, lost_content
 from judgestats.design.checklists import Checklist, checklists
 from judgestats.design.collecting import collect, remaining
 from judgestats.design.cues import cues, equal_pairs
+from judgestats.design.evidence import evidence_lock
 from judgestats.design.exports import export
 from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
@@ -35,6 +36,7 @@ __all__ = [
     "cues",
     "dark_current",
     "equal_pairs",
+    "evidence_lock",
     "export",
     "extracts",
     "ladder",

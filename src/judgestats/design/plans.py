@@ -22,6 +22,8 @@ from judgestats.schema.columns import By, Finding, Kind, as_frame, names
 
 #: The id of a call.
 CALL = "call"
+#: In ``about``: how many later calls cannot be asked.
+UNANSWERED = "unanswered"
 #: What was said earlier in a chain: each reply, and the messages of a dialogue as JSON.
 EARLIER = {**{p: f"{p}_text" for p in REPLIES}, "earlier": "earlier_text"}
 #: Columns with digests of the texts that fill a placeholder in.
@@ -94,19 +96,16 @@ class Plan:
         later = _joined(self.later, other.later)
         if len(later):  # a later stage that the other plan already asks
             later = later[~later["planned"].isin(calls.get("planned", ()))].reset_index(drop=True)
-        return Plan(
-            calls,
-            {**self.texts, **other.texts},
-            {**self.prompts, **other.prompts},
-            {**self.about, **other.about},
-            later,
-        )
+        about = {**self.about, **other.about}
+        if lost := self.about.get(UNANSWERED, 0) + other.about.get(UNANSWERED, 0):
+            about[UNANSWERED] = lost
+        return Plan(calls, {**self.texts, **other.texts}, {**self.prompts, **other.prompts}, about, later)
 
     def rows(self, mask: Any) -> Plan:
         """A part of the plan: the calls where `mask` is true, or those with these ids, and all that follows them."""
         chosen = self.calls[CALL].isin(list(mask)) if not hasattr(mask, "dtype") else mask
         calls = self.calls[chosen].reset_index(drop=True)
-        return replace(self, calls=calls, later=_following(self.later, set(calls[CALL])))
+        return replace(self, calls=calls, later=following(self.later, set(calls[CALL])))
 
     def then(
         self,
@@ -340,12 +339,10 @@ class Plan:
         return as_frame([*self._leaks(), *self._imbalance(), *self._cut_off()])
 
     def _cut_off(self) -> Iterator[Finding]:
-        """Calls of later stages that can never be asked: no answer came to a call before them."""
-        lost = ~self.later[CALL].isin(_following(self.later, set(self.calls[CALL]))[CALL]) if len(self.later) else []
-        if np.any(lost):
-            rows = tuple(map(int, np.flatnonzero(lost)))
-            cure = "Ask the calls of the earlier stage again that failed: remaining(), then next_stage()."
-            yield Finding("caution", "stage", "later calls without an answer to go on from", rows, cure=cure)
+        """Calls of later stages that cannot be asked: no usable answer came to a call before them."""
+        if lost := self.about.get(UNANSWERED, 0):
+            cure = "Ask the calls of the earlier stage that failed again: remaining(), then next_stage()."
+            yield Finding("caution", "stage", "later calls without an answer to go on from", (), cure=cure, unread=lost)
 
     def _leaks(self) -> Iterator[Finding]:
         ids = ("first", "second") if self.kind == "preferences" else ("system",)
@@ -612,7 +609,7 @@ def _joined(one: pd.DataFrame, two: pd.DataFrame) -> pd.DataFrame:
     return result.assign(stage=result["stage"].fillna(1).astype(int), chain=result["chain"].fillna(result["prompt"]))
 
 
-def _following(later: pd.DataFrame, ids: set[str]) -> pd.DataFrame:
+def following(later: pd.DataFrame, ids: set[str]) -> pd.DataFrame:
     """The calls of later stages that come, at any distance, after some calls."""
     kept = np.zeros(len(later), dtype=bool)
     for stage in sorted(later["stage"].unique()) if len(later) else ():

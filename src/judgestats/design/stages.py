@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgestats.design.collecting import replied
-from judgestats.design.plans import CALL, Plan
+from judgestats.design.plans import CALL, UNANSWERED, Plan, following
 from judgestats.design.prompts import digest
 from judgestats.errors import DesignError
 
@@ -27,7 +27,7 @@ def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
     -------
     Plan
         The calls of the next stage, with what was said before filled in. The id of a call depends on the reply before
-        it. Calls that come after one without a usable reply (failed, refused, empty, cut off) cannot be asked;
+        it. Calls that come after one without a usable reply (failed, refused, empty, cut off) are left out;
         :meth:`Plan.check` of the result counts them. ``plan + next_stage(plan, answers)`` is the plan of both stages,
         for :func:`judgestats.design.collect`.
 
@@ -86,4 +86,8 @@ def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
     rows[CALL] = [digest(*ids) for ids in zip(rows["planned"], rows["after"], rows["after"].map(keys), strict=True)]
     rest = plan.later[~ready]
     rest = rest.assign(after=rest["after"].replace(dict(zip(rows["planned"], rows[CALL], strict=True))))
-    return replace(plan, calls=rows, texts=texts, later=rest.reset_index(drop=True))
+    later = following(rest, set(rows[CALL]))
+    about = {k: v for k, v in plan.about.items() if k != UNANSWERED}
+    if len(rest) > len(later):
+        about[UNANSWERED] = len(rest) - len(later)
+    return replace(plan, calls=rows, texts=texts, later=later, about=about)
