@@ -81,6 +81,7 @@ from judgestats.schema import preferences as preferences
 from judgestats.schema import ratings as ratings
 from judgestats.schema import tally as tally
 from judgestats.verdicts import aggregate as aggregate
+from judgestats.verdicts import compare_scores as compare_scores
 from judgestats.verdicts import composite as composite
 
 __all__ = ["plot"]  # exported although its module has another name

@@ -113,6 +113,31 @@ def test_a_plan_is_written_and_read(tmp_path):
         Plan.read(tmp_path)
 
 
+def test_random_orders_are_even_seeded_and_the_same_wherever_a_pair_stands():
+    table = pd.DataFrame({"item": [str(i) for i in range(40)], "first": "u", "second": "v", "length_first": range(40)})
+    table = table.assign(length_second=-1, first_text="one", second_text="two", task_text="?")
+    table = pd.concat([table.assign(probe=p) for p in ("blind", "truth")], ignore_index=True)
+    plan = build(table, judges=["m", "k"], orders="random", seed=4)
+    assert len(plan) == 2 * len(table)
+    assert (plan.calls["first"] == "u").groupby([plan.calls["judge"], plan.calls["probe"]]).sum().tolist() == [20] * 4
+    assert (plan.calls.groupby("item")["first"].nunique() == 1).all()
+    turned = plan.calls["first"] == "v"
+    assert (plan.calls.loc[turned, "length_second"] == plan.calls.loc[turned, "item"].astype(int)).all()
+    assert (plan.calls.loc[turned, "first_text"].map(plan.texts) == "two").all()
+    again = build(table, judges=["m", "k"], orders="random", seed=4)
+    assert again.calls["call"].tolist() == plan.calls["call"].tolist()
+    other = build(table, judges=["m", "k"], orders="random", seed=5)
+    assert other.calls["first"].tolist() != plan.calls["first"].tolist()
+
+
+def test_a_text_under_several_conditions_gives_none_of_them_away():
+    table = PAIRS.assign(task_text="Tell the truth.")
+    both = pd.concat([table.assign(probe=p) for p in ("blind", "truth")], ignore_index=True)
+    assert len(build(both, judges="m").check()) == 0
+    told = both.assign(task_text=["Hello."] * 2 + ["Tell the truth."] * 2)
+    assert build(told, judges="m").check()["what"].tolist() == ["'truth' (probe) stands in the task"]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -122,7 +147,7 @@ def test_a_plan_is_written_and_read(tmp_path):
             lambda: build(PAIRS.assign(item="1", task_text="t", first_text="a", second_text="b"), judges="m"),
             "the same call",
         ),
-        (lambda: build(PAIRS, judges="m", orders="three"), "Allowed: 'both', 'as given'"),
+        (lambda: build(PAIRS, judges="m", orders="three"), "Allowed: 'both', 'random', 'as given'"),
         (lambda: build(PAIRS, judges="m", replicates=0), "not a number of repeats"),
         (lambda: build(PAIRS, judges="m").summary({"m": (-1.0, 2.0)}), "is negative"),
         (lambda: build(PAIRS, judges="m").summary({"n": (1.0, 2.0)}), "no price of judge 'm'"),

@@ -4,9 +4,13 @@ simulated judges with known properties, with the effects a test can detect.
 It never calls a model. May import ingest, metrics, verdicts, schema, results, kernels and errors.
 """
 
+from judgestats.design.attacks import attacked, lost_content
 from judgestats.design.checklists import Checklist, checklists
 from judgestats.design.collecting import collect, remaining
+from judgestats.design.cues import cues, equal_pairs
+from judgestats.design.evidence import evidence_lock
 from judgestats.design.exports import export
+from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
 from judgestats.design.plans import Plan, build
 from judgestats.design.prompts import Prompt, prompt, prompts
@@ -14,6 +18,7 @@ from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.rubrics import Criterion, Rubric, points_score, rubric
 from judgestats.design.simulated_replies import simulate_replies
 from judgestats.design.simulation import answer_probabilities, simulate
+from judgestats.design.stages import next_stage
 from judgestats.design.strategies import STRATEGIES, Strategy, strategies, strategy_verdicts
 from judgestats.metrics.bias import minimum_detectable_effect
 
@@ -27,13 +32,20 @@ __all__ = [
     "Rubric",
     "Strategy",
     "answer_probabilities",
+    "attacked",
     "build",
     "checklists",
     "collect",
+    "cues",
     "dark_current",
+    "equal_pairs",
+    "evidence_lock",
     "export",
+    "extracts",
     "ladder",
+    "lost_content",
     "minimum_detectable_effect",
+    "next_stage",
     "points_score",
     "prompt",
     "prompts",

@@ -164,9 +164,10 @@ def collect(
     -------
     pandas.DataFrame
         A canonical frame with a row for each call that was answered or failed (status ``error``): the design columns,
-        the verdict, its ``status``, and the reply as ``rationale``. Its account, shown by :func:`judgestats.check`,
-        lists answers to unknown calls, second answers to a call (the first is kept), answers to a message that
-        was changed, and calls without an answer. :func:`remaining` gives the plan of the calls left to ask.
+        the verdict, its ``status``, and as ``rationale`` the explanation in the reply, or the whole reply. Its account,
+        shown by :func:`judgestats.check`, lists answers to unknown calls, second answers to a call (the first is kept),
+        answers to a message that was changed, replies that go into a later call, and calls without an answer.
+        :func:`remaining` gives the plan of the calls left to ask.
 
     Raises
     ------
@@ -184,13 +185,25 @@ def collect(
     ['tie', 'tie', 'tie', 'tie', 'tie']
     """
     plan = plan if isinstance(plan, Plan) else Plan.read(plan)
+    kind = plan.kind
+    if kind == "texts":
+        raise DesignError("The plan asks for texts, which are no verdicts.")
     found, excluded, n = _matched(plan, _replies(answers, plan))
+    between = [name for name, p in plan.prompts.items() if p.intermediate]
     if not found:
         shown = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
         raise DesignError(
             f"None of the {n:,} answers belongs to a call of the plan{shown}. Is it the answer of another plan?"
         )
-    rows = plan.calls[plan.calls[CALL].isin(set(found))].drop(columns=list(TEXTS[plan.kind].values()), errors="ignore")
+    rows = plan.calls[plan.calls[CALL].isin(set(found))]
+    passed = rows.loc[rows["prompt"].isin(between), CALL]
+    if len(passed) == len(rows):
+        raise DesignError(
+            f"The {len(rows):,} calls answered ask for no verdict: their replies go into later calls. Plan those with "
+            "next_stage(), and collect the plans of all stages: plan + later."
+        )
+    excluded += [Exclusion(found[c][0], "the reply goes into a later call", "") for c in passed]
+    rows = rows[~rows[CALL].isin(set(passed))].drop(columns=[*TEXTS[plan.kind].values(), "planned"], errors="ignore")
     rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
     places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
     parts = []
@@ -198,16 +211,29 @@ def collect(
         part = [replies[i] for i in calls.index]
         for criterion in plan.prompts[str(name)].criteria or (None,):
             given = scale or plan.prompts[str(name)].scale
-            parts.append(calls.join(_read(part, plan.kind, criterion, form, labels, given).set_index(calls.index)))
+            parts.append(calls.join(_read(part, kind, criterion, form, labels, given).set_index(calls.index)))
     order = pd.concat(parts).sort_index(kind="stable")
     everywhere = [places[i] for i in order.index]
     rows = order.reset_index(drop=True)
+    rows = rows.drop(columns="prompt").rename(columns={"chain": "prompt"}) if "chain" in rows else rows
     missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
     cure = "remaining() is the plan of the calls left to ask."
     excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
-    frame = preferences(rows) if plan.kind == "preferences" else ratings(rows, scale=scale)
+    frame = preferences(rows) if kind == "preferences" else ratings(rows, scale=scale)
     result: pd.DataFrame = Account(n + len(missing), everywhere, tuple(excluded)).attached(frame)
     return result
+
+
+def replied(plan: Plan, answers: Any) -> dict[str, str]:
+    """The replies by call that a later stage can go on from: not those that failed, were refused, empty or cut off."""
+    found, _, _ = _matched(plan, _replies(answers, plan))
+    texts = {call: reply.text for call, (_, reply) in found.items() if reply.text is not None}
+    if not texts:
+        return {}
+    answer: Any = "choice" if plan.kind == "preferences" else "score"
+    status = parse_verdicts(list(texts.values()), answer=answer, finish=[found[c][1].finish for c in texts])["status"]
+    lost = status.isin(("refused", "empty", "truncated"))
+    return {call: text for (call, text), no in zip(texts.items(), lost, strict=True) if not no}
 
 
 def _read(
@@ -229,8 +255,17 @@ def _read(
         finish=[r.finish for r in replies],
     )
     read["status"] = read["status"].mask([r.text is None for r in replies], "error")
-    read["rationale"] = [_scored(r.text or "", criterion, "reasons") if several else (r.text or None) for r in replies]
+    read["rationale"] = [
+        _scored(r.text or "", criterion, "reasons") if several else (explanation(r.text or "") or None) for r in replies
+    ]
     return read if criterion is None else read.assign(criterion=criterion)
+
+
+def explanation(text: str) -> str:
+    """What the JSON object of a reply gives as its explanation; the whole reply where it gives none."""
+    found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
+    said = {str(o[k]) for o in found for k in ("explanation", "reasons") if isinstance(o.get(k), str)}
+    return said.pop() if len(said) == 1 else text
 
 
 def _scored(text: str, criterion: str | None, what: str = "scores") -> Any:

@@ -26,17 +26,25 @@ def calls() -> Task:
 '''
 
 
-def _messages(system: str, user: str) -> list[dict[str, str]]:
-    return [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": user}]
+def _messages(row: dict[str, Any], system: str | None = None) -> list[dict[str, str]]:
+    """All messages of a call: system, the earlier ones of a dialogue, user."""
+    system = row["system"] if system is None else system
+    head = [{"role": "system", "content": system}] if system else []
+    return [*head, *row["earlier"], {"role": "user", "content": row["user"]}]
 
 
 def _jsonl(row: dict[str, Any]) -> dict[str, Any]:
     keys = ("call", "judge", "system", "user", "temperature")
-    return {k: row[k] for k in keys}
+    return {**{k: row[k] for k in keys}, **({"earlier": row["earlier"]} if row["earlier"] else {})}
+
+
+def _csv(row: dict[str, Any]) -> dict[str, Any]:
+    earlier = json.dumps(row["earlier"], ensure_ascii=False) if row["earlier"] else ""
+    return {**_jsonl(row), "earlier": earlier}
 
 
 def _openai(row: dict[str, Any]) -> dict[str, Any]:
-    body = {"model": row["judge"], "messages": _messages(row["system"], row["user"]), "temperature": row["temperature"]}
+    body = {"model": row["judge"], "messages": _messages(row), "temperature": row["temperature"]}
     if row["schema"]:
         schema = {"name": "answer", "strict": True, "schema": row["schema"]}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -46,20 +54,20 @@ def _openai(row: dict[str, Any]) -> dict[str, Any]:
 def _anthropic(row: dict[str, Any]) -> dict[str, Any]:
     params = {"model": row["judge"], "max_tokens": 1024, "temperature": row["temperature"]}
     params |= {"system": row["system"]} if row["system"] else {}
-    return {"custom_id": row["call"], "params": {**params, "messages": _messages("", row["user"])}}
+    return {"custom_id": row["call"], "params": {**params, "messages": _messages(row, "")}}
 
 
 def _inspect(row: dict[str, Any]) -> dict[str, Any]:
-    return {"id": row["call"], "input": _messages(row["system"], row["user"]), "metadata": {"judge": row["judge"]}}
+    return {"id": row["call"], "input": _messages(row), "metadata": {"judge": row["judge"]}}
 
 
 def _promptfoo(row: dict[str, Any]) -> dict[str, Any]:
-    return {"vars": {"call": row["call"], "messages": json.dumps(_messages(row["system"], row["user"]))}}
+    return {"vars": {"call": row["call"], "messages": json.dumps(_messages(row))}}
 
 
 #: Format -> record of one call.
 LINES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "csv": _jsonl,
+    "csv": _csv,
     "jsonl": _jsonl,
     "openai": _openai,
     "anthropic": _anthropic,
@@ -82,6 +90,7 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
     format : {'jsonl', 'csv', 'openai', 'anthropic', 'inspect', 'promptfoo', 'form'}
         ``openai`` and ``anthropic``: files for their batch endpoints, one or more a judge, whose name is the model.
         ``inspect``: a dataset and a task file for Inspect AI. ``promptfoo``: a configuration; add providers to it.
+        The earlier messages of a dialogue are sent before the last; in ``csv`` and ``jsonl`` they are in ``earlier``.
         ``form``: for people, a CSV file for each annotator (``judge``), in an order of their own, with the texts and
         empty columns to fill in; nothing in it names a system or a condition.
 
@@ -121,7 +130,9 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
     if format == "csv":
         path = folder / "calls.csv"
         with path.open("w", newline="", encoding="utf-8") as out:
-            writer = csv.DictWriter(out, ["call", "judge", "system", "user", "temperature"])
+            said = ["earlier"] if "earlier_text" in plan.calls else []
+            names = ["call", "judge", "system", "user", "temperature", *said]
+            writer = csv.DictWriter(out, names, extrasaction="ignore")
             writer.writeheader()
             writer.writerows(LINES["csv"](row) for row in _rows(plan))
         return [path]
@@ -167,13 +178,14 @@ def _lines(plan: Plan, path: Path, format: str) -> Path:
 
 def _rows(plan: Plan) -> Iterator[dict[str, Any]]:
     calls = plan.calls
-    columns = zip(calls["judge"], calls["prompt"], calls["temperature"].tolist(), plan.messages(), strict=True)
-    for judge, prompt, temperature, (call, system, user) in columns:
+    columns = zip(calls["judge"], calls["prompt"], calls["temperature"].tolist(), plan.dialogues(), strict=True)
+    for judge, prompt, temperature, (call, system, earlier, user) in columns:
         schema = dict(plan.prompts[prompt].schema)
         yield {
             "call": call,
             "judge": judge,
             "system": system,
+            "earlier": earlier,
             "user": user,
             "temperature": temperature,
             "schema": schema,

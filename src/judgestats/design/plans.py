@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from importlib.metadata import version
@@ -15,24 +15,36 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.design.prompts import AnswerKind, Prompt, by_name, digest
+from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
 from judgestats.schema.columns import By, Finding, as_frame, names
 
 #: The id of a call.
 CALL = "call"
+#: In ``about``: how many later calls cannot be asked.
+UNANSWERED = "unanswered"
+#: What was said earlier in a chain: each reply, and the messages of a dialogue as JSON.
+EARLIER = {**{p: f"{p}_text" for p in REPLIES}, "earlier": "earlier_text"}
 #: Columns with digests of the texts that fill a placeholder in.
 TEXTS: dict[AnswerKind, dict[str, str]] = {
-    "preferences": {"task": "task_text", "first": "first_text", "second": "second_text", "note": "note_text"},
-    "ratings": {"task": "task_text", "response": "response_text", "rubric": "rubric_text", "note": "note_text"},
-    "texts": {"task": "task_text", "response": "response_text", "note": "note_text"},
-}
+    "preferences": {
+        "task": "task_text", "first": "first_text", "second": "second_text", "note": "note_text", **EARLIER,
+    },
+    "ratings": {
+        "task": "task_text", "response": "response_text", "rubric": "rubric_text", "note": "note_text", **EARLIER,
+    },
+    "texts": {"task": "task_text", "response": "response_text", "note": "note_text", **EARLIER},
+}  # fmt: skip
+#: Placeholders that are filled in by the column of their name.
+SHOWN = ("label_first", "label_second")
 #: Columns whose values must not stand in what the judge reads.
 HIDDEN = ("judge", "strategy", "scheme", "probe", "arm", "alias", "stimulus", "vacuum_kind", "condition")
 #: Characters of a token, on average, in English: a rule of thumb for costs.
 CHARACTERS_PER_TOKEN = 4
+_CONDITIONS = tuple(c for c in HIDDEN if c not in ("judge", "alias"))
 _FILES = ("calls.parquet", "texts.jsonl", "prompts.json")
+_LATER = "later.parquet"
 _SHORTEST_WORD = 3
 
 
@@ -55,12 +67,16 @@ class Plan:
         Name -> :class:`judgestats.design.Prompt`.
     about : mapping
         Builder, arguments and seed.
+    later : pandas.DataFrame
+        In a chain: calls of later stages, as ``calls``, with the id of the call that each comes ``after``.
+        :meth:`then` adds them, :func:`judgestats.design.next_stage` fills the answers in.
     """
 
     calls: pd.DataFrame
     texts: Mapping[str, str]
     prompts: Mapping[str, Prompt]
     about: Mapping[str, Any] = field(default_factory=dict)
+    later: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def kind(self) -> AnswerKind:
@@ -77,15 +93,116 @@ class Plan:
         for name, one in self.prompts.items():
             if name in other.prompts and other.prompts[name].digest != one.digest:
                 raise DesignError(f"The plans have different prompts named {name!r}. Rename one.")
-        calls = pd.concat([self.calls, other.calls], ignore_index=True).drop_duplicates(CALL, ignore_index=True)
-        return Plan(
-            calls, {**self.texts, **other.texts}, {**self.prompts, **other.prompts}, {**self.about, **other.about}
-        )
+        calls = _joined(self.calls, other.calls)
+        later = _joined(self.later, other.later)
+        if len(later):  # a later stage that the other plan already asks
+            later = later[~later["planned"].isin(calls.get("planned", ()))].reset_index(drop=True)
+        about = {**self.about, **other.about}
+        if lost := self.about.get(UNANSWERED, 0) + other.about.get(UNANSWERED, 0):
+            about[UNANSWERED] = lost
+        return Plan(calls, {**self.texts, **other.texts}, {**self.prompts, **other.prompts}, about, later)
 
     def rows(self, mask: Any) -> Plan:
-        """A part of the plan: the calls where `mask` is true, or those with these ids."""
+        """A part of the plan: the calls where `mask` is true, or those with these ids, and all that follows them."""
         chosen = self.calls[CALL].isin(list(mask)) if not hasattr(mask, "dtype") else mask
-        return replace(self, calls=self.calls[chosen].reset_index(drop=True))
+        calls = self.calls[chosen].reset_index(drop=True)
+        return replace(self, calls=calls, later=following(self.later, set(calls[CALL])))
+
+    def then(
+        self,
+        prompt: str | Path | Prompt,
+        table: pd.DataFrame | None = None,
+        *,
+        on: str | Sequence[str] = "item",
+        where: Callable[[pd.DataFrame], Any] | None = None,
+        **changes: Any,
+    ) -> Plan:
+        """Add a stage to a chain: a further call after each call of the last stage.
+
+        Parameters
+        ----------
+        prompt : name, path or Prompt
+            What is asked then. It may show the earlier replies, ``{{ answer_1 }}`` that to the first stage, or go on
+            with the dialogue (``dialogue = true`` in its file).
+        table : pandas.DataFrame, optional
+            Where several calls come after one: a row for each, with the columns `on` and those that are new, or are
+            others then (``system``, ``response_text``, ``judge``). By default one call comes after each.
+        on : str or sequence of str
+            Columns that match the rows of `table` to the calls.
+        where : function, optional
+            Of the table of the last stage: which calls are followed. By default all.
+        **changes
+            Columns that are others then: a value, or a function of the table.
+
+        Returns
+        -------
+        Plan
+            Its ``later`` has the new calls. The column ``chain`` is the first prompt of each chain; it is ``prompt`` of
+            the verdicts that are collected, whatever turn they were given in.
+
+        Raises
+        ------
+        DesignError
+            If nothing is followed, a text is missing, or the prompt is of another kind.
+
+        Examples
+        --------
+        >>> pairs = pd.DataFrame({"item": ["1"], "first": ["u"], "second": ["v"], "task_text": ["Say hello."],
+        ...                       "first_text": ["Hello."], "second_text": ["Good day."]})
+        >>> again = Prompt("again", "Look at both once more. A, B or tie?", dialogue=True)
+        >>> plan = build(pairs, judges="m").then(again, strategy="second look")
+        >>> len(plan), plan.later[["stage", "prompt", "strategy"]].values.tolist()
+        (2, [[2, 'again', 'second look'], [2, 'again', 'second look']])
+        """
+        asked = next(iter(by_name(prompt).values()))
+        if asked.frame != self.kind:
+            raise DesignError(f"Prompt {asked.name!r} asks for {asked.frame}, and the plan for {self.kind}.")
+        if asked.name in self.prompts and self.prompts[asked.name].digest != asked.digest:
+            raise DesignError(f"The plan has another prompt named {asked.name!r}. Rename one.")
+        calls = self.calls if "stage" in self.calls else self.calls.assign(stage=1, chain=self.calls["prompt"])
+        everything = pd.concat([calls, self.later], ignore_index=True)
+        last = everything[everything["stage"] == everything["stage"].max()]
+        last = last if where is None else last[where(last)]
+        if not len(last):
+            raise DesignError(f"No call of the last stage is followed by {asked.name!r}. Check where=.")
+        rows = last.drop(columns=["after", "planned"], errors="ignore").rename(columns={CALL: "after"})
+        texts = dict(self.texts)
+        if table is not None:
+            table = _with_digests(table.reset_index(drop=True), TEXTS[self.kind].values(), texts)
+            rows = _repeated(rows, table, names(on))
+        made = {c: value(rows) if callable(value) else value for c, value in changes.items()}
+        rows = rows.assign(**made, stage=rows["stage"] + 1, prompt=asked.name).reset_index(drop=True)
+        if self.kind == "preferences":
+            rows["ties_allowed"] = asked.ties_allowed
+        prompts = {**self.prompts, asked.name: asked}
+        self._require_shown(asked, rows, everything)
+        rows.insert(0, CALL, _ids(rows, prompts, TEXTS[self.kind].values()))
+        _refuse_repeats(rows)
+        rows["planned"] = rows[CALL]
+        return replace(self, calls=calls, texts=texts, prompts=prompts, later=_joined(self.later, rows))
+
+    def _require_shown(self, asked: Prompt, rows: pd.DataFrame, everything: pd.DataFrame) -> None:
+        """Refuse a stage whose prompt cannot be filled in, or with which the judge never sees what it judges."""
+        stage = int(rows["stage"].iloc[0])
+        for placeholder in asked.placeholders:
+            column = TEXTS[self.kind].get(placeholder)
+            if placeholder in REPLIES[stage - 1 :]:
+                raise DesignError(
+                    f"Prompt {asked.name!r} is stage {stage} and shows {placeholder!r}. Earlier replies: "
+                    f"{', '.join(REPLIES[: stage - 1])}."
+                )
+            if column and placeholder not in REPLIES and (column not in rows or rows[column].isna().any()):
+                raise DesignError(f"There is no {column!r}, which prompt {asked.name!r} shows. Give it in table=.")
+        shown, now, ids = set(asked.placeholders), asked, rows["after"]
+        while now.dialogue and len(ids):
+            before = everything[everything[CALL].isin(ids)]
+            for name in before["prompt"].unique():
+                now = self.prompts[name]
+                shown |= set(now.placeholders)
+            ids = before["after"].dropna() if "after" in before else before[CALL][:0]
+        missing = [p for p in NEEDED[self.kind] if p not in shown]
+        if missing and not asked.intermediate and not shown & set(REPLIES):
+            raise DesignError(f"No prompt of the chain up to {asked.name!r} shows {missing[0]!r} to the judge.")
 
     def sample(self, n: int, *, stratify: By = (), seed: int | np.random.Generator | None = 0) -> Plan:
         """Return a random part: `n` items, with all their calls, spread evenly over the strata.
@@ -122,14 +239,32 @@ class Plan:
         return self.rows(self.calls["item"].isin(set(drawn)))
 
     def messages(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the id, the system message and the user message of each call."""
-        columns = TEXTS[self.kind]
-        shown = {n: p.placeholders for n, p in self.prompts.items()}
+        """Yield the id, the system message and the (last) user message of each call."""
+        for call, system, _, user in self.dialogues():
+            yield call, system, user
+
+    def dialogues(self) -> Iterator[tuple[str, str, list[dict[str, str]], str]]:
+        """Yield the id, the system message, the earlier messages of the dialogue, and the user message of each call."""
+        columns = {**TEXTS[self.kind], **{c: c for c in SHOWN}}
+        shown = {n: {*p.placeholders, *(["earlier"] if p.dialogue else [])} for n, p in self.prompts.items()}
         used = [p for p in columns if any(p in s for s in shown.values())]
-        values = [self.calls[columns[p]].tolist() if columns[p] in self.calls else [None] * len(self) for p in used]
+        values = [
+            self.calls[columns[p]].astype(object).where(self.calls[columns[p]].notna(), None).tolist()
+            if columns[p] in self.calls
+            else [None] * len(self)
+            for p in used
+        ]
         for call, name, *keys in zip(self.calls[CALL], self.calls["prompt"], *values, strict=True):
-            filled = {p: self.texts[k] for p, k in zip(used, keys, strict=True) if p in shown[name] and k is not None}
-            yield call, self.prompts[name].system, self.prompts[name].render(**filled)
+            filled = {
+                p: ("" if k is None else str(k)) if p in SHOWN else self.texts[k]
+                for p, k in zip(used, keys, strict=True)
+                if p in shown[name] and (k is not None or p in SHOWN)
+            }
+            earlier = json.loads(filled.pop("earlier", "[]"))
+            asked = self.prompts[name]
+            first = earlier[0]["content"] if earlier and earlier[0]["role"] == "system" else ""
+            turns = earlier[1:] if first else earlier
+            yield call, asked.system or first, turns, asked.render(**filled)
 
     def summary(self, prices: Mapping[str, tuple[float, float]] | None = None, *, answer: int = 200) -> pd.DataFrame:
         """Return the cells of the plan with their calls, tokens and cost.
@@ -152,10 +287,10 @@ class Plan:
         DesignError
             If a price is missing or negative.
         """
-        cells = [
-            c for c in ("judge", "prompt", "strategy", "scheme", "probe", "arm", "stimulus", "delta") if c in self.calls
-        ]
-        rows = self.calls[[*cells, "item"]].assign(calls=1, tokens=self._characters() / CHARACTERS_PER_TOKEN)
+        kinds = ("judge", "stage", "prompt", "strategy", "scheme", "probe", "arm", "stimulus", "delta")
+        every = pd.concat([self.calls, self.later], ignore_index=True)
+        cells = [c for c in kinds if c in every]
+        rows = every[[*cells, "item"]].assign(calls=1, tokens=self._characters(every, answer) / CHARACTERS_PER_TOKEN)
         found = rows.groupby(cells, dropna=False, sort=False)
         table = found.agg(calls=("calls", "sum"), items=("item", "nunique"), tokens=("tokens", "sum")).reset_index()
         table["tokens"] = table["tokens"].round().astype("int64")
@@ -170,14 +305,25 @@ class Plan:
         spoken = table["calls"] * answer / CHARACTERS_PER_TOKEN
         return table.assign(cost=(table["tokens"] * paid[:, 0] + spoken * paid[:, 1]) / 1e6)
 
-    def _characters(self) -> NDArray[np.float64]:
-        """Characters of each rendered prompt: those of the template and of the texts."""
+    def _characters(self, calls: pd.DataFrame, answer: int) -> NDArray[np.float64]:
+        """Characters of each rendered prompt: those of the template, of the texts and of earlier turns."""
         size = {k: len(t) for k, t in self.texts.items()}
-        bare = {n: len(p.system) + len(p.render(**dict.fromkeys(p.placeholders, ""))) for n, p in self.prompts.items()}
-        total: NDArray[np.float64] = self.calls["prompt"].map(bare).to_numpy(dtype=float)
-        for column in TEXTS[self.kind].values():
-            if column in self.calls:
-                total += self.calls[column].map(size).fillna(0).to_numpy(dtype=float)
+        empty = {n: dict.fromkeys(p.placeholders, "") for n, p in self.prompts.items()}
+        bare = {n: len(p.system) + len(p.render(**empty[n])) for n, p in self.prompts.items()}
+        total: NDArray[np.float64] = calls["prompt"].map(bare).to_numpy(dtype=float)
+        for placeholder, column in TEXTS[self.kind].items():
+            if column in calls:
+                shows = {n: placeholder in empty[n] or placeholder == "earlier" for n in self.prompts}
+                total += (calls[column].map(size).fillna(0) * calls["prompt"].map(shows)).to_numpy(dtype=float)
+        if len(self.later):  # replies to come, and the dialogue up to them
+            replies = {n: answer * sum(r in empty[n] for r in REPLIES) for n in self.prompts}
+            goes_on = calls["prompt"].map({n: p.dialogue for n, p in self.prompts.items()}).to_numpy(dtype=bool)
+            waits = calls[CALL].isin(self.later[CALL]).to_numpy()
+            total += np.where(waits, calls["prompt"].map(replies).to_numpy(dtype=float), 0)
+            for stage in sorted(calls["stage"].unique()):
+                here = waits & goes_on & (calls["stage"] == stage).to_numpy()
+                before = calls.loc[here, "after"].map(dict(zip(calls[CALL], total, strict=True)))
+                total[here] += before.to_numpy(dtype=float) + answer
         return total
 
     def check(self) -> pd.DataFrame:
@@ -188,9 +334,16 @@ class Plan:
         pandas.DataFrame
             ``fault``: the prompt or a text shows a word that the judge must not see: the name of a judge, a
             condition, a stimulus or a system. ``caution``: pairs planned in one order only; the better candidate, or
-            the target, more often in one slot. Columns as in :func:`judgestats.check`.
+            the target, more often in one slot; calls of a later stage that have no answer to go on from. Columns as in
+            :func:`judgestats.check`.
         """
-        return as_frame([*self._leaks(), *self._imbalance()])
+        return as_frame([*self._leaks(), *self._imbalance(), *self._cut_off()])
+
+    def _cut_off(self) -> Iterator[Finding]:
+        """Calls of later stages that cannot be asked: no usable answer came to a call before them."""
+        if lost := self.about.get(UNANSWERED, 0):
+            cure = "Ask the calls of the earlier stage that failed again: remaining(), then next_stage()."
+            yield Finding("caution", "stage", "later calls without an answer to go on from", (), cure=cure, unread=lost)
 
     def _leaks(self) -> Iterator[Finding]:
         ids = ("first", "second") if self.kind == "preferences" else ("system",)
@@ -202,7 +355,10 @@ class Plan:
         if not words:
             return
         pattern = re.compile("|".join(rf"(?<!\w){re.escape(w)}(?!\w)" for w in sorted(words, key=len, reverse=True)))
-        leaking = {k: found[0] for k, t in self.texts.items() if (found := pattern.search(t))}
+        leaking: dict[str, list[str]] = {}
+        for key, text in self.texts.items():
+            for word in set(pattern.findall(text)):
+                leaking.setdefault(word, []).append(key)
         for name, p in self.prompts.items():
             template = pattern.search(f"{p.system}\n{p.user}")
             if template:
@@ -211,13 +367,18 @@ class Plan:
         shown_columns = [c for c in self.about.get("shown", ()) if c in self.calls]
         named = {str(v) for c in shown_columns for v in self.calls[c].dropna().unique()}  # by the note, on purpose
         for column in TEXTS[self.kind].values():
-            if column in self.calls:
-                shown = self.calls[column].map(leaking)
-                for word in shown.dropna().unique():
-                    if column == "note_text" and word in named:
-                        continue
-                    rows = np.flatnonzero(shown == word)
-                    yield self._leak(word, words[word], rows, f"the {column.removesuffix('_text')}")
+            if column not in self.calls or column in EARLIER.values():
+                continue
+            for word, keys in leaking.items():
+                if column == "note_text" and word in named:
+                    continue
+                shown = self.calls[column].isin(keys)
+                if words[word] in _CONDITIONS:  # a text that stands under several conditions tells none of them
+                    under = self.calls[shown].groupby(column)[words[word]].nunique(dropna=False)
+                    shown &= ~self.calls[column].isin(under.index[under > 1])
+                if shown.any():
+                    where = f"the {column.removesuffix('_text')}"
+                    yield self._leak(word, words[word], np.flatnonzero(shown), where)
 
     @staticmethod
     def _leak(word: str, column: str, rows: Any, where: str) -> Finding:
@@ -252,6 +413,8 @@ class Plan:
     def write(self, folder: str | Path) -> Path:
         """Write the plan to a folder: ``calls.parquet``, ``texts.jsonl``, ``prompts.json`` and ``manifest.json``.
 
+        Calls of later stages go to ``later.parquet``.
+
         Parameters
         ----------
         folder : path
@@ -276,13 +439,16 @@ class Plan:
         (folder / _FILES[1]).write_text("".join(lines), encoding="utf-8")
         records = [p.record() for p in self.prompts.values()]
         (folder / _FILES[2]).write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        if len(self.later):
+            self.later.to_parquet(folder / _LATER, index=False)
+        files = (*_FILES, *([_LATER] if len(self.later) else []))
         manifest = {
             "judgestats": version("judgestats"),
             "kind": self.kind,
             "calls": len(self),
             "about": dict(self.about),
             "prompts": {n: p.digest for n, p in self.prompts.items()},
-            "sha256": {n: sha256((folder / n).read_bytes()).hexdigest() for n in _FILES},
+            "sha256": {n: sha256((folder / n).read_bytes()).hexdigest() for n in files},
         }
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, default=str) + "\n", encoding="utf-8")
         return folder
@@ -308,16 +474,17 @@ class Plan:
         folder = Path(folder)
         try:
             manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-            for name in _FILES:
+            for name in manifest["sha256"]:
                 if sha256((folder / name).read_bytes()).hexdigest() != manifest["sha256"][name]:
                     raise DesignError(f"{folder / name} was changed after the plan was written. Write the plan again.")
             lines = (folder / _FILES[1]).read_text(encoding="utf-8").split("\n")
             texts = {r["digest"]: r["text"] for r in map(json.loads, filter(None, lines))}
             prompts = [Prompt(**r) for r in json.loads((folder / _FILES[2]).read_text(encoding="utf-8"))]
             calls = pd.read_parquet(folder / _FILES[0])
+            later = pd.read_parquet(folder / _LATER) if _LATER in manifest["sha256"] else pd.DataFrame()
         except (OSError, KeyError, ValueError, TypeError) as problem:
             raise DesignError(f"{folder} holds no plan ({problem}). `judgestats plan` writes one.") from None
-        return cls(calls, texts, {p.name: p for p in prompts}, manifest["about"])
+        return cls(calls, texts, {p.name: p for p in prompts}, manifest["about"], later)
 
 
 def build(
@@ -328,6 +495,7 @@ def build(
     temperature: float | Sequence[float] = 0.0,
     replicates: int = 1,
     orders: str = "both",
+    seed: int | np.random.Generator | None = 0,
     about: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Make a plan of a table of contents: every row under every prompt, temperature, judge and replicate.
@@ -347,8 +515,11 @@ def build(
         One or several.
     replicates : int
         How often each call is repeated.
-    orders : {'both', 'as given'}
-        Preferences: each row in both orders, or as it is.
+    orders : {'both', 'random', 'as given'}
+        Preferences: each row in both orders; in one drawn at random, the same wherever the pair is asked about the
+        item; or as it is.
+    seed : int, Generator or None
+        Seed of random orders.
     about : mapping, optional
         For the manifest.
 
@@ -369,8 +540,8 @@ def build(
     >>> len(plan), plan.calls["call"].is_unique
     (8, True)
     """
-    if orders not in ("both", "as given"):
-        raise DesignError(f"orders={orders!r} is not known. Allowed: 'both', 'as given'.")
+    if orders not in ("both", "random", "as given"):
+        raise DesignError(f"orders={orders!r} is not known. Allowed: 'both', 'random', 'as given'.")
     if not isinstance(replicates, int) or replicates < 1:
         raise DesignError(f"replicates={replicates!r} is not a number of repeats. Allowed: 1 or more.")
     chosen = by_name(prompts)
@@ -380,23 +551,21 @@ def build(
     kind = kinds.pop()
     columns = TEXTS[kind]
     needed = ["item", *{"preferences": ("first", "second"), "ratings": ("system",), "texts": ()}[kind]]
-    needed += [columns[p] for p in dict.fromkeys(q for one in chosen.values() for q in one.placeholders)]
+    if kind == "ratings" and all(p.intermediate for p in chosen.values()):
+        needed.remove("system")  # nothing is rated yet
+    needed += [
+        columns[p] for p in dict.fromkeys(q for one in chosen.values() for q in one.placeholders) if p in columns
+    ]
     absent = [c for c in needed if c not in table]
     if absent:
         raise DesignError(f"The table has no column {absent[0]!r}, which the prompt shows. It has: {', '.join(table)}.")
     table = table.reset_index(drop=True)
     texts: dict[str, str] = {}
-    for column in columns.values():
-        if column in table:
-            if table[column].isna().any():
-                raise DesignError(
-                    f"{column!r} is missing in {int(table[column].isna().sum())} rows. Give '' for an empty text."
-                )
-            key = {t: digest(t) for t in table[column].unique()}
-            texts |= {k: t for t, k in key.items()}
-            table = table.assign(**{column: table[column].map(key)})
+    table = _with_digests(table, columns.values(), texts)
     if kind == "preferences" and orders == "both":
         table = pd.concat([table, swapped(table)], ignore_index=True)
+    if kind == "preferences" and orders == "random":
+        table = _at_random(table, generator(seed, ("orders",)))
     several = [judges] if isinstance(judges, str) else list(judges)
     heat = [temperature] if isinstance(temperature, int | float) else list(temperature)
     frame = _crossed(
@@ -405,10 +574,74 @@ def build(
     if kind == "preferences":
         frame["ties_allowed"] = frame["prompt"].map({n: p.ties_allowed for n, p in chosen.items()})
     frame.insert(0, CALL, _ids(frame, chosen, columns.values()))
+    _refuse_repeats(frame)
+    return Plan(frame, texts, chosen, dict(about or {}))
+
+
+def _with_digests(table: pd.DataFrame, columns: Iterable[str], texts: dict[str, str]) -> pd.DataFrame:
+    """The table with digests in place of texts, which go into `texts`."""
+    for column in columns:
+        if column not in table:
+            continue
+        if table[column].isna().any():
+            raise DesignError(
+                f"{column!r} is missing in {int(table[column].isna().sum())} rows. Give '' for an empty text."
+            )
+        key = {t: digest(t) for t in table[column].unique()}
+        texts |= {k: t for t, k in key.items()}
+        table = table.assign(**{column: table[column].map(key)})
+    return table
+
+
+def _refuse_repeats(frame: pd.DataFrame) -> None:
+    """Refuse rows that are the same call."""
     if not frame[CALL].is_unique:
         twice = frame[frame[CALL].duplicated(keep=False)].iloc[0].drop(CALL).to_dict()
         raise DesignError(f"Two rows of the plan are the same call: {twice}. Give them different items.")
-    return Plan(frame, texts, chosen, dict(about or {}))
+
+
+def _joined(one: pd.DataFrame, two: pd.DataFrame) -> pd.DataFrame:
+    """The calls of both, each once."""
+    parts = [t for t in (one, two) if len(t)]
+    if not parts:
+        return one
+    result = pd.concat(parts, ignore_index=True).drop_duplicates(CALL, keep="last", ignore_index=True)
+    if "stage" not in result:
+        return result
+    return result.assign(stage=result["stage"].fillna(1).astype(int), chain=result["chain"].fillna(result["prompt"]))
+
+
+def following(later: pd.DataFrame, ids: set[str]) -> pd.DataFrame:
+    """The calls of later stages that come, at any distance, after some calls."""
+    kept = np.zeros(len(later), dtype=bool)
+    for stage in sorted(later["stage"].unique()) if len(later) else ():
+        here = (later["stage"] == stage).to_numpy() & later["after"].isin(ids).to_numpy()
+        kept |= here
+        ids = ids | set(later.loc[here, CALL])
+    return later[kept].reset_index(drop=True)
+
+
+def _repeated(rows: pd.DataFrame, table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Each call with its rows of the table; a call without one, and a row without a call, are refused."""
+    for frame, other, what in ((rows, table, "call has no row of the table"), (table, rows, "row comes after no call")):
+        absent = [k for k in keys if k not in frame]
+        if absent:
+            raise DesignError(f"on={absent[0]!r} is not a column. There are: {', '.join(map(str, frame))}.")
+        alone = ~pd.MultiIndex.from_frame(frame[keys]).isin(pd.MultiIndex.from_frame(other[keys]))
+        if alone.any():
+            raise DesignError(f"A {what}: {frame.loc[alone, keys].iloc[0].to_dict()}. Check on= and the table.")
+    return rows[[c for c in rows if c in keys or c not in table]].merge(table, on=keys)
+
+
+def _at_random(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """The table with each pair in one order, drawn at random: half of the pairs show the lower id first."""
+    lower = table["first"] <= table["second"]
+    names = {"item": table["item"], "low": table["first"].where(lower, table["second"])}
+    pair = pd.DataFrame({**names, "high": table["second"].where(lower, table["first"])})
+    pair = pair.groupby(["item", "low", "high"], sort=False).ngroup().to_numpy()
+    lower_first = rng.permutation(np.arange(pair.max(initial=-1) + 1) % 2 == 0)[pair]
+    other = lower.to_numpy() != lower_first
+    return pd.concat([table[~other], swapped(table)[other]]).sort_index()
 
 
 def swapped(table: pd.DataFrame) -> pd.DataFrame:
@@ -440,7 +673,21 @@ def _crossed(table: pd.DataFrame, factors: Mapping[str, Iterable[Any]]) -> pd.Da
 def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str]) -> list[str]:
     """Id of each call."""
     keyed = frame["prompt"].map({n: p.digest for n, p in prompts.items()})
-    ids = [c for c in ("item", "first", "second", "system", "criterion", "stage", "strategy") if c in frame]
+    ids: tuple[str, ...] = (
+        "item",
+        "first",
+        "second",
+        "system",
+        "criterion",
+        "stage",
+        "after",
+        "scheme",
+        "probe",
+        "strategy",
+        *SHOWN,
+    )
+    ids = tuple(c for c in ids if c in frame)
     parts = [keyed, *(frame[c] for c in texts if c in frame), frame["judge"], frame["temperature"], frame["replicate"]]
-    columns = [p.astype(str).tolist() for p in [*parts, *(frame[c] for c in ids)]]
+    parts += [frame[c].where(frame[c].notna(), "") if frame[c].hasnans else frame[c] for c in ids]
+    columns = [p.astype(str).tolist() for p in parts]
     return [blake2b("\x1f".join(row).encode(), digest_size=8).hexdigest() for row in zip(*columns, strict=True)]

@@ -28,11 +28,13 @@ NEEDED: dict[AnswerKind, tuple[str, ...]] = {
     "ratings": ("response",),
     "texts": ("task",),
 }
+#: Placeholders of the replies to the earlier stages of a chain.
+REPLIES = tuple(f"answer_{k}" for k in range(1, 10))
 #: Placeholders that a plan fills in.
 KNOWN: dict[AnswerKind, tuple[str, ...]] = {
-    "preferences": ("task", "first", "second", "note"),
-    "ratings": ("task", "response", "rubric", "note"),
-    "texts": ("task", "response", "note"),
+    "preferences": ("task", "first", "second", "note", "label_first", "label_second", *REPLIES),
+    "ratings": ("task", "response", "rubric", "note", *REPLIES),
+    "texts": ("task", "response", "note", *REPLIES),
 }
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
@@ -57,8 +59,9 @@ class Prompt:
     name : str
         Its name in the column ``prompt``.
     user : str
-        The message, in Jinja2: ``{{ task }}``, ``{{ first }}``, ``{{ second }}`` for preferences; ``{{ task }}``,
-        ``{{ response }}``, ``{{ rubric }}`` for ratings.
+        The message, in Jinja2: ``{{ task }}``, ``{{ first }}``, ``{{ second }}`` for preferences, and the labels
+        ``{{ label_first }}``, ``{{ label_second }}`` (empty where none is shown); ``{{ task }}``, ``{{ response }}``,
+        ``{{ rubric }}`` for ratings. In a chain, ``{{ answer_1 }}`` is the reply to its first stage.
     system : str
         The system message; empty for none.
     frame : {'preferences', 'ratings', 'texts'}
@@ -73,6 +76,10 @@ class Prompt:
         Ratings: criteria that one reply scores, in an object ``scores``; empty for a single score.
     scale : (float, float), optional
         Ratings: lowest and highest score.
+    dialogue : bool
+        In a chain: the judge is shown the earlier messages and its replies, too.
+    intermediate : bool
+        In a chain: the reply goes into a later call, and holds no verdict or score.
 
     Raises
     ------
@@ -96,6 +103,8 @@ class Prompt:
     schema: Mapping[str, Any] = field(default_factory=dict)
     criteria: Sequence[str] = ()
     scale: tuple[float, float] | None = None
+    dialogue: bool = False
+    intermediate: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -105,7 +114,7 @@ class Prompt:
         except TemplateError as problem:
             raise DesignError(f"Prompt {self.name!r} is not a valid template: {problem}.") from None
         missing = [p for p in NEEDED[self.frame] if p not in found]
-        if missing:
+        if missing and not (self.dialogue or self.intermediate or found & set(REPLIES)):
             shown = ", ".join(f"{{{{ {p} }}}}" for p in missing)
             raise DesignError(f"Prompt {self.name!r} does not show {shown} to the judge. Put it into the template.")
         unknown = sorted(found - set(KNOWN[self.frame]))
@@ -124,7 +133,8 @@ class Prompt:
     @cached_property
     def digest(self) -> str:
         """Digest of all that the judge is shown of the template: a changed prompt has another."""
-        return digest(self.system, self.user, json.dumps(dict(self.schema), sort_keys=True))
+        shown = [self.system, self.user, json.dumps(dict(self.schema), sort_keys=True)]
+        return digest(*shown, *(["dialogue"] if self.dialogue else []))
 
     @cached_property
     def _compiled(self) -> Any:
@@ -143,7 +153,7 @@ class Prompt:
 
     def record(self) -> dict[str, Any]:
         """The prompt as a JSON object, for a manifest."""
-        names = ("name", "user", "system", "frame", "about", "ties_allowed", "scale")
+        names = ("name", "user", "system", "frame", "about", "ties_allowed", "scale", "dialogue", "intermediate")
         found = {n: getattr(self, n) for n in names}
         return {**found, "schema": dict(self.schema), "criteria": list(self.criteria)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,12 @@ from judgestats.kernels.resampling import generator
 _LABELS = {"first": "A", "second": "B", "tie": "tie"}
 #: Replies that are no answer.
 _UNREADABLE = ("Both have their merits, and it depends on the reader.", '{"verdict": ', "", "[[A]] or [[B]]")
+_NOTE = "Notes for a later question."
+_WHY = {
+    "first": "Response A has more of what is asked.",
+    "second": "Response B has more of what is asked.",
+    "tie": "The responses do not differ in what is asked.",
+}
 _REFUSAL = "I'm sorry, but I can't help with that."
 
 
@@ -63,12 +69,21 @@ def simulate_replies(
     shares = (error, refused, unreadable)
     if min(shares) < 0 or sum(shares) > 1:
         raise DesignError(f"error={error}, refused={refused}, unreadable={unreadable} are not shares. Each is 0 to 1.")
+    if "stage" in plan.calls:  # other draws at each stage; a judge may be asked at one stage only
+        seed = generator(seed, ("stage", *map(str, sorted(plan.calls["stage"].unique()))))
+        several = [judges] if isinstance(judges, Judge) else list(judges)
+        judges = [j for j in several if j.name in set(plan.calls["judge"])] or several
     if plan.kind == "preferences":
         found = simulate(plan.calls, judges, seed=seed)
         choice = found["choice"].astype(str)
-        text = [json.dumps({"verdict": _LABELS[c]}) if c in _LABELS else _UNREADABLE[0] for c in choice]
+        text = [_reply(plan, row, c) for row, c in zip(plan.calls.to_dict("records"), choice, strict=True)]
     else:
-        found, text = _scores(plan, judges, seed)
+        between = plan.calls["prompt"].map({n: p.intermediate for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
+        found, text = plan.calls, [_NOTE] * len(plan)
+        if not between.all():
+            rated, scores = _scores(plan.rows(~between), judges, seed)
+            given = dict(zip(rated[CALL], scores, strict=True))
+            text = [given.get(call, _NOTE) for call in found[CALL]]
     rng = generator(seed, ("failures",))
     u = rng.random(len(found))
     odd = rng.integers(len(_UNREADABLE), size=len(found))
@@ -83,6 +98,34 @@ def simulate_replies(
             "error": ["simulated failure" if x < error else None for x in u],
         }
     )
+
+
+def _reply(plan: Plan, row: Mapping[str, Any], choice: str) -> str:
+    """The reply to a comparison: the parts that the schema of the prompt names, in accord with the choice."""
+    parts = plan.prompts[row["prompt"]].schema.get("properties", {"verdict": {}})
+    if choice not in _LABELS:
+        return _UNREADABLE[0]
+    made: dict[str, Any] = {}
+    for part, schema in parts.items():
+        if part == "verdict":
+            made[part] = _LABELS[choice]
+        elif part == "scores":
+            names = schema.get("properties", {}).get("A", {}).get("properties", {})
+            made[part] = {
+                "A": dict.fromkeys(names, 4 if choice == "first" else 3),
+                "B": dict.fromkeys(names, 4 if choice == "second" else 3),
+            }
+        elif part == "notes":
+            names = schema["items"]["properties"]["criterion"]["enum"]
+            texts = {"A": plan.texts[row["first_text"]], "B": plan.texts[row["second_text"]]}
+            made[part] = [
+                {"response": side, "criterion": c, "note": f"It is as {c} asks.", "quotation": text[:60]}
+                for side, text in texts.items()
+                for c in names
+            ]
+        else:
+            made[part] = _WHY[choice]
+    return json.dumps(made)
 
 
 def _scores(

@@ -1,9 +1,11 @@
-"""From several calls to one verdict (:func:`aggregate`), and from several criteria to one score (:func:`composite`).
+"""From several calls to one verdict (:func:`aggregate`), from criteria to one score (:func:`composite`), and from
+scores to verdicts (:func:`compare_scores`).
 
 May import schema, results, kernels and errors; independent of files, measures and models.
 """
 
 from judgestats.verdicts.aggregation import MISSING_PARTNER, PANEL, RULES, Rule, aggregate
+from judgestats.verdicts.comparisons import compare_scores
 from judgestats.verdicts.composites import composite
 
-__all__ = ["MISSING_PARTNER", "PANEL", "RULES", "Rule", "aggregate", "composite"]
+__all__ = ["MISSING_PARTNER", "PANEL", "RULES", "Rule", "aggregate", "compare_scores", "composite"]

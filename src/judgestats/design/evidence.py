@@ -1,0 +1,192 @@
+"""Whether judges kept to their evidence where they wrote it down before the verdict: :func:`evidence_lock`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from judgestats.design.collecting import replied
+from judgestats.design.plans import CALL, Plan
+from judgestats.errors import DesignError
+from judgestats.ingest.replies import parse_verdicts
+from judgestats.ingest.reply_forms import json_objects
+from judgestats.metrics.invariance.rationales import stated_winner
+
+_SIDES = {"A": "first", "B": "second"}
+_QUOTED = re.compile(r"[\"“«]([^\"“”«»]+)[\"”»]")
+_KEPT = ("judge", "item", "first", "second", "scheme", "probe", "replicate", "temperature")
+
+
+def evidence_lock(
+    plan: Plan | str | Path,
+    answers: Any,
+    *,
+    weights: Mapping[str, float] | None = None,
+    margin: float = 0.0,
+    min_words: int = 4,
+) -> pd.DataFrame:
+    """Check the verdicts that were given in three turns: notes with quotations, scores from them, the verdict.
+
+    Parameters
+    ----------
+    plan : Plan or path
+        The plan of all stages, ``plan + next_stage(plan, answers) + ...``.
+    answers
+        To all stages, as for :func:`judgestats.design.collect`.
+    weights : mapping, optional
+        Criterion -> weight of its score; by default equal.
+    margin : float
+        Scores whose weighted means differ by no more are a tie.
+    min_words : int
+        Smallest number of words of a quotation within an explanation to look up.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per dialogue with notes and a verdict: ``call`` (of the verdict), the judge, item, candidates, scheme and
+        probe, and
+
+        - ``early_verdict``: the notes state a winner, or give scores;
+        - ``quotes``, ``quotes_absent``: quotations in the notes, and those that are in none of the texts shown;
+        - ``notes_without_quote``;
+        - ``scores_without_note``: scores of a candidate and criterion on which there is no note (missing if no scores
+          can be read);
+        - ``new_quotes``: quotations in the explanation of the verdict that are not in the notes;
+        - ``score_first``, ``score_second``: weighted means of the scores;
+        - ``score_conflict``: the verdict is not that of the scores (missing without both);
+        - ``held``: none of these faults.
+
+        Notes that cannot be read are not ``held``.
+
+    Raises
+    ------
+    DesignError
+        If the plan has no such dialogue with answers to all turns, or a criterion has no weight.
+
+    Notes
+    -----
+    rationalization, Sec IV.D and V.C. The paper asks the judge to keep to its notes, and does not check it; the checks
+    are ours. Quotations are compared without case, blanks and punctuation. See also
+    :func:`judgestats.rationale_check`, for explanations of any scheme.
+
+    Examples
+    --------
+    >>> from judgestats.design import Judge, cues, next_stage, simulate_replies
+    >>> pairs = pd.DataFrame({"item": ["1"], "first": "u", "second": "v", "task_text": "Sum up: sales rose.",
+    ...                       "first_text": ["Sales rose."], "second_text": ["Sales went up."]})
+    >>> plan, replies = cues(pairs, "m", probes=["blind"], schemes=["PBP"]), []
+    >>> stages = [plan]
+    >>> for turn in range(3):
+    ...     replies += simulate_replies(stages[-1], Judge("m")).to_dict("records")
+    ...     stages += [next_stage(stages[-1], replies)] if turn < 2 else []
+    >>> evidence_lock(stages[0] + stages[1] + stages[2], replies)[["quotes", "quotes_absent"]].values.tolist()
+    [[8, 0]]
+    """
+    plan = plan if isinstance(plan, Plan) else Plan.read(plan)
+    replies = replied(plan, answers)
+    rows = list(_dialogues(plan, replies, weights, margin, min_words))
+    if not rows:
+        raise DesignError(
+            "No dialogue of the plan has notes, scores and a verdict with answers to all. Give the plan of all stages "
+            "(plan + later) and all answers."
+        )
+    return pd.DataFrame(rows)
+
+
+def _dialogues(
+    plan: Plan, replies: Mapping[str, str], weights: Mapping[str, float] | None, margin: float, min_words: int
+) -> Iterator[dict[str, Any]]:
+    parts = {n: set(p.schema.get("properties", {})) for n, p in plan.prompts.items()}
+    calls = {row[CALL]: row for row in plan.calls.to_dict("records")}
+    for call, row in calls.items():
+        before = calls.get(row.get("after"), {})
+        start = calls.get(before.get("after"), {})
+        turns = [start, before, row]
+        if not all(t and t[CALL] in replies for t in turns):
+            continue
+        wanted = ("notes", "scores", "verdict")
+        if not all(part in parts[t["prompt"]] for t, part in zip(turns, wanted, strict=True)):
+            continue
+        notes, scores, verdict = (replies[t[CALL]] for t in turns)
+        texts = [plan.texts[start[c]] for c in ("task_text", "first_text", "second_text") if start.get(c) in plan.texts]
+        found = {CALL: call, **{c: row[c] for c in _KEPT if c in row}}
+        yield {**found, **_checked(notes, scores, verdict, texts, weights, margin, min_words)}
+
+
+def _checked(
+    notes: str,
+    scores: str,
+    verdict: str,
+    texts: list[str],
+    weights: Mapping[str, float] | None,
+    margin: float,
+    min_words: int,
+) -> dict[str, Any]:
+    written = _part(notes, "notes")
+    written = [n for n in written if isinstance(n, dict)] if isinstance(written, list) else None
+    quotes = [str(n.get("quotation") or "") for n in written or ()]
+    given = [q for q in quotes if _words(q)]
+    shown = [f" {' '.join(_words(t))} " for t in texts]
+    absent = sum(not any(f" {' '.join(_words(q))} " in t for t in shown) for q in given)
+    noted = {(n.get("response"), n.get("criterion")) for n in written or ()}
+    scored = _scores(scores)
+    known = {(side, c) for side, each in scored.items() for c in each}
+    means = {_SIDES[side]: _mean(each, weights) for side, each in scored.items()}
+    one, two = (means.get(side, math.nan) for side in ("first", "second"))
+    choice = parse_verdicts([verdict], answer="choice")["choice"].iloc[0]
+    both = math.isfinite(one) and math.isfinite(two) and choice in ("first", "second", "tie")
+    by_score = "tie" if abs(one - two) <= margin + 1e-9 else "first" if one > two else "second"
+    said = [str(n.get("note", "")) for n in written] if written is not None else [notes]
+    early = any(map(stated_winner, said)) or any(_part(notes, part) is not None for part in ("scores", "verdict"))
+    explanation = [q for q in _QUOTED.findall(str(_part(verdict, "explanation") or "")) if len(_words(q)) >= min_words]
+    locked = f" {' '.join(_words(' '.join([*quotes, *said])))} "
+    row = {
+        "early_verdict": early,
+        "quotes": len(given),
+        "quotes_absent": absent,
+        "notes_without_quote": len(quotes) - len(given),
+        "scores_without_note": len(known - noted) if known else math.nan,
+        "new_quotes": sum(f" {' '.join(_words(q))} " not in locked for q in explanation),
+        "score_first": one,
+        "score_second": two,
+        "score_conflict": by_score != choice if both else None,
+    }
+    faults = ("early_verdict", "quotes_absent", "notes_without_quote", "scores_without_note", "new_quotes")
+    return {**row, "held": bool(written) and both and not row["score_conflict"] and not any(row[f] for f in faults)}
+
+
+def _part(reply: str, key: str) -> Any:
+    """A part of the JSON object in a reply; None without one."""
+    found = [_plain(pairs) for _, _, pairs, _ in json_objects(reply)]
+    return next((o[key] for o in found if isinstance(o, dict) and key in o), None)
+
+
+def _plain(value: Any) -> Any:
+    """JSON whose objects are lists of pairs, with objects."""
+    if isinstance(value, list) and value and all(isinstance(x, tuple) for x in value):
+        return {k: _plain(v) for k, v in value}
+    return [_plain(v) for v in value] if isinstance(value, list) else value
+
+
+def _scores(reply: str) -> dict[str, dict[str, float]]:
+    """Scores of each side by criterion."""
+    found = _part(reply, "scores")
+    sides = {s: v for s, v in found.items() if s in _SIDES and isinstance(v, dict)} if isinstance(found, dict) else {}
+    return {s: {c: float(x) for c, x in v.items() if isinstance(x, int | float)} for s, v in sides.items()}
+
+
+def _mean(scores: Mapping[str, float], weights: Mapping[str, float] | None) -> float:
+    if weights is not None and (unknown := sorted(set(scores) - set(weights))):
+        raise DesignError(f"weights= has no weight of {unknown[0]!r}. It has: {', '.join(weights)}.")
+    weight = {c: 1.0 if weights is None else float(weights[c]) for c in scores}
+    total = sum(weight.values())
+    return sum(weight[c] * x for c, x in scores.items()) / total if total > 0 else math.nan
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())

@@ -1,0 +1,93 @@
+"""Chains: calls whose prompt takes the replies to earlier calls, stage by stage: :func:`next_stage`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from judgestats.design.collecting import replied
+from judgestats.design.plans import CALL, UNANSWERED, Plan, following
+from judgestats.design.prompts import digest
+from judgestats.errors import DesignError
+
+
+def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
+    """Plan the next stage of a chain from the answers to this one.
+
+    Parameters
+    ----------
+    plan : Plan or path
+        The plan whose calls were asked, with calls of later stages (:meth:`Plan.then`).
+    answers
+        As for :func:`judgestats.design.collect`.
+
+    Returns
+    -------
+    Plan
+        The calls of the next stage, with what was said before filled in. The id of a call depends on the reply before
+        it. Calls that come after one without a usable reply (failed, refused, empty, cut off) are left out;
+        :meth:`Plan.check` of the result counts them. ``plan + next_stage(plan, answers)`` is the plan of both stages,
+        for :func:`judgestats.design.collect`.
+
+    Raises
+    ------
+    DesignError
+        If there is no later stage, or no answer to go on from.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from judgestats.design import Prompt, build, collect
+    >>> pairs = pd.DataFrame({"item": ["1"], "first": ["u"], "second": ["v"], "first_text": ["Hello."],
+    ...                       "second_text": ["Good day."], "task_text": ["Say hello."]})
+    >>> again = Prompt("again", "Look at both once more. A, B or tie?", dialogue=True)
+    >>> plan = build(pairs, judges="m", orders="as given").then(again)
+    >>> first = [{"call": plan.calls["call"][0], "answer": "A"}]
+    >>> later = next_stage(plan, first)
+    >>> second = [{"call": later.calls["call"][0], "answer": "tie"}]
+    >>> collect(plan + later, first + second)[["stage", "choice"]].values.tolist()
+    [[1, 'first'], [2, 'tie']]
+    """
+    plan = plan if isinstance(plan, Plan) else Plan.read(plan)
+    if not len(plan.later):
+        raise DesignError("The plan has no later stage. Collect its answers with collect().")
+    replies = replied(plan, answers)
+    ready = plan.later["after"].isin(set(replies))
+    if not ready.any():
+        raise DesignError(
+            f"None of the {len(plan.later):,} later calls can be asked: no call before them has a usable answer."
+        )
+    rows = plan.later[ready].reset_index(drop=True)
+    texts = dict(plan.texts)
+    keys: dict[str, str] = {}
+    earlier: dict[str, str] = {}
+    wanted = set(rows["after"])
+    goes_on = set(rows.loc[rows["prompt"].map({n: p.dialogue for n, p in plan.prompts.items()}), "after"])
+    for call, system, turns, user in plan.rows(plan.calls[CALL].isin(wanted)).dialogues():
+        keys[call] = digest(replies[call])
+        texts[keys[call]] = replies[call]
+        if call in goes_on:
+            head = [{"role": "system", "content": system}] if system else []
+            talk = [{"role": "user", "content": user}, {"role": "assistant", "content": replies[call]}]
+            text = json.dumps([*head, *turns, *talk], ensure_ascii=False)
+            earlier[call] = digest(text)
+            texts[earlier[call]] = text
+    before = plan.calls.set_index(CALL).loc[rows["after"]].reset_index(drop=True)
+    columns = {c: before[c] for c in before if c.startswith("answer_") and c.endswith("_text")}
+    for stage in rows["stage"].unique():
+        column = f"answer_{stage - 1}_text"
+        said = rows["after"].map(keys).where(rows["stage"] == stage)
+        columns[column] = said.where(said.notna(), columns.get(column))
+    if earlier:
+        columns["earlier_text"] = rows["after"].map(earlier)
+    rows = rows.assign(**columns)
+    rows[CALL] = [digest(*ids) for ids in zip(rows["planned"], rows["after"], rows["after"].map(keys), strict=True)]
+    rest = plan.later[~ready]
+    rest = rest.assign(after=rest["after"].replace(dict(zip(rows["planned"], rows[CALL], strict=True))))
+    later = following(rest, set(rows[CALL]))
+    about = {k: v for k, v in plan.about.items() if k != UNANSWERED}
+    if len(rest) > len(later):
+        about[UNANSWERED] = len(rest) - len(later)
+    return replace(plan, calls=rows, texts=texts, later=later, about=about)
