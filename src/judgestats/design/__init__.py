@@ -9,6 +9,7 @@ from judgestats.design.collecting import collect, remaining
 from judgestats.design.exports import export
 from judgestats.design.judges import Judge
 from judgestats.design.plans import Plan, build
+from judgestats.design.power import detectable, power
 from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.rubrics import Criterion, Rubric, points_score, rubric
@@ -28,10 +29,12 @@ __all__ = [
     "checklists",
     "collect",
     "dark_current",
+    "detectable",
     "export",
     "ladder",
     "minimum_detectable_effect",
     "points_score",
+    "power",
     "prompt",
     "prompts",
     "remaining",
