@@ -13,6 +13,7 @@ from judgestats.design.exports import export
 from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
 from judgestats.design.plans import Plan, build
+from judgestats.design.power import detectable, power
 from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.rubrics import Criterion, Rubric, points_score, rubric
@@ -38,6 +39,7 @@ __all__ = [
     "collect",
     "cues",
     "dark_current",
+    "detectable",
     "equal_pairs",
     "evidence_lock",
     "export",
@@ -47,6 +49,7 @@ __all__ = [
     "minimum_detectable_effect",
     "next_stage",
     "points_score",
+    "power",
     "prompt",
     "prompts",
     "remaining",
