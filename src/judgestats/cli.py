@@ -110,7 +110,19 @@ Wide = Annotated[
     typer.Option(
         "--wide",
         metavar="NAME=COLUMN,...",
-        help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth splits names.",
+        help="Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
+        "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
+    ),
+]
+Explode = Annotated[
+    str, typer.Option("--explode", metavar="COLUMN,...", help="Columns with lists of records; each becomes a row.")
+]
+PathOption = Annotated[
+    str,
+    typer.Option(
+        "--path",
+        metavar="PATTERN",
+        help="Names parts of the paths: '{strategy}/{judge}_run{replicate}.json' gives columns of these names.",
     ),
 ]
 Parse = Annotated[
@@ -183,6 +195,8 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
     "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
+    "format": "--format NAME".format,
+    "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,
     "parse": "--parse {}".format,
@@ -247,6 +261,8 @@ def check(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    explode: Explode = "",
+    path: PathOption = "",
     parse: Parse = "",
     labels_file: LabelsFile = "",
     on: On = "",
@@ -262,13 +278,13 @@ def check(
     from judgestats.schema import check as check_frame
 
     console = _console()
-    found = detect_format(source, encoding=encoding or None) if not format else None
-    if found is not None and found.confidence == "needs a mapping" and not map and not wide:
-        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, parse)
-        _show_proposal(console, source, found, encoding, given)
+    found = detect_format(source, encoding=encoding or None, path=path) if not format else None
+    if found is not None and found.confidence == "needs a mapping" and not (map or wide or explode):
+        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path, parse)
+        _show_proposal(console, source, found, encoding, path, given)
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, parse)
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
@@ -279,9 +295,11 @@ def check(
         typer.echo(visible(_json(source, data, against)))
         return
     if found is not None:
-        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped as given"
+        why = (
+            f" ({found.why.removesuffix(f'; {found.unread}')})" if not (map or wide or explode) else ", mapped as given"
+        )
         console.print(_text(f"{source}: {found.format}{why}"))
-    _show_unread(console, source, encoding)
+    _show_unread(console, source, encoding, format)
     rows = check_frame(data)
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
@@ -305,6 +323,8 @@ def report(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    explode: Explode = "",
+    path: PathOption = "",
     parse: Parse = "",
     labels_file: LabelsFile = "",
     on: On = "",
@@ -331,26 +351,26 @@ def report(
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, explode, path, parse)
     data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
-        path = write(
+        page = write(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(source, map, labels, format, encoding, counts, wide, parse, labels_file),
+            source=_source_of(source, map, labels, format, encoding, counts, wide, explode, path, parse, labels_file),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
             **_against(humans, gold, baseline),
         )
-    _show_unread(console, source, encoding)
+    _show_unread(console, source, encoding, format)
     rows = check_frame(data)
     _show_totals(console, rows)
     _show_rows(console, rows)
-    console.print(_text(f"Report: {path}"))
+    console.print(_text(f"Report: {page}"))
 
 
 @app.command()
@@ -445,12 +465,14 @@ def _read(
     decimal: str,
     counts: str | Literal[False] | None,
     wide: str,
+    explode: str,
+    path: str,
     parse: str,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
-    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal, "wide": wide}
-    options["parse"] = parse
+    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
+    options |= {"wide": wide, "explode": explode, "path": path, "parse": parse}
     options = {name: value for name, value in options.items() if value}
     if scale:
         options["scale"] = parse_scale(scale)
@@ -486,10 +508,12 @@ def _with_labels(
     return joined, humans or "rater_type=human"
 
 
-def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool, parse: str) -> str:
+def _given(
+    encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool, path: str, parse: str
+) -> str:
     """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
-    pairs |= {"--counts": counts, "--parse": parse}
+    pairs |= {"--counts": counts, "--path": path, "--parse": parse}
     typed = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
     return typed + " --no-counts" * no_counts
 
@@ -502,6 +526,8 @@ def _source_of(
     encoding: str,
     counts: str,
     wide: str,
+    explode: str,
+    path: str,
     parse: str,
     labels_file: str,
 ) -> dict[str, Any]:
@@ -509,8 +535,10 @@ def _source_of(
     from judgestats.ingest import format_of, source_info
 
     known = {
-        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
+        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide or explode)),
         "wide": wide,
+        "explode": explode,
+        "path": path,
         "parse": parse,
         "mapping": map or "no mapping needed",
         "labels": labels,
@@ -519,7 +547,9 @@ def _source_of(
         "labels of people": labels_file,
     }
     files = [source, labels_file] if labels_file else source
-    return {k: v for k, v in known.items() if v} | {"files": source_info(files, encoding=encoding or None)}
+    return {k: v for k, v in known.items() if v} | {
+        "files": source_info(files, encoding=encoding or None, format=format or None)
+    }
 
 
 def _check_identity(data: Any, identity: dict[str, str]) -> None:
@@ -594,18 +624,19 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
     _print_table(console, "Agreement with people", shown)
 
 
-def _show_unread(console: Console, source: str, encoding: str) -> None:
-    from judgestats.ingest.files import resolve
+def _show_unread(console: Console, source: str, encoding: str, format: str) -> None:
+    from judgestats.ingest.sniffing import find_files
 
-    note = resolve(source, encoding or None).unread_note
+    note = find_files(source, encoding or None, format or None).unread_note
     if note:
         console.print(_text(note), soft_wrap=True)
 
 
-def _show_proposal(console: Console, source: str, found: Any, encoding: str, given: str) -> None:
+def _show_proposal(console: Console, source: str, found: Any, encoding: str, path: str, given: str) -> None:
     from judgestats.ingest import preview
-    from judgestats.ingest.tables import as_table
-    from judgestats.ingest.wide import melted
+    from judgestats.ingest.sources import resolve
+    from judgestats.ingest.tables import plain_table
+    from judgestats.ingest.wide import exploded, melted
 
     proposal = found.proposal
     console.print(_text(f"{source}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
@@ -613,8 +644,10 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
-        table = as_table(source, encoding or None)
-        shown = preview(melted(table, proposal.wide) if proposal.wide else table, proposal.mapping, proposal.labels)
+        table = plain_table(resolve(source, encoding or None, pattern=path))
+        table = exploded(table, proposal.explode).table if proposal.explode else table
+        table = melted(table, proposal.wide) if proposal.wide else table
+        shown = preview(table, proposal.mapping, proposal.labels)
         _print_table(console, "First rows under that mapping", shown)
         console.print(
             _text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True

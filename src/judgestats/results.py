@@ -92,6 +92,9 @@ DEPENDENT_PAIRS = Flag("dependent_pairs", "pairs not independent",
 FEW_CLUSTERS = Flag("few_clusters", "fewer than 10 clusters",
     "An interval by cluster is rough with fewer than ten of them.")
 FEW_DRAWN = Flag("few_drawn", "fewer than 30 clusters", "A bootstrap of fewer than 30 clusters is somewhat too narrow.")
+NOT_DRAWN = Flag("not_drawn", "over 100,000 clusters: not drawn",
+    "A bootstrap draws at most 100,000 clusters; with more of them the analytic clustered interval is given, which "
+    "then hardly differs from it.", "note")
 ONE_UNIT = Flag("one_unit", "one unit",
     "There is one cluster, so nothing shows how much clusters differ: there is no interval.", "invalid")
 LONE_UNIT = Flag("lone_unit", "a stratum has one unit",

@@ -13,9 +13,10 @@ import pandas as pd
 
 from judgestats.design.plans import CALL, TEXTS, Plan
 from judgestats.errors import DesignError, SchemaError
-from judgestats.ingest.files import Record, resolve
+from judgestats.ingest.files import Record
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import json_objects
+from judgestats.ingest.sources import resolve
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import Kind

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest import guesses
-from judgestats.ingest.files import is_table, resolve
 from judgestats.ingest.mapping import Mapped, canonical, with_columns
 from judgestats.ingest.readers import RATING_OPTIONS, only
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import PLAIN_OPTIONS
 from judgestats.ingest.sniffing import native_reader, native_table
+from judgestats.ingest.sources import is_table, resolve
 from judgestats.ingest.tables import check_numbers, plain_table, with_numbers
 from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +16,11 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import (
+    ALIKE,
     CANDIDATES,
     CLUSTERING,
+    ENOUGH,
+    MOST_CLUSTERS,
     Cluster,
     Sharing,
     auto_cluster,
@@ -37,7 +43,9 @@ from judgestats.schema.pairing import (
     matched,
     number_of_pairs,
     pair_weights,
+    pairs_there,
     refuse_unknown_order,
+    repeats_there,
     unit_columns,
 )
 from judgestats.schema.patterns import PATTERNS, Pattern
@@ -151,6 +159,115 @@ def tally(
     result.attrs[CLUSTERING] = noted(kept, found, keys, columns is None)
     result.attrs[SHARED_PAIRS] = bool(found and found.shared)
     return result
+
+
+def merged_tally(
+    frame: Any, measure: str, by: By = (), *, cluster: Cluster = "auto", stimulus: str | None = None
+) -> pd.DataFrame:
+    """:func:`tally` for an analytic interval: many clusters of a lazy frame leave its engine without their labels.
+
+    The arguments are those of :func:`tally`. Where there are more than :data:`MOST_CLUSTERS` clusters, those with the
+    same counts are one: the cluster column numbers the different ones, ``n`` counts the calls of all of them, and
+    :data:`ALIKE` says how many they are. Sums, squares and products over the clusters are the same.
+    """
+    data = nw.from_native(frame)
+    found = _merged(data, measure, by, cluster, stimulus) if isinstance(data, nw.LazyFrame) else None
+    return tally(frame, measure, by, cluster=cluster, stimulus=stimulus) if found is None else found
+
+
+@memory_advice()
+def _merged(data: Any, measure: str, by: By, cluster: Cluster, stimulus: str | None) -> pd.DataFrame | None:
+    """The merged clusters; None where :func:`tally` is to count: few clusters, or something for it to refuse."""
+    pattern, present, asked = PATTERNS[measure], list(data.collect_schema().names()), clusters(cluster)
+    column = asked[0] if asked else "item"
+    needed = required("preferences") if pattern.frame == "preferences" else ["judge", "item"]
+    lacking = {*needed, *names(by), column} - set(present)
+    others = {c for c in (*CANDIDATES, pattern.cluster) if c in present and c not in (*names(by), "item")}
+    if (
+        asked == ()
+        or len(asked or (column,)) > 1
+        or lacking
+        or column in (*names(by), "judge")
+        or (asked is None and others)
+        or any(c in present for c in (*pattern.optional, *(["gold"] if pattern.frame == "ratings" else ())))
+        or {*pattern.columns, ALIKE} & {*names(by)}
+        or is_tally(present, pattern)
+    ):
+        return None
+    refuse_nested(data, [*_NAMES, *names(by), column])
+    counted(data, [*names(by), column], pattern.frame)
+    data = as_scores(data) if pattern.frame == "ratings" else chosen(data, pattern, measure, stimulus)
+    if pattern.ordered or pattern.unit == "pair":
+        refuse_unknown_order(data, present)
+    if pattern.unit == "side":
+        _refuse_nameless(data)
+    keys = list(dict.fromkeys([*names(by), *(c for c, allowed in pattern.columns.items() if allowed is None)]))
+    shown = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
+    weighted = COUNTS in present
+    n: Any = nw.col(COUNTS) if weighted else nw.lit(1)
+    if pattern.unit == "pair":
+        if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in keys:
+            data = data.drop("stimulus")
+        unit = unit_columns(data.collect_schema().names(), [*keys, column])
+        data, n, weighted = pairs_there(data, unit), nw.col("_n"), True
+    elif pattern.unit == "side":
+        data = nw.concat([_side(data, keys, column, n, slot) for slot in ("first", "second")])
+        n = nw.col(N)
+    else:
+        data = with_outcome(data, pattern)
+    combinations = list(itertools.product(*shown.values()))
+    sums = []
+    for i, answers in enumerate(combinations):
+        here = functools.reduce(operator.and_, (_is(c, v) for c, v in zip(shown, answers, strict=True)))
+        counted_here = nw.when(here).then(n)
+        sums.append((counted_here.sum().fill_null(0) if weighted else counted_here.count()).alias(f"_{i}"))
+    totals = [(n.sum() if weighted else nw.len()).alias("_all")]
+    if pattern.unit == "pair":
+        totals.append(repeats_there().max().alias("_again"))
+    each = data.group_by(*keys, column).agg(*sums, *totals)
+    of = [f"_{i}" for i in range(len(sums))]
+    more = [nw.col("_again").max()] if pattern.unit == "pair" else []
+    table = _rows(each.group_by(*keys, *of, "_all").agg(nw.len().alias(ALIKE), *more))
+    count_of = table[of].to_numpy(dtype=float)
+    per_group = table.groupby(keys, dropna=False)[ALIKE].sum()
+    units_there = float((table["_all"].astype(float) * table[ALIKE]).sum())
+    if (
+        (more and table["_again"].any())
+        or (count_of.sum(axis=1) != table["_all"].to_numpy(dtype=float)).any()
+        or per_group.sum() <= MOST_CLUSTERS
+        or (asked is None and (units_there <= per_group.sum() or per_group.median() < ENOUGH))
+    ):
+        return None
+    row, answer = np.nonzero(count_of)
+    result = table[[*keys, ALIKE]].iloc[row].reset_index(drop=True)
+    result[column] = row
+    for i, name in enumerate(shown):
+        result[name] = pd.Series([c[i] for c in combinations], dtype=object).iloc[answer].to_numpy()
+    result[N] = count_of[row, answer] * result[ALIKE].to_numpy(dtype=float)
+    result = tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])
+    split = _estimate_keys(by, pattern, present)
+    result.attrs[CLUSTERING] = noted((column,), Sharing(column, True), split, asked is None)
+    result.attrs[SHARED_PAIRS] = True
+    return result
+
+
+def _is(column: str, value: str) -> Any:
+    return nw.col(column).cast(nw.String) == value
+
+
+def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
+    """Each call as it is for the candidate of one slot."""
+    choice, other = nw.col("choice").cast(nw.String), "second" if slot == "first" else "first"
+    tie = nw.when(choice.is_in(("tie", "abstain"))).then(nw.lit("tie")).otherwise(choice)
+    lost = nw.when(choice == other).then(nw.lit("loss")).otherwise(tie)
+    none = nw.when(choice.is_null()).then(nw.lit("invalid")).otherwise(lost)
+    return data.select(
+        *(k for k in keys if k != "candidate"),
+        column,
+        nw.col(slot).cast(nw.String).alias("candidate"),
+        nw.when(choice == slot).then(nw.lit("win")).otherwise(none).alias("outcome"),
+        n.alias(N),
+    )
 
 
 def _estimate_keys(by: By, pattern: Pattern, present: Sequence[str]) -> list[str]:

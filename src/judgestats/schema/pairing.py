@@ -180,7 +180,20 @@ def _repeated_calls(data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: l
 
 
 def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
-    """Pairs of a lazy frame, by grouping in its own engine."""
+    """Count the pairs of a lazy frame, by grouping in its own engine."""
+    paired = pairs_there(data, unit)
+    _refuse_unmatched(paired, data, unit)
+    columns = [*groups, "forward", "reverse"]
+    counted = paired.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
+    return tidy(counted.assign(n=counted["n"].astype(float)), columns)
+
+
+def pairs_there(data: Any, unit: list[str]) -> Any:
+    """Pairs of a lazy frame.
+
+    Returns the `unit`, the candidates, ``forward``, ``reverse``, and for :func:`repeats_there` how often each order was
+    judged and the least and largest count, ``_n``.
+    """
     forward = nw.col("first") <= nw.col("second")
     choice = nw.col("choice").cast(nw.String)
     answer = nw.when(choice == "abstain").then(nw.lit("tie")).otherwise(choice)
@@ -202,11 +215,13 @@ def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
             nw.col("_n").max().alias("_n"),
         )
     )
-    _refuse_unmatched(paired, data, unit)
-    filled = paired.with_columns(nw.col("forward").fill_null("missing"), nw.col("reverse").fill_null("missing"))
-    columns = [*groups, "forward", "reverse"]
-    counted = filled.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
-    return tidy(counted.assign(n=counted["n"].astype(float)), columns)
+    return paired.with_columns(nw.col("forward").fill_null("missing"), nw.col("reverse").fill_null("missing"))
+
+
+def repeats_there() -> Any:
+    """Whether a pair of :func:`pairs_there` was judged twice in one order, or has two counts, as an expression."""
+    times = (nw.col("_times_forward") > 1) | (nw.col("_times_reverse") > 1)
+    return one_if(times | (nw.col("_n") != nw.col("_least")))
 
 
 def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
