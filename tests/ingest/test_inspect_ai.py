@@ -15,9 +15,8 @@ import pytest
 import judgestats as js
 from inspect_logs import DEFLATE, STORED, ZSTD, head, sample, score, zipped, zipped_log
 from judgestats.errors import SchemaError
-from judgestats.ingest import detect_format, read
+from judgestats.ingest import detect_format, read, source_info
 from judgestats.ingest.archives import Archive
-from judgestats.ingest.files import source_info
 from judgestats.schema.account import account_of
 
 Write = Callable[..., Path]
