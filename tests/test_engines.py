@@ -312,5 +312,5 @@ def test_merged_clusters_on_spark(spark, measure, monkeypatch):
     calls = registry.calls().drop(columns=["task", "prompt", "vacuum_kind"])
     calls["replicate"] = calls.groupby(["judge", "item", "first", "second"]).cumcount()
     frame = spread(spark, calls)
-    assert ALIKE in counting.merged_tally(frame, measure)
-    same(getattr(js, measure)(frame), getattr(js, measure)(calls))
+    assert ALIKE in counting.merged_tally(frame, measure, cluster="item")
+    same(getattr(js, measure)(frame, cluster="item"), getattr(js, measure)(calls, cluster="item"))
