@@ -181,22 +181,6 @@ NATIVE: dict[str, dict[str, Any]] = {
                "results": [{"swap = False": {"winner": "1", "completion": "c"}, "swap = True": {"winner": "2"}}]},
     "alpaca_eval": {"instruction": "i", "output_1": "a", "generator_1": "g", "output_2": "b", "generator_2": "h", "dataset": "d",
                     "annotator": "w", "preference": 1.5, "price_per_example": 0.1, "time_per_example": 1.0, "raw_completion": None},
-    "langfuse": {"traceId": "t", "observationId": None, "name": "helpful", "source": "ANNOTATION", "dataType": "NUMERIC", "value": 4,
-                 "stringValue": None, "authorUserId": "ann", "comment": "c", "traceTags": ["x"], "environment": "default"},
-    "mlflow": {"trace_id": "t", "state": "OK", "assessments": [
-        {"assessment_name": "correct", "source": {"source_type": "HUMAN", "source_id": "ann"}, "feedback": {"value": True}, "valid": True},
-        {"assessment_name": "style", "source": {"source_type": "LLM_JUDGE", "source_id": "g"}, "feedback": {"value": {"tone": 3}}},
-        {"assessment_name": "expected", "source": {"source_type": "HUMAN"}, "expectation": {"value": "x"}}]},
-    "phoenix": {"span_id": "s", "annotation_name": "tone", "annotator_kind": "LLM", "result": {"score": 0.5, "label": "good", "explanation": "e"},
-                "metadata": {"model": "g"}, "identifier": "", "user_id": None},
-    "argilla": {"id": "r", "fields": {"text": "x"}, "metadata": {"model": "m"}, "status": "completed",
-                "responses": {"quality": [{"value": 4, "user_id": "u"}, {"value": 2, "user_id": "v"}]},
-                "suggestions": {"quality": {"value": 3, "score": 0.5, "agent": "g"}}},
-    "label_studio": {"id": 1, "data": {"text": "x", "model": "m"}, "predictions": [],
-                     "annotations": [{"id": 1, "completed_by": 7, "was_cancelled": False, "result": [
-                         {"from_name": "quality", "to_name": "text", "type": "rating", "value": {"rating": 4}}]}]},
-    "label_studio_pairwise": {"id": 1, "data": {"text": "x"}, "annotations": [{"id": 1, "completed_by": {"email": "a"}, "result": [
-        {"from_name": "better", "to_name": ["a", "b"], "type": "pairwise", "value": {"selected": "left"}}]}]},
     "promptfoo": {"evalId": "e", "config": {"defaultTest": {"options": {"provider": "openai:g"}}}, "results": {"version": 3, "results": [
         {"testIdx": 0, "promptIdx": 0, "promptId": "p", "provider": {"id": "m", "label": ""}, "vars": {"a": "x"}, "success": True,
          "gradingResult": {"pass": True, "score": 0.5, "reason": "r", "componentResults": [
@@ -232,9 +216,23 @@ NATIVE: dict[str, dict[str, Any]] = {
     "every_eval_ever": {"schema_version": "0.3.0", "evaluation_id": "e", "model_id": "m", "evaluation_name": "b", "sample_id": "s",
                         "interaction_type": "single_turn", "input": {}, "answer_attribution": [{"extraction_method": "llm_judge"}],
                         "evaluation": {"score": 1.0, "is_correct": True}, "error": None, "metadata": {"subject": "x"}},
+    "langfuse": {"traceId": "t", "observationId": None, "name": "helpful", "source": "ANNOTATION", "dataType": "NUMERIC", "value": 4,
+                 "stringValue": None, "authorUserId": "ann", "comment": "c", "traceTags": ["x"], "environment": "default"},
+    "mlflow": {"trace_id": "t", "state": "OK", "assessments": [
+        {"assessment_name": "correct", "source": {"source_type": "HUMAN", "source_id": "ann"}, "feedback": {"value": True}, "valid": True},
+        {"assessment_name": "style", "source": {"source_type": "LLM_JUDGE", "source_id": "g"}, "feedback": {"value": {"tone": 3}}},
+        {"assessment_name": "expected", "source": {"source_type": "HUMAN"}, "expectation": {"value": "x"}}]},
+    "phoenix": {"span_id": "s", "annotation_name": "tone", "annotator_kind": "LLM", "result": {"score": 0.5, "label": "good", "explanation": "e"},
+                "metadata": {"model": "g"}, "identifier": "", "user_id": None},
+    "argilla": {"id": "r", "fields": {"text": "x"}, "metadata": {"model": "m"}, "status": "completed",
+                "responses": {"quality": [{"value": 4, "user_id": "u"}, {"value": 2, "user_id": "v"}]},
+                "suggestions": {"quality": {"value": 3, "score": 0.5, "agent": "g"}}},
+    "label_studio": {"id": 1, "data": {"text": "x", "model": "m"}, "predictions": [],
+                     "annotations": [{"id": 1, "completed_by": 7, "was_cancelled": False, "result": [
+                         {"from_name": "quality", "to_name": "text", "type": "rating", "value": {"rating": 4}}]}]},
+    "label_studio_pairwise": {"id": 1, "data": {"text": "x"}, "annotations": [{"id": 1, "completed_by": {"email": "a"}, "result": [
+        {"from_name": "better", "to_name": ["a", "b"], "type": "pairwise", "value": {"selected": "left"}}]}]},
 }  # fmt: skip
-#: Fields that identify what was labelled.
-TRACED = ("id", "traceId", "trace_id", "span_id")
 #: Formats that are one JSON object, not a record a line.
 DOCUMENTS = ("promptfoo", "deepeval", "ragas_annotations", "helm_annotations")
 
@@ -259,7 +257,19 @@ def native(form: str) -> Callable[[random.Random], bytes]:
             return json.dumps(document, indent=rng.choice((None, 1))).encode()
         found = [json.loads(json.dumps(NATIVE[form])) for _ in range(rng.randint(1, 5))]
         for i, record in enumerate(found):
-            for name in ("question_id", "uid", "pair_id", "doc_id", "instance_id", "sample_id", "testIdx", *TRACED):
+            for name in (
+                "question_id",
+                "uid",
+                "pair_id",
+                "doc_id",
+                "instance_id",
+                "sample_id",
+                "testIdx",
+                "id",
+                "traceId",
+                "trace_id",
+                "span_id",
+            ):
                 if name in record:
                     record[name] = i
         for _ in range(rng.choice((0, 1, 1, 2, 3))):

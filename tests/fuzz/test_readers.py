@@ -106,8 +106,6 @@ def _event(event: Any) -> int:
     return max(1, len(data)) if plain else 1
 
 
-#: Exports of labels, whose records hold any number of verdicts: each gives a row or is excluded.
-LABELLED = ("langfuse", "mlflow", "phoenix", "argilla", "label_studio", "label_studio_pairwise")
 #: Verdicts and exclusions that a record of a log (or a log that is one object) holds.
 PARTS: dict[str, Callable[[Any], int | None]] = {
     "promptfoo": lambda d: sum(map(_assertions, _listed(d["results"], "results") or _listed(d, "results"))),
@@ -119,7 +117,6 @@ PARTS: dict[str, Callable[[Any], int | None]] = {
     "helm_annotations": _of_jurors,
     "lm_eval": lambda r: max(1, len(_listed(r, "metrics")) if r.get("metrics") is not None else _scored(r)),
     "openai_evals": _event,
-    **dict.fromkeys(LABELLED, lambda _: None),
 }
 #: Options of readers of logs that do not name everything.
 OPTIONS: dict[str, dict[str, str]] = {
@@ -129,6 +126,8 @@ OPTIONS: dict[str, dict[str, str]] = {
     "helm": {"system": "m"},
     "lm_eval": {"system": "m"},
 }
+#: Readers of records that may hold any number of verdicts, some of which are excluded.
+PARTLY = ("langfuse", "mlflow", "phoenix", "argilla", "label_studio", "label_studio_pairwise")
 LAZY = ("csv", "tsv", "jsonl", "parquet")
 
 
@@ -194,12 +193,6 @@ def calls_in(path: Path, reader: str) -> int | None:
     return len(found)
 
 
-def records_seen(account: Any) -> int:
-    """How many records of a file give a row or an exclusion, by their places."""
-    places = [*account.places, *(e.place for e in account.excluded)]
-    return len({" ".join(p.split(", ", 1)[1].split(",")[0].split()[:2]) for p in places})
-
-
 def calls_in_archive(path: Path) -> int:
     """Values in the samples of a log; a sample that a later one replaces is one."""
     with Archive(path, 10**9) as archive:
@@ -251,6 +244,18 @@ def cells_in(rows: list[dict[str, str]], reader: str) -> int:
     return sum(places(r["value"], r["value_type"] not in scalar and not r.get("scan_error")) for r in rows)
 
 
+def lost_records(frame: Any, records: int) -> str:
+    """Which records of a file gave neither a row nor an exclusion, by their places; empty if all did."""
+    account = account_of(frame)
+    places = [*account.places, *(e.place for e in account.excluded)]
+    seen = {" ".join(p.split(", ", 1)[1].split(",")[0].split()[:2]) for p in places}
+    return (
+        ""
+        if account.records == records == len(seen)
+        else f"{records} records, {account.records} counted, {sorted(seen)}"
+    )
+
+
 def lines_in(text: str, separator: str) -> int:
     """Rows of a CSV file below its header: quotes hold line breaks, blank lines are none unless the table has one column."""
     rows, width, blank, inside, start, at = 0, 0, True, False, True, 0
@@ -280,7 +285,7 @@ def lines_in(text: str, separator: str) -> int:
 def tried(path: Path, reader: str) -> tuple[str, str]:
     """What came of a file, as one of :data:`COUNTS`, and what is to be known of it."""
     options: dict[str, Any] = {}
-    if reader in OPTIONS or reader in PARTS:
+    if reader in OPTIONS or reader in PARTS or reader in PARTLY:
         options = {"format": reader, **OPTIONS.get(reader, {})}
     if reader in ("csv", "tsv", "jsonl", "json", "parquet"):
         options = {"counts": "n" if b'"n"' in path.read_bytes() else None}
@@ -292,7 +297,14 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
                 frame = None
             if frame is not None:
                 found = js.check(frame).set_index("what")["n"]
+                if found["rows in"] != found["rows used"] + found["rows excluded"]:
+                    return "lost rows", "used and excluded are not the rows"
                 wanted = calls_in(path, reader)
+                if reader in PARTLY:
+                    lost = lost_records(frame, wanted)
+                    if lost:
+                        return "lost rows", lost
+                    wanted = None
                 account = account_of(frame)
                 unread = account.n_excluded if account is not None else 0
                 if not len(frame) + unread == found["rows in"] == (found["rows in"] if wanted is None else wanted):
@@ -300,10 +312,6 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
                         "lost rows",
                         f"{wanted} calls, {len(frame)} rows, {unread} unread, {found['rows in']} in check()",
                     )
-                if reader in LABELLED and account.records != records_seen(account):
-                    return "lost rows", f"{account.records} records, {records_seen(account)} with a row or an exclusion"
-                if found["rows in"] != found["rows used"] + found["rows excluded"]:
-                    return "lost rows", "used and excluded are not the rows"
             if reader in LAZY:
                 told = difference(path, **options)
                 if told and not any(said in told for said in ("DuckDB cannot hold", "Leave lazy out")):

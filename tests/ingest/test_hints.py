@@ -1,8 +1,7 @@
-"""What is said of wide tables, nested records, errors, and the logs of tools that are not read yet."""
+"""What is said of wide tables, nested records and errors."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ import pandas as pd
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import UnmappedTable, detect_format, read, source_info, suggest_mapping
+from judgestats.ingest import detect_format, read, source_info, suggest_mapping
 
 Write = Callable[..., Path]
 ROW = "judge,item,first,second,choice\ng,1,x,y,first\n"
@@ -42,38 +41,6 @@ def test_whole_numbers_over_a_pair_are_verdicts() -> None:
 def test_real_trec_melts_every_run(real_data: Path) -> None:
     (note,) = [n for n in suggest_mapping(real_data / "llmjudge_trec_dl23" / "labels_wide.csv.gz").notes if "wide" in n]
     assert melted(note) == (["qid", "docid", "gold"], "score")
-
-
-REAL_LOGS = {
-    "promptfoo/sample-export.json": "promptfoo",
-    "deepeval/test_run_sample.json": "deepeval",
-    "ragas/annotated_data.json": "ragas",
-    "ragas/sample_annotated_summary.json": "ragas",
-    "helm/narrative_qa_per_instance_stats.json": "helm",
-    "helm/narrative_qa_run_spec.json": "helm",
-    "lm_eval_harness/results_2026-01-21T03-44-18.458309.json": "lm_eval",
-    "lm_eval_harness/samples_math_perturbed_full_2026-01-21T03-44-18.458309.jsonl": "lm_eval",
-}
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("name", REAL_LOGS)
-def test_real_logs_of_other_tools_are_named(real_data: Path, name: str) -> None:
-    proposal = detect_format(real_data / name).proposal
-    assert proposal is not None
-    assert proposal.looks_like == REAL_LOGS[name]
-    assert re.search(
-        rf"looks like an? {REAL_LOGS[name]} log; it is not read yet: see judgestats formats", str(proposal)
-    )
-    assert "Nothing in it" not in str(proposal)
-    with pytest.raises(UnmappedTable, match="it is not read yet"):
-        read(real_data / name)
-
-
-def test_a_log_of_another_tool(write: Write) -> None:
-    path = write("log.json", json.dumps({"evalId": "e", "results": {"version": 3}, "config": {}}))
-    assert "This looks like a promptfoo log; it is not read yet" in str(suggest_mapping(path))
-    assert suggest_mapping(write("t.csv", ROW)).looks_like == ""
 
 
 def test_nested_records_and_errors_are_told(write: Write) -> None:

@@ -770,7 +770,7 @@ class File:
         """Records for a reader: `opened_by` it from the whole file, or one by one; rows of a table are records."""
         if opened_by is not None:
             document = self.document()
-            if not isinstance(document, dict):
+            if not isinstance(document, dict | Archive):
                 raise SchemaError(f"{self.path.name} holds a {_kind(document)}, where this format is one JSON object.")
             return opened_by(document, self.path)
         if self.container in ("json", "jsonl"):

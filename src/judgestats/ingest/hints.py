@@ -1,4 +1,4 @@
-"""Remarks on an unknown table besides its mapping: wide, nested, items numbered per subset, or a log of a tool."""
+"""Remarks on an unknown table besides its mapping: wide, nested, items numbered per subset."""
 
 from __future__ import annotations
 
@@ -13,40 +13,11 @@ from judgestats.ingest.guesses import plain
 from judgestats.schema.columns import NO, YES
 from judgestats.schema.opening import few
 
-#: Tools whose logs are recognised but not read -> sets of top-level keys, any of which identifies them.
-_FOREIGN: dict[str, tuple[frozenset[str], ...]] = {
-    "promptfoo": (frozenset({"evalId", "results"}),),
-    "deepeval": (frozenset({"testCases", "metricsScores"}), frozenset({"testCases", "testPassed"})),
-    "helm": (
-        frozenset({"instance_id", "train_trial_index", "stats"}),
-        frozenset({"scenario_spec", "adapter_spec", "metric_specs"}),
-    ),
-    "lm_eval": (
-        frozenset({"doc_id", "doc", "resps", "filtered_resps"}),
-        frozenset({"results", "configs", "versions", "n-shot"}),
-    ),
-    "ragas": (frozenset({"metric_input", "metric_output"}),),
-}
-_RAGAS = '[{"metric_input"'
 _ERRORS = ("error", "errors", "error_message", "exception")
 _NO_ERROR = ("false", "0", "none", "null", "no", "ok", "{}", "[]")
 #: Columns within which items may be numbered from the start again.
 _COLLECTIONS = ("subset", "task", "category", "benchmark", "dataset", "domain", "topic", "split")
 _MOST_LEVELS = 60
-
-
-def foreign(frame: pd.DataFrame) -> str:
-    """Name of the tool whose log this looks like, by the top-level keys of its records; empty if none.
-
-    >>> foreign(pd.DataFrame({"evalId": ["e"], "results.version": ["3"]}))
-    'promptfoo'
-    """
-    keys = set(map(str, frame.columns)) | {str(c).partition(".")[0] for c in frame.columns}
-    for tool, signs in _FOREIGN.items():
-        if any(sign <= keys for sign in signs):
-            return tool
-    first = frame.head(1).astype(str).to_numpy().ravel()
-    return "ragas" if any(str(v).startswith(_RAGAS) for v in first) else ""
 
 
 def nested(frame: pd.DataFrame) -> list[str]:
@@ -136,4 +107,4 @@ def value_name(columns: Iterable[pd.Series[Any]], *, paired: bool) -> str:
     return "score" if not paired and all(is_number(v) for v in labels) else "verdict"
 
 
-__all__ = ["errors", "foreign", "melt", "nested", "numbered_per_subset", "value_name"]
+__all__ = ["errors", "melt", "nested", "numbered_per_subset", "value_name"]

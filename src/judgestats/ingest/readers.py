@@ -225,10 +225,10 @@ def _numbered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def context(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
-    """Fields of a record, or of a row of a frame, as :func:`scalars`.
+    """Fields of a record of any kind, as :func:`scalars`, with empty ones as None.
 
-    >>> context({"topic": "law", "score": 9, "texts": ["a", "b"], "tone": float("nan")})
-    {'topic': 'law', 'score_source': 9, 'tone': None}
+    >>> context({"topic": "law", "score": 9, "texts": ["a", "b"]})
+    {'topic': 'law', 'score_source': 9}
     """
     found = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
     return {k: None if absent(v) else v for k, v in found.items()}
@@ -276,7 +276,7 @@ def grade(value: Any, scores: Mapping[str, float] | None = None) -> float:
     return found if math.isfinite(found) else math.nan
 
 
-def answered(
+def scored(
     place: Place, question: str, value: Any, scores: Mapping[str, float] | None, *, failed: bool = False
 ) -> dict[str, Any] | None:
     """Score and status of a grade; None, with the reason excluded, for what has no number.

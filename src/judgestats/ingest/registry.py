@@ -49,12 +49,6 @@ NATIVE: tuple[Reader, ...] = (
     judgebench.READER,
     llmbar.READER,
     alpaca_eval.READER,
-    langfuse.READER,
-    mlflow.READER,
-    phoenix.READER,
-    argilla.READER,
-    label_studio.PAIRWISE,
-    label_studio.RATINGS,
     inspect_ai.LOG,
     inspect_ai.SAMPLES,
     inspect_scout.LABELS,
@@ -70,6 +64,12 @@ NATIVE: tuple[Reader, ...] = (
     openai_evals.READER,
     every_eval_ever.READER,
     trec_qrels.READER,
+    langfuse.READER,
+    mlflow.READER,
+    phoenix.READER,
+    argilla.READER,
+    label_studio.PAIRWISE,
+    label_studio.RATINGS,
 )
 #: Tables with canonical columns, or of any shape with a mapping.
 PLAIN: tuple[Reader, ...] = (

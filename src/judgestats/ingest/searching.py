@@ -48,8 +48,6 @@ class Proposal:
         Points to check, and what cannot be mapped.
     columns : tuple of str
         Columns of the table.
-    looks_like : str
-        Name of a tool whose logs are not read yet, where it looks like one of them.
     advice : tuple of (str, object)
         Arguments of :func:`judgestats.read` that the notes name, with their values where they are known.
     wide : str
@@ -66,7 +64,6 @@ class Proposal:
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    looks_like: str = ""
     advice: Advice = ()
     wide: str = ""
     explode: str = ""
@@ -97,13 +94,7 @@ class Proposal:
 
     def __str__(self) -> str:
         lines = [f"Columns: {few(self.columns, 30) or 'none'}."]
-        if self.looks_like:
-            article = "an" if self.looks_like[0] in "aeioul" else "a"
-            lines.append(
-                f"This looks like {article} {self.looks_like} log; it is not read yet: see judgestats formats. Write "
-                "its verdicts or scores out as a table, one row per call (pandas.json_normalize opens nested records)."
-            )
-        elif self.kind is None:
+        if self.kind is None:
             lines.append("No column was recognised as a verdict or a score.")
         else:
             long = ", once it is long" if self.wide or self.explode else ""
@@ -227,9 +218,6 @@ def suggest_mapping(table: IntoFrame) -> Proposal:
     """
     data = opened(as_table(table)).head(_SAMPLE)
     frame = (data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data).to_pandas().rename(columns=str)
-    tool = hints.foreign(frame)
-    if tool:
-        return Proposal(None, columns=tuple(frame.columns), looks_like=tool)
     return _proposed(frame)
 
 

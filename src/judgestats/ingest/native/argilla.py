@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person
+from judgestats.ingest.readers import SCORES, Place, Reader, absent, context, opened_cell, person, scored
 
 _FLAT = ".responses.users"
 _STATUSES = ("submitted", "draft", "discarded")
@@ -57,7 +57,7 @@ def rows(
             raise place.wrong("status of a response", status, ", ".join(_STATUSES))
         if not absent(status) and str(status) != "submitted":
             place.exclude(f"response not submitted ({status})", name)
-        elif (answer := answered(place, name, opened_cell(value), scores)) is not None:
+        elif (answer := scored(place, name, opened_cell(value), scores)) is not None:
             judge = person(rater, "human" if kind == "human" else "suggestion")
             yield {**common, "judge": judge, "criterion": name, **answer, "rater_type": kind}
 

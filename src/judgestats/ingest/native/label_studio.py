@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person
+from judgestats.ingest.readers import SCORES, Place, Reader, absent, context, opened_cell, person, scored
 
 #: Type of a result -> field of its value that holds the grade.
 _GRADES = {"rating": "rating", "choices": "choices", "number": "number"}
@@ -119,7 +119,7 @@ def rows(
             place.exclude("pairwise comparison: format='label_studio_pairwise' reads those", name)
         elif type_ not in _GRADES or not isinstance(value, dict):
             place.exclude(f"no grade: a result of type {type_}", name)
-        elif (answer := answered(place, name, _single(value.get(_GRADES[type_])), scores)) is not None:
+        elif (answer := scored(place, name, _single(value.get(_GRADES[type_])), scores)) is not None:
             yield {**common, "judge": rater, "criterion": name, **answer, "rater_type": kind}
 
 
@@ -151,7 +151,7 @@ def _minimal(
             place.exclude(f"no answer to {name!r}")
             continue
         value = next((value[k] for k in _GRADES if k in value), value) if isinstance(value, dict) else value
-        answer = answered(place, name, _single(value), scores)
+        answer = scored(place, name, _single(value), scores)
         if answer is not None:
             yield {
                 **common,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import choose
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person, words
+from judgestats.ingest.readers import SCORES, Place, Reader, absent, context, opened_cell, person, scored, words
 
 #: Field of the API and the tables -> its name in scheduled exports.
 _SNAKE = {
@@ -68,7 +68,7 @@ def rows(
         place.exclude(f"score of type {field['dataType']}: a text, no verdict")
         return
     raters = {"ANNOTATION": person(field["authorUserId"]), "API": person(field["authorUserId"], "API")}
-    answer = answered(place, name, _value(record, field), scores)
+    answer = scored(place, name, _value(record, field), scores)
     if answer is not None:
         trace = "" if on != "observationId" or absent(field["traceId"]) else f"{field['traceId']}/"
         yield {

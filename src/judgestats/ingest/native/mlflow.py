@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person, words
+from judgestats.ingest.readers import SCORES, Place, Reader, absent, context, opened_cell, person, scored, words
 
 _TYPES = {"HUMAN": "human", "LLM_JUDGE": "model", "AI_JUDGE": "model", "CODE": "code"}
 _VALUE = "/value"
@@ -72,7 +72,7 @@ def rows(
         return
     for name in (str(k).removesuffix(_VALUE) for k in record if str(k).endswith(_VALUE)):
         failed = not absent(record.get(f"{name}/error_message")) or not absent(record.get(f"{name}/error_code"))
-        answer = answered(place, name, record[f"{name}{_VALUE}"], scores, failed=failed)
+        answer = scored(place, name, record[f"{name}{_VALUE}"], scores, failed=failed)
         if answer is not None:
             yield {
                 **{k: v for k, v in common.items() if not k.endswith(_PARTS)},
@@ -107,7 +107,7 @@ def _feedback(
     values = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, dict) and value else {name: value}
     kind = str(source["source_type"])
     for criterion, one in values.items():
-        answer = answered(place, criterion, one, scores, failed=bool(feedback.get("error") or assessment.get("error")))
+        answer = scored(place, criterion, one, scores, failed=bool(feedback.get("error") or assessment.get("error")))
         if answer is not None:
             yield {
                 "judge": person(source.get("source_id"), kind.lower()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person, words
+from judgestats.ingest.readers import SCORES, Place, Reader, absent, context, opened_cell, person, scored, words
 
 _KINDS = {"HUMAN": "human", "LLM": "model", "CODE": "code", "HEURISTIC": "code"}
 _RESULT = ("label", "score", "explanation")
@@ -67,7 +67,7 @@ def rows(
         found = [(criterion or "overall", dict(record), None, failed)]
     for name, result, kind, failed in found:
         value = result.get("score")
-        answer = answered(place, name, result.get("label") if absent(value) else value, scores, failed=failed)
+        answer = scored(place, name, result.get("label") if absent(value) else value, scores, failed=failed)
         if answer is None:
             continue
         known = str(kind).upper()
