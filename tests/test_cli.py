@@ -550,7 +550,7 @@ def test_labels_are_on_the_scale_of_the_verdicts(tmp_path):
     result = run.invoke(app, [*both, "--scale", "1,5"])
     assert result.exit_code == 2
     assert "the labels: " in result.output
-    assert "labels.csv, row 1" in result.output
+    assert "labels.csv, line 3" in result.output
     assert "1 excluded" in run.invoke(app, [*both, "--scale", "1,5", "--off-scale", "missing"]).output
 
 

@@ -207,9 +207,9 @@ def test_labels_in_a_file_and_wide(write: Any) -> None:
     assert people[["judge", "item", "choice"]].astype(str).to_numpy().tolist() == [
         ["ann", "1", "first"], ["ann", "2", "tie"], ["bob", "1", "second"], ["bob", "2", "second"],
     ]  # fmt: skip
-    assert [e.place for e in account_of(joined).excluded] == ["labels.csv, row 2", "labels.csv, row 2"]
+    assert [e.place for e in account_of(joined).excluded] == ["labels.csv, line 4", "labels.csv, line 4"]
     assert (
-        js.check(joined).set_index("what").loc["label matched with a verdict", "where"].startswith("labels.csv, row 0")
+        js.check(joined).set_index("what").loc["label matched with a verdict", "where"].startswith("labels.csv, line 2")
     )
 
 
@@ -217,7 +217,11 @@ def test_a_list_of_labels_per_item(write: Any) -> None:
     """In a file and in memory; an item without labels is accounted for."""
     ann, bob = {"who": "ann", "won": "x"}, {"who": "bob", "won": "tie"}
     records = [{"qid": "2", "labels": [ann, bob]}, {"qid": "3", "labels": []}, {"qid": "9", "labels": [ann]}]
-    for source, label in ((write("labels.json", records), "labels.json"), (pd.DataFrame(records), "DataFrame")):
+    path, frame = write("labels.json", records), pd.DataFrame(records)
+    for source, at in (
+        (path, ["labels.json, record 2", "labels.json, record 3"]),
+        (frame, ["DataFrame, row 1", "DataFrame, row 2"]),
+    ):
         joined = js.join_labels(
             BOTH_ORDERS, source, on={"item": "qid"}, columns={"judge": "who", "winner": "won"}, explode="labels"
         )
@@ -226,7 +230,7 @@ def test_a_list_of_labels_per_item(write: Any) -> None:
             ["ann", "2", "first"], ["bob", "2", "tie"],
         ]  # fmt: skip
         assert [(e.place, e.reason) for e in account_of(joined).excluded] == [
-            (f"{label}, row 1, labels", "an empty list"), (f"{label}, row 2", "label without a verdict: no such 'item'"),
+            (f"{at[0]}, labels", "an empty list"), (at[1], "label without a verdict: no such 'item'"),
         ]  # fmt: skip
         adds_up(joined, 4, 4)
 

@@ -20,7 +20,7 @@ from judgestats.ingest.reading import read
 from judgestats.ingest.registry import PLAIN_OPTIONS
 from judgestats.ingest.sniffing import native_reader, native_table
 from judgestats.ingest.sources import is_table, resolve
-from judgestats.ingest.tables import check_numbers, plain_table, with_numbers
+from judgestats.ingest.tables import check_numbers, plain_rows, with_numbers
 from judgestats.ingest.wide import exploded, lengthened
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import KEY, Account, Exclusion, account_of
@@ -187,7 +187,7 @@ def _collected(frame: Any) -> pd.DataFrame:
 
 def _given(source: Any, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, Any]) -> _Given:
     """Read the labels: a frame, a table of text, or the log of a tool."""
-    label, text = type(source).__name__, False
+    label, text, lines = type(source).__name__, False, None
     plain = bool(columns or wide or explode)
     if is_table(source):
         if not plain and native_table(source) is not None:
@@ -198,12 +198,12 @@ def _given(source: Any, wide: str, explode: str, columns: Mapped | None, options
         if not plain and native_reader(files)[0] is not None:
             source = read(source, **{k: v for k, v in options.items() if k == "encoding"})
         else:
-            source, text = plain_table(files, columns), True
+            (source, lines), text = plain_rows(files, columns), True
     account = account_of(source)
     table = _collected(source)
     if table.empty:
         raise SchemaError(f"{label}: the labels have no rows.")
-    places = list(account.places) if account is not None else []
+    places = list(account.places if account is not None else lines or ())
     places = places or [f"{label}, row {i}" for i in range(len(table))]
     excluded = account.excluded if account is not None else ()
     steps = [partial(exploded, name=name.strip()) for name in explode.split(",") if name.strip()]

@@ -227,8 +227,8 @@ def _numbered(table: pd.DataFrame) -> pd.DataFrame:
 def context(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
     """Fields of a record of any kind, as :func:`scalars`, with empty ones as None.
 
-    >>> context({"topic": "law", "score": 9, "texts": ["a", "b"], "tone": float("nan")})
-    {'topic': 'law', 'score_source': 9, 'tone': None}
+    >>> context({"topic": "law", "score": 9, "texts": ["a", "b"]})
+    {'topic': 'law', 'score_source': 9}
     """
     found = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
     return {k: None if absent(v) else v for k, v in found.items()}
