@@ -10,9 +10,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from inspect_logs import DEFLATE, ZSTD, long_log
 
 import judgestats as js
+from inspect_logs import DEFLATE, ZSTD, long_log
 from judgestats.ingest.archives import Archive
 
 SAMPLES = 10_000
