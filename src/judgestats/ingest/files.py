@@ -765,12 +765,21 @@ class File:
         gaps = [n for n in table.columns if table[n].dtype == object]
         return table.assign(**{n: [cell_text(v) for v in table[n]] for n in gaps}) if gaps else table
 
+    @property
+    def no_table(self) -> SchemaError:
+        """The error for a zipped log that is asked for as a table."""
+        return SchemaError(
+            f"{self.path.name}: a log of Inspect is no table. Leave out columns=, labels=, wide= and format=."
+        )
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read a CSV, TSV, JSONL or Parquet file piece by piece, as :meth:`table` reads it."""
         if self.container == "parquet":
             return parquet_batches(self.path)
         if self.container == "jsonl":
             return record_batches(self.path, self.encoding)
+        if self.container == "eval":
+            raise self.no_table
         return delimited_batches(self.path, self.container, self.encoding)
 
 
