@@ -256,7 +256,7 @@ def sample_of(text: str) -> dict[str, Any]:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        return json.loads(text.partition('"metadata": {')[0].rstrip().rstrip(",") + "}")
+        return json.loads(re.split(r'"metadata": \{\s*"topic"', text)[0].rstrip().rstrip(",") + "}")
 
 
 def values_in(sample: dict[str, Any]) -> int:
