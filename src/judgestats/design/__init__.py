@@ -6,6 +6,18 @@ It never calls a model. May import ingest, metrics, verdicts, schema, results, k
 
 from judgestats.design.checklists import Checklist, checklists
 from judgestats.design.collecting import collect, remaining
+from judgestats.design.controlled import (
+    annotation_form,
+    controlled,
+    controlled_pairs,
+    generations,
+    questions,
+    read_controlled,
+    truncated,
+    with_markdown,
+    without_markdown,
+    write_controlled,
+)
 from judgestats.design.exports import export
 from judgestats.design.judges import Judge
 from judgestats.design.plans import Plan, build
@@ -23,20 +35,30 @@ __all__ = [
     "Plan",
     "Prompt",
     "Strategy",
+    "annotation_form",
     "answer_probabilities",
     "build",
     "checklists",
     "collect",
+    "controlled",
+    "controlled_pairs",
     "dark_current",
     "export",
+    "generations",
     "ladder",
     "minimum_detectable_effect",
     "prompt",
     "prompts",
+    "questions",
+    "read_controlled",
     "remaining",
     "simulate",
     "simulate_replies",
     "strategies",
     "strategy_verdicts",
+    "truncated",
     "vacuum",
+    "with_markdown",
+    "without_markdown",
+    "write_controlled",
 ]

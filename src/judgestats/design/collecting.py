@@ -150,9 +150,10 @@ def collect(
     -------
     pandas.DataFrame
         A canonical frame with a row for each call that was answered or failed (status ``error``): the design columns,
-        the verdict, its ``status``, and the reply as ``rationale``. Its account, shown by :func:`judgestats.check`,
-        lists answers to unknown calls, second answers to a call (the first is kept), answers to a message that
-        was changed, and calls without an answer. :func:`remaining` gives the plan of the calls left to ask.
+        the verdict, its ``status``, and the reply as ``rationale``; of a plan of texts, the texts shown, ``text`` and
+        its ``status``. Its account, shown by :func:`judgestats.check`, lists answers to unknown calls, second answers
+        to a call (the first is kept), answers to a message that was changed, and calls without an answer.
+        :func:`remaining` gives the plan of the calls left to ask.
 
     Raises
     ------
@@ -172,15 +173,22 @@ def collect(
     plan = plan if isinstance(plan, Plan) else Plan.read(plan)
     found, excluded, n = _matched(plan, _replies(answers))
     if not found:
-        shown = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
+        example = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
         raise DesignError(
-            f"None of the {n:,} answers belongs to a call of the plan{shown}. Is it the answer of another plan?"
+            f"None of the {n:,} answers belongs to a call of the plan{example}. Is it the answer of another plan?"
         )
-    rows = plan.calls[plan.calls[CALL].isin(set(found))].drop(
-        columns=[c for c in TEXTS[plan.kind].values() if c in plan.calls]
-    )
-    rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
+    rows = plan.calls[plan.calls[CALL].isin(set(found))].dropna(axis="columns", how="all").reset_index(drop=True)
     places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
+    missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
+    cure = "remaining() is the plan of the calls left to ask."
+    excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
+    account = Account(n + len(missing), places, tuple(excluded))
+    shown = [c for c in TEXTS[plan.kind].values() if c in rows]
+    if plan.kind == "texts":
+        texts = rows.assign(**{c: rows[c].map(plan.texts) for c in shown})
+        written: pd.DataFrame = account.attached(_written(texts, replies))
+        return written
+    rows = rows.drop(columns=shown)
     read = parse_verdicts(
         [r.text for r in replies],
         form=form,
@@ -192,12 +200,20 @@ def collect(
     failed = [r.text is None for r in replies]
     read["status"] = read["status"].mask(failed, "error")
     rows = rows.join(read).assign(rationale=[r.text or None for r in replies])
-    missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
-    cure = "remaining() is the plan of the calls left to ask."
-    excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
     frame = preferences(rows) if plan.kind == "preferences" else ratings(rows, scale=scale)
-    result: pd.DataFrame = Account(n + len(missing), places, tuple(excluded)).attached(frame)
+    result: pd.DataFrame = account.attached(frame)
     return result
+
+
+def _written(rows: pd.DataFrame, replies: Iterable[Reply]) -> pd.DataFrame:
+    """The texts that a model wrote, each with its status."""
+    texts = [None if r.text is None else r.text.strip() for r in replies]
+    ended = {"length": "truncated", "content_filter": "refused"}
+    status = [
+        "error" if t is None else ended.get(r.finish, "ok" if t else "empty")
+        for t, r in zip(texts, replies, strict=True)
+    ]
+    return rows.assign(text=pd.Series(texts, dtype=object), status=status)
 
 
 def remaining(plan: Plan | str | Path, answers: Any) -> Plan:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.defaults import SEED
+from judgestats.design.checklists import checklists
 from judgestats.design.judges import Judge
 from judgestats.design.plans import CALL, Plan
 from judgestats.design.simulation import simulate
@@ -30,7 +31,7 @@ def simulate_replies(
     unreadable: float = 0.0,
     seed: int | np.random.Generator = SEED,
 ) -> pd.DataFrame:
-    """Answer a plan in raw text, as a runner would bring it back.
+    """Answer a plan in raw text, as a runner would bring it back; a plan of texts gets sentences to try it with.
 
     Parameters
     ----------
@@ -62,11 +63,14 @@ def simulate_replies(
     shares = (error, refused, unreadable)
     if min(shares) < 0 or sum(shares) > 1:
         raise DesignError(f"error={error}, refused={refused}, unreadable={unreadable} are not shares. Each is 0 to 1.")
-    found = simulate(plan.calls, judges, seed=seed)
+    if plan.kind == "texts":
+        found, text = plan.calls, _texts(plan)
+    else:
+        found, text = simulate(plan.calls, judges, seed=seed), []
     if plan.kind == "preferences":
         choice = found["choice"].astype(str)
         text = [json.dumps({"verdict": _LABELS[c]}) if c in _LABELS else _UNREADABLE[0] for c in choice]
-    else:
+    elif plan.kind == "ratings":
         text = [json.dumps({"score": s}) if s == s else _UNREADABLE[0] for s in found["score"].tolist()]
     rng = generator(seed, ("failures",))
     u = rng.random(len(found))
@@ -82,3 +86,17 @@ def simulate_replies(
             "error": ["simulated failure" if x < error else None for x in u],
         }
     )
+
+
+def _texts(plan: Plan) -> list[str]:
+    """Neutral sentences as a list in Markdown; after the response, where the prompt shows one."""
+    neutral = checklists()[1]
+    texts = []
+    for i, (_, _, user) in enumerate(plan.messages()):
+        key = plan.calls["response_text"].iloc[i] if "response_text" in plan.calls else None
+        chosen = [neutral[(len(user) + i + k) % len(neutral)] for k in range(6)]
+        if isinstance(key, str):
+            texts.append(" ".join([plan.texts[key], *chosen]))
+        else:
+            texts.append("\n".join([f"**Answer {i + 1}.** {chosen[0]}", "", *(f"- {s}" for s in chosen[1:])]))
+    return texts
