@@ -308,7 +308,7 @@ def generations(
 def _texts_of(responses: pd.DataFrame, role: str) -> pd.DataFrame:
     """The texts of a role, complete.
 
-    Raises DesignError if there are none, or one is missing.
+    Raises DesignError if no text has the role, or one is missing.
     """
     found = responses[responses["role"] == role].reset_index(drop=True)
     if not len(found):
