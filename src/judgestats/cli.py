@@ -792,7 +792,15 @@ if __name__ == "__main__":
 
 # ---- Planning a study ------------------------------------------------------------------------------------------------
 
-_STUDIES = {"dark-current": "dark_current", "vacuum": "vacuum", "ladder": "ladder"}
+_STUDIES = {
+    "dark-current": "dark_current",
+    "vacuum": "vacuum",
+    "ladder": "ladder",
+    "debiasing": "strategies",
+    "controlled": "controlled",
+}
+#: Studies of pairs in a file.
+_OF_PAIRS = ("debiasing", "controlled")
 
 
 @app.command()
@@ -801,12 +809,15 @@ def plan(
     study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(_STUDIES)}.")],
     judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("plan"),
-    prompt: Annotated[str, typer.Option("--prompt", help="Name of a prompt, or a .toml file.")] = "pairwise",
-    temperature: Annotated[float, typer.Option("--temperature", help="Temperature of the calls.")] = 0.0,
+    prompt: Annotated[str, typer.Option("--prompt", help="Name of a prompt, or a .toml file.")] = "",
+    temperature: Annotated[float | None, typer.Option("--temperature", help="Temperature of the calls.")] = None,
     format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect or promptfoo, for the runner.")
     ] = "jsonl",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+    pairs: Annotated[str, typer.Option("--pairs", help="debiasing, controlled: file of pairs of responses.")] = "",
+    strategies: Annotated[str, typer.Option("--strategies", help="The same studies: B0,S1,S8, say.")] = "",
+    panel: Annotated[str, typer.Option("--panel", help="Judges of S3 and S7: a,b,c.")] = "",
 ) -> None:
     """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
     from judgestats import design
@@ -814,9 +825,20 @@ def plan(
 
     if study not in _STUDIES:
         raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_STUDIES)}.{suggestion(study, _STUDIES)}")
-    options: dict[str, Any] = {"prompts": prompt, "temperature": temperature}
-    options |= {"seed": seed} if study != "vacuum" else {}
-    made = getattr(design, _STUDIES[study])(judge, **options)
+    of_pairs = study in _OF_PAIRS
+    given = {"--pairs": pairs, "--strategies": strategies, "--panel": panel} if not of_pairs else {"--prompt": prompt}
+    if wrong := [name for name, value in given.items() if value]:
+        raise DesignError(f"{wrong[0]} is not an option of the study {study!r}. Leave it out.")
+    if of_pairs and not pairs:
+        raise DesignError(
+            f"The study {study!r} needs --pairs FILE, the pairs of responses. docs/studies.md has an example."
+        )
+    options: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
+    options |= {"prompts": prompt} if prompt else {}
+    options |= {"seed": seed} if study in ("dark-current", "ladder") else {}
+    options |= {"strategies": strategies.split(",")} if strategies else {}
+    options |= {"panel": panel.split(",")} if panel else {}
+    made = getattr(design, _STUDIES[study])(judge, *([pairs] if of_pairs else []), **options)
     folder = made.write(out)
     files = design.export(made, folder, format)
     console = _console()
@@ -846,11 +868,14 @@ def collect(
 
     data = design.collect(folder, answers, labels=parse_labels(labels) if labels else None)
     console = _console()
-    rows = check_frame(data)
-    _show_totals(console, rows)
-    _show_rows(console, rows)
     data.to_csv(out, index=False)
-    console.print(_text(f"Verdicts: {out}"))
+    if "text" in data:
+        console.print(_text(f"Texts: {out}, {int((data['status'] == 'ok').sum()):,} of {len(data):,} complete"))
+    else:
+        rows = check_frame(data)
+        _show_totals(console, rows)
+        _show_rows(console, rows)
+        console.print(_text(f"Verdicts: {out}"))
     rest = design.remaining(folder, answers)
     if len(rest):
         what = f"{len(rest):,} call{'s' * (len(rest) != 1)} failed or never came back"
