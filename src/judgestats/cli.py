@@ -669,7 +669,9 @@ if __name__ == "__main__":
 
 # ---- Planning a study ------------------------------------------------------------------------------------------------
 
-_STUDIES = {"dark-current": "dark_current", "vacuum": "vacuum", "ladder": "ladder"}
+_STUDIES = {"dark-current": "dark_current", "vacuum": "vacuum", "ladder": "ladder", "cues": "cues"}
+#: Studies of a table of pairs.
+_OF_PAIRS = ("cues",)
 
 
 @app.command()
@@ -678,6 +680,10 @@ def plan(
     study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(_STUDIES)}.")],
     judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("plan"),
+    pairs: Annotated[
+        Path | None,
+        typer.Option("--pairs", help="Table of item, first, second, task_text, first_text, second_text, for: cues."),
+    ] = None,
     prompt: Annotated[str, typer.Option("--prompt", help="Name of a prompt, or a .toml file.")] = "pairwise",
     temperature: Annotated[float, typer.Option("--temperature", help="Temperature of the calls.")] = 0.0,
     format: Annotated[
@@ -691,18 +697,54 @@ def plan(
 
     if study not in _STUDIES:
         raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_STUDIES)}.{suggestion(study, _STUDIES)}")
-    options: dict[str, Any] = {"prompts": prompt, "temperature": temperature}
+    options: dict[str, Any] = {"temperature": temperature}
+    options |= {"prompts": prompt} if study not in _OF_PAIRS else {}
     options |= {"seed": seed} if study != "vacuum" else {}
-    made = getattr(design, _STUDIES[study])(judge, **options)
-    folder = made.write(out)
-    files = design.export(made, folder, format)
+    if (pairs is None) == (study in _OF_PAIRS):
+        raise DesignError(f"Study {study!r} takes {'a table, --pairs FILE' if pairs is None else 'no --pairs'}.")
+    tables = [] if pairs is None else [_table_of(pairs)]
+    _show_plan(getattr(design, _STUDIES[study])(*tables, judge, **options), out, out, format)
+
+
+def _table_of(path: Path) -> pd.DataFrame:
+    """A table from a file, ids and texts as text."""
+    from judgestats.ingest.tables import as_table
+
+    table = pd.DataFrame(as_table(str(path), None))
+    names = [c for c in table if c in ("item", "first", "second") or c.endswith("_text")]
+    return table.assign(**{c: table[c].where(table[c].notna(), "").astype(str) for c in names})
+
+
+def _show_plan(made: Any, folder: Path, whole: Path, format: str) -> None:
+    """Write a plan, or a later stage of the one in `whole`, and say what to do with it."""
+    from judgestats import design
+
+    files = design.export(made, made.write(folder), format)
     console = _console()
-    _print_table(console, f"{len(made):,} calls", made.summary())
+    later = f", and {len(made.later):,} that come after them" if len(made.later) else ""
+    _print_table(console, f"{len(made):,} calls{later}", made.summary())
     found = made.check()
     if len(found):
         _print_table(console, "Look at this before you ask", found[["level", "what", "n", "example", "cure"]])
     console.print(_text(f"Send: {', '.join(map(str, files))}"))
-    console.print(_text(f"Then: judgestats collect {shlex.quote(str(folder))} ANSWERS"))
+    command = "next" if len(made.later) else "collect"
+    console.print(_text(f"Then: judgestats {command} {shlex.quote(str(whole))} ANSWERS"))
+
+
+@app.command(name="next")
+@_readable
+def next_stage(
+    folder: Annotated[Path, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder with all answers so far.")],
+    format: Annotated[str, typer.Option("--format", help="As for judgestats plan.")] = "jsonl",
+) -> None:
+    """Plan the next stage from the answers so far, into a folder in PLAN: judgestats next plan 'answers*.jsonl'"""
+    from judgestats import design
+
+    made = design.next_stage(folder, answers)
+    name = f"stage{made.calls['stage'].max()}"
+    taken = len(list(folder.glob(f"{name}*")))
+    _show_plan(made, folder / (f"{name}-{taken + 1}" if taken else name), folder, format)
 
 
 @app.command()

@@ -486,6 +486,16 @@ class Plan:
         return cls(calls, texts, {p.name: p for p in prompts}, manifest["about"], later)
 
 
+def opened(plan: Plan | str | Path) -> Plan:
+    """A plan, or the plans of all stages in a folder and its folders ``stage2``, ``stage3``, ..., joined."""
+    if isinstance(plan, Plan):
+        return plan
+    whole = Plan.read(plan)
+    for path in sorted(Path(plan).glob("stage*/manifest.json"), key=lambda p: (len(p.parent.name), p.parent.name)):
+        whole = whole + Plan.read(path.parent)
+    return whole
+
+
 def build(
     table: pd.DataFrame,
     *,
