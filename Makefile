@@ -81,6 +81,7 @@ bench: $(READY_DEV)
 	$(BIN)/python -m pytest --quiet --numprocesses 0 benchmarks --benchmark-only --benchmark-columns=min,median,rounds
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/peer_mixed.py --table
+	$(BIN)/python benchmarks/lake.py
 
 # Coverage of the intervals: 2,000 simulated replications per cell, about half an hour on one core. The test
 # suite runs a small version; docs/coverage.csv has the full results.

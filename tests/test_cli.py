@@ -495,6 +495,10 @@ def test_a_column_of_replies_is_parsed(tmp_path):
     replies = ["[[A]]", "Winner: B", "[[A]] or [[B]]", '{"winner": "tie"}']
     calls = pd.DataFrame({"judge": "g", "item": [*"1122"], "first": [*"xyxy"], "second": [*"yxyx"], "reply": replies})
     calls.to_csv(path := tmp_path / "replies.csv", index=False)
+    unread = run.invoke(app, ["check", str(path), "--map", "choice=reply"])
+    assert unread.exit_code == 2
+    assert "'choice' has replies as text, such as '[[A]]' in 2 rows" in plain(unread)
+    assert "--parse auto" in plain(unread)
     arguments = [str(path), "--map", "choice=reply", "--parse"]
     seen = run.invoke(app, ["check", *arguments, "auto"])
     assert seen.exit_code == 0, seen.output
@@ -505,6 +509,10 @@ def test_a_column_of_replies_is_parsed(tmp_path):
     wrong = run.invoke(app, ["check", *arguments, "bracket"])
     assert wrong.exit_code == 2
     assert "Did you mean 'brackets'" in plain(wrong)
+    calls.rename(columns={"reply": "verdict", "judge": "evaluator"}).to_csv(path, index=False)
+    assert "If they are replies as text, map choice=verdict and parse them" in plain(
+        run.invoke(app, ["check", str(path)])
+    )
     grades = pd.DataFrame({"judge": "g", "item": [*"12"], "score": ["GRADE: C", "GRADE: I"]})
     grades.to_csv(path, index=False)
     seen = run.invoke(app, ["check", str(path), "--parse", "auto", "--labels", "C=1,I=0"])
@@ -532,6 +540,18 @@ def test_labels_of_people_are_joined_and_are_the_reference(labelled, tmp_path):
     text = page.read_text()
     assert "2 people are the reference (Ann, Bob" in text
     assert "labels.csv" in text
+
+
+def test_labels_are_on_the_scale_of_the_verdicts(tmp_path):
+    (tmp_path / "scores.csv").write_text("judge,item,score\ng,1,3\ng,2,4\n")
+    (tmp_path / "labels.csv").write_text("judge,item,score\nAnn,1,3\nAnn,2,40\n")
+    both = ["check", str(tmp_path / "scores.csv"), "--labels-file", str(tmp_path / "labels.csv")]
+    assert run.invoke(app, both).exit_code == 0
+    result = run.invoke(app, [*both, "--scale", "1,5"])
+    assert result.exit_code == 2
+    assert "the labels: " in result.output
+    assert "labels.csv, line 3" in result.output
+    assert "1 excluded" in run.invoke(app, [*both, "--scale", "1,5", "--off-scale", "missing"]).output
 
 
 def test_options_about_labels_need_their_file_and_say_the_id(labelled):

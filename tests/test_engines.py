@@ -10,8 +10,11 @@ import pytest
 
 import judgestats as js
 import registry
+from judgestats.metrics import rates
 from judgestats.metrics.measure_registry import measures
-from judgestats.schema import PATTERNS, tally
+from judgestats.results import NOT_DRAWN
+from judgestats.schema import PATTERNS, counting, tally
+from judgestats.schema.clustering import ALIKE
 from judgestats.schema.opening import refuse_nested
 
 MEASURES = registry.registry()
@@ -119,6 +122,61 @@ def test_a_nested_column_is_refused_with_its_cure():
     inside = duckdb.connect().sql("SELECT 'g' AS judge, {'a': 1} AS item, 'x' AS first, 'y' AS second, 'tie' AS choice")
     with pytest.raises(js.errors.SchemaError, match=r"'item' \(Struct\)"):
         js.position_bias(inside)
+
+
+@pytest.mark.parametrize("measure", ["position_bias", "answer_rates", "consistency", "delta0", "filler_preference",
+                                     "target_sensitivity", "accuracy", "preference_rate"])  # fmt: skip
+@pytest.mark.parametrize("cluster", ["auto", "item"])
+def test_merged_clusters_give_the_intervals_of_all_clusters(measure, cluster, monkeypatch, leaving):
+    """Above the limit, clusters with the same counts leave the engine as one row; every number stays the same."""
+    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
+    name = COUNTED[measure]
+    data = repeated(MEASURES[name].data(), 9).drop(columns=["task", "vacuum_kind", "prompt"], errors="ignore")
+    data = data.assign(item=data["item"] + (data.groupby(["judge", "item"]).cumcount() // 8).astype(str))
+    data["replicate"] = data.groupby(
+        ["judge", "item", "first", "second"] if "first" in data else ["judge", "item"]
+    ).cumcount()
+    if "correct" in data:
+        data["correct"] = data["correct"].astype("boolean")
+    with_counts = data.assign(n_identical=2)
+    for table in (data, with_counts):
+        merged = counting.merged_tally(relation(table), measure, cluster=cluster)
+        whole = tally(table, measure, cluster=cluster)
+        assert ALIKE in merged
+        assert len(merged) < len(whole)
+        assert merged["n"].sum() == whole["n"].sum()
+        assert merged.attrs == whole.attrs
+        leaving.clear()
+        got = getattr(js, name)(relation(table), cluster=cluster)
+        assert max(rows for rows, _ in leaving) <= len(merged)
+        same(got, getattr(js, name)(table, cluster=cluster))
+
+
+def test_clusters_are_merged_only_where_all_is_known(monkeypatch):
+    """A repeated call, an unknown answer, few clusters: counted as any frame is, with its errors."""
+    calls = registry.calls().drop(columns=["task", "prompt", "vacuum_kind"])
+    calls = calls.assign(replicate=calls.groupby(["judge", "item", "first", "second"]).cumcount())
+    assert ALIKE not in counting.merged_tally(relation(calls), "consistency")  # few
+    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
+    assert ALIKE in counting.merged_tally(relation(calls), "consistency")
+    with pytest.raises(js.errors.DesignError, match="repeat a call"):
+        js.consistency(relation(pd.concat([calls, calls[:1]], ignore_index=True)))
+    with pytest.raises(js.errors.SchemaError, match="'choice' has 'A'"):
+        js.position_bias(relation(calls.replace({"choice": {"tie": "A"}})))
+    assert ALIKE not in counting.merged_tally(relation(calls), "consistency", cluster=False)
+
+
+def test_a_bootstrap_draws_no_more_than_its_limit_of_clusters(monkeypatch):
+    calls = MEASURES["gold_agreement"].data()
+    drawn = js.gold_agreement(calls, interval="percentile", cluster="item", n_resamples=50)
+    assert drawn["method"].str.contains("bootstrap of item").any()
+    monkeypatch.setattr(rates, "MOST_CLUSTERS", 20)
+    flagged = js.gold_agreement(calls, interval="percentile", cluster="item", n_resamples=50)
+    analytic = js.gold_agreement(calls, cluster="item")
+    numbers = ["estimate", "std_error", "conf_low", "conf_high", "n", "method"]
+    shares = flagged["term"].isin(["accuracy", "wrong", "tie", "invalid"])
+    pd.testing.assert_frame_equal(flagged.loc[shares, numbers], analytic.loc[shares, numbers])
+    assert flagged.loc[shares, "flag"].str.contains(NOT_DRAWN).all()
 
 
 # ---- Spark ---------------------------------------------------------------------------------------------------------
@@ -245,3 +303,14 @@ def test_a_nested_column_of_spark_is_refused_with_its_cure(spark):
 
     cured = frame.withColumn("tokens", functions.col("meta.tokens")).drop("meta")
     assert js.consistency(js.preferences(cured))["n"].iloc[0] == 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("measure", ["position_bias", "consistency", "preference_rate"])
+def test_merged_clusters_on_spark(spark, measure, monkeypatch):
+    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
+    calls = registry.calls().drop(columns=["task", "prompt", "vacuum_kind"])
+    calls["replicate"] = calls.groupby(["judge", "item", "first", "second"]).cumcount()
+    frame = spread(spark, calls)
+    assert ALIKE in counting.merged_tally(frame, measure, cluster="item")
+    same(getattr(js, measure)(frame, cluster="item"), getattr(js, measure)(calls, cluster="item"))

@@ -1,15 +1,19 @@
 """The command line in terminals and pipes of every kind, and under every option of the interpreter."""
 
+import io
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from judgestats.cli import app
-from judgestats.terminal import visible
+from judgestats.terminal import visible, working
 
 run = CliRunner()
 #: Red, the title of the window by OSC, and the bell; a C1 control; text that runs backwards.
@@ -118,3 +122,43 @@ def test_a_reader_that_leaves_is_no_error(folder):
         process.stdout.close()
         told = process.stderr.read()
         assert (process.wait(), told) == (0, b"")
+
+
+@pytest.mark.parametrize(("terminal", "after", "shown"), [(True, 0.0, True), (True, 60.0, False), (False, 0.0, False)])
+def test_what_takes_long_is_shown_in_a_terminal_only(terminal, after, shown):
+    """Not before its time, and nothing that the terminal obeys."""
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=60)
+    with working("Reading g\x07.csv", console, after):
+        for _ in range(100):
+            if "Reading" in console.file.getvalue() or not shown:
+                break
+            time.sleep(0.05)
+    assert ("Reading g\\x07.csv" in console.file.getvalue()) == shown
+    assert "\x07" not in console.file.getvalue()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("command", [["report", "calls.csv"], ["audit", "dark_current"]])
+@pytest.mark.parametrize("before", [None, "an older page"])
+def test_an_interrupt_in_the_middle_of_writing_leaves_no_half_page(tmp_path, command, before):
+    """Control-C arrives when the page is written but not yet in its place."""
+    (tmp_path / "calls.csv").write_text(calls("g"), encoding="utf-8")
+    if before:
+        (tmp_path / "page.html").write_text(before)
+    program = (
+        "import os, signal, sys\n"
+        "os.fsync = lambda number: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from judgestats.cli import app\n"
+        "sys.argv[0] = 'judgestats'\n"
+        "app()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command, "--out", "page.html"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode in (1, 130, -signal.SIGINT)
+    assert "Traceback" not in done.stderr
+    assert "page.html" not in done.stdout
+    left = sorted(p.name for p in tmp_path.iterdir())
+    assert left == ["calls.csv", *(["page.html"] if before else [])]
+    if before:
+        assert (tmp_path / "page.html").read_text() == before

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -22,7 +23,7 @@ from typer.core import TyperGroup
 
 from judgestats.defaults import SEED
 from judgestats.errors import Advice, JudgestatsError, SchemaError
-from judgestats.terminal import sturdy_streams, visible
+from judgestats.terminal import sturdy_streams, visible, working
 
 #: What typer raises where an option is wrong.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -64,7 +65,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Source = Annotated[
-    str, typer.Argument(metavar="FILE", help="File, glob pattern or folder of saved verdicts.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="FILE", help="File, glob pattern or folder of saved verdicts; - for standard input.", show_default=False
+    ),
 ]
 Map = Annotated[
     str,
@@ -102,7 +106,7 @@ MaxUnpacked = Annotated[
     typer.Option(
         "--max-unpacked",
         metavar="BYTES",
-        help="Largest size that a gzipped file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
+        help="Largest size that a compressed file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
     ),
 ]
 Wide = Annotated[
@@ -110,7 +114,19 @@ Wide = Annotated[
     typer.Option(
         "--wide",
         metavar="NAME=COLUMN,...",
-        help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth splits names.",
+        help="Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
+        "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
+    ),
+]
+Explode = Annotated[
+    str, typer.Option("--explode", metavar="COLUMN,...", help="Columns with lists of records; each becomes a row.")
+]
+PathOption = Annotated[
+    str,
+    typer.Option(
+        "--path",
+        metavar="PATTERN",
+        help="Names parts of the paths: '{strategy}/{judge}_run{replicate}.json' gives columns of these names.",
     ),
 ]
 Parse = Annotated[
@@ -120,6 +136,9 @@ Parse = Annotated[
         metavar="auto|FORM|REGEX",
         help="The column mapped to choice or score holds replies as text; read the answers out of them.",
     ),
+]
+TableOption = Annotated[
+    str, typer.Option("--table", help="Sheet of an Excel workbook or table of an SQLite database, if it holds several.")
 ]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers if it is a comma: ','.")]
 Humans = Annotated[
@@ -183,8 +202,12 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
     "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
+    "format": "--format NAME".format,
+    "table": "--table NAME".format,
+    "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,
+    "parse": "--parse {}".format,
     "identity": "--identity SYSTEM=JUDGE,...".format,
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
     "on": lambda column: f"--on item={column or 'COLUMN'}",
@@ -211,7 +234,7 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
         from judgestats.ingest.files import unpacking
 
         try:
-            with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))):
+            with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))), _standard_input(kwargs):
                 return command(*args, **kwargs)
         except JudgestatsError as error:
             message = f"{error}{_in_options(error.advice)}"
@@ -221,6 +244,19 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
         raise typer.Exit(2)
 
     return run
+
+
+@contextmanager
+def _standard_input(arguments: dict[str, Any]) -> Iterator[None]:
+    """Where the source is ``-``, read standard input once, into a file that is deleted afterwards."""
+    if arguments.get("source") != "-":
+        yield
+        return
+    from judgestats.ingest.sources import spooled
+
+    with tempfile.TemporaryDirectory(prefix="judgestats-") as folder:
+        arguments["source"] = str(spooled(sys.stdin, folder))
+        yield
 
 
 def _in_options(advice: Advice) -> str:
@@ -246,6 +282,9 @@ def check(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    explode: Explode = "",
+    path: PathOption = "",
+    table: TableOption = "",
     parse: Parse = "",
     labels_file: LabelsFile = "",
     on: On = "",
@@ -261,25 +300,49 @@ def check(
     from judgestats.schema import check as check_frame
 
     console = _console()
-    found = detect_format(source, encoding=encoding or None) if not format else None
-    if found is not None and found.confidence == "needs a mapping" and not map and not wide:
-        _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal, counts, no_counts))
+    with working(f"Reading {source}"):
+        found = detect_format(source, encoding=encoding or None, path=path, table=table) if not format else None
+    if found is not None and found.confidence == "needs a mapping" and not (map or wide or explode):
+        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path, table, parse)
+        _show_proposal(console, source, found, encoding, path, table, given)
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
-    data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
+    with working(f"Reading {source}"):
+        data = _read(
+            source,
+            map,
+            labels,
+            format,
+            encoding,
+            scale,
+            off_scale,
+            decimal,
+            declared,
+            wide,
+            explode,
+            path,
+            table,
+            parse,
+        )
+    data, humans = _with_labels(
+        data, humans, labels_file, on, labels_map, labels_answers, labels_wide, scale, off_scale
+    )
     against = _against(humans, gold, baseline)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
 
         references(data, **against)
     if as_json:
-        typer.echo(visible(_json(source, data, against)))
+        with working("Measuring"):
+            content = _json(source, data, against)
+        typer.echo(visible(content))
         return
     if found is not None:
-        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped as given"
+        why = (
+            f" ({found.why.removesuffix(f'; {found.unread}')})" if not (map or wide or explode) else ", mapped as given"
+        )
         console.print(_text(f"{source}: {found.format}{why}"))
-    _show_unread(console, source, encoding)
+    _show_unread(console, source, encoding, format)
     rows = check_frame(data)
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
@@ -303,6 +366,9 @@ def report(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    explode: Explode = "",
+    path: PathOption = "",
+    table: TableOption = "",
     parse: Parse = "",
     labels_file: LabelsFile = "",
     on: On = "",
@@ -329,26 +395,46 @@ def report(
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     declared = _declared(counts, no_counts)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide, parse)
-    data, humans = _with_labels(data, humans, labels_file, on, labels_map, labels_answers, labels_wide)
+    with working(f"Reading {source}"):
+        data = _read(
+            source,
+            map,
+            labels,
+            format,
+            encoding,
+            scale,
+            off_scale,
+            decimal,
+            declared,
+            wide,
+            explode,
+            path,
+            table,
+            parse,
+        )
+    data, humans = _with_labels(
+        data, humans, labels_file, on, labels_map, labels_answers, labels_wide, scale, off_scale
+    )
     _check_identity(data, known := parse_identity(identity))
     console = _console()
-    with console.status("Measuring ..."):
-        path = write(
+    with working("Measuring"):
+        page = write(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(source, map, labels, format, encoding, counts, wide, parse, labels_file),
+            source=_source_of(
+                source, map, labels, format, encoding, counts, wide, explode, path, table, parse, labels_file
+            ),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
             **_against(humans, gold, baseline),
         )
-    _show_unread(console, source, encoding)
+    _show_unread(console, source, encoding, format)
     rows = check_frame(data)
     _show_totals(console, rows)
     _show_rows(console, rows)
-    console.print(_text(f"Report: {path}"))
+    console.print(_text(f"Report: {page}"))
 
 
 @app.command()
@@ -375,7 +461,9 @@ def reproduce(
         table = judges_side_by_side(printed_datasheet())
         _print_table(_console(), f"Judges of the {EXAMPLE} paper, from its printed counts (95 % intervals)", table)
         typer.echo("The same for verdicts of your own: judgestats report FILE\n")
-    _show_audit(audited(paper or None), out is not None)
+    with working(f"Checking {paper or 'all papers'}"):
+        found = audited(paper or None)
+    _show_audit(found, out is not None)
     if out is not None:
         from judgestats.reporting import reproduction_page
 
@@ -396,7 +484,8 @@ def audit(
     """Check which numbers of any table, or of a paper, follow from its other numbers. With figures: reproduce."""
     from judgestats.published import audited
 
-    found = audited(source or None, rules=rules)
+    with working(f"Checking {source or 'all papers'}"):
+        found = audited(source or None, rules=rules)
     _show_audit(found, out is not None)
     if out is not None:
         from judgestats.reporting import audit_page
@@ -443,12 +532,15 @@ def _read(
     decimal: str,
     counts: str | Literal[False] | None,
     wide: str,
+    explode: str,
+    path: str,
+    table: str,
     parse: str,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
-    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal, "wide": wide}
-    options["parse"] = parse
+    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
+    options |= {"wide": wide, "explode": explode, "path": path, "table": table, "parse": parse}
     options = {name: value for name, value in options.items() if value}
     if scale:
         options["scale"] = parse_scale(scale)
@@ -463,16 +555,26 @@ def _read(
 
 
 def _with_labels(
-    data: Any, humans: str, labels_file: str, on: str, labels_map: str, labels_answers: str, labels_wide: str
+    data: Any,
+    humans: str,
+    labels_file: str,
+    on: str,
+    labels_map: str,
+    labels_answers: str,
+    labels_wide: str,
+    scale: str,
+    off_scale: str,
 ) -> tuple[Any, str]:
     """The verdicts with the labels of a file, and who the people are: the annotators, unless others are named."""
-    from judgestats.ingest import join_labels, parse_labels, parse_mapping, parse_on
+    from judgestats.ingest import join_labels, parse_labels, parse_mapping, parse_on, parse_scale
 
     if not labels_file:
         for option, value in (("--on", on), ("--labels-map", labels_map), ("--labels-answers", labels_answers)):
             if value:
                 raise SchemaError(f"{option} is about the labels of people. Name their file: --labels-file FILE.")
         return data, humans
+    options: dict[str, Any] = {"off_scale": off_scale} if off_scale else {}
+    options |= {"scale": parse_scale(scale)} if scale else {}
     joined = join_labels(
         data,
         labels_file,
@@ -480,14 +582,25 @@ def _with_labels(
         columns=parse_mapping(labels_map, "--labels-map") if labels_map else None,
         answers=parse_labels(labels_answers, "--labels-answers") if labels_answers else None,
         wide=labels_wide,
+        **options,
     )
     return joined, humans or "rater_type=human"
 
 
-def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool) -> str:
+def _given(
+    encoding: str,
+    scale: str,
+    off_scale: str,
+    decimal: str,
+    counts: str,
+    no_counts: bool,
+    path: str,
+    table: str,
+    parse: str,
+) -> str:
     """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
-    pairs |= {"--counts": counts}
+    pairs |= {"--counts": counts, "--path": path, "--table": table, "--parse": parse}
     typed = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
     return typed + " --no-counts" * no_counts
 
@@ -500,6 +613,9 @@ def _source_of(
     encoding: str,
     counts: str,
     wide: str,
+    explode: str,
+    path: str,
+    table: str,
     parse: str,
     labels_file: str,
 ) -> dict[str, Any]:
@@ -507,8 +623,11 @@ def _source_of(
     from judgestats.ingest import format_of, source_info
 
     known = {
-        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
+        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide or explode)),
         "wide": wide,
+        "explode": explode,
+        "path": path,
+        "table": table,
         "parse": parse,
         "mapping": map or "no mapping needed",
         "labels": labels,
@@ -517,7 +636,9 @@ def _source_of(
         "labels of people": labels_file,
     }
     files = [source, labels_file] if labels_file else source
-    return {k: v for k, v in known.items() if v} | {"files": source_info(files, encoding=encoding or None)}
+    return {k: v for k, v in known.items() if v} | {
+        "files": source_info(files, encoding=encoding or None, format=format or None)
+    }
 
 
 def _check_identity(data: Any, identity: dict[str, str]) -> None:
@@ -592,31 +713,32 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
     _print_table(console, "Agreement with people", shown)
 
 
-def _show_unread(console: Console, source: str, encoding: str) -> None:
-    from judgestats.ingest.files import resolve
+def _show_unread(console: Console, source: str, encoding: str, format: str) -> None:
+    from judgestats.ingest.sniffing import find_files
 
-    note = resolve(source, encoding or None).unread_note
+    note = find_files(source, encoding or None, format or None).unread_note
     if note:
         console.print(_text(note), soft_wrap=True)
 
 
-def _show_proposal(console: Console, source: str, found: Any, encoding: str, given: str) -> None:
+def _show_proposal(console: Console, source: str, found: Any, encoding: str, path: str, table: str, given: str) -> None:
     from judgestats.ingest import preview
-    from judgestats.ingest.tables import as_table
-    from judgestats.ingest.wide import melted
+    from judgestats.ingest.sources import STREAM, resolve
+    from judgestats.ingest.tables import plain_table
+    from judgestats.ingest.wide import exploded, melted
 
-    proposal = found.proposal
-    console.print(_text(f"{source}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
+    proposal, named = found.proposal, "-" if Path(source).name == STREAM else source
+    console.print(_text(f"{named}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
     if found.unread:
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
-        table = as_table(source, encoding or None)
-        shown = preview(melted(table, proposal.wide) if proposal.wide else table, proposal.mapping, proposal.labels)
+        rows = plain_table(resolve(source, encoding or None, pattern=path, table=table))
+        rows = exploded(rows, proposal.explode).table if proposal.explode else rows
+        rows = melted(rows, proposal.wide) if proposal.wide else rows
+        shown = preview(rows, proposal.mapping, proposal.labels)
         _print_table(console, "First rows under that mapping", shown)
-        console.print(
-            _text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True
-        )
+        console.print(_text(f"\nNext: judgestats check {shlex.quote(named)} {proposal.options}{given}"), soft_wrap=True)
 
 
 def _show_totals(console: Console, found: pd.DataFrame) -> None:
@@ -640,7 +762,8 @@ def _show_rows(console: Console, found: pd.DataFrame) -> None:
 def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
     from judgestats.metrics.measure_registry import available_measures
 
-    found = available_measures(data, **against)
+    with working("Trying the measures"):
+        found = available_measures(data, **against)
     able = found[found["supported"]]
     _print_table(console, "Measures available", able[["measure", "question"]])
     rest = found[~found["supported"]]

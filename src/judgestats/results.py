@@ -92,6 +92,9 @@ DEPENDENT_PAIRS = Flag("dependent_pairs", "pairs not independent",
 FEW_CLUSTERS = Flag("few_clusters", "fewer than 10 clusters",
     "An interval by cluster is rough with fewer than ten of them.")
 FEW_DRAWN = Flag("few_drawn", "fewer than 30 clusters", "A bootstrap of fewer than 30 clusters is somewhat too narrow.")
+NOT_DRAWN = Flag("not_drawn", "over 100,000 clusters: not drawn",
+    "A bootstrap draws at most 100,000 clusters; with more of them the analytic clustered interval is given, which "
+    "then hardly differs from it.", "note")
 ONE_UNIT = Flag("one_unit", "one unit",
     "There is one cluster, so nothing shows how much clusters differ: there is no interval.", "invalid")
 LONE_UNIT = Flag("lone_unit", "a stratum has one unit",
@@ -311,6 +314,8 @@ COMPONENTS_NOT_IDENTIFIABLE = Flag("components_not_identifiable", "components no
 NEGATIVE = Flag("negative", "negative, set to 0",
     "The estimate of a variance came out negative, as it may by chance, and was set to 0.", "note")
 VARIANCE_ZERO = Flag("variance_zero", "at 0", "The estimate of a variance is 0, the lowest that it can be.", "note")
+STUDIES_WITHOUT = Flag("studies_without_interval", "{n} simulated studies without an interval",
+    "The measure gave no interval in so many simulated studies; they count as not detected.")
 FAR_BELOW_ERROR = Flag("far_below_error", "far below its standard error",
     "The estimate of a variance is so small a part of its standard error that a chi-square interval does not exist: "
     "the variance is not distinguishable from 0.", "note")

@@ -7,9 +7,10 @@ import io
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 #: What a terminal obeys instead of showing it: C0 without tab and line feed, DEL, C1, changes of direction.
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -65,6 +66,30 @@ def _sturdy(stream: TextIO) -> TextIO:
         return stream
     raw = io.BufferedWriter(_Pipe(number, "wb", closefd=False))
     return io.TextIOWrapper(raw, stream.encoding, "judgestats.plain", line_buffering=stream.isatty())
+
+
+@contextmanager
+def working(what: str, console: Any = None, after: float = 2.0) -> Iterator[None]:
+    """Show on standard error what is done and for how long, once it has taken so many seconds; only in a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    columns = SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    progress = Progress(*columns, console=console, transient=True)
+    progress.add_task(visible(what), total=None)
+    timer = threading.Timer(after, progress.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        progress.stop()
 
 
 @contextmanager

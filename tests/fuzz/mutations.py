@@ -7,12 +7,15 @@ import gzip
 import io
 import json
 import random
+import struct
 from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
+
+from inspect_logs import DEFLATE, STORED, ZSTD, head, sample, score, zipped
 
 #: Cells that are odd somewhere: as an id, a number, a label, a name, in CSV, in JSON, in SQL.
 ODD: tuple[str, ...] = (
@@ -178,16 +181,85 @@ NATIVE: dict[str, dict[str, Any]] = {
                "results": [{"swap = False": {"winner": "1", "completion": "c"}, "swap = True": {"winner": "2"}}]},
     "alpaca_eval": {"instruction": "i", "output_1": "a", "generator_1": "g", "output_2": "b", "generator_2": "h", "dataset": "d",
                     "annotator": "w", "preference": 1.5, "price_per_example": 0.1, "time_per_example": 1.0, "raw_completion": None},
+    "langfuse": {"traceId": "t", "observationId": None, "name": "helpful", "source": "ANNOTATION", "dataType": "NUMERIC", "value": 4,
+                 "stringValue": None, "authorUserId": "ann", "comment": "c", "traceTags": ["x"], "environment": "default"},
+    "mlflow": {"trace_id": "t", "state": "OK", "assessments": [
+        {"assessment_name": "correct", "source": {"source_type": "HUMAN", "source_id": "ann"}, "feedback": {"value": True}, "valid": True},
+        {"assessment_name": "style", "source": {"source_type": "LLM_JUDGE", "source_id": "g"}, "feedback": {"value": {"tone": 3}}},
+        {"assessment_name": "expected", "source": {"source_type": "HUMAN"}, "expectation": {"value": "x"}}]},
+    "phoenix": {"span_id": "s", "annotation_name": "tone", "annotator_kind": "LLM", "result": {"score": 0.5, "label": "good", "explanation": "e"},
+                "metadata": {"model": "g"}, "identifier": "", "user_id": None},
+    "argilla": {"id": "r", "fields": {"text": "x"}, "metadata": {"model": "m"}, "status": "completed",
+                "responses": {"quality": [{"value": 4, "user_id": "u"}, {"value": 2, "user_id": "v"}]},
+                "suggestions": {"quality": {"value": 3, "score": 0.5, "agent": "g"}}},
+    "label_studio": {"id": 1, "data": {"text": "x", "model": "m"}, "predictions": [],
+                     "annotations": [{"id": 1, "completed_by": 7, "was_cancelled": False, "result": [
+                         {"from_name": "quality", "to_name": "text", "type": "rating", "value": {"rating": 4}}]}]},
+    "label_studio_pairwise": {"id": 1, "data": {"text": "x"}, "annotations": [{"id": 1, "completed_by": {"email": "a"}, "result": [
+        {"from_name": "better", "to_name": ["a", "b"], "type": "pairwise", "value": {"selected": "left"}}]}]},
+    "promptfoo": {"evalId": "e", "config": {"defaultTest": {"options": {"provider": "openai:g"}}}, "results": {"version": 3, "results": [
+        {"testIdx": 0, "promptIdx": 0, "promptId": "p", "provider": {"id": "m", "label": ""}, "vars": {"a": "x"}, "success": True,
+         "gradingResult": {"pass": True, "score": 0.5, "reason": "r", "componentResults": [
+             {"pass": True, "score": 1, "reason": "r", "assertion": {"type": "llm-rubric", "value": "be kind", "threshold": 0.5}},
+             {"pass": False, "score": 0, "reason": "HTTP 503", "metadata": {"graderError": True}, "assertion": {"type": "g-eval"}},
+             {"pass": True, "score": 1, "reason": "r", "assertion": {"type": "contains", "value": "x"}}]}},
+        {"testIdx": 1, "provider": "m", "vars": {}, "success": False, "error": "timeout", "gradingResult": None}]}},
+    "promptfoo_jsonl": {"testIdx": 0, "provider": {"id": "m"}, "vars": {"a": "x"}, "success": True, "gradingResult": {
+        "pass": True, "score": 1, "componentResults": [{"pass": True, "score": 1, "reason": "r", "assertion": {"type": "factuality"}}]}},
+    "deepeval": {"hyperparameters": {"model": "m"}, "testCases": [
+        {"name": "t", "input": "i", "metricsData": [{"name": "A", "threshold": 0.5, "success": True, "score": 0.9, "evaluationModel": "g"},
+                                                    {"name": "B", "score": None, "error": "timeout", "evaluationModel": "g"}],
+         "trace": {"llmSpans": [{"name": "s", "metricsData": [{"name": "A", "score": 0.1, "success": False}]}]}},
+        {"name": "u", "input": "j", "metricsData": []}]},
+    "ragas_annotations": {"helpfulness": [
+        {"metric_input": {"user_input": "q", "response": "a"}, "metric_output": 1, "is_accepted": True,
+         "prompts": {"p": {"prompt_output": {"reason": "r", "verdict": 1}, "edited_output": {"verdict": 0}}}},
+        {"metric_input": {"user_input": "q", "response": "b"}, "metric_output": None, "is_accepted": False, "prompts": {}}]},
+    "ragas": {"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "reference": "r", "faithfulness": 0.5, "helpful": 1,
+              "bleu_score": None},
+    "helm": {"instance_id": "id1", "train_trial_index": 0, "stats": [
+        {"name": {"name": "exact_match", "split": "test"}, "count": 1, "mean": 1.0}, {"name": {"name": "f1_score"}, "count": 0},
+        {"name": {"name": "num_output_tokens"}, "mean": 2.0}]},
+    "helm_annotations": {"adapter_spec": {"model": "m"}, "annotator_specs": [
+        {"class_name": "x.ACIBenchAnnotator", "args": {"annotator_models": {"gpt": {"model_name": "openai/gpt-4o"}}}}], "request_states": [
+        {"instance": {"id": "id1", "split": "test"}, "train_trial_index": 0, "annotations": {
+            "wildbench": {"prompt_text": "p", "gpt_strengths": "s", "gpt_score": 7.0, "llama_score": None},
+            "aci_bench": {"prompt_text": "p", "gpt": {"accuracy": {"score": 4, "explanation": "e"}}}}}]},
+    "lm_eval": {"doc_id": 0, "doc": {"q": "x"}, "target": "3", "arguments": {}, "resps": [["3"]], "filtered_resps": ["3"], "filter": "strict",
+                "metrics": ["exact_match", "f1"], "exact_match": 1.0, "f1": [1, 1], "doc_hash": "h"},
+    "openai_evals": {"run_id": "r", "event_id": 0, "sample_id": "s.0", "type": "metrics", "data": {"choice": "Y", "score": 1.0},
+                     "created_by": "", "created_at": "2024"},
+    "every_eval_ever": {"schema_version": "0.3.0", "evaluation_id": "e", "model_id": "m", "evaluation_name": "b", "sample_id": "s",
+                        "interaction_type": "single_turn", "input": {}, "answer_attribution": [{"extraction_method": "llm_judge"}],
+                        "evaluation": {"score": 1.0, "is_correct": True}, "error": None, "metadata": {"subject": "x"}},
 }  # fmt: skip
+#: Fields that identify what was labelled.
+TRACED = ("id", "traceId", "trace_id", "span_id")
+#: Formats that are one JSON object, not a record a line.
+DOCUMENTS = ("promptfoo", "deepeval", "ragas_annotations", "helm_annotations")
+
+
+def qrels(rng: random.Random) -> bytes:
+    """Relevance judgments of TREC, some lines disturbed."""
+    lines = [[f"q{i % 3}", "0", f"d{i}", str(rng.randint(-1, 3))] for i in range(rng.randint(1, 9))]
+    for _ in range(rng.choice((0, 0, 1))):
+        line = rng.choice(lines)
+        line[rng.randrange(len(line))] = rng.choice(ODD)
+    return "\n".join(rng.choice((" ", "\t")).join(line) for line in lines).encode()
 
 
 def native(form: str) -> Callable[[random.Random], bytes]:
     """Records of a tool, disturbed anywhere in them."""
 
     def make(rng: random.Random) -> bytes:
+        if form in DOCUMENTS:
+            document = json.loads(json.dumps(NATIVE[form]))
+            for _ in range(rng.choice((0, 1, 1, 2, 3))):
+                _disturb(document, rng)
+            return json.dumps(document, indent=rng.choice((None, 1))).encode()
         found = [json.loads(json.dumps(NATIVE[form])) for _ in range(rng.randint(1, 5))]
         for i, record in enumerate(found):
-            for name in ("question_id", "uid", "pair_id"):
+            for name in ("question_id", "uid", "pair_id", "doc_id", "instance_id", "sample_id", "testIdx", *TRACED):
                 if name in record:
                     record[name] = i
         for _ in range(rng.choice((0, 1, 1, 2, 3))):
@@ -252,3 +324,149 @@ def damaged(raw: bytes, rng: random.Random) -> bytes:
             packed = gzip.compress(raw, mtime=0)
             raw = packed if rng.random() < 0.7 else packed[: rng.randrange(len(packed))]
     return raw
+
+
+# ---- Inspect: logs as JSON and zipped, the frame of its samples, and the tables of Scout -----------------------------
+
+#: Values of a score, as scorers give them.
+_VALUES: tuple[Any, ...] = (
+    "C",
+    "I",
+    "P",
+    "N",
+    0.5,
+    3,
+    True,
+    "safe",
+    "2",
+    [1, 0],
+    {"style": 3, "truth": None},
+    float("nan"),
+    None,
+)
+
+
+def _log(rng: random.Random) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Head and samples of a log, disturbed anywhere in them."""
+    grading = {"grading": [{"role": "assistant", "content": "GRADE: C", "model": "j"}]}
+    scorers = [{"name": "model_graded_qa", "options": {"model": "a/j"}}, {"name": "mine", "options": {}}]
+    samples = []
+    for i in range(rng.randint(1, 4)):
+        for epoch in range(1, rng.randint(1, 2) + 1):
+            scores = {s["name"]: score(rng.choice(_VALUES), metadata=rng.choice((None, grading))) for s in scorers}
+            samples.append(
+                sample(i, rng.choice((scores, scores, scores, {}, None)), epoch, metadata={"topic": "doors"})
+            )
+    header = json.loads(json.dumps(head(scorers)))
+    for _ in range(rng.choice((0, 0, 1, 1, 2))):
+        _disturb(rng.choice((header, *samples, *samples)), rng)
+    return header, samples
+
+
+def inspect_json(rng: random.Random) -> bytes:
+    """A log as JSON."""
+    header, samples = _log(rng)
+    return json.dumps({**header, "samples": samples}, indent=rng.choice((None, 2))).encode()
+
+
+def inspect_eval(rng: random.Random) -> bytes:
+    """A log as an archive, with something wrong in a member or in the archive itself."""
+    header, samples = _log(rng)
+    members = [
+        ("_journal/start.json", header),
+        *((f"samples/{i}_epoch_1.json", s) for i, s in enumerate(samples)),
+        ("header.json", header),
+    ]
+    written = [(name, json.dumps(content, indent=rng.choice((None, 2))).encode()) for name, content in members]
+    at = rng.randrange(len(written))
+    name, content = written[at]
+    what = rng.randrange(24)
+    if what < 3:
+        written[at] = name, damaged(content, rng)
+    elif what == 3:
+        written[at] = rng.choice(("../a.json", "/etc/a.json", "C:\\a", "a/../../b", "", "\ud83d/x")), content
+    elif what == 4:
+        written[at] = name, zipped(written)
+    elif what == 5:
+        written.append(written[at])
+    elif what == 6:
+        del written[at]
+    elif what == 7:
+        written[at] = name, bytes(rng.choice((10**6, 10**8)))
+    raw = zipped(
+        [(n.encode("utf-8", "replace").decode(), c) for n, c in written], rng.choice((STORED, DEFLATE, ZSTD, ZSTD))
+    )
+    size, claimed = struct.pack("<I", len(content)), struct.pack("<I", rng.choice((0, 1, 10**8, 2**32 - 2, 2**32 - 1)))
+    if what == 8:
+        raw = raw.replace(size, claimed)
+    elif what == 9:
+        raw = raw.replace(b"\x14\x00\x00\x08", rng.choice((b"\x14\x00\x01\x08", b"\xff\x00\x00\x08")))
+    elif what == 10:
+        raw = raw[rng.randrange(len(raw)) :]
+    return raw
+
+
+def _cells(rows: list[dict[str, Any]], rng: random.Random) -> dict[str, list[Any]]:
+    columns = {name: [row.get(name) for row in rows] for name in rows[0]}
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        cells = columns[rng.choice([*columns])]
+        cells[rng.randrange(len(cells))] = rng.choice(ODD)
+    return columns
+
+
+def _csv(columns: dict[str, list[Any]]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([[*columns], *map(list, zip(*columns.values(), strict=True))])
+    return out.getvalue().encode("utf-8", "surrogatepass")
+
+
+def inspect_samples(rng: random.Random) -> bytes:
+    """The frame of ``samples_df`` as CSV."""
+    values = [json.dumps(v) if isinstance(v, list | dict) else v for v in _VALUES]
+    rows = [
+        {"sample_id": f"s{i}", "eval_id": "e", "id": i, "epoch": 1, "input": "?", "score_match": rng.choice(values),
+         "score_mine": rng.choice(values), "score_mine_explanation": "why", "metadata_topic": "doors"}
+        for i in range(rng.randint(1, 5))
+    ]  # fmt: skip
+    return _csv(_cells(rows, rng))
+
+
+def scout_labels(rng: random.Random) -> bytes:
+    """A validation set as CSV."""
+    values = ("True", "false", "3", "low", "", None)
+    rows = [
+        {
+            "id": f"t{i}",
+            "target": rng.choice(values),
+            "label_tone": rng.choice(values),
+            "split": rng.choice(("dev", "")),
+        }
+        for i in range(rng.randint(1, 6))
+    ]
+    return _csv(_cells(rows, rng))
+
+
+def scout_scan(rng: random.Random) -> bytes:
+    """Results of a scan as CSV."""
+    values = (
+        ("true", "boolean"), ("3", "number"), ("low", "string"), ('{"a": 1, "b": true}', "object"), ("[1, 2]", "array"),
+        ('[{"value": 1, "label": "x"}]', "resultset"), ("", "null"),
+    )  # fmt: skip
+    rows = []
+    for i in range(rng.randint(1, 5)):
+        value, kind = rng.choice(values)
+        rows.append(
+            {"transcript_id": f"t{i}", "scan_id": "s", "scanner_name": "risk", "value": value, "value_type": kind,
+             "scan_error": rng.choice(("", "", "failed")), "scan_model_usage": rng.choice(("", "{}", '{"a/j": {}}'))}
+        )  # fmt: skip
+    return _csv(_cells(rows, rng))
+
+
+#: Readers whose files are written by a function of their own, and the suffix of the file.
+WRITTEN: dict[str, tuple[Callable[[random.Random], bytes], str]] = {
+    "inspect_json": (inspect_json, "json"),
+    "inspect_eval": (inspect_eval, "eval"),
+    "inspect_samples": (inspect_samples, "csv"),
+    "scout_labels": (scout_labels, "csv"),
+    "scout_scan": (scout_scan, "csv"),
+}

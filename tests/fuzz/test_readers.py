@@ -7,9 +7,11 @@ the same. JUDGESTATS_FUZZ_OUT names a folder for the counts, a CSV file a reader
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import random
+import re
 import resource
 import signal
 import traceback
@@ -23,9 +25,11 @@ import pytest
 
 import judgestats as js
 from both_ways import difference
-from fuzz.mutations import NATIVE, damaged, delimited, document, jsonl, native, parquet
+from fuzz.mutations import NATIVE, WRITTEN, damaged, delimited, document, jsonl, native, parquet, qrels
 from judgestats.errors import JudgestatsError
+from judgestats.ingest.archives import Archive
 from judgestats.ingest.files import open_bytes
+from judgestats.schema.account import account_of
 
 SEED = 20_250_701
 FILES = int(os.environ.get("JUDGESTATS_FUZZ", "25"))
@@ -40,6 +44,90 @@ MAKERS: dict[str, Callable[[random.Random], bytes]] = {
     "json": document,
     "parquet": parquet,
     **{form: native(form) for form in NATIVE},
+    **{form: make for form, (make, _) in WRITTEN.items()},
+    "qrels": qrels,
+}
+
+
+def _listed(found: Any, name: str) -> list[Any]:
+    """A list in an object; empty if it is anything else."""
+    inner = found.get(name) if isinstance(found, dict) else None
+    return inner if isinstance(inner, list) else []
+
+
+def _metrics(case: Any) -> int:
+    """Metrics of a test case of DeepEval and of its trace's spans."""
+    spans = _listed(case.get("trace"), "llmSpans") if isinstance(case, dict) else []
+    return max(1, sum(len(_listed(level, "metricsData")) for level in (case, *spans)))
+
+
+def _assertions(result: Any) -> int:
+    grading = result.get("gradingResult") if isinstance(result, dict) else None
+    return max(1, len(_listed(grading, "componentResults")))
+
+
+def _scored(sample: Any) -> int:
+    """Metrics of a sample that does not list them."""
+    known = NATIVE["lm_eval"].keys() - {"exact_match", "f1"}
+    return sum(not isinstance(v, str | None) for k, v in sample.items() if k not in known)
+
+
+def _of_jurors(document: Any) -> int | None:
+    """Rows of a scenario state; None where the jurors themselves are disturbed."""
+    if document.get("annotator_specs") != NATIVE["helm_annotations"]["annotator_specs"]:
+        return None
+    return sum(map(_annotations, _listed(document, "request_states")))
+
+
+def _annotations(state: Any) -> int:
+    """Scores of jurors, each annotator at least once, as an exclusion."""
+    found = state.get("annotations") if isinstance(state, dict) else None
+    return max(1, sum(map(_scores, found.items()))) if isinstance(found, dict) else 1
+
+
+def _scores(annotation: tuple[str, Any]) -> int:
+    name, fields = annotation
+    if not isinstance(fields, dict):
+        return 1
+    ends = ("_score", "_equivalence_judgement")
+    plain = sum(v is None or isinstance(v, float | int) for k, v in fields.items() if k.endswith(ends) or k == "score")
+    nested = [v for v in fields.values() if isinstance(v, dict)]
+    alone = sum("score" in v for v in nested)
+    jury = [
+        len(v) for v in nested if "score" not in v and any(isinstance(w, dict) and "score" in w for w in v.values())
+    ]
+    failed = int(name == "aci_bench" and "gpt" not in fields)
+    return max(1, plain + alone + sum(jury) + failed * max([1, *jury]))
+
+
+def _event(event: Any) -> int:
+    data = event.get("data")
+    plain = event.get("type") == "metrics" and isinstance(data, dict) and "choice" not in data
+    return max(1, len(data)) if plain else 1
+
+
+#: Exports of labels, whose records hold any number of verdicts: each gives a row or is excluded.
+LABELLED = ("langfuse", "mlflow", "phoenix", "argilla", "label_studio", "label_studio_pairwise")
+#: Verdicts and exclusions that a record of a log (or a log that is one object) holds.
+PARTS: dict[str, Callable[[Any], int | None]] = {
+    "promptfoo": lambda d: sum(map(_assertions, _listed(d["results"], "results") or _listed(d, "results"))),
+    "promptfoo_jsonl": _assertions,
+    "deepeval": lambda d: sum(map(_metrics, _listed(d, "testCases"))),
+    "ragas_annotations": lambda d: sum(len(v) for v in d.values() if isinstance(v, list)),
+    "ragas": lambda r: max(1, len(r.keys() - {"user_input", "response", "retrieved_contexts", "reference"})),
+    "helm": lambda r: max(1, len(r["stats"])),
+    "helm_annotations": _of_jurors,
+    "lm_eval": lambda r: max(1, len(_listed(r, "metrics")) if r.get("metrics") is not None else _scored(r)),
+    "openai_evals": _event,
+    **dict.fromkeys(LABELLED, lambda _: None),
+}
+#: Options of readers of logs that do not name everything.
+OPTIONS: dict[str, dict[str, str]] = {
+    "llmbar": {"judge": "j", "strategy": "s"},
+    "alpaca_eval": {"judge": "j"},
+    "judgebench": {"judge": "j"},
+    "helm": {"system": "m"},
+    "lm_eval": {"system": "m"},
 }
 LAZY = ("csv", "tsv", "jsonl", "parquet")
 
@@ -64,19 +152,27 @@ def patience() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def calls_in(path: Path, reader: str) -> int:
-    """How many calls a sound file holds, counted without the readers."""
+def calls_in(path: Path, reader: str) -> int | None:
+    """How many calls a sound file holds, counted without the readers; None if that cannot be told."""
     if reader == "parquet":
         with open_bytes(path) as raw:
             return int(pq.ParquetFile(raw).metadata.num_rows)
+    if reader == "inspect_eval":
+        return calls_in_archive(path)
     with open_bytes(path) as raw:
         text = raw.read().decode("utf-8-sig")
+    if reader in WRITTEN and reader != "inspect_json":
+        return cells_in(list(csv.DictReader(io.StringIO(text, newline=""))), reader)
     if reader in ("csv", "tsv"):
         return lines_in(text, "," if reader == "csv" else "\t")
+    if reader == "qrels":
+        return sum(1 for line in text.replace("\r", "\n").split("\n") if line.strip())
     try:
         found = json.loads(text)
     except json.JSONDecodeError:
         found = [json.loads(line) for line in text.replace("\r", "\n").split("\n") if line.strip()]
+    if reader == "inspect_json":
+        return sum(map(values_in, found["samples"]))
     if isinstance(found, dict):
         found = found["data"] if isinstance(found.get("data"), list) else found
     if reader == "json" and isinstance(found, dict):
@@ -86,6 +182,9 @@ def calls_in(path: Path, reader: str) -> int:
         )
         return len(values[0]) if both else 1
     found = [found] if isinstance(found, dict) else found
+    if reader in PARTS:
+        parts = [PARTS[reader](record) for record in found]
+        return None if None in parts else sum(parts)
     if reader in ("fastchat_pair", "llmbar"):
         return 2 * len(found)
     if reader.startswith("arena_hard"):
@@ -93,6 +192,63 @@ def calls_in(path: Path, reader: str) -> int:
     if reader == "judgebench":
         return sum(len(r["judgments"]) for r in found)
     return len(found)
+
+
+def records_seen(account: Any) -> int:
+    """How many records of a file give a row or an exclusion, by their places."""
+    places = [*account.places, *(e.place for e in account.excluded)]
+    return len({" ".join(p.split(", ", 1)[1].split(",")[0].split()[:2]) for p in places})
+
+
+def calls_in_archive(path: Path) -> int:
+    """Values in the samples of a log; a sample that a later one replaces is one."""
+    with Archive(path, 10**9) as archive:
+        names = [n for n in archive.names() if re.fullmatch(r"samples/.*_epoch_\d+\.json", n, re.DOTALL)]
+        replaced = sum(archive.repeated.get(n, 1) - 1 for n in names)
+        return replaced + sum(values_in(sample_of(archive.read(n).decode("utf-8-sig"))) for n in names)
+
+
+def sample_of(text: str) -> dict[str, Any]:
+    """A sample; where what follows its scores is damaged, the part before: more is not read."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return json.loads(text.partition('"metadata": {')[0].rstrip().rstrip(",") + "}")
+
+
+def values_in(sample: dict[str, Any]) -> int:
+    """Values of a sample: one a scorer, but one for each key of a dict and place of a list; a sample without scores is one."""
+    scores = sample.get("scores")
+    if scores is None and sample.get("score") is not None:
+        scores = {"score": sample["score"]}
+    if sample.get("invalidation") or not scores:
+        return 1
+    return sum(places_in(s["value"]) for s in scores.values())
+
+
+def places_in(value: Any) -> int:
+    return max(1, len(value)) if isinstance(value, list | dict) else 1
+
+
+def cells_in(rows: list[dict[str, str]], reader: str) -> int:
+    """Values in a table of Inspect: one a cell, but one for each key or place of JSON in it."""
+
+    def places(text: str, opened: bool = True) -> int:
+        try:
+            return places_in(json.loads(text)) if opened and text[:1] in ("{", "[") else 1
+        except ValueError:
+            return 1
+
+    rows = [{name.strip(): cell for name, cell in row.items()} for row in rows]
+    names = {name for row in rows for name in row}
+    if reader == "scout_labels":
+        return len(rows) * len(names - {"id", "split"})
+    if reader == "inspect_samples":
+        details = {f"{name}_{detail}" for name in names for detail in ("answer", "explanation", "metadata")}
+        scores = {name for name in names - details if name.startswith("score_") and name != "score_"}
+        return sum(places(row[name]) for row in rows for name in scores)
+    scalar = ("boolean", "number", "string", "null", "")
+    return sum(places(r["value"], r["value_type"] not in scalar and not r.get("scan_error")) for r in rows)
 
 
 def lines_in(text: str, separator: str) -> int:
@@ -124,8 +280,8 @@ def lines_in(text: str, separator: str) -> int:
 def tried(path: Path, reader: str) -> tuple[str, str]:
     """What came of a file, as one of :data:`COUNTS`, and what is to be known of it."""
     options: dict[str, Any] = {}
-    if reader in ("llmbar", "alpaca_eval", "judgebench"):
-        options = {"format": reader, "judge": "j"} | ({"strategy": "s"} if reader == "llmbar" else {})
+    if reader in OPTIONS or reader in PARTS:
+        options = {"format": reader, **OPTIONS.get(reader, {})}
     if reader in ("csv", "tsv", "jsonl", "json", "parquet"):
         options = {"counts": "n" if b'"n"' in path.read_bytes() else None}
     try:
@@ -136,11 +292,18 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
                 frame = None
             if frame is not None:
                 found = js.check(frame).set_index("what")["n"]
-                wanted = calls_in(path, reader)
-                if not len(frame) == found["rows in"] == wanted:
-                    return "lost rows", f"{wanted} calls, {len(frame)} rows, {found['rows in']} in check()"
                 if found["rows in"] != found["rows used"] + found["rows excluded"]:
                     return "lost rows", "used and excluded are not the rows"
+                wanted = calls_in(path, reader)
+                account = account_of(frame)
+                unread = account.n_excluded if account is not None else 0
+                if not len(frame) + unread == found["rows in"] == (found["rows in"] if wanted is None else wanted):
+                    return (
+                        "lost rows",
+                        f"{wanted} calls, {len(frame)} rows, {unread} unread, {found['rows in']} in check()",
+                    )
+                if reader in LABELLED and account.records != records_seen(account):
+                    return "lost rows", f"{account.records} records, {records_seen(account)} with a row or an exclusion"
             if reader in LAZY:
                 told = difference(path, **options)
                 if told and not any(said in told for said in ("DuckDB cannot hold", "Leave lazy out")):
@@ -154,7 +317,8 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("reader", MAKERS)
 def test_reader(reader: str, tmp_path: Path) -> None:
-    suffix = reader if reader in LAZY or reader == "json" else "json"
+    suffix = reader if reader in (*LAZY, "json", "qrels") else "jsonl" if reader == "openai_evals" else "json"
+    suffix = WRITTEN[reader][1] if reader in WRITTEN else suffix
     counts = dict.fromkeys(COUNTS, 0)
     wrong = []
     for number in range(FILES):

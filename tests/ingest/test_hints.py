@@ -1,8 +1,7 @@
-"""What is said of wide tables, nested records, errors, and the logs of tools that are not read yet."""
+"""What is said of wide tables, nested records and errors."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,16 +9,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgestats.ingest import UnmappedTable, detect_format, read, source_info, suggest_mapping
+from judgestats.errors import SchemaError
+from judgestats.ingest import detect_format, read, source_info, suggest_mapping
 
 Write = Callable[..., Path]
 ROW = "judge,item,first,second,choice\ng,1,x,y,first\n"
 
 
 def melted(note: str) -> tuple[list[str], str]:
-    found = re.search(r"id_vars=(\[.*?\]), var_name='judge', value_name='(\w+)'", note)
+    found = re.search(r"the answers become '(\w+)', and (.*) stay\.", note)
     assert found is not None
-    return [name.strip("'") for name in found.group(1).strip("[]").split(", ")], found.group(2)
+    return [name.strip("'") for name in found.group(2).split(", ")], found.group(1)
 
 
 def test_a_judge_that_uses_only_some_grades_is_melted_too() -> None:
@@ -43,44 +43,10 @@ def test_real_trec_melts_every_run(real_data: Path) -> None:
     assert melted(note) == (["qid", "docid", "gold"], "score")
 
 
-REAL_LOGS = {
-    "inspect_ai/popularity_match.json": "inspect_ai",
-    "inspect_ai/no-samples.json": "inspect_ai",
-    "promptfoo/sample-export.json": "promptfoo",
-    "deepeval/test_run_sample.json": "deepeval",
-    "ragas/annotated_data.json": "ragas",
-    "ragas/sample_annotated_summary.json": "ragas",
-    "helm/narrative_qa_per_instance_stats.json": "helm",
-    "helm/narrative_qa_run_spec.json": "helm",
-    "lm_eval_harness/results_2026-01-21T03-44-18.458309.json": "lm_eval",
-    "lm_eval_harness/samples_math_perturbed_full_2026-01-21T03-44-18.458309.jsonl": "lm_eval",
-}
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("name", REAL_LOGS)
-def test_real_logs_of_other_tools_are_named(real_data: Path, name: str) -> None:
-    proposal = detect_format(real_data / name).proposal
-    assert proposal is not None
-    assert proposal.looks_like == REAL_LOGS[name]
-    assert re.search(
-        rf"looks like an? {REAL_LOGS[name]} log; it is not read yet: see judgestats formats", str(proposal)
-    )
-    assert "Nothing in it" not in str(proposal)
-    with pytest.raises(UnmappedTable, match="it is not read yet"):
-        read(real_data / name)
-
-
-def test_a_log_of_another_tool(write: Write) -> None:
-    path = write("log.json", json.dumps({"evalId": "e", "results": {"version": 3}, "config": {}}))
-    assert "This looks like a promptfoo log; it is not read yet" in str(suggest_mapping(path))
-    assert suggest_mapping(write("t.csv", ROW)).looks_like == ""
-
-
 def test_nested_records_and_errors_are_told(write: Write) -> None:
     rows = [{"model": "m", "evals": [{"score": 3}], "error": e} for e in (None, "timeout", "", False)]
     notes = suggest_mapping(write("t.jsonl", rows)).notes
-    assert any("pandas.json_normalize(records, record_path='evals'" in n for n in notes)
+    assert any("explode='evals' gives each a row of its own" in n for n in notes)
     assert any("'error' is filled in 1 row: such calls failed" in n for n in notes)
     assert not suggest_mapping(write("u.csv", ROW.replace("judge", "evaluator"))).notes
 
@@ -109,7 +75,6 @@ def test_a_folder_says_what_was_not_read(write: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_real_inspect_folder_names_its_unread_logs(real_data: Path) -> None:
-    found = detect_format(real_data / "inspect_ai")
-    assert "3 of 7 files read; not read: " in found.why
-    assert "popularity_2_epochs.eval (unknown format)" in found.why
+def test_real_folder_of_two_kinds_of_logs_names_a_glob(real_data: Path) -> None:
+    with pytest.raises(SchemaError, match=r"mixes kinds of files \(eval: .*; json: .*inspect_ai/\*\.eval"):
+        read(real_data / "inspect_ai")

@@ -207,10 +207,32 @@ def test_labels_in_a_file_and_wide(write: Any) -> None:
     assert people[["judge", "item", "choice"]].astype(str).to_numpy().tolist() == [
         ["ann", "1", "first"], ["ann", "2", "tie"], ["bob", "1", "second"], ["bob", "2", "second"],
     ]  # fmt: skip
-    assert [e.place for e in account_of(joined).excluded] == ["labels.csv, row 2", "labels.csv, row 2"]
+    assert [e.place for e in account_of(joined).excluded] == ["labels.csv, line 4", "labels.csv, line 4"]
     assert (
-        js.check(joined).set_index("what").loc["label matched with a verdict", "where"].startswith("labels.csv, row 0")
+        js.check(joined).set_index("what").loc["label matched with a verdict", "where"].startswith("labels.csv, line 2")
     )
+
+
+def test_a_list_of_labels_per_item(write: Any) -> None:
+    """In a file and in memory; an item without labels is accounted for."""
+    ann, bob = {"who": "ann", "won": "x"}, {"who": "bob", "won": "tie"}
+    records = [{"qid": "2", "labels": [ann, bob]}, {"qid": "3", "labels": []}, {"qid": "9", "labels": [ann]}]
+    path, frame = write("labels.json", records), pd.DataFrame(records)
+    for source, at in (
+        (path, ["labels.json, record 2", "labels.json, record 3"]),
+        (frame, ["DataFrame, row 1", "DataFrame, row 2"]),
+    ):
+        joined = js.join_labels(
+            BOTH_ORDERS, source, on={"item": "qid"}, columns={"judge": "who", "winner": "won"}, explode="labels"
+        )
+        people = joined[joined["rater_type"] == "human"]
+        assert people[["judge", "item", "choice"]].astype(str).to_numpy().tolist() == [
+            ["ann", "2", "first"], ["bob", "2", "tie"],
+        ]  # fmt: skip
+        assert [(e.place, e.reason) for e in account_of(joined).excluded] == [
+            (f"{at[0]}, labels", "an empty list"), (at[1], "label without a verdict: no such 'item'"),
+        ]  # fmt: skip
+        adds_up(joined, 4, 4)
 
 
 def test_other_engines() -> None:
@@ -351,3 +373,30 @@ def test_the_join_of_files_and_frames_is_one(write: Any) -> None:
     one = js.join_labels(BOTH_ORDERS, path, columns={"winner": "won"})
     two = js.join_labels(BOTH_ORDERS, labels, columns={"winner": "won"})
     pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(two), check_dtype=False)
+
+
+def test_the_export_of_a_labelling_tool_is_joined() -> None:
+    """Read before, or by its path; what the tool has of a model stays a model's."""
+    export = Path(__file__).parent / "data" / "label_studio.json"
+    rows = [("gpt-4o", i, c, 3.0) for i in ("007", "008") for c in ("quality", "correct")]
+    verdicts = js.ratings(pd.DataFrame(rows, columns=["judge", "item", "criterion", "score"]))
+    joined = js.join_labels(verdicts, js.read(export, item="qid"))
+    again = js.join_labels(verdicts, export, on={"item": "qid"})
+    for found in (joined, again):
+        assert found.groupby("rater_type")["judge"].unique().map(sorted).to_dict() == {
+            "human": ["ann@example.org", "bob@example.org"], "model": ["gpt-4", "gpt-4o"],
+        }  # fmt: skip
+        assert len(found) == 4 + 6
+        assert [e.reason for e in account_of(found).excluded] == [
+            "no grade: a result of type textarea", "skipped by the annotator",
+        ]  # fmt: skip
+        assert set(account_of(found).places[4:]) == {f"label_studio.json, record {i}" for i in (1, 2)}
+        assert counted(found)["rows in"] == 12
+    people = js.judge_against_people(joined, humans="rater_type=human", n_resamples=10)
+    assert people.loc[people["role"] == "judge", "judge"].unique().tolist() == ["gpt-4", "gpt-4o"]
+
+
+def test_labels_of_another_kind_are_one_clear_error() -> None:
+    labels = js.ratings(pd.DataFrame({"judge": ["Ann"], "item": ["2"], "score": [4]}))
+    with pytest.raises(SchemaError, match="the labels: The table lacks choice for a preferences frame"):
+        js.join_labels(BOTH_ORDERS, labels)

@@ -15,6 +15,7 @@ import pytest
 import judgestats as js
 from judgestats.errors import SchemaError
 from judgestats.ingest import Place, Reader, detect_format, formats, registry
+from judgestats.ingest.files import File
 from judgestats.schema.account import account_of
 
 
@@ -184,3 +185,14 @@ def test_unknown_fields_with_one_value_are_conditions(write: Any, name: str) -> 
 def test_the_page_of_formats_is_generated() -> None:
     """docs/formats.md is written by benchmarks/formats_page.py."""
     assert formats_page.PAGE.read_text(encoding="utf-8") == formats_page.page()
+
+
+EXPORTS = sorted(p for p in (Path(__file__).parent / "data").iterdir() if p.suffix in (".json", ".csv"))
+
+
+@pytest.mark.parametrize("path", EXPORTS, ids=lambda p: p.name)
+def test_one_reader_recognises_an_export(path: Path) -> None:
+    """The files of labelling and tracing tools."""
+    record = File(path, path.suffix[1:]).first_record() or dict.fromkeys(File(path, "csv").column_names())
+    found = [r.name for r in registry.native_readers() if r.matches is not None and r.matches(record)]
+    assert found == [detect_format(path).format]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections import Counter
 from pathlib import Path
 from re import _constants, _parser  # type: ignore[attr-defined]
@@ -18,8 +19,9 @@ from hypothesis import strategies as st
 
 import judgestats as js
 from judgestats.errors import SchemaError
-from judgestats.ingest import replies
-from judgestats.ingest.replies import EXPLICIT, OTHERS, parse_verdicts
+from judgestats.ingest import replies, reply_forms
+from judgestats.ingest.replies import parse_verdicts
+from judgestats.ingest.reply_forms import EXPLICIT, OTHERS
 from judgestats.schema.columns import CHOICES, VOCABULARY
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("replies.json").read_text(encoding="utf-8"))
@@ -91,11 +93,11 @@ def test_many_replies_in_one_call_are_read_as_one_by_one():
 FRAGMENTS = st.sampled_from(
     ["[[A]]", "[[B", "[[8]]", '{"winner": "A"', "}", '{"', "```json", "<verdict>", "</verdict>", "<think>", "</think>",
      "Verdict: ", "A", "B", "tie", "8/10", " is better. ", "Assistant ", "8.2 ± 0.3", "\n", " ", "not ", ">>", "If ",
-     "&gt;", "\\", "score of ", "I'm sorry, but I can't help", "\u200b", "٣", "A>B", "°", "1e999", "NaN"]
+     '": ', '["A"]', ', "ranking": [[', "9" * 4400, "&gt;", "\\", "score of ", "I'm sorry, but I can't help", "\u200b", "٣", "A>B", "°", "1e999", "NaN"]
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(
     st.one_of(st.text(max_size=80), st.lists(FRAGMENTS, max_size=12).map("".join)),
     st.sampled_from([None, "choice", "score"]),
@@ -123,7 +125,7 @@ PROSE = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(
     st.permutations(["A", "B", "tie"]), st.sampled_from(STRICT), st.sampled_from(STRICT), PROSE, PROSE, PROSE,
     st.sampled_from([None, "choice"]),
@@ -163,7 +165,7 @@ def repeats(parsed: Any) -> list[int]:
 
 def test_no_pattern_has_an_unbounded_repeat():
     """So the work at each place of a reply is bounded, and none of them can backtrack without end."""
-    patterns = {name: p for name, p in vars(replies).items() if isinstance(p, re.Pattern)}
+    patterns = {name: p for name, p in {**vars(replies), **vars(reply_forms)}.items() if isinstance(p, re.Pattern)}
     assert len(patterns) > 20
     assert {n: max(repeats(_parser.parse(p.pattern, p.flags)), default=0) for n, p in patterns.items()} == {
         n: pytest.approx(200, abs=200) for n in patterns
@@ -173,14 +175,14 @@ def test_no_pattern_has_an_unbounded_repeat():
 
 def test_damaged_objects_are_read_a_bounded_number_of_times(monkeypatch):
     calls = []
-    decode = replies._DECODER.raw_decode
+    decode = reply_forms._DECODER.raw_decode
 
     class Counting:
         def raw_decode(self, text: str, at: int) -> Any:
             calls.append(at)
             return decode(text, at)
 
-    monkeypatch.setattr(replies, "_DECODER", Counting())
+    monkeypatch.setattr(reply_forms, "_DECODER", Counting())
     for text in ('{"' * 50_000, '{"winner": "A" ' * 20_000, '{"a":' * 50_000):
         calls.clear()
         assert parse_verdicts([text])["status"].iloc[0] == "truncated"
@@ -251,6 +253,12 @@ def test_a_function_that_fails_is_a_clear_error():
         ({"form": "json("}, "is not a regular expression"),
         ({"answer": "rating"}, "Allowed: 'choice', 'score'"),
         ({"labels": {"A": "left"}}, "neither a number nor one of first"),
+        ({"labels": {"A": None}}, "neither a number nor one of first"),
+        ({"labels": {"A": 1}, "answer": "choice"}, "labels= give scores, and the answer is a choice"),
+        (
+            {"labels": {"A": "first"}, "scale": (1, 5), "answer": "score"},
+            "labels= give choices, and the answer is a score",
+        ),
         ({"scale": (10, 1)}, "lowest and the highest"),
         ({"finish": ["stop", "stop"]}, "2 values for 1 replies"),
     ],
@@ -393,6 +401,20 @@ def test_read_takes_labels_a_scale_and_why_replies_ended(table: pd.DataFrame):
     assert rated["sd"].tolist()[2] == 0.3
 
 
+def test_read_parses_a_wide_table_and_a_query():
+    wide = pd.DataFrame(
+        {"item": ["1", "2"], "a": "x", "b": "y", "gpt": ["[[A]]", "[[B]]"], "claude": ["Winner: B", "?"]}
+    )
+    mapping = {"item": "item", "first": "a", "second": "b", "choice": "verdict"}
+    frame = js.read(wide, wide="judge=gpt,claude", columns=mapping, parse="auto").sort_values(["judge", "item"])
+    assert frame["choice"].tolist() == ["second", "invalid", "first", "second"]
+    with sqlite3.connect(":memory:") as connection:
+        wide.rename(columns={"gpt": "reply"}).to_sql("calls", connection)
+        mapping |= {"judge": "=gpt", "choice": "reply"}
+        frame = js.read("SELECT item, a, b, reply FROM calls", connection=connection, columns=mapping, parse="brackets")
+    assert frame["choice"].tolist() == ["first", "second"]
+
+
 def test_a_status_of_the_call_has_priority(table: pd.DataFrame):
     calls = table.assign(status=["ok", "error", "", None, "ok", "leak"])
     frame = js.read(calls, columns={**MAPPING, "status": "status"}, parse="auto")
@@ -413,6 +435,20 @@ def test_parse_is_refused_where_it_cannot_work(table: pd.DataFrame, tmp_path: Pa
     log.write_text('{"question_id": "1", "model": "m", "judge": "g", "games": [{"score": "A>B"}]}\n')
     with pytest.raises(SchemaError, match="parse= is for plain tables"):
         js.read(log, parse="auto")
+
+
+def test_replies_that_nobody_parses_are_one_fault_that_names_the_remedy(table: pd.DataFrame, tmp_path: Path):
+    calls = table.assign(reply=[f"Reply {i}: Assistant A is better because it is shorter." for i in range(6)])
+    with pytest.raises(SchemaError, match=r"replies as text, such as 'Reply 0: .*' in 6 rows") as raised:
+        js.read(calls, columns=MAPPING)
+    assert len(raised.value.faults) == 1
+    assert raised.value.advice == (("parse", "auto"),)
+    assert js.read(calls, columns=MAPPING, parse="auto")["choice"].tolist() == ["first"] * 6
+    scores = tmp_path / "scores.csv"
+    scores.write_text("judge,item,score\ng,1,Rating: 7\ng,2,Rating: 8\n")
+    with pytest.raises(SchemaError, match='replies as text are read with parse="auto"'):
+        js.read(scores)
+    assert js.read(scores, parse="auto")["score"].tolist() == [7, 8]
 
 
 def test_every_status_is_in_the_vocabulary():

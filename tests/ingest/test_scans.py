@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from both_ways import difference, reading
-from judgestats.errors import SchemaError
-from judgestats.ingest import read
+from judgestats.errors import DesignError, SchemaError
+from judgestats.ingest import read, scans
+from judgestats.metrics.bias import position_bias
 
 Write = Callable[..., Path]
 HEADER = "judge,item,first,second,choice\n"
@@ -224,3 +225,19 @@ def test_a_lazy_frame_leaves_no_file_behind(write: Write, tmp_path: Path, monkey
     with pytest.raises(SchemaError, match="3 fields where the header has 5"):
         read(write("u.csv", HEADER + "g,1,x,y,first\n" * 9000 + "a,b,c\n"), lazy=True)
     assert list(rooms.iterdir()) == []
+
+
+def test_a_large_damaged_file_is_refused_when_it_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large files are not read through when they are opened."""
+    monkeypatch.setattr(scans, "_CHECKED", 0)
+    names = [f"i{k}-{'x' * (k % 50)}" for k in range(20_000)]
+    calls = pd.DataFrame({"judge": "g", "item": names, "first": "x", "second": "y", "choice": "first"})
+    path = tmp_path / "calls.parquet"
+    calls.to_parquet(path)
+    lazy = read(path, lazy=True)
+    content = bytearray(path.read_bytes())
+    for at in range(2000, len(content) // 2):
+        content[at] ^= 0x5A
+    path.write_bytes(content)
+    with pytest.raises(DesignError, match=r"DuckDB cannot read the data .*damaged"):
+        position_bias(lazy, cluster="item")

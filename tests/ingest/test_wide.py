@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import read, suggest_mapping
 from judgestats.ingest.wide import melted, parse_wide
+from judgestats.schema import check
 
 Write = Callable[..., Path]
 RNG = np.random.default_rng(0)
@@ -59,7 +62,7 @@ def test_no_judge_is_left_among_the_ids(kind: str, write: Write) -> None:
     assert proposal.wide == "judge=gpt_4,claude,human"
     assert proposal.complete
     (note,) = [n for n in proposal.notes if "wide" in n]
-    assert "id_vars=['item', 'model']" in note
+    assert "'item', 'model' stay" in note
     path = write("t.csv", table.to_csv(index=False))
     seen = followed(path)
     assert "claude, gpt_4, human" in seen
@@ -131,8 +134,119 @@ def test_columns_may_be_named_by_a_pattern() -> None:
 
 
 def test_lists_of_numbers_are_told() -> None:
-    proposal = suggest_mapping(pd.DataFrame({"id": [1, 2], "full_scores": ["[[1, 2], [3, 4]]", "[[5, null], [1, 1]]"]}))
-    assert any("'full_scores' holds lists of numbers" in n and "explode" in n for n in proposal.notes)
+    table = pd.DataFrame({"id": [1, 2], "full_scores": ["[[1, 2], [3, 4]]", "[[5, null], [1, 1]]"]})
+    proposal = suggest_mapping(table)
+    assert proposal.wide == "judge[system][replicate]=full_scores"
+    assert proposal.complete
+    assert read(table, wide=proposal.wide, columns=proposal.mapping)["score"].tolist()[:5] == [1, 2, 3, 4, 5]
+    proposal = suggest_mapping(table.assign(other=["[1]", "[2]"]))
+    assert any("'full_scores', 'other' holds lists of numbers" in n and "[replicate]" in n for n in proposal.notes)
+
+
+@pytest.mark.parametrize(
+    ("wide", "message"),
+    [
+        ("judge=a_scores,b_scores", r"'a_scores' holds lists \('\[\[1, 2\], \[3\]\]'\)\. Name what the place"),
+        ("{judge}_scores[item]", "holds lists within lists, and wide= names fewer"),
+        ("{judge}_scores[item][system][replicate]", "holds fewer lists within lists"),
+        ("{judge}_scores[id][replicate]", "makes a column 'id', and the table has one"),
+        ("judge[system]=note", r"'words' is no list\. Leave \[system\] out"),
+        ("{judge}_score", "matches no column"),
+        ("{judge}_{judge}", "names 'judge' twice"),
+        ("{judge}_scores[system][replicate]=id", "'id' does not match"),
+    ],
+)
+def test_lists_that_are_named_otherwise(wide: str, message: str) -> None:
+    table = pd.DataFrame(
+        {"id": ["q"], "a_scores": ["[[1, 2], [3]]"], "b_scores": ["[[2, 1], [nan]]"], "note": ["words"]}
+    )
+    with pytest.raises(SchemaError, match=message):
+        read(table, wide=wide, columns={"item": "id"})
+
+
+def test_lists_in_cells_become_rows(write: Write) -> None:
+    """Ragged lists, a missing number, and a cell without a list: each is accounted for."""
+    records = [
+        {"id": 1, "a_scores": [[1, 2], [3, None]], "b_scores": [[5], [4]], "errors": [[0], [1]], "k": 2},
+        {"id": 2, "a_scores": [], "b_scores": [[1], [2]], "errors": [], "k": 2},
+    ]
+    frame = read(write("t.jsonl", records), wide="{judge}_scores[system][replicate]", columns={"item": "id"})
+    cells = {tuple(r[:4]): r[4] for r in frame[["judge", "item", "system", "replicate", "score"]].values.tolist()}
+    assert np.isnan(cells.pop(("a", "1", "1", 1)))
+    assert cells == {
+        ("a", "1", "0", 0): 1, ("a", "1", "0", 1): 2, ("a", "1", "1", 0): 3, ("b", "1", "0", 0): 5, ("b", "1", "1", 0): 4,
+        ("b", "2", "0", 0): 1, ("b", "2", "1", 0): 2,
+    }  # fmt: skip
+    assert "errors" not in frame.columns
+    assert frame["k"].unique().tolist() == [2]
+    told = check(frame)
+    row = told.query("what == 'an empty list'").iloc[0]
+    assert (row["n"], row["where"]) == (1, "t.jsonl, line 2, a_scores")
+    assert told.query("what == 'score is missing'")["where"].tolist() == ["t.jsonl, line 1"]
+    assert told.set_index("what").loc[["rows in", "rows used", "rows excluded"], "n"].tolist() == [9, 7, 2]
+
+
+@pytest.mark.parametrize(
+    ("tops", "wide", "message"),
+    [
+        ((5, 100), "judge=a_x,b_x", r"not on one scale: 'b_x' goes up to 100, 'a_x' to 5\."),
+        ((5, 100), "{criterion}_x", ""),
+        ((5, 10), "judge=a_x,b_x", ""),
+        ((5, "good"), "judge=a_x,b_x", "not of one kind: 'a_x' holds numbers, 'b_x' holds words"),
+    ],
+)
+def test_columns_of_several_scales(tops: tuple[Any, Any], wide: str, message: str) -> None:
+    table = pd.DataFrame({"item": range(9), "a_x": tops[0], "b_x": tops[1], "system": "s"})
+    columns = {"judge": "=j"} if wide.startswith("{") else {}
+    if message:
+        with pytest.raises(SchemaError, match=message):
+            read(table, wide=wide, columns=columns)
+        if "scale" in message:
+            assert len(read(table, wide=wide, columns=columns, scale=(0, 100))) == 18
+    else:
+        assert len(read(table, wide=wide, columns=columns)) == 18
+
+
+def test_many_columns_are_proposed_in_few_words() -> None:
+    table = pd.DataFrame({"qid": range(40), **{f"a long name of run {i}": RNG.integers(0, 4, 40) for i in range(30)}})
+    assert suggest_mapping(table).wide == "judge=*,-qid"
+    assert suggest_mapping(table.assign(more="x", other="y", last="z")).wide == "judge=a long name of run *"
+
+
+def test_a_list_of_labels_becomes_rows(write: Write) -> None:
+    """Two annotators' labels of each item, nested in one record; one record has none."""
+    records = [
+        {"id": i, "labels": [{"annotator": a, "value": {"score": s}} for a, s in (("ann", 3), ("bob", 4))]}
+        for i in range(3)
+    ]
+    path = write("t.jsonl", [*records, {"id": 3, "labels": []}])
+    frame = read(path, explode="labels", columns={"judge": "annotator", "item": "id", "score": "value.score"})
+    assert frame[["judge", "item", "score"]].values.tolist() == [
+        [a, str(i), s] for i in range(3) for a, s in (("ann", 3), ("bob", 4))
+    ]
+    told = check(frame).query("what == 'an empty list'")
+    assert told["where"].tolist() == ["t.jsonl, line 4, labels"]
+    flat = [{"id": i, "labels": [{"annotator": a, "score": 3} for a in ("ann", "bob")]} for i in range(3)]
+    assert (
+        suggest_mapping(write("flat.jsonl", flat)).options
+        == "--explode labels --map judge=annotator,system==one,item=id"
+    )
+    with pytest.raises(SchemaError, match="explode='labls' is not a column"):
+        read(path, explode="labls")
+    with pytest.raises(SchemaError, match="row 0 holds no list, but '0'"):
+        read(path, explode="id")
+
+
+def test_one_object_per_file_with_lists_inside(write: Write, tmp_path: Path) -> None:
+    for task in ("a", "b"):
+        inner = [{"by": j, "of": s, "scores": {"style": 3, "truth": 4}} for j in ("g", "h") for s in ("x", "y")]
+        write(f"runs/{task}.json", json.dumps({"task": task, "evaluations": inner}))
+    frame = read(
+        tmp_path / "runs", explode="evaluations", wide="scores.{criterion}",
+        columns={"judge": "by", "system": "of", "item": "task"},
+    )  # fmt: skip
+    assert len(frame) == 16
+    assert sorted(frame["criterion"].unique()) == ["style", "truth"]
 
 
 REAL = {

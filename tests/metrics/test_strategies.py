@@ -391,6 +391,69 @@ def test_harm_is_no_reason():
     assert (got["advice"], got["because"]) == ("B0", "no comparison shows a gain")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "judge", "advice", "over"),
+    [
+        ({}, "Gemini 2.5 Flash", "S8", False),
+        ({"budget": 1}, "Gemini 2.5 Flash", "S8", True),
+        ({"task": "adversarial"}, "Claude, GPT-4o or Llama", "S5", False),
+        ({"task": "high-stakes", "judge": "gemini-2.5-flash"}, "Claude, GPT-4o or Llama", "S5", False),
+        ({"task": "LLMBar", "judge": "gpt-4o"}, "gpt-4o", "S5", False),
+        ({"task": "mt_bench", "judge": "gpt-4o"}, "gpt-4o", "B0", False),
+        ({"judge": "claude-sonnet-4"}, "claude-sonnet-4", "S8", False),
+        ({"judge": "claude-sonnet-4", "budget": 2}, "claude-sonnet-4", "S8", False),
+        ({"judge": "claude-sonnet-4", "budget": 1}, "claude-sonnet-4", "S5", False),
+        ({"judge": "Gemini 2.5 Flash", "budget": 3}, "Gemini 2.5 Flash", "S8", False),
+        ({"judge": "Gemini 2.5 Flash", "budget": 1}, "Gemini 2.5 Flash", "S1", True),
+        ({"judge": "Llama 3.3-70B"}, "Llama 3.3-70B", "S8", False),
+        ({"judge": "meta/llama3-70b", "budget": 1}, "meta/llama3-70b", "S8", True),
+        ({"judge": "gemini-2.5-pro"}, "gemini-2.5-pro", "B0", False),
+        ({"judge": "gpt-4o-mini"}, "gpt-4o-mini", "S5", False),
+        ({"judge": "my-model", "budget": 1}, "my-model", "S5", False),
+    ],
+)
+def test_the_rule_of_the_paper_as_printed(arguments, judge, advice, over):
+    found = recommend(rule="paper", **arguments)
+    assert found[["judge", "advice", "other_rule"]].to_numpy().tolist() == [[judge, advice, ""]]
+    assert found["cost"].item() == {"B0": 1.0, "S1": 2.0, "S5": 1.0, "S8": 2.0}[advice]
+    assert ("over budget" in found["flag"].item() or OVER_BUDGET in found["flag"].item()) is over
+
+
+def test_each_rule_says_what_the_other_gives():
+    claude, llama = (
+        pd.concat([counted(199, 33, 62, 106, judge, "S5"), counted(200, 32, 35, 133, judge, "S8")])
+        for judge in ("claude-x", "llama-x")
+    )
+    counts = pd.concat([claude, llama[llama["strategy"] == "S8"]])
+    tested = recommend(counts)
+    assert tested[["judge", "advice", "other_rule"]].to_numpy().tolist() == [
+        ["claude-x", "S5", "S8"], ["llama-x", "B0", "S8"],
+    ]  # fmt: skip
+    printed = recommend(counts, rule="paper")
+    assert printed[["judge", "advice", "other_rule"]].to_numpy().tolist() == [
+        ["claude-x", "S8", "S5"], ["llama-x", "S8", "B0"],
+    ]  # fmt: skip
+    # the estimate is that of the strategy recommended, in these data
+    assert printed["estimate"].tolist() == pytest.approx([3 / 400, 3 / 400])
+    assert recommend(counts, rule="paper", judge="claude-x", budget=1)["advice"].tolist() == ["S5"]
+
+
+def test_the_paper_decides_by_the_task_of_each_row():
+    table = verdicts(strategies="B0 S5 S8", judges="g")
+    both = pd.concat([table.assign(task="mt_bench"), table.assign(task="llmbar")])
+    found = recommend(both, rule="paper", n_tests=4).set_index("task")
+    assert found["advice"].to_dict() == {"llmbar": "S5", "mt_bench": "S5"}
+    found = recommend(both.assign(judge="llama"), rule="paper").set_index("task")
+    assert found["advice"].to_dict() == {"llmbar": "S5", "mt_bench": "S8"}
+
+
+def test_the_tested_rule_needs_results():
+    with pytest.raises(DesignError, match="needs results"):
+        recommend(judge="g")
+    with pytest.raises(DesignError, match="rule"):
+        recommend(counted(1, 1, 1, 1), rule="printed")
+
+
 def test_advice_goes_by_the_baseline_of_the_comparisons():
     compared = compare_strategies(verdicts(), baseline="S1")
     with pytest.raises(DesignError, match=r"compared with 'S1', not 'B0'"):

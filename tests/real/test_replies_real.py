@@ -60,7 +60,9 @@ def test_no_tail_contradicts_the_published_letter(published: pd.DataFrame):
     found = parse_verdicts(published["judge_tail"], answer="choice")
     ok = (found["status"] == "ok").to_numpy()
     clear = ok & (published["letter"] != "none") & ~published["several"]
-    assert clear.sum() == 5044  # of 5,148; in the others the letter stands before the tail
+    assert (
+        clear.sum() == 5043
+    )  # of 5,148; in the others the letter stands before the tail, or "[[B]] if Assistant B is better"
     assert (found["choice"][clear] == published["letter"][clear]).all()
     several = found[published["several"].to_numpy()]
     assert several["reply_note"].str.startswith("two answers").sum() == 6

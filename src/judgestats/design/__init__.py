@@ -1,7 +1,7 @@
 """Planning a study: stimuli and prompts, plans of calls, their export to a runner and the answers that come back; and
 simulated judges with known properties, with the effects a test can detect.
 
-It never calls a model. May import ingest, metrics, schema, results, kernels and errors.
+It never calls a model. May import ingest, metrics, verdicts, schema, results, kernels and errors.
 """
 
 from judgestats.design.attacks import attacked, lost_content
@@ -13,21 +13,25 @@ from judgestats.design.exports import export
 from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
 from judgestats.design.plans import Plan, build
+from judgestats.design.power import detectable, power
 from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.rubrics import Criterion, Rubric, points_score, rubric
 from judgestats.design.simulated_replies import simulate_replies
 from judgestats.design.simulation import answer_probabilities, simulate
 from judgestats.design.stages import next_stage
+from judgestats.design.strategies import STRATEGIES, Strategy, strategies, strategy_verdicts
 from judgestats.metrics.bias import minimum_detectable_effect
 
 __all__ = [
+    "STRATEGIES",
     "Checklist",
     "Criterion",
     "Judge",
     "Plan",
     "Prompt",
     "Rubric",
+    "Strategy",
     "answer_probabilities",
     "attacked",
     "build",
@@ -35,6 +39,7 @@ __all__ = [
     "collect",
     "cues",
     "dark_current",
+    "detectable",
     "equal_pairs",
     "evidence_lock",
     "export",
@@ -44,11 +49,14 @@ __all__ = [
     "minimum_detectable_effect",
     "next_stage",
     "points_score",
+    "power",
     "prompt",
     "prompts",
     "remaining",
     "rubric",
     "simulate",
     "simulate_replies",
+    "strategies",
+    "strategy_verdicts",
     "vacuum",
 ]

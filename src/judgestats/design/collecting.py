@@ -13,8 +13,10 @@ import pandas as pd
 
 from judgestats.design.plans import CALL, TEXTS, Plan, opened
 from judgestats.errors import DesignError, SchemaError
-from judgestats.ingest.files import Record, resolve
-from judgestats.ingest.replies import json_objects, parse_verdicts
+from judgestats.ingest.files import Record
+from judgestats.ingest.replies import parse_verdicts
+from judgestats.ingest.reply_forms import json_objects
+from judgestats.ingest.sources import resolve
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import Kind
@@ -183,6 +185,9 @@ def collect(
     ['tie', 'tie', 'tie', 'tie', 'tie']
     """
     plan = opened(plan)
+    kind = plan.kind
+    if kind == "texts":
+        raise DesignError("The plan asks for texts, which are no verdicts.")
     found, excluded, n = _matched(plan, _replies(answers, plan))
     between = [name for name, p in plan.prompts.items() if p.intermediate]
     if not found:
@@ -206,7 +211,7 @@ def collect(
         part = [replies[i] for i in calls.index]
         for criterion in plan.prompts[str(name)].criteria or (None,):
             given = scale or plan.prompts[str(name)].scale
-            parts.append(calls.join(_read(part, plan.kind, criterion, form, labels, given).set_index(calls.index)))
+            parts.append(calls.join(_read(part, kind, criterion, form, labels, given).set_index(calls.index)))
     order = pd.concat(parts).sort_index(kind="stable")
     everywhere = [places[i] for i in order.index]
     rows = order.reset_index(drop=True)
@@ -214,7 +219,7 @@ def collect(
     missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
     cure = "remaining() is the plan of the calls left to ask."
     excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
-    frame = preferences(rows) if plan.kind == "preferences" else ratings(rows, scale=scale)
+    frame = preferences(rows) if kind == "preferences" else ratings(rows, scale=scale)
     result: pd.DataFrame = Account(n + len(missing), everywhere, tuple(excluded)).attached(frame)
     return result
 

@@ -13,7 +13,8 @@ import pandas as pd
 from judgestats.design.collecting import replied
 from judgestats.design.plans import CALL, Plan, opened
 from judgestats.errors import DesignError
-from judgestats.ingest.replies import json_objects, parse_verdicts
+from judgestats.ingest.replies import parse_verdicts
+from judgestats.ingest.reply_forms import json_objects
 from judgestats.metrics.invariance.rationales import stated_winner
 
 _SIDES = {"A": "first", "B": "second"}

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.design.prompts import NEEDED, REPLIES, Prompt, by_name, digest
+from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
-from judgestats.schema.columns import By, Finding, Kind, as_frame, names
+from judgestats.schema.columns import By, Finding, as_frame, names
 
 #: The id of a call.
 CALL = "call"
@@ -27,13 +27,14 @@ UNANSWERED = "unanswered"
 #: What was said earlier in a chain: each reply, and the messages of a dialogue as JSON.
 EARLIER = {**{p: f"{p}_text" for p in REPLIES}, "earlier": "earlier_text"}
 #: Columns with digests of the texts that fill a placeholder in.
-TEXTS: dict[Kind, dict[str, str]] = {
+TEXTS: dict[AnswerKind, dict[str, str]] = {
     "preferences": {
         "task": "task_text", "first": "first_text", "second": "second_text", "note": "note_text", **EARLIER,
     },
     "ratings": {
         "task": "task_text", "response": "response_text", "rubric": "rubric_text", "note": "note_text", **EARLIER,
     },
+    "texts": {"task": "task_text", "response": "response_text", "note": "note_text", **EARLIER},
 }  # fmt: skip
 #: Placeholders that are filled in by the column of their name.
 SHOWN = ("label_first", "label_second")
@@ -78,8 +79,8 @@ class Plan:
     later: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
-    def kind(self) -> Kind:
-        """``preferences`` or ``ratings``."""
+    def kind(self) -> AnswerKind:
+        """``preferences``, ``ratings``, or ``texts`` that are stimuli of a later plan."""
         return next(iter(self.prompts.values())).frame
 
     def __len__(self) -> int:
@@ -262,7 +263,8 @@ class Plan:
         known = self.calls[column].tolist() if column in self.calls else [None] * len(self)
         if placeholder in SHOWN:
             return ["" if x is None or x != x else str(x) for x in known]
-        return [self.texts.get(key) for key in known]
+        texts: dict[Any, str] = dict(self.texts)
+        return [texts.get(key) for key in known]
 
     def summary(self, prices: Mapping[str, tuple[float, float]] | None = None, *, answer: int = 200) -> pd.DataFrame:
         """Return the cells of the plan with their calls, tokens and cost.
@@ -512,8 +514,9 @@ def build(
     ----------
     table : pandas.DataFrame
         Of preferences: ``item``, ``first``, ``second`` (ids) and the texts ``first_text``, ``second_text``; of ratings:
-        ``item``, ``system`` and ``response_text``. ``task_text`` and ``note_text`` (and ``rubric_text``) where the
-        prompt shows them. All other columns are design columns; ``x_first`` and ``x_second`` go with their candidate.
+        ``item``, ``system`` and ``response_text``; of texts to be written: ``item``. ``task_text`` and ``note_text``
+        (and ``rubric_text``) where the prompt shows them. All other columns are design columns; ``x_first`` and
+        ``x_second`` go with their candidate.
     judges : str or sequence of str
         Who is asked.
     prompts : name, path, Prompt, or several
@@ -554,10 +557,10 @@ def build(
     chosen = by_name(prompts)
     kinds = {p.frame for p in chosen.values()}
     if len(kinds) != 1:
-        raise DesignError("The prompts ask for preferences and for ratings. Make a plan of each.")
+        raise DesignError(f"The prompts ask for {' and for '.join(sorted(kinds))}. Make a plan of each.")
     kind = kinds.pop()
     columns = TEXTS[kind]
-    needed = ["item", *(("first", "second") if kind == "preferences" else ("system",))]
+    needed = ["item", *{"preferences": ("first", "second"), "ratings": ("system",), "texts": ()}[kind]]
     if kind == "ratings" and all(p.intermediate for p in chosen.values()):
         needed.remove("system")  # nothing is rated yet
     needed += [
@@ -690,6 +693,7 @@ def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str
         "after",
         "scheme",
         "probe",
+        "strategy",
         *SHOWN,
     )
     ids = tuple(c for c in ids if c in frame)

@@ -10,7 +10,7 @@ from functools import cached_property
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from jinja2 import StrictUndefined, TemplateError, meta
@@ -19,15 +19,22 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from judgestats.errors import DesignError, suggestion
 from judgestats.schema.columns import Kind
 
+#: What the answers to a prompt are: a canonical frame, or texts that a later plan shows.
+AnswerKind = Kind | Literal["texts"]
 _FOLDER = files("judgestats.design") / "templates"
 #: Placeholders that a prompt of each kind must show to the judge.
-NEEDED: dict[Kind, tuple[str, ...]] = {"preferences": ("first", "second"), "ratings": ("response",)}
+NEEDED: dict[AnswerKind, tuple[str, ...]] = {
+    "preferences": ("first", "second"),
+    "ratings": ("response",),
+    "texts": ("task",),
+}
 #: Placeholders of the replies to the earlier stages of a chain.
 REPLIES = tuple(f"answer_{k}" for k in range(1, 10))
 #: Placeholders that a plan fills in.
-KNOWN: dict[Kind, tuple[str, ...]] = {
+KNOWN: dict[AnswerKind, tuple[str, ...]] = {
     "preferences": ("task", "first", "second", "note", "label_first", "label_second", *REPLIES),
     "ratings": ("task", "response", "rubric", "note", *REPLIES),
+    "texts": ("task", "response", "note", *REPLIES),
 }
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
@@ -57,8 +64,8 @@ class Prompt:
         ``{{ rubric }}`` for ratings. In a chain, ``{{ answer_1 }}`` is the reply to its first stage.
     system : str
         The system message; empty for none.
-    frame : {'preferences', 'ratings'}
-        What the answers are.
+    frame : {'preferences', 'ratings', 'texts'}
+        What the answers are; ``texts`` are stimuli that a later plan shows.
     about : str
         One line.
     ties_allowed : bool
@@ -90,7 +97,7 @@ class Prompt:
     name: str
     user: str
     system: str = ""
-    frame: Kind = "preferences"
+    frame: AnswerKind = "preferences"
     about: str = ""
     ties_allowed: bool = True
     schema: Mapping[str, Any] = field(default_factory=dict)

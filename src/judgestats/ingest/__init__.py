@@ -6,9 +6,9 @@ labels to verdicts, :func:`formats` lists the readers, :func:`source_info` descr
 May import verdicts, schema, results, kernels and errors; independent of measures and models.
 """
 
-from judgestats.ingest.files import source_info
 from judgestats.ingest.joining import join_labels
 from judgestats.ingest.options import parse_identity, parse_labels, parse_mapping, parse_on, parse_scale
+from judgestats.ingest.provenance import source_info
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import formats

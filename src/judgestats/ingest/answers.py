@@ -81,9 +81,14 @@ def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> 
         if plain(str(column)) in guesses.CHOICE:
             answer = _answer(table, str(column), pair, swapped)
             if answer is None:
-                values = ", ".join(map(repr, distinct(table[column])[:5]))
+                texts = distinct(table[column])
+                values = ", ".join(repr(v[:40]) for v in texts[:5])
+                read = f" If they are replies as text, map choice={column} and parse them." * any(
+                    len(v) > 40 or "[[" in v for v in texts
+                )
                 notes.append(
                     f"{column!r} is named like an answer, but its values ({values}) are not recognised as answers."
+                    + read
                 )
             else:
                 found.append(answer)

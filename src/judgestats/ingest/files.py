@@ -1,44 +1,40 @@
-"""Files and folders: which there are, how each is opened and decoded, and its rows as batches of text."""
+"""One file: how it is opened and decoded, and its rows as batches of text."""
 
 from __future__ import annotations
 
 import csv
-import difflib
-import errno
-import glob
 import gzip
-import hashlib
 import io
 import itertools
 import json
-import os
 import re
-import stat
 import zlib
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.databases import redacted
-from judgestats.schema.opening import cell_text, few, opened, refuse_repeated_names
+from judgestats.ingest.archives import Archive
+from judgestats.ingest.binaries import binary_batches
+from judgestats.schema.opening import cell_text, few, refuse_repeated_names
 from judgestats.threads import Shared
 
 # ---- One file: opening, decoding, format by content ------------------------------------------------------------------
 
-Container = Literal["csv", "tsv", "json", "jsonl", "parquet"]
+Container = Literal[
+    "csv", "tsv", "json", "jsonl", "parquet", "arrow", "orc", "excel", "sqlite", "qrels", "eval"
+]  # fmt: skip
 
 #: Format by suffix, with or without ``.gz``.
 SUFFIXES: dict[str, Container] = {
@@ -50,33 +46,68 @@ SUFFIXES: dict[str, Container] = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".feather": "arrow",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".ipc": "arrow",
+    ".orc": "orc",
+    ".xlsx": "excel",
+    ".xls": "excel",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+    ".eval": "eval",
 }
-_GZIP = b"\x1f\x8b"
+#: How a binary file of each kind begins.
+_MAGIC: tuple[tuple[bytes, Container], ...] = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow"),
+    (b"ORC", "orc"),
+    (b"SQLite format 3\x00", "sqlite"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "excel"),
+)
+_NAMES = {"parquet": "Parquet", "arrow": "Arrow or Feather", "orc": "ORC", "excel": "Excel", "sqlite": "SQLite"}
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+#: The member that makes a zip archive an Excel workbook.
+_WORKBOOK = "xl/workbook.xml"
+#: Members of which a zipped log of Inspect (container ``eval``) has at least one, and those that hold a sample each.
+LOG_HEADERS = ("header.json", "_journal/start.json")
+LOG_SAMPLE = re.compile(r"samples/.*_epoch_\d+(\.json|/sample\.json)", re.DOTALL)
+#: Suffixes of compressed files.
+PACKED = (".gz", ".zst")
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _PEEK = 65536
-#: Size limits of an unpacked gzip file: bytes in all, bytes always allowed, and multiples of the packed size.
+#: Size limits of an unpacked gzip file or archive: bytes in all, bytes always allowed, multiples of the packed size.
 _LARGEST, _SMALL, _RATIO = 4 * 10**9, 100 * 10**6, 200
 _MOST: ContextVar[int | None] = ContextVar("max_unpacked", default=None)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file, unpacking it if it is gzipped (by its first bytes, not by its name)."""
+    """Open a file, unpacking it if it is compressed with gzip or zstd (by its first bytes, not by its name)."""
     return cast("IO[bytes]", io.BufferedReader(_Unpacked(path), _PEEK)) if is_packed(path) else path.open("rb")
 
 
+def unpacked_limit(path: Path) -> int:
+    """How many bytes a compressed file may unpack to; see :func:`unpacking`."""
+    given = _MOST.get()
+    return min(_LARGEST, max(_SMALL, _RATIO * path.stat().st_size)) if given is None else given
+
+
 class _Unpacked(io.RawIOBase):
-    """A gzipped file with a limit on its unpacked size."""
+    """A file compressed with gzip or zstd, with a limit on its unpacked size."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._raw, self._size = path, gzip.GzipFile(path), path.stat().st_size
-        given = _MOST.get()
-        self._most = min(_LARGEST, max(_SMALL, _RATIO * self._size)) if given is None else given
+        self._path, self._size = path, path.stat().st_size
+        self._raw: Any = pa.CompressedInputStream(str(path), "zstd") if _begins(path, _ZSTD) else gzip.GzipFile(path)
+        self._most = unpacked_limit(path)
         self._got = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        got = self._raw.readinto(buffer)
+        got: int = self._raw.readinto(buffer)
         self._got += got
         if self._got > self._most:
             raise SchemaError(
@@ -93,7 +124,7 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def unpacking(most: int | None) -> Iterator[None]:
-    """Limit the unpacked size of gzipped files, in bytes; None keeps the current limits."""
+    """Limit the unpacked size of compressed files, in bytes; None keeps the current limits."""
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
         raise SchemaError(f"max_unpacked={most!r} should be a number of bytes, such as 10_000_000_000.")
     token = _MOST.set(_MOST.get() if most is None else most)
@@ -104,9 +135,13 @@ def unpacking(most: int | None) -> Iterator[None]:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file is gzipped."""
+    """Whether a file is compressed with gzip or zstd."""
+    return _begins(path, _GZIP, _ZSTD)
+
+
+def _begins(path: Path, *marks: bytes) -> bool:
     with path.open("rb") as raw:
-        return raw.read(2) == _GZIP
+        return raw.read(4).startswith(marks)
 
 
 @contextmanager
@@ -116,12 +151,18 @@ def bytes_of(path: Path) -> Iterator[IO[bytes]]:
         with open_bytes(path) as raw:
             yield raw
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
-        raise SchemaError(
-            f"{path.name}: the gzip archive is truncated or damaged ({problem}). "
-            "Nothing was read from it. Fetch or write the file again; `gzip -t` checks it."
-        ) from None
+        raise _damaged(path, "gzip", problem) from None
     except OSError as problem:
+        if problem.errno is None and _begins(path, _ZSTD):
+            raise _damaged(path, "zstd", problem) from None
         raise SchemaError(f"{path.name}: the file cannot be opened ({problem.strerror or problem}).") from None
+
+
+def _damaged(path: Path, kind: str, problem: Exception) -> SchemaError:
+    return SchemaError(
+        f"{path.name}: the {kind} archive is truncated or damaged ({problem}). Nothing was read from it. Fetch or "
+        f"write the file again; `{kind} -t` checks it."
+    )
 
 
 @contextmanager
@@ -179,33 +220,38 @@ def peek(path: Path) -> bytes:
 
 
 def container_of(path: Path, encoding: str | None = None) -> Container:
-    """Detect CSV, TSV, JSON, JSONL or Parquet, by the name and by the content of the file.
+    """Detect CSV, TSV, JSON, JSONL, Parquet or a zipped log of Inspect, by the name and by the content of the file.
 
     `path`: the file. `encoding`: its encoding, if not UTF-8. Raises SchemaError if it is empty, or none of these.
     """
     _known(encoding)
     start = peek(path)
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    if start.startswith(b"PK\x03\x04"):
-        if path.suffix.lower() == ".eval":
-            raise SchemaError(
-                f"{path.name} is a zip archive that looks like an inspect_ai log; it is not read yet: see judgestats "
-                "formats. Write its samples out as a table."
-            )
-        raise SchemaError(
-            f"{path.name} is a zip archive, or a format built on one. Unpack it and give the file inside."
-        )
-    named = SUFFIXES.get(_suffix(path.name))
+    if start.startswith(_ZIP):
+        if any(name in LOG_HEADERS for name in archive_of(path).names()):
+            return "eval"
+        if _WORKBOOK in archive_of(path).names():
+            return "excel"
+        raise SchemaError(f"{path.name} is a zip archive. Give it alone, without other files, or unpack it.")
+    binary = next((kind for mark, kind in _MAGIC if start.startswith(mark) and encoding is None), None)
+    if binary is not None and (binary != "orc" or suffix_of(path.name) in ("", ".orc")):
+        if binary != "parquet" and is_packed(path):
+            raise SchemaError(f"{path.name}: a compressed {binary} file is not read. Unpack it first.")
+        return binary
+    named = SUFFIXES.get(suffix_of(path.name))
     text = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff \t\r\n")
-    if named == "parquet":
-        raise SchemaError(f"{path.name} is named Parquet but does not begin as a Parquet file does (PAR1).")
+    if named == "eval":
+        raise SchemaError(f"{path.name} is named as an Inspect log but is no zip archive. Write or fetch it again.")
+    if named is not None and named in _NAMES:
+        mark = " (PAR1)" if named == "parquet" else ""
+        raise SchemaError(f"{path.name} is named {_NAMES[named]} but does not begin as such a file does{mark}.")
     if named in ("json", "jsonl") or (named is None and text[:1] in ("{", "[")):
         return _json_or_lines(text, named)
     if named is not None:
         return named
     if b"\x00" in start and encoding is None and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):
         raise SchemaError(f"{path.name} is not text. judgestats.formats() lists what can be read.")
+    if _are_qrels(text.splitlines()[:20]):
+        return "qrels"
     first = text.splitlines()[0]
     if "\t" in first or "," in first:
         return "tsv" if first.count("\t") > first.count(",") else "csv"
@@ -213,6 +259,14 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
         f"{path.name} is not CSV, TSV, JSON, JSONL or Parquet, by its name or by its first line "
         f"({first[:40]!r}). judgestats.formats() lists what can be read."
     )
+
+
+def is_zip_of_tables(path: Path) -> bool:
+    """Whether a file is a zip archive, and neither a zipped log nor a workbook."""
+    if not _begins(path, *_ZIP):
+        return False
+    names = archive_of(path).names()
+    return _WORKBOOK not in names and not any(name in LOG_HEADERS for name in names)
 
 
 def _known(encoding: str | None) -> None:
@@ -235,6 +289,42 @@ def _json_or_lines(text: str, named: Container | None) -> Container:
     return named or "json"
 
 
+# ---- TREC relevance judgments (qrels): topic, iteration, document, grade, between spaces
+
+QRELS = ("topic", "iteration", "document", "grade")
+_QRELS = re.compile(r"\s*(\S+)[ \t]+(\d+|Q0)[ \t]+(\S+)[ \t]+(-?\d{1,9})\s*")
+
+
+def _are_qrels(lines: list[str]) -> bool:
+    return bool(lines) and all(_QRELS.fullmatch(line) for line in lines if line.strip())
+
+
+def qrels_batches(path: Path, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
+    """Read a file of TREC relevance judgments as batches of text; a line of another form is a SchemaError."""
+    schema = pa.schema([(name, pa.large_string()) for name in QRELS])
+    with text_of(path, encoding) as text:
+        found = []
+        for number, line in enumerate(text, start=1):
+            match = _QRELS.fullmatch(line)
+            if match:
+                found.append(match.groups())
+            elif line.strip():
+                raise SchemaError(
+                    f"{path.name}, line {number}: {line.strip()[:60]!r} is not 'topic iteration document grade', as "
+                    "in the lines before it. Correct or delete the line."
+                )
+            if len(found) == _CHUNK:
+                yield _text_batch(found, schema)
+                found = []
+        if found:
+            yield _text_batch(found, schema)
+
+
+def _text_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
 # ---- CSV and TSV, read strictly: every cell is text, every row has the width of the header, nothing is guessed
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -244,14 +334,16 @@ _CHUNK = 8192
 _LARGEST_FIELD = 2**31 - 1
 
 
-def delimited_batches(path: Path, container: str, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
+def delimited_batches(
+    path: Path, container: str, encoding: str | None = None, lines: array[int] | None = None
+) -> Iterator[pa.RecordBatch]:
     """Read a CSV or TSV file as batches of text, one column per column of the file.
 
     Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
 
-    `path`: the file, plain or gzipped. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
-    Raises SchemaError for a repeated column name, a row of another width (with its line), a quote that is never closed,
-    a header without rows, another encoding, a truncated archive.
+    `path`: the file, plain or compressed. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
+    `lines`: takes the line at which each row begins. Raises SchemaError for a repeated column name, a row of another
+    width (with its line), a quote that is never closed, a header without rows, another encoding, a truncated archive.
     """
     with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
         rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
@@ -260,7 +352,7 @@ def delimited_batches(path: Path, container: str, encoding: str | None = None) -
             header = next((row for row in rows if row), [])
             names = column_names(header, path)
             schema = pa.schema([(name, pa.large_string()) for name in names])
-            checked = _checked(rows, names, path, container)
+            checked = _checked(rows, names, path, container, lines)
             while chunk := list(itertools.islice(checked, _CHUNK)):
                 columns = [
                     pa.array([v or None for v in column], pa.large_string()) for column in zip(*chunk, strict=True)
@@ -288,20 +380,22 @@ def column_names(header: list[str], path: Path) -> list[str]:
     return names
 
 
-def _checked(rows: Any, names: list[str], path: Path, container: str) -> Iterator[list[str]]:
+def _checked(rows: Any, names: list[str], path: Path, container: str, lines: array[int] | None) -> Iterator[list[str]]:
     """Yield the rows, checked to be as wide as the header; skip blank lines."""
     width = len(names)
     start = rows.line_num + 1
     for row in rows:
         if len(row) != width and row:
-            lines = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
+            where = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
             shown = DELIMITERS[container].join(row)[:80]
             raise SchemaError(
-                f"{path.name}, {lines}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
+                f"{path.name}, {where}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
                 f"{shown!r}. A field that contains the separator or a line break must be quoted. Nothing was read: a "
                 "shifted row would put values into the wrong columns."
             )
         if row or width == 1:
+            if lines is not None:
+                lines.append(start)
             yield row or [""]
         start = rows.line_num + 1
 
@@ -387,6 +481,12 @@ class RepeatedField(ValueError):
     """A JSON object that names a field twice."""
 
 
+_STRICT, _ANY = json.JSONDecoder(object_pairs_hook=_object).raw_decode, json.JSONDecoder().raw_decode
+#: The name of a field of a JSON object, with what stands before its value: of the first field, and of the next.
+_NAME = r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*'
+_FIRST, _NEXT = re.compile(r"[ \t\n\r]*\{" + _NAME).match, re.compile(r"[ \t\n\r]*," + _NAME).match
+
+
 def _whole_characters(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -442,9 +542,57 @@ def _json_document(path: Path, encoding: str | None, *_: int | None) -> Any:
         raise SchemaError(f"{path.name}: not valid JSON ({problem}).") from None
 
 
+def archive_of(path: Path) -> Archive:
+    """A zip archive; the last one is remembered between recognition and reading, as a JSON document is."""
+    state = path.stat()
+    return _archive(path, unpacked_limit(path), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1)
+def _archive(path: Path, most: int, *_: int) -> Archive:
+    return Archive(path, most)
+
+
+def member_object(archive: Archive, name: str, until: Collection[str] = ()) -> dict[str, Any]:
+    """Parse a member of an archive that is a JSON object.
+
+    `until`: where the object has all of these fields, only they are read, no further than to the last of them.
+    """
+    content = archive.read(name)
+    try:
+        text = content.decode("utf-8-sig")
+        value = _first_fields(text, until) if until else _loaded(text)
+    except (ValueError, RecursionError) as problem:
+        raise SchemaError(f"{archive.path.name}, member {name!r}: not valid JSON ({problem}). Correct it.") from None
+    if not isinstance(value, dict):
+        raise SchemaError(f"{archive.path.name}, member {name!r}: a {_kind(value)}, where a JSON object should be.")
+    return value
+
+
+def _first_fields(text: str, until: Collection[str]) -> Any:
+    """The wanted fields of a JSON object, parsed no further than to the last of them; all, if it lacks one."""
+    field = _FIRST(text)
+    found: dict[str, Any] = {}
+    while field is not None:
+        name, at = field[1], field.end()
+        if name not in until:
+            _, at = _ANY(text, at)
+        elif name in found:
+            raise RepeatedField(f"the field {name!r} occurs more than once in one object")
+        else:
+            value, end = _STRICT(text, at)
+            found[name] = _whole_characters(value) if _SURROGATE.search(text, at, end) else value
+            if len(found) == len(until):
+                return found
+            at = end
+        field = _NEXT(text, at)
+    return _loaded(text)
+
+
 def forget_document() -> None:
-    """Free the document that :func:`json_document` remembers."""
+    """Free the document that :func:`json_document` or :func:`archive_of` remembers."""
     _json_document.cache_clear()
+    _archive.cache_clear()
 
 
 def json_records(path: Path, encoding: str | None = None) -> list[Record]:
@@ -486,6 +634,8 @@ def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[st
         return []
     lengths = {name: len(v) for name, v in zip(document, values, strict=True)}
     if len(set(lengths.values())) > 1:
+        if all(isinstance(cell, dict) for v in values for cell in v):
+            return []  # lists of records by name, no columns
         listed = ", ".join(f"{name} {n}" for name, n in lengths.items())
         raise SchemaError(
             f"{path.name}: its columns have different lengths ({listed}), so rows cannot be matched. Correct the file."
@@ -499,23 +649,35 @@ def parquet_schema(path: Path) -> pa.Schema:
         return _columns_of(file, path)
 
 
-def parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
+def parquet_batches(path: Path, lines: array[int] | None = None) -> Iterator[pa.RecordBatch]:
     """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text.
 
-    `path`: the file, plain or gzipped. Raises SchemaError for a damaged file, a repeated column, text that is not
-    UTF-8, no rows.
+    `path`: the file, plain or compressed. `lines`: takes the number of each row. Raises SchemaError for a damaged file,
+    a repeated column, text that is not UTF-8, no rows.
     """
-    at = 0
     with _parquet_file(path) as file:
         names = _columns_of(file, path).names
-        for batch in file.iter_batches(batch_size=_BATCH, columns=names):
-            arrays = [
-                _plain_column(batch.column(n), n, f"{path.name}, rows {at} to {at + len(batch) - 1}") for n in names
-            ]
-            at += len(batch)
+        batches = file.iter_batches(batch_size=_BATCH, columns=names)
+        yield from _plain_batches(batches, path, lines, names)
+
+
+def _plain_batches(
+    batches: Iterable[pa.RecordBatch], path: Path, lines: array[int] | None, names: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Batches of a binary table with numbers and booleans as they are, all else as text."""
+    at = 0
+    for batch in batches:
+        names = batch.schema.names
+        where = f"{path.name}, rows {at} to {at + len(batch) - 1}"
+        arrays = [_plain_column(batch.column(n), n, where) for n in names]
+        if lines is not None:
+            lines.extend(range(at, at + len(batch)))
+        at += len(batch)
+        if len(batch):
             yield pa.RecordBatch.from_arrays(arrays, names=names)
     if not at:
-        raise SchemaError(f"{path.name} has columns ({few(names, 30)}) but no rows.")
+        columns = f"has columns ({few(names, 30)}) but no rows" if names else "holds no rows"
+        raise SchemaError(f"{path.name} {columns}.")
 
 
 @contextmanager
@@ -628,16 +790,7 @@ def _kind(value: Any) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-# ---- From a source (path, glob, folder, list) to its files -----------------------------------------------------------
-
-_WILD = "*?["
-#: Key in the ``attrs`` of :func:`source_info`: the paths of the files that are read.
-PATHS = "judgestats.paths"
-#: Beginning of an SQL query: one of three words, after brackets and comments.
-_QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
-_LONGEST_NAME = 200
-#: Number of unread files that are named.
-_MOST_UNREAD = 8
+# ---- One file, whatever it holds -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -645,13 +798,15 @@ class File:
     """One file, and how it is to be opened.
 
     `path`: where it is.
-    `container`: ``csv``, ``tsv``, ``json``, ``jsonl`` or ``parquet``.
+    `container`: what it is: a table of text, JSON, a binary table, or ``eval`` (a log of Inspect, zipped).
     `encoding`: its encoding, if not UTF-8.
+    `inner`: name of the sheet or table in it, if it holds several.
     """
 
     path: Path
     container: Container
     encoding: str | None = None
+    inner: str = ""
 
     def records(self) -> list[Record]:
         """All records of a JSON or JSONL file, each with its place."""
@@ -660,13 +815,16 @@ class File:
         return json_records(self.path, self.encoding)
 
     def document(self) -> Any:
-        """Content of a JSON file."""
-        return json_document(self.path, self.encoding)
+        """Content of a JSON file; of a zipped log, the archive."""
+        return archive_of(self.path) if self.container == "eval" else json_document(self.path, self.encoding)
 
     def records_for(self, opened_by: Callable[[Any, Path], Iterable[Record]] | None) -> Iterable[Record]:
         """Records for a reader: `opened_by` it from the whole file, or one by one; rows of a table are records."""
         if opened_by is not None:
-            return opened_by(self.document(), self.path)
+            document = self.document()
+            if not isinstance(document, dict | Archive):
+                raise SchemaError(f"{self.path.name} holds a {_kind(document)}, where this format is one JSON object.")
+            return opened_by(document, self.path)
         if self.container in ("json", "jsonl"):
             return self.records()
         return [(f"row {i}", row) for i, row in enumerate(self.table().to_dict("records"))]
@@ -685,15 +843,20 @@ class File:
             return next((record for _, record in json_records(self.path, self.encoding)), None)
         return None
 
-    def table(self) -> pd.DataFrame:
-        """Return the file as a plain table (text, except numbers and booleans of Parquet)."""
+    def table(self, lines: array[int] | None = None) -> pd.DataFrame:
+        """Return the file as a plain table (text, except numbers and booleans of Parquet).
+
+        `lines`: takes the line, record or row at which each row begins; see :attr:`counted_in`.
+        """
         if self.container in ("json", "jsonl"):
             records = self.records()
             if not records:
                 raise SchemaError(f"{self.path.name} holds no records.")
+            if lines is not None:
+                lines.extend(int(place.rpartition(" ")[2]) for place, _ in records)
             return table_of(records)
         numbers, batches = RowNumbers(), []
-        for batch in self.batches():
+        for batch in self.batches(lines):
             numbers.see(batch)
             batches.append(batch)
         whole = pa.Table.from_batches(batches)
@@ -703,293 +866,37 @@ class File:
         gaps = [n for n in table.columns if table[n].dtype == object]
         return table.assign(**{n: [cell_text(v) for v in table[n]] for n in gaps}) if gaps else table
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read a CSV, TSV, JSONL or Parquet file piece by piece, as :meth:`table` reads it."""
+    @property
+    def counted_in(self) -> str:
+        """What the places of rows are counted in: ``line`` and ``record`` from 1, ``row`` from 0."""
+        if self.container == "json":
+            return "record"
+        return "row" if self.container in _NAMES else "line"
+
+    def batches(self, lines: array[int] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read a file of any kind but JSON piece by piece, as :meth:`table` reads it."""
         if self.container == "parquet":
-            return parquet_batches(self.path)
+            return parquet_batches(self.path, lines)
+        if self.container in _NAMES:
+            return _plain_batches(binary_batches(self.path, self.container, self.inner), self.path, lines)
         if self.container == "jsonl":
             return record_batches(self.path, self.encoding)
-        return delimited_batches(self.path, self.container, self.encoding)
+        if self.container == "qrels":
+            return qrels_batches(self.path, self.encoding)
+        return delimited_batches(self.path, self.container, self.encoding, lines)
 
 
-@dataclass(frozen=True)
-class Files:
-    """The files of a path, glob, folder or list.
-
-    `files`: in sorted order.
-    `root`: folder that path columns are relative to.
-    `calls`: whether each file holds a single judge call.
-    `label`: name for messages.
-    `unread` (name, why): files of the folder that are not among them.
-    """
-
-    files: tuple[File, ...]
-    root: Path
-    calls: bool
-    label: str
-    unread: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def unread_note(self) -> str:
-        """How many files of a folder are read, and which are not; empty if all are."""
-        if not self.unread:
-            return ""
-        shown = [f"{name} ({why})" for name, why in self.unread[:_MOST_UNREAD]]
-        more = len(self.unread) - len(shown)
-        listed = ", ".join(shown) + (f" and {more} more" if more else "")
-        n = len(self.files)
-        return f"{n} of {n + len(self.unread)} files read; not read: {listed}"
-
-    def parts(self, file: File) -> dict[str, str]:
-        """Path of a file below the root, as columns: ``path_1``, ``path_2``, ..., ``file`` (without its suffixes)."""
-        below = Path(os.path.relpath(file.path, self.root))
-        parts = {f"path_{i}": part for i, part in enumerate(below.parent.parts, start=1)}
-        return {**parts, "file": _stem(below.name)}
-
-    def relative(self, file: File) -> str:
-        """Name of a file below the root, for messages and reports."""
-        return Path(os.path.relpath(file.path, self.root)).as_posix()
+def suffix_of(name: str) -> str:
+    """Suffix of a file name in lower case, without that of its compression."""
+    return Path(unpacked_name(name)).suffix.lower()
 
 
-def resolve(source: Any, encoding: str | None = None) -> Files:
-    """Find the files of a source.
-
-    `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. Raises SchemaError if there is no
-    such file (the message suggests similar names), or a folder holds no data file.
-    """
-    if isinstance(source, str | os.PathLike):
-        text = os.fsdecode(source)
-        if not text:
-            raise SchemaError("The source is an empty text. Give a path; '.' is the current folder.")
-        path = Path(text)
-        try:
-            mode = path.stat().st_mode
-        except (OSError, ValueError) as problem:  # ValueError: a NUL in it
-            return _absent(text, problem, encoding)
-        if stat.S_ISDIR(mode):
-            return _folder(path, encoding)
-        if not stat.S_ISREG(mode):
-            raise SchemaError(
-                f"{text!r} is not a file but {_kind_of_node(mode)}, which cannot be read more than once. Write its "
-                "content to a file first."
-            )
-        return _files([path], path.parent, path.name, encoding)
-    if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
-        if not source:
-            raise SchemaError("The list of paths is empty. Give at least one path.")
-        parts = [resolve(s, encoding) for s in source]
-        files = [f for p in parts for f in p.files]
-        root = Path(os.path.commonpath([f.path.absolute().parent for f in files]))
-        calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
-        unread = tuple(u for p in parts for u in p.unread)
-        return Files(tuple(files), root, calls, f"{len(files)} files", unread)
-    raise SchemaError(
-        f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, an SQL query with "
-        "connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
-    )
+def stem_of(name: str) -> str:
+    """File name without the suffixes of a known format."""
+    name = unpacked_name(name)
+    return Path(name).stem if suffix_of(name) in SUFFIXES else name
 
 
-def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
-    """The files of a pattern, or the error for a path that does not exist."""
-    shown = repr(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
-    if _QUERY.match(text):
-        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.") from None
-    if isinstance(problem, ValueError) or getattr(problem, "errno", 0) in (errno.ENAMETOOLONG, errno.ELOOP):
-        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).") from None
-    if isinstance(problem, PermissionError):
-        raise SchemaError(f"{shown} may not be read ({problem.strerror}).") from None
-    if any(c in text for c in _WILD):
-        return _glob(text, encoding)
-    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}") from None
-
-
-def _kind_of_node(mode: int) -> str:
-    kinds = (
-        (stat.S_ISFIFO, "a pipe"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a device"),
-        (stat.S_ISBLK, "a device"),
-    )
-    return next((name for is_one, name in kinds if is_one(mode)), "something else")
-
-
-def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None) -> Files:
-    files = tuple(File(p, container_of(p, encoding), encoding) for p in paths)
-    calls = len(files) > 1 and all(_is_call(f) for f in files)
-    return Files(files, root, calls, label)
-
-
-def _is_call(file: File) -> bool:
-    return file.container == "json" and is_single_record(file.path, file.encoding)
-
-
-def _glob(pattern: str, encoding: str | None) -> Files:
-    matched = sorted(map(Path, glob.glob(pattern, recursive=True)))
-    found = [p for p in matched if p.is_file()]
-    unread = tuple((str(p), "not a file") for p in matched if not p.is_file() and not p.is_dir())
-    fixed = []
-    for part in Path(pattern).parts:
-        if any(c in part for c in _WILD):
-            break
-        fixed.append(part)
-    root = Path(*fixed)
-    if not found:
-        raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
-    return replace(_files(found, root, pattern, encoding), unread=unread)
-
-
-def _folder(folder: Path, encoding: str | None) -> Files:
-    every = sorted(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
-    found = [p for p in every if not _why_not(p, folder)]
-    if not found:
-        names = ", ".join(p.name for p in every if not _hidden(p, folder))[:200] or "nothing"
-        raise SchemaError(
-            f"The folder {folder.name!r} holds no {', '.join(SUFFIXES)} file (plain or .gz), here or below. It holds: "
-            f"{names}."
-        )
-    result = _files(found, folder, folder.name + "/", encoding)
-    kinds = sorted({f.container for f in result.files})
-    if len(kinds) > 1:
-        listed = "; ".join(f"{k}: {next(f.path.name for f in result.files if f.container == k)}" for k in kinds)
-        raise SchemaError(
-            f"The folder {folder.name!r} mixes kinds of files ({listed}). Give a glob that takes one kind, such as "
-            f"{_one_kind(result, folder)!r}."
-        )
-    single = [_is_call(f) for f in result.files]
-    if any(single) and not all(single) and len(single) > 1:
-        odd = result.files[single.index(False)]
-        raise SchemaError(
-            f"The folder {folder.name!r} holds one judge call per file, but {result.relative(odd)} holds a table. "
-            "Give a glob that takes one kind."
-        )
-    unread = tuple((p.relative_to(folder).as_posix(), why) for p in every if (why := _why_not(p, folder)))
-    return Files(result.files, folder, all(single), result.label, unread)
-
-
-def _hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)
-
-
-def _why_not(path: Path, folder: Path) -> str:
-    """Why a file of a folder is not read; empty if it is read."""
-    if _hidden(path, folder):
-        return "hidden"
-    if path.is_dir():
-        return "a link to a folder"
-    if not path.is_file():
-        return "not a file" if path.exists() else "a broken link"
-    return "" if _suffix(path.name) in SUFFIXES else "unknown format"
-
-
-def _one_kind(files: Files, folder: Path) -> str:
-    """A glob for files of one kind, as many as possible; the name of a file if suffixes do not separate the kinds."""
-    endings = [_ending(f.path.name) for f in reversed(files.files)]
-    for ending in sorted(dict.fromkeys(endings), key=endings.count, reverse=True):
-        same = [f for f in files.files if f.path.name.endswith(ending)]
-        if len({f.container for f in same}) == 1:
-            below = "" if all(f.path.parent == folder for f in same) else "**/"
-            return f"{glob.escape(str(folder))}/{below}*{ending}"
-    return str(files.files[0].path)
-
-
-def _ending(name: str) -> str:
-    """Suffix as written, including ``.gz``."""
-    return "".join(Path(name).suffixes[-2:] if name.lower().endswith(".gz") else Path(name).suffixes[-1:])
-
-
-def _nearby(folder: Path, name: str) -> str:
-    while not folder.is_dir():
-        if folder == folder.parent:
-            return ""
-        folder = folder.parent
-    names = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if close:
-        return f"Near by: {', '.join(close)}."
-    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return (
-        f"The folder {folder.name or str(folder)!r} holds: {listed}."
-        if names
-        else f"The folder {folder.name!r} is empty."
-    )
-
-
-def _suffix(name: str) -> str:
-    name = name[:-3] if name.lower().endswith(".gz") else name
-    return Path(name).suffix.lower()
-
-
-def _stem(name: str) -> str:
-    name = name[:-3] if name.lower().endswith(".gz") else name
-    return Path(name).stem if _suffix(name) in SUFFIXES else name
-
-
-def is_table(source: Any) -> bool:
-    """Whether Narwhals accepts this as a table."""
-    try:
-        nw.from_native(source)
-    except TypeError:
-        return False
-    except DuplicateError:  # refused where it is opened
-        return True
-    return True
-
-
-def source_info(source: Any, *, connection: Any = None, encoding: str | None = None) -> pd.DataFrame:
-    """Describe a source for the record: names, sizes, hashes, rows.
-
-    Parameters
-    ----------
-    source : path, glob, folder, list of paths, SQL query, or table
-        As for :func:`judgestats.read`.
-    connection : object, optional
-        Given when `source` is an SQL query.
-    encoding : str, optional
-        Encoding of the files, if not UTF-8.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as stored,
-        packed or not), ``rows`` (rows or records in it, before any mapping), ``note`` (why a file of the folder was
-        not read, else empty; its ``sha256`` is empty and its ``rows`` are missing). For a table or a query there is
-        one row, its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is
-        lazy. Its ``attrs`` have the paths of the files that were read; a page is not written over them.
-
-    Raises
-    ------
-    SchemaError
-        As :func:`judgestats.read` does.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> source_info(pd.DataFrame({"judge": ["a", "b"]}))
-            name  bytes sha256  rows note
-    0  DataFrame   <NA>            2
-    """
-    rows: list[tuple[str, int | None, str, int | None, str]]
-    paths: list[str] = []
-    if connection is not None:
-        rows = [(redacted(" ".join(str(source).split()), connection), None, "", None, "")]
-    elif is_table(source):
-        data = opened(source)
-        rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None, "")]
-    else:
-        files = resolve(source, encoding)
-        rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f), "") for f in files.files]
-        rows += [(name, None, "", None, f"not read: {why}") for name, why in files.unread]
-        paths = [str(f.path.absolute()) for f in files.files]
-    table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows", "note"])
-    table = table.astype({"bytes": "Int64", "rows": "Int64"})
-    table.attrs[PATHS] = paths
-    return table
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as raw:
-        return hashlib.file_digest(raw, "sha256").hexdigest()
-
-
-def _count(file: File) -> int:
-    return len(file.records()) if file.container in ("json", "jsonl") else len(file.table())
+def unpacked_name(name: str) -> str:
+    """File name without ``.gz`` or ``.zst``."""
+    return name.rpartition(".")[0] if name.lower().endswith(PACKED) else name

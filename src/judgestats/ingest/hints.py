@@ -1,9 +1,10 @@
-"""Remarks on an unknown table besides its mapping: wide, nested, items numbered per subset, or a log of a tool."""
+"""Remarks on an unknown table besides its mapping: wide, nested, items numbered per subset."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -12,22 +13,6 @@ from judgestats.ingest.guesses import plain
 from judgestats.schema.columns import NO, YES
 from judgestats.schema.opening import few
 
-#: Tools whose logs are recognised but not read -> sets of top-level keys, any of which identifies them.
-_FOREIGN: dict[str, tuple[frozenset[str], ...]] = {
-    "inspect_ai": (frozenset({"version", "status", "eval", "plan"}),),
-    "promptfoo": (frozenset({"evalId", "results"}),),
-    "deepeval": (frozenset({"testCases", "metricsScores"}), frozenset({"testCases", "testPassed"})),
-    "helm": (
-        frozenset({"instance_id", "train_trial_index", "stats"}),
-        frozenset({"scenario_spec", "adapter_spec", "metric_specs"}),
-    ),
-    "lm_eval": (
-        frozenset({"doc_id", "doc", "resps", "filtered_resps"}),
-        frozenset({"results", "configs", "versions", "n-shot"}),
-    ),
-    "ragas": (frozenset({"metric_input", "metric_output"}),),
-}
-_RAGAS = '[{"metric_input"'
 _ERRORS = ("error", "errors", "error_message", "exception")
 _NO_ERROR = ("false", "0", "none", "null", "no", "ok", "{}", "[]")
 #: Columns within which items may be numbered from the start again.
@@ -35,38 +20,20 @@ _COLLECTIONS = ("subset", "task", "category", "benchmark", "dataset", "domain", 
 _MOST_LEVELS = 60
 
 
-def foreign(frame: pd.DataFrame) -> str:
-    """Name of the tool whose log this looks like, by the top-level keys of its records; empty if none.
-
-    >>> foreign(pd.DataFrame({"evalId": ["e"], "results.version": ["3"]}))
-    'promptfoo'
-    """
-    keys = set(map(str, frame.columns)) | {str(c).partition(".")[0] for c in frame.columns}
-    for tool, signs in _FOREIGN.items():
-        if any(sign <= keys for sign in signs):
-            return tool
-    first = frame.head(1).astype(str).to_numpy().ravel()
-    return "ragas" if any(str(v).startswith(_RAGAS) for v in first) else ""
-
-
 def nested(frame: pd.DataFrame) -> list[str]:
     """Notes on columns whose cells are lists of records or of numbers."""
     text = {c: list(map(str, frame[c].dropna().head(5).tolist())) for c in frame.columns}
     found = [c for c, values in text.items() if any(re.match(r"\s*\[\s*\{", v) for v in values)]
     lists = [c for c, values in text.items() if any(re.match(r"\s*\[[\s\[]*-?\d", v) for v in values)]
-    if lists and not found:
+    if found:
+        return [f"{few(map(repr, found), 4)} holds nested records: explode={found[0]!r} gives each a row of its own."]
+    if lists:
         return [
-            f"{few(map(repr, lists), 4)} holds lists of numbers. Put each number in its own row, with the place in "
-            f"the list in a column (replicate, or the system it is of): pandas.DataFrame.explode({str(lists[0])!r}) "
-            "opens one level of lists. Then give that table."
+            f"{few(map(repr, lists), 4)} holds lists of numbers: wide='judge[item]={lists[0]}' gives each number a row "
+            "of its own. Say in the brackets what the place in the list is: [item], [system], [replicate], or "
+            "[system][replicate] for lists within lists."
         ]
-    if not found:
-        return []
-    return [
-        f"{few(map(repr, found), 4)} holds nested records. Open them first, one row each: pandas.json_normalize("
-        f"records, record_path={found[0].split('.') if '.' in found[0] else found[0]!r}, meta=[...]), and give that "
-        "table."
-    ]
+    return []
 
 
 def errors(frame: pd.DataFrame) -> list[str]:
@@ -124,20 +91,20 @@ def _content(frame: pd.DataFrame, item: str, group: str) -> list[str]:
 
 
 def melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str = "verdict") -> str:
-    """Note how to make a wide table long."""
+    """Note that a table looks wide, and what wide= makes of its columns."""
     rest = [c for c in frame.columns if c not in wide]
     return (
-        f"It looks wide, one column per {what}: {few(wide, 6)}. In Python it is made long by "
-        f"table.melt(id_vars={rest!r}, var_name='{what}', value_name='{value}')."
+        f"It looks wide, one column per {what}: {few(wide, 6)}. wide={what}=... makes it long: the answers become "
+        f"{value!r}, and {few(map(repr, rest), 12) or 'no other columns'} stay."
     )
 
 
-def value_name(frame: pd.DataFrame, wide: Iterable[str], *, paired: bool) -> str:
+def value_name(columns: Iterable[pd.Series[Any]], *, paired: bool) -> str:
     """Name for what the judges of a wide table gave: grades of single answers are scores, yes and no are verdicts."""
-    labels: set[str] = set().union(*(distinct(frame[c]) for c in wide))
+    labels: set[str] = set().union(*map(distinct, columns))
     if not paired and not all(is_number(v) for v in labels) and {v.strip().lower() for v in labels} <= {*YES, *NO}:
         return "correct"
     return "score" if not paired and all(is_number(v) for v in labels) else "verdict"
 
 
-__all__ = ["errors", "foreign", "melt", "nested", "numbered_per_subset", "value_name"]
+__all__ = ["errors", "melt", "nested", "numbered_per_subset", "value_name"]

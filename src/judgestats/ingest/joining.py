@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,14 +14,14 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest import guesses
-from judgestats.ingest.files import is_table, resolve
 from judgestats.ingest.mapping import Mapped, canonical, with_columns
 from judgestats.ingest.readers import RATING_OPTIONS, only
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import PLAIN_OPTIONS
 from judgestats.ingest.sniffing import native_reader, native_table
-from judgestats.ingest.tables import check_numbers, plain_table, with_numbers
-from judgestats.ingest.wide import melted
+from judgestats.ingest.sources import is_table, resolve
+from judgestats.ingest.tables import check_numbers, plain_rows, with_numbers
+from judgestats.ingest.wide import exploded, lengthened
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import KEY, Account, Exclusion, account_of
 from judgestats.schema.columns import COUNTS, Finding, Kind, answer_column, kind_of
@@ -51,6 +52,7 @@ def join_labels(
     columns: Mapped | None = None,
     answers: Mapping[Any, str] | None = None,
     wide: str = "",
+    explode: str = "",
     **options: Any,
 ) -> pd.DataFrame:
     """Join people's labels to judges' verdicts, and account for every row of both.
@@ -77,6 +79,8 @@ def join_labels(
         Answers of the labels -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``; or ``right``, ``wrong``.
     wide : str
         Columns of the labels that hold one annotator (or criterion) each, as in :func:`judgestats.read`.
+    explode : str
+        Columns with lists of labels, ``[{"annotator": "ann", "score": 3}, ...]``, each of which is then a row.
     **options
         ``scale``, ``off_scale``, ``decimal`` and ``encoding`` of the labels.
 
@@ -124,7 +128,7 @@ def join_labels(
     only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "encoding of the file, if not UTF-8"}, "labels")
     judged = _collected(verdicts if is_table(verdicts) else read(verdicts))
     kind = kind_of(judged.columns)
-    given = _given(labels, wide, columns, options)
+    given = _given(labels, wide, explode, columns, options)
     given = _named(given, judged, kind, on, dict(columns or {}))
     found = _matched(given, judged, kind, {str(k): v for k, v in (answers or {}).items()})
     people = _canonical(given, judged, kind, found, answers, options)
@@ -181,31 +185,33 @@ def _collected(frame: Any) -> pd.DataFrame:
     return table if account is None else account.attached(table)
 
 
-def _given(source: Any, wide: str, columns: Mapped | None, options: Mapping[str, Any]) -> _Given:
+def _given(source: Any, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, Any]) -> _Given:
     """Read the labels: a frame, a table of text, or the log of a tool."""
-    label, text = type(source).__name__, False
+    label, text, lines = type(source).__name__, False, None
+    plain = bool(columns or wide or explode)
     if is_table(source):
-        if not columns and not wide and native_table(source) is not None:
+        if not plain and native_table(source) is not None:
             source = read(source)
     else:
         files = resolve(source, options.get("encoding"))
         label = files.label
-        if not columns and not wide and native_reader(files)[0] is not None:
+        if not plain and native_reader(files)[0] is not None:
             source = read(source, **{k: v for k, v in options.items() if k == "encoding"})
         else:
-            source, text = plain_table(files, columns), True
+            (source, lines), text = plain_rows(files, columns), True
     account = account_of(source)
     table = _collected(source)
     if table.empty:
         raise SchemaError(f"{label}: the labels have no rows.")
-    places = list(account.places) if account is not None else []
+    places = list(account.places if account is not None else lines or ())
     places = places or [f"{label}, row {i}" for i in range(len(table))]
-    if wide:  # the long table has the rows of the wide one once for each of its columns
-        table = melted(table, wide)
-        places *= len(table) // len(places)
-        account = None
     excluded = account.excluded if account is not None else ()
-    return _Given(table, places, text, account.records if account is not None else len(table), excluded)
+    steps = [partial(exploded, name=name.strip()) for name in explode.split(",") if name.strip()]
+    for step in [*steps, *([partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else [])]:
+        long = step(table)
+        excluded += tuple(Exclusion(f"{places[row]}, {column}", "an empty list") for row, column in long.empty)
+        table, places = long.table, [places[row] for row in long.source]
+    return _Given(table, places, text, len(table) if account is None else account.records, excluded)
 
 
 def _named(given: _Given, judged: pd.DataFrame, kind: Kind, on: Any, columns: dict[str, str | None]) -> _Given:
@@ -241,7 +247,9 @@ def _named(given: _Given, judged: pd.DataFrame, kind: Kind, on: Any, columns: di
 
 def _texts(values: pd.Series[Any]) -> pd.Series[Any]:
     """Ids as the text that they are in a canonical frame."""
-    return pd.Series([cell_text(v) for v in values.tolist()], dtype=object)
+    code, known = pd.factorize(values)
+    texts = np.array([*map(cell_text, known.tolist()), None], dtype=object)  # the last is that of a missing id
+    return pd.Series(texts[code], dtype=object)
 
 
 def _pair(first: pd.Series[Any], second: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
@@ -296,6 +304,8 @@ def _matched(given: _Given, judged: pd.DataFrame, kind: Kind, answers: Mapping[s
 def _reasons(keys: pd.DataFrame, things: pd.DataFrame, n: Any) -> dict[int, tuple[str, str]]:
     """Why labels are not matched, and what to do."""
     found: dict[int, tuple[str, str]] = {}
+    if (n == 1).all():
+        return found
     lead = next(iter(keys))
     known = keys[lead].isin(set(things[lead].dropna())).to_numpy()
     empty = keys.isna().any(axis=1).to_numpy()

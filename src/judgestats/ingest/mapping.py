@@ -13,6 +13,10 @@ Beyond the names of :func:`judgestats.preferences` and :func:`judgestats.ratings
     with them what is known of each candidate (``length_first`` and ``length_second``, any ``x_first`` and
     ``x_second``). A ``winner``, and a ``strength`` beside it, is by candidate and goes with them; ``choice`` and
     ``graded``, and a ``strength`` beside them, are by position as shown and stay;
+``ranking``
+    rankings of several candidates, expanded to pairs when they are read: :func:`judgestats.ingest.rankings.ranked`;
+``probabilities``
+    columns of the probabilities of scores, read as the expected score: :func:`judgestats.ingest.rankings.expected`;
 ``"=text"``
     in place of a column: a constant, such as ``judge="=gpt-4"`` or ``order_known="=false"``;
 ``"one+two"``

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import ast
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.files import Container, Record
+from judgestats.ingest.archives import Archive as Archive
+from judgestats.ingest.files import LOG_HEADERS as LOG_HEADERS
+from judgestats.ingest.files import LOG_SAMPLE as LOG_SAMPLE
+from judgestats.ingest.files import Container, json_document, json_lines
+from judgestats.ingest.files import Record as Record
+from judgestats.ingest.files import member_object as member_object
 from judgestats.schema.account import Account, Exclusion
+from judgestats.schema.columns import CONDITIONS, NO, VOCABULARY, YES, N
 
 Frame = Literal["preferences", "ratings", "either"]
 
+#: Who gave a verdict: column ``rater_type`` of a log where models, code and people stand side by side.
+RATER_TYPES = ("model", "code", "human")
+#: Longest text that is kept as a condition.
+_LONGEST = 200
+_CANONICAL = ({c.name for columns in VOCABULARY.values() for c in columns} | {N}) - set(CONDITIONS)
 #: Options that every reader takes.
 COMMON_OPTIONS = {"encoding": "encoding of the file, if not UTF-8"}
+#: Option of readers of grades that may be categories.
+SCORES = {"scores": "number of each category, such as {'good': 1, 'poor': 0}"}
 #: Options of readers that give ratings.
 RATING_OPTIONS = {"scale": "lowest and highest score", "off_scale": "'error' or 'missing'"}
 
@@ -52,21 +69,23 @@ class Place:
         """Build the error for a value that the format does not have."""
         return SchemaError(f"{self}: {what} is {str(got)[:60]!r}. Allowed: {allowed}.")
 
-    def exclude(self, reason: str, part: str = "", cure: str = "") -> None:
+    def exclude(self, reason: str, part: str = "", cure: str = "", n: int = 1) -> None:
         """Say that the record, or a part of it, gives no row: ``place.exclude("no score", "scorer model_grade")``."""
-        self.excluded.append(Exclusion(f"{self}, {part}" if part else str(self), reason, cure))
+        self.excluded.append(Exclusion(f"{self}, {part}" if part else str(self), reason, cure, n))
 
 
 @dataclass(frozen=True)
 class Log:
     """The records of one native file.
 
-    `path`: the file. `records` (place, record): all of them. `first`: number of the first record.
+    `path`: the file. `records` (place, record): all of them. `first`: number of the first record. `options`: of the
+    reader, for this file.
     """
 
     path: Path
     records: Iterable[Record]
     first: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,7 +109,8 @@ class Reader:
         or ``as mapped``.
     matches : callable, optional
         First record -> the evidence that it is this format, or an empty string. The first record of a JSON file that
-        holds one object is that object; of a table or frame, its column names with empty values. None for plain tables.
+        holds one object is that object; of a table or frame, its column names with empty values; of an archive, the
+        names of its members likewise. None for plain tables.
     rows : callable, optional
         ``rows(record, place, **options)`` -> the rows of one record, each a dict with canonical columns; further
         columns are conditions. A record that gives no row is excluded, with the reason given to ``place.exclude``.
@@ -105,6 +125,9 @@ class Reader:
         Field of the record -> what it becomes; printed in docs/formats.md.
     sample : str
         What the tests read: a public sample, a file that the tool's package writes, or its documented schema.
+    repeats : bool
+        Whether the tool may hold several verdicts of one rater on one thing: they are numbered in ``replicate``, in the
+        order of the log.
     """
 
     name: str
@@ -121,35 +144,40 @@ class Reader:
     containers: tuple[Container, ...] = ("json", "jsonl")
     fields: Mapping[str, str] = field(default_factory=dict)
     sample: str = ""
+    repeats: bool = False
 
-    def table(self, logs: Iterable[Log], **options: Any) -> tuple[pd.DataFrame, Account]:
-        """Read the records of all files: the rows, and what became of each record.
+    def table(self, logs: Iterable[Log], **options: Any) -> tuple[pd.DataFrame, Account, list[int]]:
+        """Read the records of all files: the rows, what became of each record, and how many rows each file gives.
 
         A file without records, or logs without a row, are a SchemaError.
         """
         rows: list[Mapping[str, Any]] = []
         places: list[str] = []
         excluded: list[Exclusion] = []
+        sizes: list[int] = []
         n = 0
         for log in logs:
             before = n
+            given = {**log.options, **options}
             for name, record in log.records:
                 place = Place(log.path, name, n - before + log.first, excluded)
                 known = len(rows), len(excluded)
-                rows.extend(self.rows(record, place, **options) if self.rows is not None else ())
+                rows.extend(self.rows(record, place, **given) if self.rows is not None else ())
                 places.extend([str(place)] * (len(rows) - known[0]))
                 if (len(rows), len(excluded)) == known:
                     place.exclude("no verdict in the record")
                 n += 1
             if n == before:
                 raise SchemaError(f"{log.path.name} holds no records for the {self.name} format.")
+            sizes.append(len(rows) - sum(sizes))
         if not rows:
             reasons = dict.fromkeys(e.reason for e in excluded)
             raise SchemaError(
                 f"{excluded[0].place.partition(',')[0]}: the {self.name} format was recognised, and none of its "
                 f"{n:,} record{'s' * (n != 1)} holds a verdict ({'; '.join(reasons)}). Nothing was read."
             )
-        return tidy(rows), Account(n, places, tuple(excluded))
+        table = tidy(rows)
+        return (_numbered(table) if self.repeats else table), Account(n, places, tuple(excluded)), sizes
 
     @property
     def all_options(self) -> dict[str, str]:
@@ -174,13 +202,110 @@ def has(record: Mapping[str, Any], *names: str) -> bool:
 def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
     """Fields of a record that hold one value and are not `used`: they become condition columns.
 
-    >>> scalars({"id": 7, "model": "m", "usage": {"tokens": 3}, "note": None}, used=["id"])
-    {'model': 'm', 'note': None}
+    Texts of more than 200 characters are left out. A field with the name of a canonical column that is
+    no condition ends in ``_source``.
+
+    >>> scalars({"id": 7, "model": "m", "usage": {"tokens": 3}, "note": None, "mean": 2}, used=["id"])
+    {'model': 'm', 'note': None, 'mean_source': 2}
     """
     known = set(used)
     return {
-        k: v for k, v in record.items() if k not in known and (v is None or isinstance(v, str | int | float | bool))
+        f"{k}_source" if k in _CANONICAL else k: v
+        for k, v in record.items()
+        if k not in known
+        and (v is None or isinstance(v, int | float | bool) or (isinstance(v, str) and len(v) <= _LONGEST))
     }
+
+
+def _numbered(table: pd.DataFrame) -> pd.DataFrame:
+    """Number the verdicts of one rater on one thing; a log without any is unchanged."""
+    keys = [c for c in ("judge", "item", "system", "first", "second", "criterion") if c in table]
+    run = table.groupby(keys, dropna=False, sort=False).cumcount()
+    return table.assign(replicate=run) if run.any() else table
+
+
+def context(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
+    """Fields of a record of any kind, as :func:`scalars`, with empty ones as None.
+
+    >>> context({"topic": "law", "score": 9, "texts": ["a", "b"]})
+    {'topic': 'law', 'score_source': 9}
+    """
+    found = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
+    return {k: None if absent(v) else v for k, v in found.items()}
+
+
+def absent(value: Any) -> bool:
+    """Whether a field is empty: null, an empty text, or NaN as a frame writes it."""
+    if isinstance(value, str | float):
+        return value == "" or value != value
+    return value is None or value is pd.NA or value is pd.NaT
+
+
+def opened_cell(value: Any) -> Any:
+    """A cell that holds a list or a record, also where a table wrote it as JSON or as Python does.
+
+    >>> opened_cell('{"label": "good"}'), opened_cell("{'label': None}"), opened_cell("plain")
+    ({'label': 'good'}, {'label': None}, 'plain')
+    """
+    if not isinstance(value, str):
+        return value.tolist() if hasattr(value, "tolist") else value
+    if value[:1] not in ("{", "["):
+        return value
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return value
+
+
+def grade(value: Any, scores: Mapping[str, float] | None = None) -> float:
+    """A grade as a number: a number, its text, a category that `scores` gives one, yes and no; NaN for anything else.
+
+    >>> [grade(v, {"good": 2}) for v in (True, "0.5", "good", "pass", "poor")]
+    [1.0, 0.5, 2.0, 1.0, nan]
+    """
+    value = value.item() if hasattr(value, "item") else value
+    text = str(value).strip()
+    if isinstance(value, list | dict):
+        return math.nan
+    try:
+        found = float({str(k): v for k, v in (scores or {}).items()}.get(text, value))
+    except (TypeError, ValueError, OverflowError):
+        return 1.0 if text.lower() in YES else 0.0 if text.lower() in NO else math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def answered(
+    place: Place, question: str, value: Any, scores: Mapping[str, float] | None, *, failed: bool = False
+) -> dict[str, Any] | None:
+    """Score and status of a grade; None, with the reason excluded, for what has no number.
+
+    An empty grade is a missing score with status ``parse``, or ``error`` where the call `failed`.
+    """
+    if failed or absent(value):
+        return {"score": math.nan, "status": "error" if failed else "parse"}
+    found = grade(value, scores)
+    if math.isnan(found):
+        several = isinstance(value, list | dict)
+        what = "has several values" if several else "is a category or text: scores= gives categories their numbers"
+        place.exclude(f"{question!r} {what}", question)
+        return None
+    return {"score": found, "status": "ok"}
+
+
+def person(*names: Any) -> str:
+    """Name of a person: the first that is given, else ``human``."""
+    return next((str(n) for n in names if not absent(n)), "human")
+
+
+def beneath(record: Any, name: str) -> dict[str, Any]:
+    """Single values of an object inside a record, under names of their own.
+
+    >>> beneath({"vars": {"topic": "law", "text": "x" * 300}}, "vars")
+    {'vars.topic': 'law'}
+    """
+    return scalars({f"{name}.{k}": v for k, v in part(record, name).items()})
 
 
 def against(baseline: str, model: str) -> str:
@@ -202,13 +327,59 @@ def number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
 
 
+def graded(value: Any) -> float:
+    """A score as a float, true as 1 and false as 0; NaN for anything else.
+
+    >>> graded(True), graded(3), graded("3")
+    (1.0, 3.0, nan)
+    """
+    try:
+        return float(value) if isinstance(value, int | float) else float("nan")
+    except OverflowError:
+        return float("nan")
+
+
+def part(record: Any, *names: str) -> dict[str, Any]:
+    """The object under the first of these names that holds one; empty without.
+
+    >>> part({"metricsData": None, "metrics": {"a": 1}}, "metricsData", "metrics")
+    {'a': 1}
+    """
+    values = (record.get(name) for name in names) if isinstance(record, Mapping) else ()
+    return next((v for v in values if isinstance(v, dict)), {})
+
+
+def beside(path: Path) -> dict[str, Any]:
+    """The JSON object in a file beside a log; empty if there is no such file.
+
+    `path`: the other file. Raises SchemaError if it is damaged.
+    """
+    found = json_document(path) if path.is_file() else {}
+    return found if isinstance(found, dict) else {}
+
+
+def first_line(path: Path) -> dict[str, Any]:
+    """The first record of a JSONL file, for formats that begin with a header; empty if there is no such file."""
+    if not path.is_file():
+        return {}
+    state = path.stat()
+    return _first_line(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1)
+def _first_line(path: Path, *_: int) -> dict[str, Any]:
+    return next((record for _, record in json_lines(path)), {})
+
+
 def words(text: Any) -> str | None:
     """Return a text, or None where it is empty or something else."""
     return text if isinstance(text, str) and text else None
 
 
 def tidy(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows as a table, without the optional columns that no row fills."""
+    """Rows as a table, without the optional columns that no row fills; verdicts beside numbers become 1 and 0."""
     table = pd.DataFrame(list(rows))
+    if "score" in table and {type(v) for v in table["score"]} & {bool} and any(number(v) == v for v in table["score"]):
+        table["score"] = [float(v) if isinstance(v, bool) else v for v in table["score"]]
     empty = [c for c in table.columns if c not in ("choice", "score") and table[c].isna().all()]
     return table.drop(columns=empty)

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import databases, scans
+from judgestats.ingest.copies import copies, empty_repeats
 from judgestats.ingest.databases import Params
-from judgestats.ingest.files import File, Files, forget_document, is_table, resolve, unpacking
+from judgestats.ingest.files import File, forget_document, unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
+from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.replies import Form, parse_column
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
-from judgestats.ingest.sniffing import column_names, logs, native_reader, native_table, plain_name
-from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
-from judgestats.ingest.wide import melted
+from judgestats.ingest.sniffing import column_names, find_files, logs, native_reader, native_table, plain_name
+from judgestats.ingest.sources import Files, is_table
+from judgestats.ingest.tables import check_numbers, plain_rows, with_numbers
+from judgestats.ingest.wide import exploded, lengthened
 from judgestats.schema import preferences, ratings
-from judgestats.schema.account import Account
-from judgestats.schema.columns import COUNTS, Kind, kind_of
+from judgestats.schema.account import Account, Exclusion, Places
+from judgestats.schema.columns import ANSWERS, COUNTS, VOCABULARY, Kind, kind_of
 
 
 def read(
@@ -39,6 +44,9 @@ def read(
     lazy: bool = False,
     counts: str | Literal[False] | None = None,
     wide: str = "",
+    explode: str = "",
+    path: str = "",
+    table: str = "",
     parse: Form = None,
     max_unpacked: int | None = None,
     **options: Any,
@@ -47,11 +55,14 @@ def read(
 
     Parameters
     ----------
-    source : path, glob, folder, list of paths, SQL query, or frame
-        A file (plain or gzipped), several, a folder (of tables, or with one JSON per call), a query (with
-        `connection`), or whatever Narwhals accepts as a frame.
+    source : path, glob, folder, list of paths, stream, SQL query, or frame
+        A file (plain, gzipped or compressed with zstd; CSV, TSV, JSON, JSONL, Parquet, Feather, Arrow IPC, ORC, Excel,
+        SQLite, a zip archive of tables, or the log of a tool), several, a folder (of tables, or with one JSON per
+        call), a stream (``sys.stdin``, ``io.BytesIO``), a query (with `connection`), or whatever Narwhals accepts as a
+        frame.
     format : str, optional
-        Name of a reader (see :func:`judgestats.formats`); without it the format is detected from the records.
+        Name of a reader (see :func:`judgestats.formats`); without it the format is detected from the records. Of a
+        folder or glob that mixes formats, the files of this one are read; `check` lists the others.
     frame : {'preferences', 'ratings'}, optional
         The kind of frame, if not the one implied by the columns.
     columns : mapping, optional
@@ -59,7 +70,10 @@ def read(
         name that is something else. Further names: ``winner`` (a column with the winning candidate), ``graded``
         (numbers whose ends `labels` name), ``swapped`` (yes where the candidates were shown in reverse order: they are
         exchanged, with their attributes ``x_first`` and ``x_second``). An id (judge, item, system,
-        first, second, task) may join columns, ``"subset+item"``, with " / " between them.
+        first, second, task) may join columns, ``"subset+item"``, with " / " between them. ``ranking`` (a list of
+        candidates, best first; an object candidate -> rank; ``A > B = C``; or columns, ``"rank_{rank}"``) gives a
+        preference for each pair, with a column ``call`` to cluster by; ``probabilities`` (``"answer{score}_prob"``)
+        the expected score.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional
@@ -76,14 +90,27 @@ def read(
         :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
     wide : str
         For a table with one column per judge: ``"judge=gpt,claude"`` makes it long, with a column ``judge`` of these
-        names and the answers in ``verdict``, ``score`` or ``correct``. ``"judge_criterion=gpt_style,gpt_truth"``
-        splits the names at "_". The mapping refers to the long table.
+        names and the answers in ``verdict``, ``score`` or ``correct``. ``*`` stands for any letters and ``-`` leaves a
+        column out: ``"judge=*,-id"``. ``"judge_criterion=gpt_style,gpt_truth"`` splits the names at "_";
+        ``"{judge} on {criterion}"`` takes all columns that match. Where cells hold lists, square brackets say what the
+        place in the list is: ``"{judge}_scores[system][replicate]"``. The mapping refers to the long table.
+    explode : str
+        A column whose cells hold lists of records (several with commas, the outer one first): each record becomes a
+        row, its fields columns. Comes before `wide`.
+    path : str, optional
+        Names parts of the paths of the files: ``"{strategy}/{judge}_run{replicate}.json"`` is compared with the end of
+        each path, below the folder or the fixed part of the glob, and gives columns of these names. ``*`` stands for
+        anything within a name, and ``{replicate:[0-9]+}`` says what a part may be. Names of files and folders such as
+        ``judge=gpt,run=1`` give columns in any case. A field of the records is never replaced.
+    table : str, optional
+        Name of the sheet of an Excel workbook, or the table of an SQLite database, if it holds several.
     parse : str, sequence of str, regular expression or callable, optional
         The column mapped to ``choice`` or ``score`` holds replies of the judge as text, whose answers are read as
         :func:`judgestats.parse_verdicts` reads them: ``"auto"``, or its `form`. `labels` says what the answers mean;
         ``columns={"finish": ...}`` names a column that says why each reply ended.
     max_unpacked : int, optional
-        Largest unpacked size of a gzipped file, in bytes. By default 4 GB, and above 100 MB at most 200 times its size.
+        Largest unpacked size of a compressed file or archive, in bytes. By default 4 GB, and above 100 MB at most 200
+        times its size.
     **options
         Further options of the reader: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
@@ -117,39 +144,56 @@ def read(
     """
     if frame not in (None, "preferences", "ratings"):
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
+    unmapped = columns is None
+    columns = dict(columns or {})
+    expand = dict(expansions(columns))
+    shaped = wide or explode or expand
+    if shaped and lazy:
+        raise SchemaError(f"{', '.join(expand) or 'wide= and explode='}: the table is made in memory. Leave lazy out.")
     if parse is not None and lazy:
         raise SchemaError("parse= reads texts in memory. Leave lazy out.")
-    if wide and lazy:
-        raise SchemaError("wide= makes the table long in memory. Leave lazy out.")
     target = _Target(frame, columns or None, labels, counts, options, parse)
     if params is not None and connection is None:
         raise SchemaError("params= are of a query. Give its connection=.")
-    if connection is not None and not wide:
+    for name, given in (("path", path), ("table", table)):
+        if given and (connection is not None or is_table(source)):
+            raise SchemaError(f"{name}= is for files, and the source is no file. Leave it out.")
+    if lazy and hasattr(source, "read") and not is_table(source):
+        raise SchemaError("lazy=True needs a file, and the source is a stream. Leave lazy out.")
+    if connection is not None and not shaped:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
         if lazy:
             only(options, RATING_OPTIONS, "a query that stays in the database")
             return target.of(databases.there(source, connection, params), "the query")
-        return target.of_text(databases.query(source, connection, params), "the query")
+        return target.of_text(databases.query(source, connection, params), label="the query")
     with unpacking(max_unpacked):
-        if wide:
+        if shaped:
             only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
             encoding = options.pop("encoding", None)
-            of_query = connection is not None
-            table = databases.query(source, connection, params) if of_query else as_table(source, encoding)
-            return target.of_text(melted(table, wide), "the long table")
+            places = None
+            if connection is not None:
+                rows = databases.query(source, connection, params)
+            elif is_table(source):
+                rows = _in_memory(source)
+            else:
+                rows, places = plain_rows(_forced(find_files(source, encoding, format, path, table), format), columns)
+            return target.of_text(
+                *_long(rows, places, explode, wide, expand, options),
+                label="the long table" if shaped != expand else "the table",
+            )
         chosen = reader(format) if format is not None else None
         if is_table(source):
-            if chosen is None and columns is None:
+            if chosen is None and unmapped:
                 chosen = native_table(source)
             if chosen is not None and chosen.rows is not None:
                 only(options, chosen.all_options, f"the {chosen.name} format")
-                rows = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
+                records = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
                 name = type(source).__name__
-                return _native(chosen, [Log(Path(name), rows)], target, lazy, name)
+                return _native(chosen, [Log(Path(name), records)], target, lazy, name)
             only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
-        files = resolve(source, options.get("encoding"))
-        if chosen is None and columns is None:
+        files = find_files(source, options.get("encoding"), format, path, table)
+        if chosen is None and unmapped:
             chosen, _ = native_reader(files)
         chosen = chosen or reader(plain_name(files))
         only(options, chosen.all_options, f"the {chosen.name} format")
@@ -160,13 +204,14 @@ def read(
                     f"{files.files[0].container}."
                 )
             try:
-                return _native(chosen, logs(chosen, files), target, lazy, files.label)
+                return _native(chosen, logs(chosen, files), target, lazy, files.label, files)
             finally:
                 forget_document()
-        if format is not None and format != plain_name(files):
-            files = _in_format(files, format)
+        files = _forced(files, format)
         options.pop("encoding", None)
-        return _scanned(files, target) if lazy else target.of_text(plain_table(files, columns), files.label)
+        if lazy:
+            return _scanned(files, target)
+        return target.of_text(*plain_rows(files, columns), label=files.label, calls=files.calls)
 
 
 @dataclass(frozen=True)
@@ -180,13 +225,13 @@ class _Target:
     options: dict[str, Any]
     parse: Form = None
 
-    def parsed(self, table: Any, label: str) -> tuple[_Target, Any, str]:
+    def parsed(self, table: Any, label: str) -> tuple[_Target, Any]:
         """Read the answers out of the column of replies."""
         try:
             table, columns = parse_column(table, self.columns, self.parse, self.labels, self.options.get("scale"))
         except SchemaError as problem:
             raise problem.labelled(label) from None
-        return replace(self, columns=columns, labels=None, parse=None), table, label
+        return replace(self, columns=columns, labels=None, parse=None), table
 
     def kind(self, table: Any, label: str) -> Kind:
         """The kind of frame; a table of unknown shape is refused with a proposal."""
@@ -210,29 +255,97 @@ class _Target:
     def of(self, table: Any, label: str) -> Any:
         """Map a table whose columns have their types; errors are preceded by `label`."""
         if self.parse is not None:
-            return _Target.of(*self.parsed(table, label))
+            target, table = self.parsed(table, label)
+            return target.of(table, label)
         kind = self.kind(table, label)
         try:
             return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
         except SchemaError as problem:
             raise problem.labelled(label) from None
 
-    def of_text(self, table: pd.DataFrame, label: str) -> Any:
-        """Map a table of text, as it comes from a file or a query."""
+    def of_text(
+        self,
+        table: pd.DataFrame,
+        places: Places | None = None,
+        excluded: tuple[Exclusion, ...] = (),
+        *,
+        label: str,
+        calls: bool = False,
+    ) -> Any:
+        """Map a table of text, as it comes from a file or a query.
+
+        `places`: of its rows. `excluded`: parts that gave none. `calls`: each of its files is a call of its own.
+        """
         if self.parse is not None:
-            return _Target.of_text(*self.parsed(table, label))
+            target, table = self.parsed(table, label)
+            return target.of_text(table, places, excluded, label=label, calls=calls)
         kind = self.kind(table, label)
         decimal = self.options.pop("decimal", ".")
+        account = Account(len(table), places if places is not None else (), excluded)
         try:
+            if places is not None and not calls:
+                table, account = self._once(table, places, kind, excluded)
             table = check_numbers(table, kind, self.columns or {}, decimal)
             table = with_numbers(table, kind, self.with_counts)
             result = canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
-            return Account(len(table)).attached(result)
+            return account.attached(result)
         except SchemaError as problem:
-            raise problem.labelled(label) from None
+            raise problem.labelled(label, _place(problem, account)) from None
+
+    def _once(
+        self, table: pd.DataFrame, places: Places, kind: Kind, excluded: tuple[Exclusion, ...]
+    ) -> tuple[pd.DataFrame, Account]:
+        """The table without calls that it repeats, and the account of them."""
+        columns, present = self.columns or {}, list(table.columns)
+        answer = {columns.get(n, n) for n in ("choice", *ANSWERS)} | {columns.get(n) for n in ("winner", "graded")}
+        other = answer | {columns.get(c.name, c.name) for c in VOCABULARY[kind] if not c.key}
+        others = [c for c in present if c in other]
+        found = copies(table, places.file, [name for name, _ in places.files], places, others)
+        rest = ~found.excluded
+        empty = empty_repeats(table[rest], places.take(rest), others, [c for c in present if c in answer])
+        keep = ~found.excluded
+        keep[np.flatnonzero(keep)[empty.excluded]] = False
+        if keep.all():
+            return table, Account(len(table), places, excluded)
+        account = Account(len(table), places.take(keep), (*excluded, *found.why, *empty.why))
+        return table[keep].reset_index(drop=True), account
 
 
-def _native(chosen: Reader, found: Iterable[Log], target: _Target, lazy: bool, label: str) -> pd.DataFrame:
+def _long(
+    table: pd.DataFrame,
+    places: Places | None,
+    explode: str,
+    wide: str,
+    expand: Mapping[str, str],
+    options: Mapping[str, Any],
+) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
+    """A table made long, with the places of its rows and of the cells that gave none."""
+    excluded: list[Exclusion] = []
+    steps = [partial(exploded, name=name.strip()) for name in explode.split(",") if name.strip()]
+    steps += [partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else []
+    makers = {"ranking": ranked, "probabilities": expected}
+    steps += [partial(makers[name], source=source) for name, source in expand.items()]
+    for step in steps:
+        long = step(table)
+        for row, column in long.empty:
+            where = places[row] if places is not None else f"row {row}"
+            excluded.append(Exclusion(f"{where}, {column}", long.reason))
+        table, places = long.table, places.take(long.source) if places is not None else None
+    return table, places, tuple(excluded)
+
+
+def _place(problem: SchemaError, account: Account) -> str:
+    """Where the first row stands that an error is about."""
+    faults = problem.faults
+    if faults is None or not len(faults) or not len(faults["rows"].iloc[0]) or not len(account.places):
+        return ""
+    first = int(faults["rows"].iloc[0][0])
+    return f" Row {first} is from {account.places[first]}."
+
+
+def _native(
+    chosen: Reader, found: Iterable[Log], target: _Target, lazy: bool, label: str, files: Files | None = None
+) -> pd.DataFrame:
     """Read the log of a tool by its own reader; the frame carries the account of its rows."""
     for name, given in (
         ("columns", target.columns),
@@ -247,31 +360,52 @@ def _native(chosen: Reader, found: Iterable[Log], target: _Target, lazy: bool, l
             )
     if target.frame is not None and target.frame != chosen.frame:
         raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {target.frame}. Leave frame= out.")
-    table, account = chosen.table(found, **{k: v for k, v in target.options.items() if k in chosen.options})
+    table, account, sizes = chosen.table(found, **{k: v for k, v in target.options.items() if k in chosen.options})
     try:
+        if files is not None:
+            table, account = _with_paths(table, account, sizes, files, cast("Kind", chosen.frame))
         if chosen.frame == "preferences":
             result: pd.DataFrame = preferences(table, counts=target.counts)
         else:
             scale = {k: v for k, v in target.options.items() if k in RATING_OPTIONS}
             result = ratings(table, counts=target.counts, **scale)
     except SchemaError as problem:
-        where = ""
-        if problem.faults is not None and len(problem.faults) and len(problem.faults["rows"].iloc[0]):
-            first = int(problem.faults["rows"].iloc[0][0])
-            where = f" Row {first} is from {account.places[first]}."
-        raise problem.labelled(label, where) from None
+        raise problem.labelled(label, _place(problem, account)) from None
     return account.attached(result)
 
 
+def _with_paths(
+    table: pd.DataFrame, account: Account, sizes: list[int], files: Files, kind: Kind
+) -> tuple[pd.DataFrame, Account]:
+    """Rows of native files with the columns that their paths name, without files that are copies of others."""
+    file = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    for i, one in enumerate(files.files if files.pattern is not None else ()):
+        files.check_named(one, table[file == i])
+    said = [files.said(f) for f in files.files]
+    new = {n: [said[i][n] for i in file] for n in said[0] if n not in table.columns}
+    table = table.assign(**with_numbers(pd.DataFrame(new, index=table.index, dtype=object), kind, {}))
+    if files.calls:
+        return table, account
+    answers = {c.name for c in VOCABULARY[kind] if not c.key}
+    found = copies(table, file, [files.relative(f) for f in files.files], account.places, answers)
+    if not found.why:
+        return table, account
+    keep = np.flatnonzero(~found.excluded)
+    kept = Account(account.records, [account.places[int(i)] for i in keep], (*account.excluded, *found.why))
+    return table.iloc[keep].reset_index(drop=True), kept
+
+
 def _in_memory(source: Any) -> pd.DataFrame:
-    """Any frame as pandas', its cells as they are."""
+    """Any frame as pandas', its cells as they are; an index with a name, such as the id of a span, is a column."""
     if isinstance(source, pd.DataFrame):
-        return source
+        return source.reset_index([n for n in source.index.names if n is not None and n not in source.columns])
     return cast("pd.DataFrame", nw.from_native(source).lazy().collect(backend="pandas").to_native())
 
 
-def _in_format(files: Files, name: str) -> Files:
-    """The files, to be read in a format other than the one detected."""
+def _forced(files: Files, name: str | None) -> Files:
+    """The files, to be read in the plain format that is asked for, if it is another than the one detected."""
+    if name is None or name == plain_name(files):
+        return files
     if name == "calls":
         if not all(f.container == "json" for f in files.files):
             raise SchemaError(f"{files.label}: format='calls' needs a folder with one JSON file per call.")

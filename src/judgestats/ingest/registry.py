@@ -8,7 +8,28 @@ from importlib.metadata import EntryPoint, entry_points
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.native import alpaca_eval, arena_hard, fastchat, judgebench, llmbar
+from judgestats.ingest.native import (
+    alpaca_eval,
+    arena_hard,
+    argilla,
+    deepeval,
+    every_eval_ever,
+    fastchat,
+    helm,
+    inspect_ai,
+    inspect_scout,
+    judgebench,
+    label_studio,
+    langfuse,
+    llmbar,
+    lm_eval,
+    mlflow,
+    openai_evals,
+    phoenix,
+    promptfoo,
+    ragas,
+    trec_qrels,
+)
 from judgestats.ingest.readers import Reader
 
 #: Further options of plain tables.
@@ -28,6 +49,27 @@ NATIVE: tuple[Reader, ...] = (
     judgebench.READER,
     llmbar.READER,
     alpaca_eval.READER,
+    inspect_ai.LOG,
+    inspect_ai.SAMPLES,
+    inspect_scout.LABELS,
+    inspect_scout.SCAN,
+    promptfoo.READER,
+    promptfoo.LINES,
+    deepeval.READER,
+    ragas.ANNOTATIONS,
+    ragas.FRAME,
+    helm.STATE,
+    helm.STATS,
+    lm_eval.READER,
+    openai_evals.READER,
+    every_eval_ever.READER,
+    trec_qrels.READER,
+    langfuse.READER,
+    mlflow.READER,
+    phoenix.READER,
+    argilla.READER,
+    label_studio.PAIRWISE,
+    label_studio.RATINGS,
 )
 #: Tables with canonical columns, or of any shape with a mapping.
 PLAIN: tuple[Reader, ...] = (
@@ -36,6 +78,10 @@ PLAIN: tuple[Reader, ...] = (
     _plain("json", 'list of records, dict of columns, or {"data": [...]}', '[{"judge": ..., "item": ..., ...}, ...]'),
     _plain("jsonl", "one record a line", '{"judge": ..., "item": ..., "first": ..., "second": ..., "choice": ...}'),
     _plain("parquet", "Parquet table", "table.parquet"),
+    _plain("arrow", "Feather, Arrow IPC", "table.feather"),
+    _plain("orc", "ORC table", "table.orc"),
+    _plain("excel", "a sheet of an Excel workbook; its first row is the header", "table.xlsx"),
+    _plain("sqlite", "a table of an SQLite database", "calls.sqlite"),
     _plain(
         "calls",
         "folder with one JSON per call; parts of the path become path_1, path_2, ..., file",

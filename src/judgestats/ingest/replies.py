@@ -1,65 +1,41 @@
 """Replies of judges as text -> their answers: :func:`parse_verdicts`.
 
-A form is a way of writing an answer. *Explicit* forms mark it: brackets, JSON, tags, a line with a key, a reply that is
-nothing else. Only a reply without any of these is searched for the *other* forms: an answer on a line of its own,
-``A>B`` or ``8.2 ± 0.3`` in prose, a sentence. All answers of an explicit form must be one answer, and so must those of
-the other forms; a sentence that is conditional, negated or limited to one aspect may contradict, but answers nothing.
-
-Every pattern is bounded or scanned once, so that the time is linear in the length of a reply.
+The explicit forms of a reply decide; only a reply without any is searched for the others (``ingest/reply_forms.py``).
+All answers of the forms that decide must be one answer.
 """
 
 from __future__ import annotations
 
-import html
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.native.arena_hard import LEVELS
+from judgestats.ingest.reply_forms import (
+    CLOSED,
+    EDGES,
+    EXPLICIT,
+    FORMS,
+    NUMBER,
+    OPEN_TAG,
+    OTHERS,
+    Answer,
+    AnswerKind,
+    Found,
+    Meaning,
+    json_answers,
+)
 from judgestats.schema.columns import CHOICES
 
-AnswerKind = Literal["choice", "score"]
 #: Names of forms, a regular expression, a parser, or None for all forms.
 Form = str | Sequence[str] | re.Pattern[str] | Callable[[str], Any] | None
-
-#: Forms that mark the answer, in the order in which one of them is named.
-EXPLICIT = ("brackets", "json", "loose json", "tag", "line", "whole")
-#: Forms that are tried where no explicit one occurs.
-OTHERS = ("own line", "key", "comparison", "runs", "sentence")
-#: Longest reply that is searched for them.
+#: Longest reply that is searched for forms that are not explicit.
 _LONGEST = 100_000
-#: Forms whose end is marked, so that a reply that is cut off later has its answer.
-_CLOSED = ("brackets", "json", "tag")
-
-
-class Answer(NamedTuple):
-    """What one place of a reply says; None where it does not."""
-
-    choice: str | None = None
-    strength: float | None = None
-    score: float | None = None
-    sd: float | None = None
-    out_of: float | None = None
-
-
-class Found(NamedTuple):
-    """An answer, or None for a text that stands where an answer should.
-
-    `sure`: False if it may contradict an answer, but is none by itself.
-    `task`: whether it may be the answer to the task, as in ``Answer: B``, so that a closed form decides over it.
-    """
-
-    raw: str
-    answer: Answer | None
-    sure: bool = True
-    task: bool = False
 
 
 class Outcome(NamedTuple):
@@ -71,389 +47,16 @@ class Outcome(NamedTuple):
     note: str = ""
 
 
-# ---- What a text between delimiters means ----------------------------------------------------------------------------
-
-_SIDES = {"a": "first", "1": "first", "one": "first", "first": "first"}
-_SIDES |= {"b": "second", "2": "second", "two": "second", "second": "second"}
-_WORDS = dict.fromkeys(
-    ("tie", "tied", "a tie", "draw", "a draw", "equal", "equally good", "both", "both equally", "both good", "both bad",
-     "both are equally good", "both are good", "same", "the same", "similar", "neither", "none", "no preference",
-     "no difference"), "tie",
-)  # fmt: skip
-_WORDS |= dict.fromkeys(
-    ("abstain", "abstention", "undecided", "cannot decide", "can't decide", "unable to decide", "cannot tell"),
-    "abstain",
-)
-_NOUN = (
-    "(?:assistant|response|answer|output|model|candidate|option|summary|story|system|translation|completion|essay|"
-    "solution|submission|text)"
-)
-_CANDIDATE = (
-    rf"(?:the )?(?:(?:ai )?{_NOUN}[ _]?[(\[\"']{{0,2}}([ab12]|one|two)\b[)\]\"']{{0,2}}|"
-    rf"(first|second)(?: {_NOUN}| one))(?:'s {_NOUN})?"
-)
-_ONE_CANDIDATE = re.compile(_CANDIDATE, re.I)
-_N = r"\d{1,9}(?:\.\d{1,9})?"
-_PLUS_MINUS = r"\s{0,3}(?:±|\+/-|\+-|\\pm)\s{0,3}"
-_NUMBER = re.compile(
-    rf"(-?{_N})(?:{_PLUS_MINUS}({_N}))?(?:\s{{0,3}}\(?(?:/|out of)\s{{0,3}}({_N})|(%)|\s(?:points?|stars?))?", re.I
-)
-_EDGES = " \t\r\n*`_\"'“”‘’[](){}.,;:!#>\u200b\ufeff"
-
-
-@dataclass(frozen=True)
-class _Meaning:
-    """The answers that texts stand for: the labels given, the usual names of two candidates, numbers."""
-
-    kind: AnswerKind | None
-    labels: Mapping[str, Any] = field(default_factory=dict)
-
-    def of(self, raw: Any) -> Answer | None:
-        """Return the answer that a text stands for."""
-        text = str(raw)
-        text = (html.unescape(text) if "&" in text else text).strip(_EDGES)
-        if raw is None or not text or len(text) > 100:
-            return None
-        if (labelled := self._labelled(text)) is not None:
-            return labelled
-        if self.kind != "score" and str(raw).strip(" *.") == "[[C]]":
-            return Answer("tie")
-        if self.kind != "score" and (side := self._choice(text)) is not None:
-            return side
-        return None if self.kind == "choice" or isinstance(raw, bool) else _number(text)
-
-    def _labelled(self, text: str) -> Answer | None:
-        if text in self.labels:
-            target = self.labels[text]
-        else:
-            same = {k: v for k, v in self.labels.items() if k.lower() == text.lower()}
-            if len(set(same.values())) != 1:
-                return None
-            target = next(iter(same.values()))
-        return Answer(choice=target) if isinstance(target, str) else Answer(score=float(target))
-
-    def _choice(self, text: str) -> Answer | None:
-        level = re.sub(r"\s", "", text).upper() if len(text) < 12 else ""
-        if level in LEVELS:
-            strength = LEVELS[level]
-            return Answer("tie" if strength == 0.5 else "first" if strength < 0.5 else "second", strength)
-        if match := _ONE_CANDIDATE.fullmatch(text):
-            return self.side(match[1] or match[2])
-        low = text.lower()
-        if low.isdigit() and self.kind is None:
-            return None
-        known = _SIDES.get(low) or _WORDS.get(low)
-        return Answer(known) if known else None
-
-    def side(self, name: str) -> Answer | None:
-        """Return the answer that the letter, number or place of a candidate stands for."""
-        labelled = self._labelled(name)
-        return Answer(_SIDES[name.lower()]) if labelled is None else labelled if labelled.choice else None
-
-
-def _number(text: str) -> Answer | None:
-    match = _NUMBER.fullmatch(text.rstrip(")"))
-    if match is None:
-        return None
-    score, sd, of, percent = match.groups()
-    return Answer(
-        score=float(score), sd=None if sd is None else float(sd), out_of=float(of) if of else 100.0 if percent else None
-    )
-
-
-# ---- Explicit forms --------------------------------------------------------------------------------------------------
-
-_CHOICE_KEY = (
-    r"(?:winner|winning|verdict|choice|chosen|preference|preferred|decision|selection|selected|answer|judge?ment|better|"
-    rf"best|result)(?:[ _-]?{_NOUN}|[ _-]?one|[ _-]?label|[ _-]?verdict|[ _-]?choice)?"
-)
-_SCORE_KEY = (
-    r"(?:(?:total|stabili[sz]ed|mean|average|weighted|quality)[ _-]){0,3}(?:score|rating|grade|points|mark)|"
-    r"(?:(?<=final[ _-])|(?<=overall[ _-]))(?:score|rating|grade)|overall|total"
-)
-_FINAL = r"(?:(?:final|overall)[ _-]?)"
-_KEY = rf"(?P<final>{_FINAL})?(?:(?P<choice>{_CHOICE_KEY})|(?P<score>{_SCORE_KEY}))"
-_KEY_ONLY = re.compile(_KEY, re.I)
-_BRACKETS = re.compile(r"(?:(?<!\w)|(?=\[\[\D))\[\[([^\[\]\n]{1,60})\]\]")
-_TAG = re.compile(rf"<(?P<tag>{_KEY})>([^<]{{0,400}})</(?P=tag)>", re.I)
-_OPEN_TAG = re.compile(rf"<(?:{_FINAL})?(?:{_CHOICE_KEY}|{_SCORE_KEY})>[^<]{{0,400}}$", re.I)
-_THOUGHT = re.compile(r"<(/?)(think|thinking|reasoning|rationale|explanation|analysis|justification|scratchpad)>", re.I)
-_LINE = re.compile(
-    r"^[ \t>#\-•_\[]{0,12}(?:\d{1,2}[.)] )?(?:(?:so|therefore|thus|hence|my|the|your),? ){0,3}"
-    rf"{_KEY}[ \t_\]]{{0,6}}(?P<sign>[:=：]|is\b|$)[ \t_:]{{0,8}}(?:\n[ \t]{{0,8}}){{0,3}}"
-    r"(?=(?P<value>[^\n]{1,160}))",
-    re.I | re.M,
-)
-_HEAD = re.compile(r"[,;] |[,;]$|\. |\(|\s[-–—]{1,2}\s|: |\s(?=(?:because|since|as|due|given|for|is|was|wins)\b)")
-_ANOTHER_ASPECT = re.compile(rf"(?:^|[,;] ?)(?:(?:and|but) )?(?:{_CANDIDATE}|([AB])) (?:for|in|on)\b", re.I)
-_BETTER = re.compile(r"(?:is|was)(?: \w{1,15}){0,2} (?:better|best|superior|preferable|stronger|winner)\b|wins\b", re.I)
-
-
-def _brackets(meaning: _Meaning, text: str) -> Iterator[Found]:
-    for match in _BRACKETS.finditer(text):
-        if match[1].strip(_EDGES):
-            yield Found(match[1], meaning.of(match[0]))
-
-
-def _preferred(meaning: _Meaning, values: Iterable[tuple[bool, Any]]) -> list[Found]:
-    """Answers under keys: (whether the key is that of a score, value)."""
-    found = [
-        (scored, Found(str(value), meaning.of(value)))
-        for scored, value in values
-        if meaning.kind != "choice" or not scored or str(value) in meaning.labels
-    ]
-    if meaning.kind == "score" and any(scored and f.answer for scored, f in found):
-        return [f for scored, f in found if scored]
-    return [f for _, f in found]
-
-
-def _tags(meaning: _Meaning, text: str) -> list[Found]:
-    matches = [m for m in _TAG.finditer(text) if m[m.re.groups].strip(_EDGES)]
-    return _preferred(meaning, ((bool(m["score"]), m[m.re.groups]) for m in matches))
-
-
-def _lines(meaning: _Meaning, text: str) -> list[Found]:
-    """Lines with a key: ``Verdict: A``; those that are called final are the answer where there are any."""
-    found: list[tuple[bool, bool, Found]] = []  # whether the key is that of a score, whether it says final
-    for match in _LINE.finditer(text.replace("*", "").replace("`", "")):
-        value = match["value"].strip().removeprefix("that ")
-        if meaning.kind == "choice" and match["score"] and value.strip(_EDGES) not in meaning.labels:
-            continue
-        answers = _leading(meaning, value)
-        if not answers and (match["sign"] not in ":=：" or len(value) > 20 or not match["sign"]):
-            continue
-        final = bool(match["final"]) or (match["score"] or "").lower() == "overall"
-        task = (match["choice"] or "").lower().startswith(("answer", "result"))
-        given: Sequence[Answer | None] = answers or [None]
-        found += [(bool(match["score"]), final, Found(value, a, task=task)) for a in given]
-    if meaning.kind == "score" and any(scored and f.answer for scored, _, f in found):
-        found = [f for f in found if f[0]]
-    called_final = {f.task for _, final, f in found if final and f.answer}
-    return [f for _, final, f in found if final or f.task not in called_final]
-
-
-def _leading(meaning: _Meaning, value: str) -> list[Answer]:
-    """Answers of the value of a line: the whole, or what stands before a reason; a second candidate named counts."""
-    if answer := meaning.of(value):
-        return [answer]
-    match = _HEAD.search(value)
-    answer = meaning.of(value[: match.start()]) if match else None
-    if match is None or answer is None:
-        return []
-    rest = value[match.start() :].strip(" ,;(.-–—:")
-    if rest[:1].isdigit() or (rest.startswith(("is ", "was ")) and not _BETTER.match(rest)):
-        return []
-    if match[0].strip() in ("(", "-", "–", "—", "--", ":") or re.match(
-        r"(?:because|since|as|due|given|is|was)\b", rest
-    ):
-        return [answer]
-    others = [meaning.side(m[1] or m[2] or m[3]) for m in _ANOTHER_ASPECT.finditer(rest)]
-    return [answer, *(other for other in others if other is not None)]
-
-
-_OBJECT = re.compile(r"\{\s{0,20}[\"}]")
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=list)
-_LOOSE = re.compile(
-    rf"[\"']{_KEY}[\"']\s{{0,9}}:\s{{0,9}}(?:\"(?P<two>[^\"\n]{{0,100}})\"|'(?P<one>[^'\n]{{0,100}})'|(?P<bare>-?{_N}))"
-    r"\s{0,9}(?=[,}\n])",
-    re.I,
-)
-
-
-def json_objects(text: str) -> Iterator[tuple[int, int, Any, bool]]:
-    """JSON objects in a text: start, end, pairs, whether in one that is damaged. After 100 failures no more is read."""
-    at = failures = damaged = 0
-    while failures < 100 and (match := _OBJECT.search(text, at)):
-        start = match.start()
-        try:
-            value, at = _DECODER.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            at, damaged = start + 1, max(damaged, error.pos)
-            failures += 1
-        except RecursionError:
-            return
-        else:
-            yield start, at, value, start < damaged
-
-
-def _keyed(pairs: Any, depth: int = 0) -> list[tuple[bool, Any]]:
-    """Values of the keys of an answer, at the shallowest depth where there are any: (whether a score, value)."""
-    if not isinstance(pairs, list) or not all(isinstance(p, tuple) for p in pairs):
-        return []
-    here: list[tuple[bool, Any]] = []
-    values = dict(pairs)
-    for key, value in pairs:
-        match = _KEY_ONLY.fullmatch(key.strip())
-        if match and not (isinstance(value, list) and value and isinstance(value[0], tuple)):
-            here.append((bool(match["score"]), value))
-        elif key in ("ordered_models", "ranking") and (first := _ranked_first(value)) is not None:
-            here.append((False, first))
-    spread = next((values[k] for k in ("sd", "std", "sigma") if k in values), None)
-    if "mean" in values and spread is not None:
-        here.append((True, f"{values['mean']} ± {spread}"))
-    if here or depth == 3:
-        return here
-    return [found for _, value in pairs for found in _keyed(value, depth + 1)]
-
-
-def _ranked_first(ranking: Any) -> Any:
-    """The candidate of rank 1 in a list of objects with a model and a rank."""
-    entries = [dict(e) for e in ranking if isinstance(e, list)] if isinstance(ranking, list) else []
-    first = [e.get("model") for e in entries if e.get("rank") == 1]
-    return first[0] if len(first) == 1 else None
-
-
-def _json(meaning: _Meaning, text: str) -> tuple[list[Found], str, str]:
-    """Answers in JSON objects, the text without these objects, and what is wrong with an object that is the reply."""
-    found: list[Found] = []
-    rest, last, problem = [], 0, ""
-    head, tail = len(text) - len(text.lstrip(" \n\r\t`json")), len(text.rstrip(" \n\r\t`"))
-    for start, end, value, damaged in json_objects(text):
-        keyed = _keyed(value)
-        alone = start == head and end == tail
-        if keyed or alone:
-            rest.append(text[last:start])
-            last = end
-        found += [f._replace(sure=not damaged) for f in _preferred(meaning, keyed)]
-        if alone and not keyed:
-            keys = [str(p[0]) for p in value if isinstance(p, tuple)]
-            failed = {"error": "error", "refusal": "refused"}
-            problem = next((failed[k] for k in keys if k in failed and dict(value)[k]), "")
-            problem = problem or f"no key of an answer: {', '.join(keys[:8]) or 'no keys'}"
-    return found, "\n".join([*rest, text[last:]]), problem
-
-
-def _loose(meaning: _Meaning, text: str) -> list[Found]:
-    """Answers under quoted keys of an object that is no JSON, but is closed."""
-    closed = text.rfind("}")
-    if text.find("{") == -1 or closed == -1:
-        return []
-    values = ((bool(m["score"]), m["two"] or m["one"] or m["bare"] or "") for m in _LOOSE.finditer(text, 0, closed + 1))
-    return _preferred(meaning, values)
-
-
-# ---- Other forms -----------------------------------------------------------------------------------------------------
-
-_ADVERBS = r"(?: (?:clearly|slightly|much|significantly|overall|far|marginally|generally|therefore|thus|the|a|an)){0,3}"
-_BEST = rf"(?:better|best|superior|preferable|stronger|winner)(?: {_NOUN}| ai assistant| one)?"
-_BARE = r"(?:(?:(?<=^)|(?<=\n)|(?<=[.,;:!] )|(?<=that )|(?<=think )|(?<=believe )|(?<=conclude ))(?-i:([AB])))"
-_SENTENCES = re.compile(
-    rf"\b{_CANDIDATE} (?:(?:is|was){_ADVERBS} {_BEST}|(?:wins|won)|(?:provides|provided|gives|gave|offers|offered|has)"
-    rf"{_ADVERBS} {_BEST})\b"
-    rf"|{_BARE} (?:(?:is|was){_ADVERBS} {_BEST}|(?:wins|won))\b"
-    rf"|\bI(?:'d| would)? (?:prefer|choose|pick|select|vote for|go with) {_CANDIDATE}"
-    rf"|\b(?:better|best|preferred|winning|winner|verdict|choice)(?: {_NOUN}| one)? is:? {_CANDIDATE}",
-    re.I,
-)
-_EQUAL = re.compile(
-    r"\b(?:(?:it|this|the result|the verdict) is|it's|call it|declare) a (?:tie|draw)\b|"
-    r"\b(?:equally good|of equal quality|equally well)\b",
-    re.I,
-)
-_HEDGE = re.compile(
-    r"\b(?:not|never|neither|nor|if|whether|unless|might|may|could|should|would|some|hard|difficult|cannot|although|"
-    r"though|while|despite)\b|n't\b",
-    re.I,
-)
-_LIMITED = re.compile(
-    rf"(?: than {_CANDIDATE})? (?:in|on|at|for|with|when|if|by|from|regarding|except|but only)\b", re.I
-)
-_KEY_IN_LINE = re.compile(rf"(?<=[\s(]){_KEY}[ \t]{{0,3}}[:=][ \t]{{0,3}}(?=(?P<value>[^\n]{{1,160}}))", re.I)
-_COMPARISON = re.compile(r"(?<![\w<>=])[AB]\s?(?:<<|>>|<|>|=)\s?[AB](?![\w<>=])")
-_CONCLUDES = re.compile(r"\b(?:say|verdict|think|conclude|prefer|judge|overall|therefore|final)\b", re.I)
-_SPREAD = re.compile(rf"(?<![\d.\w/-])-?\d{{1,3}}(?:\.\d{{1,9}})?{_PLUS_MINUS}{_N}")
-_RUNS = re.compile(r"\b(?:score|rating|rate|grade|mean|average|runs?|overall|total)\b|^\W{0,300}$", re.I)
-_FRACTION = re.compile(
-    r"(?<![\d/.\w-])\d{1,3}(?:\.\d{1,9})?(?:\s?/\s?| out of )\d{1,3}(?![\d/]|\.\d)|"
-    r"(?:(?<=score of )|(?<=rating of ))\d{1,3}(?:\.\d{1,9})?\b",
-    re.I,
-)
-_ANOTHER = re.compile(r"\s?(?:-|–|to|or|and|/)\s?\d")
-_RATES = re.compile(r"\b(?:rate|rated|rating|give|gave|score|scores|assign|award|grade|deserves|earns)\b", re.I)
-_NO_RATING = re.compile(
-    r"\b(?:not|never|could|might|if|rather|instead|almost|nearly|between|least|most|up to)\b|n't\b", re.I
-)
-_ENDS = re.compile(r"[.!?\n](?=\s|$)|\n")
-
-
-def _before(text: str, start: int) -> str:
-    """The sentence of a place, up to it; at most 300 characters."""
-    return _ENDS.split(text[max(0, start - 300) : start])[-1]
-
-
-def _after(text: str, end: int) -> str:
-    """The sentence of a place, from it on, with its mark; at most 300 characters."""
-    rest = text[end : end + 300]
-    stop = _ENDS.search(rest)
-    return rest[: stop.end()] if stop else rest
-
-
-def _own_line(meaning: _Meaning, text: str) -> Iterator[Found]:
-    """The first and the last line, where it is an answer and nothing else; a number that ends prose is no choice."""
-    lines = text.strip().split("\n")
-    for at, line in ((0, lines[0].strip()), (-1, lines[-1].strip())) if len(lines) > 1 else ():
-        answer = meaning.of(line) if len(line) < 60 else None
-        if answer is None or (answer.score is not None and answer.score >= 1000):
-            continue
-        if at == 0 or not answer.choice or not line.strip(_EDGES).isdigit() or meaning.labels:
-            yield Found(line, answer)
-
-
-def _keys(meaning: _Meaning, text: str) -> Iterator[Found]:
-    """A key within a line: ``..., so I conclude with verdict: A``."""
-    for match in _KEY_IN_LINE.finditer(text.replace("*", "").replace("`", "")):
-        if meaning.kind != "choice" or not match["score"] or match["value"].strip(_EDGES) in meaning.labels:
-            sure = not _HEDGE.search(_before(match.string, match.start()))
-            for answer in _leading(meaning, match["value"].strip()):
-                yield Found(match["value"], answer, sure)
-
-
-def _comparisons(meaning: _Meaning, text: str) -> Iterator[Found]:
-    for match in _COMPARISON.finditer(text):
-        before = _before(text, match.start())
-        sure = "=" not in match[0] and bool(_CONCLUDES.search(before)) and not re.search(r"\bif\b", before, re.I)
-        yield Found(match[0], meaning.of(match[0]), sure)
-
-
-def _runs(meaning: _Meaning, text: str) -> Iterator[Found]:
-    for match in _SPREAD.finditer(text) if meaning.kind != "choice" else ():
-        yield Found(match[0], meaning.of(match[0]), bool(_RUNS.search(_before(text, match.start()))))
-
-
-def _sentences(meaning: _Meaning, text: str) -> Iterator[Found]:
-    text = text.replace("*", "").replace("`", "").replace("’", "'")
-    for match in (*_SENTENCES.finditer(text), *_EQUAL.finditer(text)) if meaning.kind != "score" else ():
-        name = next((g for g in match.groups() if g), None)
-        before, after = _before(text, match.start()), _after(text, match.end())
-        sure = not (_HEDGE.search(before) or _LIMITED.match(after) or after.rstrip().endswith("?"))
-        yield Found(match[0], meaning.side(name) if name else Answer("tie"), sure)
-    for match in _FRACTION.finditer(text) if meaning.kind != "choice" else ():
-        answer = _number(match[0])
-        if answer is None or _ANOTHER.match(text, match.end()):
-            continue
-        before = _before(text, match.start())
-        yield Found(match[0], answer, bool(_RATES.search(before)) and not _NO_RATING.search(before))
-
-
-_TRIED: dict[str, Callable[[_Meaning, str], Iterable[Found]]] = {
-    "brackets": _brackets,
-    "tag": _tags,
-    "line": _lines,
-    "own line": _own_line,
-    "key": _keys,
-    "comparison": _comparisons,
-    "runs": _runs,
-    "sentence": _sentences,
-}
-
-
 # ---- One reply -------------------------------------------------------------------------------------------------------
 
+_OPEN_BRACKET = re.compile(r"\[\[[^\[\]\n]{0,60}$|\(\w?$")
+_THOUGHT = re.compile(r"<(/?)(think|thinking|reasoning|rationale|explanation|analysis|justification|scratchpad)>", re.I)
+_SORRY = r"(?:(?:i'm sorry|i am sorry|sorry|i apologi[sz]e|unfortunately)[,.]?(?: but)?,?\s{0,2})?"
 _REFUSED = re.compile(
-    r"\W{0,9}(?:as an? (?:ai|language|large)[^.\n]{0,60}?,? )?"
-    r"(?:i'?m sorry|i am sorry|sorry|i apologi[sz]e|unfortunately)?[,.]?(?: but)?\s{0,2}"
-    r"i(?:'m| am)? ?(?:can'?t|can ?not|won'?t|will not|must decline|unable|not able|decline)(?: to)?(?: \w{1,12})? ?"
-    r"(?:assist|help|comply|evaluate|judge|rate|compare|provide|engage|participate|fulfil|rank|do that)\b",
+    rf"\W{{0,9}}{_SORRY}(?:as an? (?:ai|language|large)[^.\n]{{0,60}}?,? )?{_SORRY}"
+    r"i(?:'m| am)? ?(?:can'?t|can ?not|won'?t|will not|must decline|unable|not able|decline|refuse)(?: and will not)?"
+    r"(?: to)?(?: \w{1,12})? ?"
+    r"(?:assist|help|comply|evaluate|judge|rate|compare|provide|engage|participate|fulfill?|rank|answer|do that)\b",
     re.I,
 )
 _FINISH = {
@@ -484,9 +87,7 @@ def _is_open(text: str) -> bool:
     tail = text[-500:]
     bare = text.strip(" \n\r\t`")
     cut = bare.removeprefix("json").lstrip().startswith("{") and not bare.endswith("}")
-    return bool(
-        cut or re.search(r"\[\[[^\[\]\n]{0,60}$|\(\w?$", tail) or _OPEN_TAG.search(tail) or text.count("```") % 2
-    )
+    return bool(cut or _OPEN_BRACKET.search(tail) or OPEN_TAG.search(tail) or text.count("```") % 2)
 
 
 def _pooled(found: Sequence[tuple[str, Found]]) -> Outcome | None:
@@ -496,25 +97,27 @@ def _pooled(found: Sequence[tuple[str, Found]]) -> Outcome | None:
     distinct = {f.answer.choice if f.answer.choice else f.answer.score for _, f in answers if f.answer}
     strengths = {f.answer.strength for _, f in answers if f.answer} - {None}
     spreads = {f.answer.sd for _, f in answers if f.answer} - {None}
-    letters = [f.raw.strip(_EDGES) for form, f in found if f.answer is None and form in _CLOSED]
+    maxima = {f.answer.out_of for _, f in answers if f.answer} - {None}
+    letters = [f.raw.strip(EDGES) for form, f in found if f.answer is None and form in CLOSED]
     odd = [raw for raw in letters if len(raw) == 1 and raw.isalpha()]
-    if len(distinct) > 1 or len(strengths) > 1 or len(spreads) > 1 or (answers and odd):
-        shown = dict.fromkeys([*(f.raw.strip(_EDGES)[:25] for _, f in answers), *odd])
+    if any(len(values) > 1 for values in (distinct, strengths, spreads, maxima)) or (answers and odd):
+        shown = dict.fromkeys([*(f.raw.strip(EDGES)[:25] for _, f in answers), *odd])
         return Outcome(Answer(), "parse", "", f"two answers: {', '.join(list(shown)[:4])}")
     if not sure:
         return None
     form, best = sure[0]
     assert best.answer is not None
     if best.answer.choice == "invalid":
-        return Outcome(Answer(), "parse", form, f"invalid by labels=: {best.raw.strip(_EDGES)!r}")
-    return Outcome(best.answer._replace(strength=next(iter(strengths), None), sd=next(iter(spreads), None)), "ok", form)
+        return Outcome(Answer(), "parse", form, f"invalid by labels=: {best.raw.strip(EDGES)!r}")
+    strength, sd, out_of = (next(iter(values), None) for values in (strengths, spreads, maxima))
+    return Outcome(best.answer._replace(strength=strength, sd=sd, out_of=out_of), "ok", form)
 
 
 @dataclass(frozen=True)
 class _Parser:
     """All that is needed to read one reply."""
 
-    meaning: _Meaning
+    meaning: Meaning
     forms: Collection[str]
     own: Callable[[str], Iterable[Found]] | None
     own_name: str
@@ -545,12 +148,10 @@ class _Parser:
         text, thinking = _without_thoughts(text) if "<" in text else (text, False)
         found: list[tuple[str, Found]] = []
         rest, problem = text, ""
-        if "json" in self.forms and "{" in text:
-            answers, rest, problem = _json(self.meaning, text)
-            found += [("json", f) for f in answers]
+        if "{" in text and {"json", "loose json"} & set(self.forms):
+            found, rest, problem = json_answers(self.meaning, text, "loose json" in self.forms)
+            found = [(form, f) for form, f in found if form in self.forms]
         found = [("brackets", f) for f in self._tried("brackets", rest)] + found
-        if "loose json" in self.forms and not any(form == "json" and f.sure for form, f in found) and not problem:
-            found += [("loose json", f) for f in _loose(self.meaning, rest)]
         found += [("tag", f) for f in self._tried("tag", rest)]
         marked = any(f.answer for _, f in found)
         found += [("line", f) for f in self._tried("line", rest) if not (marked and f.task)]
@@ -559,7 +160,7 @@ class _Parser:
             found.append(("whole", Found(rest, whole)))
         result = _pooled(found)
         if result is not None:
-            if ended == "truncated" and result.status == "ok" and result.form not in _CLOSED:
+            if ended == "truncated" and result.status == "ok" and result.form not in CLOSED:
                 return Outcome(Answer(), ended, "", f"cut off: {rest.strip()[-30:]!r}")
             return result
         if ended:
@@ -578,11 +179,11 @@ class _Parser:
             )  # fmt: skip
         if len(rest) > _LONGEST:
             return Outcome(Answer(), "parse", "", "no answer in an explicit form")
-        result = _pooled([(form, f) for form in OTHERS for f in self._tried(form, rest)])
+        result = _pooled([*found, *((form, f) for form in OTHERS for f in self._tried(form, rest))])
         return result or Outcome(Answer(), "parse", "", "no answer")
 
     def _tried(self, form: str, text: str) -> Iterable[Found]:
-        return _TRIED[form](self.meaning, text) if form in self.forms else ()
+        return FORMS[form](self.meaning, text) if form in self.forms else ()
 
     def _checked(self, found: Outcome) -> Outcome:
         """A score beyond its own maximum or off the scale is none."""
@@ -603,7 +204,7 @@ class _Parser:
 # ---- A parser of the user --------------------------------------------------------------------------------------------
 
 
-def _by_pattern(pattern: re.Pattern[str], meaning: _Meaning) -> Callable[[str], Iterable[Found]]:
+def _by_pattern(pattern: re.Pattern[str], meaning: Meaning) -> Callable[[str], Iterable[Found]]:
     """Read by a regular expression: its named group, or its first."""
     group: str | int = next((n for n in ("choice", "score", "answer") if n in pattern.groupindex), "")
     group = group or next(iter(pattern.groupindex), "") or min(pattern.groups, 1)
@@ -616,7 +217,7 @@ def _by_pattern(pattern: re.Pattern[str], meaning: _Meaning) -> Callable[[str], 
     return search
 
 
-def _by_callable(parser: Callable[[str], Any], meaning: _Meaning) -> Callable[[str], Iterable[Found]]:
+def _by_callable(parser: Callable[[str], Any], meaning: Meaning) -> Callable[[str], Iterable[Found]]:
     """Read by a function that gives a label, a number, a mapping with ``choice`` or ``score``, or None."""
 
     def call(text: str) -> Iterator[Found]:
@@ -751,17 +352,22 @@ def _parser(form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidd
         raise SchemaError(f"scale={scale!r} should be the lowest and the highest score, such as (1, 10).")
     given = {str(k).strip(): _target(v) for k, v in (labels or {}).items()}
     for label, target in given.items():
-        if target not in CHOICES and (isinstance(target, str | bool) or not np.isfinite(target)):
+        number = isinstance(target, int | float) and not isinstance(target, bool) and np.isfinite(target)
+        if not number and target not in CHOICES:
             raise SchemaError(
                 f"labels={{{label!r}: {target!r}}} is neither a number nor one of {', '.join(CHOICES)}. Say what the "
                 "answer means."
             )
-    numbers = {not isinstance(target, str) for target in given.values()}
+    numbers = {not isinstance(target, str) for target in given.values() if target != "invalid"}
+    if answer is not None and (answer == "choice") in numbers:
+        raise SchemaError(
+            f"labels= give {'scores' if answer == 'choice' else 'choices'}, and the answer is a {answer}."
+        )
     if answer is None and (scale is not None or numbers == {True}):
         answer = "score"
     elif answer is None and numbers == {False}:
         answer = "choice"
-    meaning = _Meaning(answer, given)
+    meaning = Meaning(answer, given)
     words = "|".join(re.escape(h) for h in ([hidden] if isinstance(hidden, str) else hidden) if h)
     leaks = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.I) if words else None
     names, own, own_name = _forms(form, meaning)
@@ -770,11 +376,11 @@ def _parser(form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidd
 
 def _target(meant: Any) -> Any:
     """What a label means; a number may be given as text, as on the command line."""
-    number = _NUMBER.fullmatch(meant) if isinstance(meant, str) else None
+    number = NUMBER.fullmatch(meant) if isinstance(meant, str) else None
     return float(number[1]) if number and number[1] == meant else meant
 
 
-def _forms(form: Form, meaning: _Meaning) -> tuple[Collection[str], Callable[[str], Iterable[Found]] | None, str]:
+def _forms(form: Form, meaning: Meaning) -> tuple[Collection[str], Callable[[str], Iterable[Found]] | None, str]:
     """Names of the forms that count; or the parser of the user, and its name."""
     every = (*EXPLICIT, *OTHERS)
     if form is None:

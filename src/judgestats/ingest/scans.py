@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import DELIMITERS, File, Files, RowNumbers, is_packed, is_plain, is_text, parquet_schema
+from judgestats.ingest.files import DELIMITERS, File, RowNumbers, is_packed, is_plain, is_text, parquet_schema
 from judgestats.ingest.mapping import Mapped
+from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import NEEDED, NUMBER, conditions, path_columns, same_columns
 from judgestats.schema.columns import LARGEST, NO, VOCABULARY, YES, Column, Kind
 
@@ -27,6 +28,8 @@ _PLAIN = r"[+-]?([0-9]{1,300}\.?[0-9]{0,300}|\.[0-9]{1,300})([eE][+-]?[0-9]{1,2}
 _WHOLE = "[+-]?[0-9]{1,18}"
 #: Largest number of distinct non-plain numbers in a column.
 _MOST_ODD = 1000
+#: Parquet files up to so many bytes in all are read through when they are opened, larger ones when they are counted.
+_CHECKED = 2**27
 #: Column of the temporary database: which file a row is of.
 _FILE = "_judgestats_file"
 #: Types that come as they are; all others are text.
@@ -107,7 +110,9 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
     )
     cells = ", ".join(_cell(f.name, f.type) for f in schemas[0])
     relation = relation.project(cells)
-    ((rows, *_),) = relation.aggregate("count(*), bit_xor(hash(COLUMNS(*)))").fetchall()  # reads every cell
+    small = sum(p.stat().st_size for p in paths) <= _CHECKED
+    every_cell = ", bit_xor(hash(COLUMNS(*)))" if small else ""
+    ((rows, *_),) = relation.aggregate(f"count(*){every_cell}").fetchall()
     if rows == 0:
         raise SchemaError(f"{files.label} has columns ({', '.join(relation.columns)}) but no rows.")
     return relation
@@ -148,7 +153,7 @@ def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
     """Write all files into the table ``rows``; return what to select from it."""
     types: dict[str, str] = {}
     found: list[list[str]] = []
-    parts: list[dict[str, str]] = []
+    parts: list[dict[str, str | None]] = []
     into.execute(f"CREATE TABLE rows ({quoted(_FILE)} INTEGER)")
     for number, file in enumerate(files.files):
         counter, names = RowNumbers(), dict[str, None]()
@@ -192,8 +197,8 @@ def quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def _literal(text: str) -> str:
-    return "'{}'".format(text.replace("'", "''"))
+def _literal(text: str | None) -> str:
+    return "NULL" if text is None else "'{}'".format(text.replace("'", "''"))
 
 
 def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str] | None = None) -> Any:

@@ -19,7 +19,7 @@ from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_a
 from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping
 from judgestats.ingest.tables import as_table, with_numbers
-from judgestats.ingest.wide import find_wide, melted
+from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, find_wide, lengthened
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import VOCABULARY, Column, Kind, required
 from judgestats.schema.opening import few, opened
@@ -48,13 +48,13 @@ class Proposal:
         Points to check, and what cannot be mapped.
     columns : tuple of str
         Columns of the table.
-    looks_like : str
-        Name of a tool whose logs are not read yet, where it looks like one of them.
     advice : tuple of (str, object)
         Arguments of :func:`judgestats.read` that the notes name, with their values where they are known.
     wide : str
         For ``wide=`` of :func:`judgestats.read`, where several columns hold one answer each; `mapping` is of the long
         table.
+    explode : str
+        For ``explode=`` of :func:`judgestats.read`, where a column holds lists of records.
     """
 
     kind: Kind | None
@@ -64,9 +64,9 @@ class Proposal:
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    looks_like: str = ""
     advice: Advice = ()
     wide: str = ""
+    explode: str = ""
 
     @property
     def complete(self) -> bool:
@@ -80,28 +80,24 @@ class Proposal:
         text = f"--map {shlex.quote(_joined(pairs))}" if pairs else ""
         if self.labels:
             text += f" --labels {shlex.quote(_joined(f'{label}={answer}' for label, answer in self.labels.items()))}"
-        return f"--wide {shlex.quote(self.wide)} {text}".strip() if self.wide else text.strip()
+        given = {"--explode": self.explode, "--wide": self.wide}
+        return "".join(f"{name} {shlex.quote(value)} " for name, value in given.items() if value) + text.strip()
 
     @property
     def call(self) -> str:
         """The mapping as arguments of :func:`judgestats.read`."""
-        wide = f"wide={self.wide!r}, " if self.wide else ""
-        return f"{wide}columns={dict(_needed_pairs(self.mapping))!r}" + (
+        given = {"explode": self.explode, "wide": self.wide}
+        shape = "".join(f"{name}={value!r}, " for name, value in given.items() if value)
+        return f"{shape}columns={dict(_needed_pairs(self.mapping))!r}" + (
             f", labels={self.labels!r}" if self.labels else ""
         )
 
     def __str__(self) -> str:
         lines = [f"Columns: {few(self.columns, 30) or 'none'}."]
-        if self.looks_like:
-            article = "an" if self.looks_like[0] in "aeioul" else "a"
-            lines.append(
-                f"This looks like {article} {self.looks_like} log; it is not read yet: see judgestats formats. Write "
-                "its verdicts or scores out as a table, one row per call (pandas.json_normalize opens nested records)."
-            )
-        elif self.kind is None:
+        if self.kind is None:
             lines.append("No column was recognised as a verdict or a score.")
         else:
-            long = ", once it is long, with a row for each of those columns" if self.wide else ""
+            long = ", once it is long" if self.wide or self.explode else ""
             lines.append(f"It might be read as {self.kind}{long}:")
             for name, source in self.mapping.items():
                 lines.append(
@@ -222,9 +218,6 @@ def suggest_mapping(table: IntoFrame) -> Proposal:
     """
     data = opened(as_table(table)).head(_SAMPLE)
     frame = (data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data).to_pandas().rename(columns=str)
-    tool = hints.foreign(frame)
-    if tool:
-        return Proposal(None, columns=tuple(frame.columns), looks_like=tool)
     return _proposed(frame)
 
 
@@ -239,10 +232,7 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
         return _ratings(frame, names, None, [], verdict)
     wide = find_wide(frame, pair, names) if answer is None and score is None else None
     if wide is not None:
-        value = hints.value_name(frame, wide.columns, paired=pair is not None)
-        note = hints.melt(frame, list(wide.columns), "_".join(wide.names), value)
-        long = _proposed(melted(frame, wide))
-        return replace(long, notes=(note, *long.notes), columns=tuple(frame.columns), wide=str(wide))
+        return _wide(frame, wide)
     if pair is not None or (answer is not None and score is None):
         return _preferences(frame, names, pair, answer, swapped, notes)
     if score is not None:
@@ -251,8 +241,30 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
         n for n, w in (("judge", guesses.JUDGE), ("system", guesses.SYSTEM)) if _named(names, w)
     }:
         return _ratings(frame, names, None, notes)
+    lists = find_lists(frame, names)
+    if lists is not None:
+        return _wide(frame, lists)
+    objects = find_objects(frame)
+    if objects is not None:
+        long = _proposed(exploded(frame, objects).table)
+        if long.kind is not None:
+            note = f"{objects!r} holds lists of records: explode={objects!r} gives each a row of its own."
+            return replace(long, notes=(note, *long.notes), columns=tuple(frame.columns), explode=objects)
     notes += [*hints.nested(frame), *hints.errors(frame)]
     return Proposal(None, notes=tuple(notes), columns=tuple(frame.columns), missing=())
+
+
+def _wide(frame: pd.DataFrame, wide: Wide) -> Proposal:
+    """Propose a mapping of a wide table, of the long table that it becomes."""
+    columns = tuple(frame.columns)
+    try:
+        table = lengthened(frame, wide).table
+    except SchemaError as problem:
+        return Proposal(None, notes=(*hints.nested(frame), str(problem)), columns=columns, advice=problem.advice)
+    value = next(c for c in reversed(table.columns) if c not in (*frame.columns, *wide.names, *wide.levels))
+    note = hints.melt(frame, list(wide.columns), wide.head, value)
+    long = _proposed(table)
+    return replace(long, notes=(note, *long.notes), columns=columns, wide=wide.short(columns))
 
 
 def _named(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:

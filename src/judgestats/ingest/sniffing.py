@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import pandas as pd
+
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import File, Files, is_table, resolve, unpacking
+from judgestats.ingest.files import SUFFIXES, File, unpacking
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import native_readers, reader
 from judgestats.ingest.searching import Proposal, suggest_mapping
+from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.tables import plain_table
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import opened
@@ -51,7 +54,9 @@ class DetectedFormat:
     unread: str = ""
 
 
-def detect_format(source: Any, *, encoding: str | None = None, max_unpacked: int | None = None) -> DetectedFormat:
+def detect_format(
+    source: Any, *, encoding: str | None = None, max_unpacked: int | None = None, path: str = "", table: str = ""
+) -> DetectedFormat:
     """Detect the format of a source, and say why.
 
     A native format is recognised by the fields of its records, a canonical table by its column names, never by values
@@ -64,6 +69,8 @@ def detect_format(source: Any, *, encoding: str | None = None, max_unpacked: int
     encoding : str, optional
         Encoding of the files, if not UTF-8.
     max_unpacked : int, optional
+        As for :func:`judgestats.read`.
+    path, table : str, optional
         As for :func:`judgestats.read`.
 
     Returns
@@ -84,7 +91,7 @@ def detect_format(source: Any, *, encoding: str | None = None, max_unpacked: int
     if is_table(source):
         return _table("table", source, "a table was given", 0)
     with unpacking(max_unpacked):
-        files = resolve(source, encoding)
+        files = resolve(source, encoding, pattern=path, table=table)
         found, why = native_reader(files)
         if found is not None:
             result = DetectedFormat(found.name, _kind(found), "native", why, len(files.files))
@@ -143,6 +150,8 @@ def column_names(table: Any) -> list[str]:
 
 def plain_name(files: Files) -> str:
     """Name of the plain reader for these files."""
+    if files.files[0].container == "eval":
+        raise SchemaError(f"{files.label}: a log of Inspect is no table. Leave out columns=, labels= and format=.")
     return "calls" if files.calls else files.files[0].container
 
 
@@ -160,7 +169,9 @@ def native_reader(files: Files) -> tuple[Reader | None, str]:
             f"{files.relative(f)}: {found.name if found else f.container}" for f, found, _ in verdicts[:6]
         )
         raise SchemaError(
-            f"{files.label} mixes formats ({listed}). Read them separately, or give a glob that takes one format."
+            f"{files.label} mixes formats ({listed}). Pass format= to take the files of one format and leave the "
+            "others, or give a glob that takes one format.",
+            advice=(("format", None),),
         )
     _, found, why = verdicts[0]
     return found, why
@@ -168,6 +179,8 @@ def native_reader(files: Files) -> tuple[Reader | None, str]:
 
 def _evidence(file: File, documents: bool) -> Mapping[str, Any]:
     """What a reader recognises a file by; see :class:`judgestats.ingest.readers.Reader`."""
+    if file.container == "eval":
+        return dict.fromkeys(file.document().names()) if documents else {}
     if file.container not in ("json", "jsonl"):
         return {} if documents else dict.fromkeys(file.column_names())
     if documents:
@@ -193,12 +206,42 @@ def _recognised(file: File) -> tuple[Reader | None, str]:
 
 def native_table(table: Any) -> Reader | None:
     """Find the tool that gave a frame, by the names of its columns."""
-    names = dict.fromkeys(column_names(table))
+    index = table.index.names if isinstance(table, pd.DataFrame) else ()
+    names = dict.fromkeys([*column_names(table), *(n for n in index if n is not None)])
     able = (r for r in native_readers() if "parquet" in r.containers and r.matches and r.matches(names))
     return next(able, None)
 
 
 def logs(chosen: Reader, files: Files) -> Iterator[Log]:
-    """Records of native files, file by file; a folder of calls is numbered through."""
+    """Records of native files, file by file; a folder of calls is numbered through.
+
+    A part of the path that the user names is an option of the reader where it has one of that name.
+    """
+    named = files.pattern.names if files.pattern is not None else []
     for i, file in enumerate(files.files):
-        yield Log(file.path, file.records_for(chosen.records), i if files.calls else 0)
+        said = {n: v for n, v in files.said(file).items() if n in named and n in chosen.options}
+        yield Log(file.path, file.records_for(chosen.records), i if files.calls else 0, said)
+
+
+def find_files(
+    source: Any, encoding: str | None = None, format: str | None = None, path: str = "", table: str = ""
+) -> Files:
+    """Find the files of a source; with `format`, those of a folder or glob that are of that format.
+
+    `source`, `encoding`, `format`, `path`, `table`: as for :func:`judgestats.read`. Files of other formats are in
+    ``unread``.
+    """
+    if format is None:
+        return resolve(source, encoding, pattern=path, table=table)
+    chosen = reader(format)
+
+    def why_left(file: File) -> str:
+        if chosen.rows is None:
+            kinds = [f for f in dict.fromkeys(SUFFIXES.values()) if f == ("json" if format == "calls" else format)]
+            return "" if file.container in kinds else file.container
+        if file.container not in chosen.containers:
+            return file.container
+        found = _recognised(file)[0]
+        return "" if found is chosen else found.name if found is not None else file.container
+
+    return resolve(source, encoding, pattern=path, table=table, why_left=why_left)

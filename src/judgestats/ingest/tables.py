@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Collection, Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import File, Files, Record, is_table, resolve, table_of
+from judgestats.ingest.files import File, Record, table_of
 from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
+from judgestats.ingest.sources import Files, is_table, resolve
+from judgestats.schema.account import Places
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import LARGEST, VOCABULARY, Finding, Kind, as_frame
 from judgestats.schema.opening import few
@@ -36,32 +40,54 @@ def call_records(files: Files) -> list[Record]:
     records = []
     for file in files.files:
         ((_, record),) = file.records()
-        records.append((files.relative(file), {**files.parts(file), **record}))
+        files.check_named(file, {n: [v] for n, v in record.items()})
+        records.append((files.relative(file), {**files.parts(file), **files.said(file), **record}))
     return records
 
 
 def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
-    """Read all files as one table of text.
+    """Read all files as one table of text; see :func:`plain_rows`."""
+    return plain_rows(files, columns)[0]
+
+
+def plain_rows(files: Files, columns: Mapped | None = None) -> tuple[pd.DataFrame, Places]:
+    """Read all files as one table of text, with the place of each row.
 
     `files`: one or more files of plain tables, or a folder of calls. `columns`: the mapping to come: path columns of
-    several tables are added only where it asks for them. Raises SchemaError if a file lacks a column that another has.
+    several tables are added only where it asks for them, or where the paths name them. Raises SchemaError if a file
+    lacks a column that another has.
     """
     if files.calls:
-        return _numbered_repeats(table_of(call_records(files)))
-    tables = []
+        table = _numbered_repeats(table_of(call_records(files)))
+        at = np.arange(len(files.files), dtype=np.int32)
+        return table, Places(
+            tuple((files.relative(f), "record") for f in files.files), at, np.ones(len(at), dtype=np.int64)
+        )
+    tables, names, numbers = [], [], []
     for file in files.files:
-        table = file.table()
-        tables.append(table.assign(**path_columns(files, file, columns, list(table.columns))))
+        lines = array("q")
+        table = file.table(lines)
+        files.check_named(file, table)
+        names.append(list(table.columns))
+        tables.append(table.assign(**path_columns(files, file, columns, names[-1])))
+        numbers.append(np.frombuffer(lines, dtype=np.int64))
+    sizes = [len(n) for n in numbers]
+    places = Places(
+        tuple((files.relative(f), f.counted_in) for f in files.files),
+        np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        np.concatenate(numbers),
+    )
     if len(tables) == 1:
-        return tables[0]
-    same_columns(files.files, [list(t.columns) for t in tables])
-    return pd.concat(tables, ignore_index=True)
+        return tables[0], places
+    same_columns(files.files, names)
+    return pd.concat(tables, ignore_index=True), places
 
 
-def path_columns(files: Files, file: File, columns: Mapped | None, present: Collection[str]) -> dict[str, str]:
-    """Parts of the path of a file that a mapping asks for, and that are not columns of the file."""
+def path_columns(files: Files, file: File, columns: Mapped | None, present: Collection[str]) -> dict[str, str | None]:
+    """What the path of a file says, and parts of it that a mapping asks for, where the file has no such column."""
     taken = source_columns(columns or {}, present)
-    return {name: part for name, part in files.parts(file).items() if name in taken and name not in present}
+    asked = {name: part for name, part in files.parts(file).items() if name in taken}
+    return {name: part for name, part in {**asked, **files.said(file)}.items() if name not in present}
 
 
 def as_table(source: Any, encoding: str | None = None) -> Any:
@@ -209,6 +235,7 @@ def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     remedy = "Leave the cell empty if the value is missing: only an empty cell is read as missing."
     if name in NEEDED and not text[wrong].str.strip().str.lower().isin(_NO_VALUE).all():
         remedy += f" If the numbers are in another column, map that column: {name}=..."
+        remedy += '; replies as text are read with parse="auto".' * (name == "score")
     raise SchemaError(
         f"column {source!r} ({name}) should hold numbers; it has {listed} ({where}). {remedy}",
         faults=as_frame([Finding("fault", name, f"{source!r} holds text", rows, str(words.index[0])[:80], remedy)]),

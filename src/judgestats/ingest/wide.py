@@ -1,21 +1,34 @@
-"""Wide tables, with one column per judge or criterion: detection and conversion to long."""
+"""Tables made long: a column per judge or criterion, and cells that hold lists; detection and conversion."""
 
 from __future__ import annotations
 
 import csv
 import fnmatch
 import io
+import json
+import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest import guesses
 from judgestats.ingest.answers import Pair, find_pair, may_be_judge, wide_judges
+from judgestats.ingest.files import flatten
 from judgestats.ingest.hints import value_name
-from judgestats.schema.opening import opened
+from judgestats.ingest.paths import NamePattern
+from judgestats.schema.opening import cell_text, few, opened
+
+_LEVELS = re.compile(r"((?:\[\s*[^\W\d]\w*\s*\])*)\s*$")
+#: Length from which the columns of a proposal are written as a pattern.
+_LONG = 80
+#: Two columns are on different scales if the top of one is so many times that of the other.
+_APART = 5
 
 
 @dataclass(frozen=True)
@@ -23,75 +36,339 @@ class Wide:
     """Columns that hold one answer each, and the meaning of their names.
 
     `names`: meaning of a column's name (``judge``), or of its parts, from left to right, separated by "_" (``judge``,
-    ``scale``, ``criterion``). The first part may itself hold "_".
-    `columns`: columns of the table.
+    ``scale``, ``criterion``); the first part may itself hold "_". `columns`: columns of the table. `levels`: meaning of
+    the place in a list, from the outer to the inner list. `pattern`: tells the parts of the names in place of "_".
     """
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
+    levels: tuple[str, ...] = ()
+    pattern: NamePattern | None = None
+
+    @property
+    def head(self) -> str:
+        """Meaning of names and lists, without the columns."""
+        start = self.pattern.text if self.pattern is not None else "_".join(self.names)
+        return start + "".join(f"[{level}]" for level in self.levels)
 
     def __str__(self) -> str:
+        return self._with(self.columns)
+
+    def _with(self, columns: Sequence[str]) -> str:
         out = io.StringIO()
-        csv.writer(out, lineterminator="").writerow(self.columns)
-        return f"{'_'.join(self.names)}={out.getvalue()}"
+        csv.writer(out, lineterminator="").writerow(columns)
+        return f"{self.head}={out.getvalue()}"
+
+    def short(self, present: Sequence[str]) -> str:
+        """The same in few words: many columns as a pattern, or as all columns but some."""
+        whole = str(self)
+        if self.pattern is not None:
+            forms = [self.head]
+        elif len(whole) <= _LONG:
+            return whole
+        else:
+            stem = os.path.commonprefix([*self.columns])  # noqa: RUF071  (names, letter by letter)
+            rest = [f"-{c}" for c in present if c not in self.columns]
+            forms = [self._with([f"{stem}*"]), self._with(["*", *rest])]
+        able = [f for f in forms if len(f) < len(whole) and self._same(f, present)]
+        return min(able, key=len, default=whole)
+
+    def _same(self, form: str, present: Sequence[str]) -> bool:
+        try:
+            return set(parse_wide(form, present).columns) == set(self.columns)
+        except SchemaError:
+            return False
+
+    def parts(self, column: str) -> list[str]:
+        """Parts of the name of a column, as many as there are names."""
+        if self.pattern is None:
+            return column.rsplit("_", len(self.names) - 1)
+        found = self.pattern.values(column, f"column {column!r}") or {}
+        return [found[n] for n in self.names]
 
 
 def parse_wide(text: str, present: Sequence[str]) -> Wide:
-    """Read ``judge=gpt,claude*`` or ``judge_scale_criterion=gpt_5_style,...``.
+    """Read ``judge=gpt,claude*``, ``judge_criterion=gpt_5_style,...`` or ``{judge}_scores[replicate]``.
 
     `text`: meaning of the names of the columns, ``=``, and the columns, separated by commas; ``*`` stands for any
-    letters. `present`: columns of the table. Raises SchemaError if the form is another, a column is not there, or a
-    name has too few parts.
+    letters, and ``-`` before a name leaves it out (``judge=*,-id``). With names in braces (:class:`NamePattern`) the
+    columns need not be listed: all that match. Names in square brackets: what the place in a list is. `present`:
+    columns of the table. Raises SchemaError if the form is another, a column is not there, or a name has too few parts.
 
-    >>> parse_wide("judge_criterion=gpt_*", ["id", "gpt_style", "gpt_truth"])
-    Wide(names=('judge', 'criterion'), columns=('gpt_style', 'gpt_truth'))
+    >>> parse_wide("judge_criterion=gpt_*", ["id", "gpt_style", "gpt_truth"]).columns
+    ('gpt_style', 'gpt_truth')
+    >>> parse_wide("judge=*,-id", ["id", "gpt", "claude"]).columns
+    ('gpt', 'claude')
+    >>> wide = parse_wide("{judge}_scores[system][replicate]", ["id", "mini_scores", "full_scores"])
+    >>> wide.levels, [wide.parts(c) for c in wide.columns]
+    (('system', 'replicate'), [['mini'], ['full']])
     """
-    parts_, sign, listed = text.partition("=")
-    names = tuple(part.strip() for part in parts_.split("_"))
+    head, sign, listed = _divided(text)
+    found = _LEVELS.search(head)
+    levels = tuple(re.findall(r"\w+", found[1])) if found else ()
+    head = head[: found.start()].strip() if found else head.strip()
+    pattern = NamePattern(head, "wide") if "{" in head else None
+    names = tuple(pattern.names) if pattern is not None else tuple(part.strip() for part in head.split("_"))
     wanted = [c.strip() for c in next(csv.reader([listed], skipinitialspace=True), []) if c.strip()]
-    if not sign or not all(names) or not wanted:
+    if not all(names) or not (wanted or pattern is not None) or (sign and not wanted):
         raise SchemaError(
-            f"wide={text!r} should be NAME=COLUMN,..., such as judge=gpt,claude or judge_criterion=gpt_style,gpt_truth."
+            f"wide={text!r} should be NAME=COLUMN,..., such as judge=gpt,claude or judge=*,-id (all but id), or a "
+            "pattern such as {judge}_{criterion}."
         )
+    columns = _columns(wanted, present) if wanted else [c for c in present if pattern and pattern.values(c) is not None]
+    if not columns:
+        raise SchemaError(f"wide={text!r} matches no column. Columns: {few(present, 30)}.")
+    for column in columns:
+        if pattern is not None and pattern.values(column) is None:
+            raise SchemaError(f"wide column {column!r} does not match {pattern.text!r}. Correct it, or leave it out.")
+        if pattern is None and column.count("_") < len(names) - 1:
+            raise SchemaError(f"wide column {column!r} has fewer parts than {head!r}. Rename it, or leave it out.")
+    return Wide(names, tuple(columns), levels, pattern)
+
+
+def _divided(text: str) -> tuple[str, str, str]:
+    """The text before and after the first ``=`` that is not within braces."""
+    depth = 0
+    for at, sign in enumerate(text):
+        depth += (sign == "{") - (sign == "}")
+        if sign == "=" and depth == 0:
+            return text[:at], "=", text[at + 1 :]
+    return text, "", ""
+
+
+def _columns(wanted: Sequence[str], present: Sequence[str]) -> list[str]:
+    """Columns that a list of names, patterns and exceptions takes."""
     found: dict[str, None] = {}
-    for column in wanted:
+    for name in wanted:
+        minus = name.startswith("-") and name not in present
+        column = name[1:] if minus else name
         matched = [column] if column in present else [c for c in present if fnmatch.fnmatchcase(c, column)]
         if not matched:
             raise SchemaError(
                 f"wide column {column!r} is not in the table. Columns: {', '.join(present)}."
                 f"{suggestion(column, present)}"
             )
-        found.update(dict.fromkeys(matched))
-    short = [c for c in found if c.count("_") < len(names) - 1]
-    if short:
-        parts = "_".join(names)
-        raise SchemaError(f"wide column {short[0]!r} has fewer parts than {parts!r}. Rename it, or leave it out.")
-    return Wide(names, tuple(found))
+        if minus:
+            found = {c: None for c in found if c not in matched}
+        else:
+            found.update(dict.fromkeys(matched))
+    return [*found]
+
+
+@dataclass
+class Long:
+    """A table made long.
+
+    `table`: the rows. `source`: number of the row of the original table that each is of. `empty`: rows of the original
+    table, and the column, that gave none. `reason`: why.
+    """
+
+    table: pd.DataFrame
+    source: NDArray[np.intp]
+    empty: list[tuple[int, str]] = field(default_factory=list)
+    reason: str = "an empty list"
 
 
 def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
-    """Make a wide table long: one row for each of its wide columns.
-
-    `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. Returns the other columns, those that
-    `wide` names, and the answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell
-    stays as a missing answer. Raises SchemaError if the table already has a column of that name.
+    """Make a wide table long: one row for each of its wide columns; see :func:`lengthened`.
 
     >>> melted(pd.DataFrame({"id": [1], "gpt_style": [4], "gpt_truth": [5]}), "judge_criterion=gpt_*")
        id judge criterion  score
     0   1   gpt     style      4
     1   1   gpt     truth      5
     """
+    return lengthened(table, wide).table
+
+
+def lengthened(table: Any, wide: Wide | str, *, one_scale: bool = False) -> Long:
+    """Make a wide table long: one row for each of its wide columns, and for each place in the lists of their cells.
+
+    `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. `one_scale`: the scale is known
+    otherwise. Gives the other columns (but those of lists, where lists are opened), those that `wide` names, and the
+    answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell is a missing answer.
+    Raises SchemaError if the table already has a column of that name, if lists have another depth than `wide` names, or
+    the columns are on scales too far apart.
+
+    >>> table = pd.DataFrame({"id": [1], "a_scores": ["[[1, 2], [3, 4]]"]})
+    >>> lengthened(table, "{judge}_scores[system][replicate]").table
+       id judge  system  replicate  score
+    0   1     a       0          0      1
+    1   1     a       0          1      2
+    2   1     a       1          0      3
+    3   1     a       1          1      4
+    """
     frame: pd.DataFrame = opened(table).lazy().collect(backend="pandas").to_native()
     wide = parse_wide(wide, list(map(str, frame.columns))) if isinstance(wide, str) else wide
-    value = value_name(frame, wide.columns, paired=find_pair(frame) is not None)
-    rest = [c for c in frame.columns if c not in wide.columns]
-    taken = [n for n in (*wide.names, value) if n in rest]
+    rest = [c for c in frame.columns if c not in wide.columns and not (wide.levels and _holds_lists(frame[c]))]
+    long = frame.melt(id_vars=rest, value_vars=list(wide.columns), var_name="_name", value_name="_value")
+    source = np.tile(np.arange(len(frame)), len(wide.columns))
+    empty: list[tuple[int, str]] = []
+    places: dict[str, Any] = {}
+    if wide.levels:
+        at, places, values = _opened_lists(long["_value"], wide, long["_name"], empty, source)
+        long, source = long.iloc[at].reset_index(drop=True).assign(_value=values), source[at]
+    else:
+        _refuse_lists(long, wide)
+    paired = find_pair(frame) is not None
+    value = value_name([v for _, v in long.groupby("_name", sort=False)["_value"]], paired=paired)
+    taken = [n for n in (*wide.names, *wide.levels, value) if n in rest]
     if taken:
         raise SchemaError(f"wide= makes a column {taken[0]!r}, and the table has one. Rename yours first.")
-    long = frame.melt(id_vars=rest, value_vars=list(wide.columns), var_name="_name", value_name=value)
-    parts = [name.rsplit("_", len(wide.names) - 1) for name in long["_name"].astype(str)]
-    names = {n: [p[i] for p in parts] for i, n in enumerate(wide.names)}
-    return long[rest].assign(**names, **{value: long[value]})
+    if not paired:
+        _refuse_several_scales(long, wide, one_scale=one_scale)
+    known = {c: wide.parts(c) for c in wide.columns}
+    names = long["_name"].astype(str)
+    parts = {n: names.map({c: p[i] for c, p in known.items()}) for i, n in enumerate(wide.names)}
+    return Long(long[rest].assign(**parts, **places, **{value: long["_value"]}), source, empty)
+
+
+def _opened_lists(
+    cells: pd.Series[Any], wide: Wide, names: pd.Series[Any], empty: list[tuple[int, str]], source: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], dict[str, Any], list[Any]]:
+    """The values of lists in cells: the cell of each, its places, and itself."""
+    at: list[int] = []
+    values: list[Any] = []
+    places: list[tuple[int, ...]] = []
+    for number, cell in enumerate(cells):
+        whole = listed(cell)
+        where = f"row {source[number]}, column {names.iloc[number]!r}"
+        if whole is None and cell_text(cell) is not None:
+            raise SchemaError(
+                f"{where}: {str(cell)[:40]!r} is no list. Leave {''.join(f'[{n}]' for n in wide.levels)} out of wide=."
+            )
+        if not whole:
+            empty.append((int(source[number]), str(names.iloc[number])))
+        for place, value in _leaves(whole or [], len(wide.levels), where):
+            at.append(number)
+            places.append(place)
+            values.append(value)
+    if not at:
+        raise SchemaError("The lists of the wide columns are all empty.")
+    columns = zip(*places, strict=True)
+    return np.array(at), dict(zip(wide.levels, map(list, columns), strict=True)), values
+
+
+def listed(cell: Any) -> list[Any] | None:
+    """A list that a cell holds, as such or as text; None for anything else.
+
+    >>> listed("[1, nan, 2.5]"), listed("[1")
+    ([1, None, 2.5], None)
+    """
+    if not isinstance(cell, str):
+        return list(cell) if isinstance(cell, list | tuple | np.ndarray) else None
+    if not cell.lstrip().startswith("["):
+        return None
+    for text in (re.sub(r"\bNaN\b", "null", cell), re.sub(r"\b(nan|NaN|None)\b", "null", cell)):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        return found if isinstance(found, list) else None
+    return None
+
+
+def _leaves(values: list[Any], depth: int, where: str) -> list[tuple[tuple[int, ...], Any]]:
+    if depth == 1:
+        if any(isinstance(v, list) for v in values):
+            raise SchemaError(
+                f"{where} holds lists within lists, and wide= names fewer. Name what the place in each is, such as "
+                "[system][replicate]."
+            )
+        return [((i,), v) for i, v in enumerate(values)]
+    found = []
+    for i, inner in enumerate(values):
+        if not isinstance(inner, list):
+            raise SchemaError(f"{where} holds fewer lists within lists than wide= names. Leave one of the names out.")
+        found += [((i, *place), value) for place, value in _leaves(inner, depth - 1, where)]
+    return found
+
+
+def _holds_lists(values: pd.Series[Any]) -> bool:
+    given = values.dropna()
+    return len(given) > 0 and listed(given.iloc[0]) is not None
+
+
+def _refuse_lists(long: pd.DataFrame, wide: Wide) -> None:
+    given = long["_value"].dropna()
+    if len(given) and listed(given.iloc[0]) is not None:
+        raise SchemaError(
+            f"wide column {long['_name'].loc[given.index[0]]!r} holds lists ({str(given.iloc[0])[:40]!r}). Name what "
+            f"the place in the list is, in square brackets: wide='{wide.head}[item]=...', [replicate], "
+            "[system][replicate]."
+        )
+
+
+def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool) -> None:
+    """Raise if columns that belong together hold numbers and words, or numbers of scales far apart."""
+    apart = [i for i, n in enumerate(wide.names) if n in ("scale", "criterion")]
+    groups: dict[tuple[str, ...], dict[str, float | None]] = {}
+    for name, values in long.groupby("_name", sort=False)["_value"]:
+        given = values.dropna().astype(str)
+        if len(given):
+            numbers = pd.to_numeric(given, errors="coerce")
+            top = float(numbers.abs().quantile(0.99)) if numbers.notna().mean() > 0.5 else None
+            parts = wide.parts(str(name))
+            groups.setdefault(tuple(parts[i] for i in apart), {})[str(name)] = top
+    for tops in groups.values():
+        words = [n for n, top in tops.items() if top is None]
+        known = {n: top for n, top in tops.items() if top}
+        if not known:
+            continue
+        low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+        if words:
+            raise SchemaError(
+                f"The wide columns are not of one kind: {high!r} holds numbers, {words[0]!r} holds words. Read them "
+                "separately."
+            )
+        if known[high] >= _APART * known[low] and not one_scale:
+            raise SchemaError(
+                f"The wide columns are not on one scale: {high!r} goes up to {known[high]:g}, {low!r} to "
+                f"{known[low]:g}. Name the scale if the columns do (wide='judge_scale=...'), read them separately, or "
+                "pass scale= if they are on one.",
+                advice=(("scale", None),),
+            )
+
+
+def exploded(table: pd.DataFrame, name: str) -> Long:
+    """Give each element of the lists in a column a row of its own.
+
+    `table`: of text, or any cells. `name`: the column. The fields of objects become columns; one of a name that the
+    table has becomes ``name.field``. Other elements stay in the column, with their place in ``name.index``. Raises
+    SchemaError if the column is not there, or holds something else.
+
+    >>> table = pd.DataFrame({"item": ["1"], "labels": ['[{"by": "ann", "value": 3}, {"by": "bob", "value": 4}]']})
+    >>> exploded(table, "labels").table
+      item   by value
+    0    1  ann     3
+    1    1  bob     4
+    """
+    if name not in table.columns:
+        present = list(map(str, table.columns))
+        raise SchemaError(
+            f"explode={name!r} is not a column of the table. Columns: {few(present, 30)}.{suggestion(name, present)}"
+        )
+    source: list[int] = []
+    records: list[dict[str, Any]] = []
+    empty: list[tuple[int, str]] = []
+    for number, cell in enumerate(table[name]):
+        elements = listed(cell)
+        if elements is None and cell_text(cell) is not None:
+            raise SchemaError(f"explode={name!r}: row {number} holds no list, but {str(cell)[:40]!r}.")
+        if not elements:
+            empty.append((number, name))
+        for index, element in enumerate(elements or ()):
+            source.append(number)
+            one = flatten(element, f"row {number}") if isinstance(element, dict) else None
+            records.append({name: element, f"{name}.index": index} if one is None else one)
+    if not records:
+        raise SchemaError(f"explode={name!r}: all lists are empty.")
+    columns = dict.fromkeys(n for r in records for n in r)
+    rest = table.drop(columns=name).iloc[source].reset_index(drop=True)
+    named = {n: f"{name}.{n}" if n in rest.columns else n for n in columns}
+    if len({*rest.columns, *named.values()}) < rest.shape[1] + len(named):
+        raise SchemaError(f"explode={name!r} makes a column that the table has. Rename yours first.")
+    made = {named[n]: [cell_text(r.get(n)) for r in records] for n in columns}
+    return Long(rest.assign(**made), np.array(source), empty)
 
 
 def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) -> Wide | None:
@@ -109,7 +386,7 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
     judged = any(n in names and names[n] not in columns for n in guesses.JUDGE)
     parts = () if judged or pair is not None else _parts(columns)
     found = parts or (("criterion",) if judged else ("judge",))
-    value = value_name(frame, columns, paired=pair is not None)
+    value = value_name([frame[c] for c in columns], paired=pair is not None)
     rest = {str(c) for c in frame.columns if c not in columns}
     return None if {*found, value} & rest else Wide(found, tuple(columns))
 
@@ -143,3 +420,45 @@ def _parts(columns: Sequence[str]) -> tuple[str, ...]:
         if whole and (n == 1 or all(any(d.isdigit() for d in s) for s in levels[1])):
             return names
     return ()
+
+
+def find_lists(frame: pd.DataFrame, names: Mapping[str, str]) -> Wide | None:
+    """Guess the meaning of columns whose cells are lists of numbers, all of one shape.
+
+    `frame`: the table. `names`: plain name -> column. Returns None where no such column is, or shapes differ.
+    """
+    first = {c: listed(v.iloc[0]) for c in map(str, frame.columns) if len(v := frame[c].dropna())}
+    columns = [c for c, cell in first.items() if cell and _depth(cell)]
+    depths = {_depth(first[c] or []) for c in columns}
+    if not columns or len(depths) > 1:
+        return None
+    (depth,) = depths
+    item, system = (any(n in names for n in wanted) for wanted in (guesses.ITEM, guesses.SYSTEM))
+    able = [*(["item"] * (not item)), *(["system"] * (not system and depth > 1)), "replicate"]
+    if depth > len(able):
+        return None
+    levels = tuple(able[:depth])
+    judged = any(n in names for n in guesses.JUDGE)
+    known = ("criterion",) if judged else ("judge",)
+    endings = os.path.commonprefix([c[::-1] for c in columns])[::-1] if len(columns) > 1 else ""  # noqa: RUF071
+    tail = endings[endings.index("_") :] if "_" in endings else ""
+    pattern = NamePattern(f"{{{known[0]}}}{tail}", "wide") if tail else None
+    return Wide(known, tuple(columns), levels, pattern)
+
+
+def _depth(cell: Any) -> int:
+    """How deep lists of numbers are nested; 0 for anything else."""
+    if not isinstance(cell, list):
+        return 0
+    inner = [v for v in cell if v is not None]
+    if inner and all(isinstance(v, int | float) and not isinstance(v, bool) for v in inner):
+        return 1
+    deep = {_depth(v) for v in inner}
+    return 1 + deep.pop() if len(deep) == 1 and 0 not in deep else 0
+
+
+def find_objects(frame: pd.DataFrame) -> str | None:
+    """The one column whose cells are lists of objects; None where there is no such column, or several."""
+    first = {c: listed(v.iloc[0]) for c in map(str, frame.columns) if len(v := frame[c].dropna())}
+    found = [c for c, cell in first.items() if cell and all(isinstance(v, dict) for v in cell)]
+    return found[0] if len(found) == 1 else None

@@ -196,12 +196,16 @@ class PairedClusters(NamedTuple):
 
 
 def clustered_tango(
-    b: NDArray[np.float64], c: NDArray[np.float64], n: NDArray[np.float64], conf_level: float = CONF_LEVEL
+    b: NDArray[np.float64],
+    c: NDArray[np.float64],
+    n: NDArray[np.float64],
+    conf_level: float = CONF_LEVEL,
+    alike: NDArray[np.float64] | None = None,
 ) -> PairedClusters:
     """Difference of two proportions of the same pairs, which come in clusters.
 
     `b`, `c`, `n` (G,): pairs of each cluster that succeed in the first only and in the second only, and all of them.
-    Returns NaN for G < 2.
+    `alike` (G,): how many such clusters there are of each; one by default. Returns NaN for G < 2.
 
     The counts are divided by the design effect, the linearised variance between clusters over that of independent
     pairs, as Rao and Scott (1992) do; Tango's interval and McNemar's test are then applied to them. With one pair a
@@ -212,13 +216,14 @@ def clustered_tango(
     Medicine 17, 1495-1507, and Durkalski, V. L. et al. (2003), Statistics in Medicine 22, 2417-2428.
     """
     there = n > 0
+    alike = (np.ones(n.size) if alike is None else alike)[there]
     b, c, n = b[there], c[there], n[there]
-    clusters = int(n.size)
+    clusters = int(alike.sum())
     if clusters < 2:
         return PairedClusters(math.nan, math.nan, math.nan, math.nan, math.nan, clusters)
-    total, one, two = float(n.sum()), float(b.sum()), float(c.sum())
+    total, one, two = float(alike @ n), float(alike @ b), float(alike @ c)
     difference = (one - two) / total
-    variance = clusters / (clusters - 1) * float(((b - c - difference * n) ** 2).sum()) / total**2
+    variance = clusters / (clusters - 1) * float((alike * (b - c - difference * n) ** 2).sum()) / total**2
     variance = 0.0 if variance <= ROUNDING else variance
     independent = max(((one + two) / total - difference**2) / total, 0.0)
     t = float(stdtrit(clusters - 1, 0.5 + conf_level / 2))

@@ -39,6 +39,7 @@ from judgestats.results import (
     LONE_UNIT,
     NO_DATA,
     NOT_BCA,
+    NOT_DRAWN,
     NOT_INDEPENDENT,
     NOTHING_SHARED,
     ONE_UNIT,
@@ -53,6 +54,7 @@ from judgestats.results import (
 )
 from judgestats.schema.clustering import (
     CANDIDATES,
+    MOST_CLUSTERS,
     auto_cluster,
     cluster_codes,
     column_of,
@@ -60,6 +62,7 @@ from judgestats.schema.clustering import (
     dependence,
     independent,
 )
+from judgestats.schema.clustering import alike as clusters_alike
 from judgestats.schema.coding import Coded, codes_of, column_codes, combine
 from judgestats.schema.columns import By, names
 
@@ -323,6 +326,14 @@ def interval_of(
     return {"conf_level": conf_level, "cluster": cluster, "bootstrap": plan}
 
 
+def _too_many(table: pd.DataFrame, plan: Bootstrap | None) -> bool:
+    """Whether a tally has more clusters than a bootstrap draws."""
+    if plan is None or len(plan.cluster) != 1:
+        return False
+    clusters = table[plan.cluster[0]]
+    return len(table) > MOST_CLUSTERS and clusters.nunique(dropna=False) > MOST_CLUSTERS
+
+
 def resampled(
     table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, key: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -509,6 +520,8 @@ def rates(
     """
     if cluster is None and bootstrap is not None and len(bootstrap.cluster) == 1:
         cluster = bootstrap.cluster[0]
+    if _too_many(table, bootstrap):
+        bootstrap, flag = None, flags(flag, NOT_DRAWN)
     n = table["n"].to_numpy(dtype=float) * calls_per_count
     trials = n * np.broadcast_to(np.asarray(trial, dtype=float), n.shape)
     hits = trials * np.broadcast_to(np.asarray(hit, dtype=float), n.shape)
@@ -566,8 +579,9 @@ def _clustered(
         k, n, alike = hits[mask] / times, trials[mask] / times, pairs
     else:
         codes = combine([(unit[0][mask], unit[1])], int(np.count_nonzero(mask)))
-        k, n = (np.bincount(codes.code, x[mask], codes.size).astype(np.float64) for x in (hits, trials))
-        alike = np.ones(codes.size)
+        times = clusters_alike(table)[mask]
+        k, n = (np.bincount(codes.code, x[mask] / times, codes.size).astype(np.float64) for x in (hits, trials))
+        alike = times[codes.first]
     se, low, high = clustered_wilson(k, n, conf_level, alike)
     clusters = int(alike[n > 0].sum())
     few = few_clusters(clusters)
@@ -620,6 +634,8 @@ def share_differences(
     Tango's with the effective n of the clusters and t on G - 1. Both stay in [-1, 1] and have positive width. If all
     calls have the same answer Newcombe's replaces the bootstrap's. n and flags are those of the share of `one`.
     """
+    if bootstrap is not None and _too_many(table, bootstrap):
+        cluster, bootstrap, flag = bootstrap.cluster[0], None, flags(flag, NOT_DRAWN)
     shape = len(table)
     trial = np.broadcast_to(np.asarray(trial, dtype=bool), shape)
     one, other = (np.broadcast_to(np.asarray(x, dtype=bool), shape) & trial for x in (one, other))
@@ -635,8 +651,9 @@ def share_differences(
             row.update(difference(counts.sum(axis=0), conf_level))
         else:
             unit = combine([(column[0][here], column[1])], len(counts))
-            sizes = [np.bincount(unit.code, weights=c, minlength=unit.size).astype(np.float64) for c in counts.T]
-            row.update(clustered_difference(np.column_stack(sizes), conf_level))
+            times = clusters_alike(table)[here]
+            sizes = [np.bincount(unit.code, c / times, unit.size).astype(np.float64) for c in counts.T]
+            row.update(clustered_difference(np.column_stack(sizes), conf_level, times[unit.first]))
             row["method"] = row["method"].replace("Wilson", CLUSTERED)
         if bootstrap is not None and (counts.sum(axis=0) > 0).sum() > 1:
             key = {name: row[name] for name in groups}
@@ -677,25 +694,28 @@ def spread(counts: Floats) -> float:
     return max(float(p1 + p2 - (p1 - p2) ** 2), 0.0)
 
 
-def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
-    """The same from (G, 3) counts of G clusters.
+def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None) -> dict[str, Any]:
+    """The same from (G, 3) counts of G clusters; `alike` (G,): how many clusters there are of each, by default one.
 
     Tango's interval with the effective n of the clusters and t on G - 1. Answers that cancel within a cluster count as
     no difference: two orders of a pair with the same verdict show no position bias, and if all clusters are so the
     interval is that of no discordant pair.
     """
-    counts = counts[counts.sum(axis=1) > 0]
-    clusters, total, sums = len(counts), counts.sum(), counts.sum(axis=0)
+    there = counts.sum(axis=1) > 0
+    alike = (np.ones(len(counts)) if alike is None else alike)[there]
+    counts = counts[there]
+    sums = alike @ counts
+    clusters, total = int(alike.sum()), sums.sum()
     value = (sums[0] - sums[1]) / total
     if clusters < 2:
         return {"estimate": value, **_NO_INTERVAL}
     size, net = counts.sum(axis=1), counts[:, 0] - counts[:, 1]
-    variance = float(((net - value * size) ** 2).sum())
+    variance = float((alike * (net - value * size) ** 2).sum())
     if variance / total**2 <= ROUNDING and 0 < abs(value) < 1:  # all clusters alike: allow for one unlike them
         unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(value))
         low, high = max(value - unlike, -1.0), min(value + unlike, 1.0)
         return {"estimate": value, "std_error": 0.0, "conf_low": low, "conf_high": high}
-    found = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level)
+    found = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level, alike)
     return {"estimate": value, "std_error": found.std_error, "conf_low": found.low, "conf_high": found.high}
 
 

@@ -18,7 +18,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import __version__
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
-from judgestats.ingest.files import PATHS
+from judgestats.ingest.provenance import PATHS
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
 from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.schema.columns import Finding
 
@@ -29,8 +31,40 @@ class Exclusion:
 
 
 @dataclass(frozen=True, eq=False)
-class Account:
+class Places(Sequence[str]):
+    """Where the rows of a table come from, as numbers: ``calls.csv, line 12``.
+
+    `files`: name of each file, and what is counted in it (``line``, ``row``, ``record``). `file`, `number`: of each
+    row.
+    """
+
+    files: tuple[tuple[str, str], ...]
+    file: NDArray[np.int32]
+    number: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [self[i] for i in range(len(self))[row]]
+        name, what = self.files[self.file[row]]
+        return f"{name}, {what} {self.number[row]}"
+
+    def take(self, rows: Any) -> Places:
+        """Places of some rows, by number or by a mask."""
+        return Places(self.files, self.file[rows], self.number[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Account(dict[str, Any]):
     """The rows of a source: those of the frame, and those excluded while it was read.
+
+    It is an empty dict besides, because pandas writes ``attrs`` as JSON (``to_parquet``).
 
     `records`: records (lines, samples, cells) in the source. `places`: where each row of the frame comes from; empty
     if it is not known. `excluded`: all else. `notes`: what :func:`judgestats.check` says of rows of the frame besides.
@@ -44,6 +78,13 @@ class Account:
 
     def __deepcopy__(self, memo: Any) -> Account:
         return self
+
+    def __bool__(self) -> bool:
+        return True
+
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
     @property
     def n_excluded(self) -> int:
@@ -60,5 +101,5 @@ class Account:
 def account_of(frame: Any) -> Account | None:
     """The account of a frame that was read; None for others, and for a part of such a frame."""
     found = getattr(frame, "attrs", {}).get(KEY)
-    whole = found is not None and len(found.places) in (0, len(frame))
+    whole = isinstance(found, Account) and len(found.places) in (0, len(frame))
     return found if whole else None

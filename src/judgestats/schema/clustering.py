@@ -25,6 +25,12 @@ ENOUGH = 30
 SAMPLED = 10
 #: Key in the ``attrs`` of a tally: what its counts share, as :func:`noted` writes it.
 CLUSTERING = "clustering"
+#: Column of a tally with merged clusters: for how many clusters with the same counts a row stands.
+ALIKE = "_alike"
+#: Largest number of clusters whose labels leave the engine of a lazy frame for an analytic interval.
+MERGED_ABOVE = 2_000
+#: Largest number of clusters that a bootstrap draws.
+MOST_CLUSTERS = 100_000
 #: Key in the ``attrs`` of a table: whether its calls are known to share something.
 SHARED_PAIRS = "shared_pairs"
 
@@ -201,6 +207,14 @@ def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], 
         "groups": sorted(set(groups)),
         "auto": asked,
     }
+
+
+def alike(table: pd.DataFrame) -> NDArray[np.float64]:
+    """For how many clusters with the same counts each row of a tally stands: one, but where they are merged."""
+    if ALIKE not in table:
+        return np.ones(len(table))
+    times: NDArray[np.float64] = table[ALIKE].to_numpy(dtype=float, na_value=1.0)
+    return times
 
 
 def columns_of(table: pd.DataFrame) -> tuple[str, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +16,11 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import (
+    ALIKE,
     CANDIDATES,
     CLUSTERING,
+    ENOUGH,
+    MERGED_ABOVE,
     Cluster,
     Sharing,
     auto_cluster,
@@ -31,6 +37,7 @@ from judgestats.schema.opening import memory_advice, one_if, refuse_nested
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     candidates,
+    coded_pairs,
     count_pairs,
     labelled,
     low_and_high,
@@ -40,7 +47,7 @@ from judgestats.schema.pairing import (
     refuse_unknown_order,
     unit_columns,
 )
-from judgestats.schema.patterns import PATTERNS, Pattern
+from judgestats.schema.patterns import PATTERNS, SIDES, Pattern
 from judgestats.schema.raters import count_raters
 from judgestats.schema.selection import chosen, gathered, selected, sources, with_outcome
 from judgestats.schema.splitting import as_runs
@@ -151,6 +158,119 @@ def tally(
     result.attrs[CLUSTERING] = noted(kept, found, keys, columns is None)
     result.attrs[SHARED_PAIRS] = bool(found and found.shared)
     return result
+
+
+def merged_tally(
+    frame: Any, measure: str, by: By = (), *, cluster: Cluster = "auto", stimulus: str | None = None
+) -> pd.DataFrame:
+    """:func:`tally` for an analytic interval: many clusters of a lazy frame leave its engine without their labels.
+
+    The arguments are those of :func:`tally`. Where there are more than :data:`MERGED_ABOVE` clusters, those with the
+    same counts are one: the cluster column numbers the different ones, ``n`` counts the calls of all of them, and
+    :data:`ALIKE` says how many they are. Sums, squares and products over the clusters are the same.
+    """
+    data = nw.from_native(frame)
+    found = _merged(data, measure, by, cluster, stimulus) if isinstance(data, nw.LazyFrame) else None
+    return tally(frame, measure, by, cluster=cluster, stimulus=stimulus) if found is None else found
+
+
+@memory_advice()
+def _merged(data: Any, measure: str, by: By, cluster: Cluster, stimulus: str | None) -> pd.DataFrame | None:
+    """The merged clusters; None where :func:`tally` is to count: few clusters, or something for it to refuse."""
+    pattern, present, asked = PATTERNS[measure], list(data.collect_schema().names()), clusters(cluster)
+    column = asked[0] if asked else "item"
+    needed = required("preferences") if pattern.frame == "preferences" else ["judge", "item"]
+    lacking = {*needed, *names(by), column} - set(present)
+    others = {c for c in (*CANDIDATES, pattern.cluster) if c in present and c not in (*names(by), "item")}
+    if (
+        asked == ()
+        or len(asked or (column,)) > 1
+        or lacking
+        or column in (*names(by), "judge")
+        or (asked is None and others)
+        or any(c in present for c in (*pattern.optional, *(["gold"] if pattern.frame == "ratings" else ())))
+        or {*pattern.columns, ALIKE} & {*names(by)}
+        or is_tally(present, pattern)
+    ):
+        return None
+    refuse_nested(data, [*_NAMES, *names(by), column])
+    counted(data, [*names(by), column], pattern.frame)
+    data = as_scores(data) if pattern.frame == "ratings" else chosen(data, pattern, measure, stimulus)
+    if pattern.ordered or pattern.unit == "pair":
+        refuse_unknown_order(data, present)
+    keys = list(dict.fromkeys([*names(by), *(c for c, allowed in pattern.columns.items() if allowed is None)]))
+    shown = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
+    weighted = COUNTS in present
+    n: Any = nw.col(COUNTS) if weighted else nw.lit(1)
+    of_answers: dict[tuple[str, ...], Any]
+    if pattern.unit == "pair":
+        if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in keys:
+            data = data.drop("stimulus")
+        unit = unit_columns(data.collect_schema().names(), [*keys, column])
+        data, of_answers = coded_pairs(data, unit, n if weighted else None)
+        n = nw.col("_n")
+    elif pattern.unit == "side":
+        data = nw.concat([_side(data, keys, column, n, slot) for slot in ("first", "second")])
+        n, of_answers = nw.col(N), {(side,): nw.col("outcome") == i for i, side in enumerate(SIDES)}
+    else:
+        data = with_outcome(data, pattern)
+        of_answers = {
+            answers: functools.reduce(operator.and_, (_is(c, v) for c, v in zip(shown, answers, strict=True)))
+            for answers in itertools.product(*shown.values())
+        }
+    combinations = list(of_answers)
+    sums = []
+    for i, here in enumerate(of_answers.values()):
+        counted_here = nw.when(here).then(n)
+        sums.append((counted_here.sum().fill_null(0) if weighted else counted_here.count()).alias(f"_{i}"))
+    totals = [(n.sum() if weighted else nw.len()).alias("_all")]
+    if pattern.unit == "pair":
+        totals.append(nw.col("_again").max())
+    each = data.group_by(*keys, column).agg(*sums, *totals)
+    of = [f"_{i}" for i in range(len(sums))]
+    more = [nw.col("_again").max()] if pattern.unit == "pair" else []
+    table = _rows(each.group_by(*keys, *of, "_all").agg(nw.len().alias(ALIKE), *more))
+    count_of = table[of].to_numpy(dtype=float)
+    per_group = table.groupby(keys, dropna=False)[ALIKE].sum()
+    units_there = float((table["_all"].astype(float) * table[ALIKE]).sum())
+    if (
+        (more and table["_again"].any())
+        or (count_of.sum(axis=1) != table["_all"].to_numpy(dtype=float)).any()
+        or per_group.sum() <= MERGED_ABOVE
+        or ("candidate" in keys and table["candidate"].isna().any())
+        or (asked is None and (units_there <= per_group.sum() or per_group.median() < ENOUGH))
+    ):
+        return None
+    row, answer = np.nonzero(count_of)
+    result = table[[*keys, ALIKE]].iloc[row].reset_index(drop=True)
+    result[column] = row
+    for i, name in enumerate(shown):
+        result[name] = pd.Series([c[i] for c in combinations], dtype=object).iloc[answer].to_numpy()
+    result[N] = count_of[row, answer] * result[ALIKE].to_numpy(dtype=float)
+    result = tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])
+    split = _estimate_keys(by, pattern, present)
+    result.attrs[CLUSTERING] = noted((column,), Sharing(column, True), split, asked is None)
+    result.attrs[SHARED_PAIRS] = True
+    return result
+
+
+def _is(column: str, value: str) -> Any:
+    return nw.col(column).cast(nw.String) == value
+
+
+def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
+    """Each call as it is for the candidate of one slot: the place of its outcome in :data:`SIDES`, or -1."""
+    choice, other = nw.col("choice").cast(nw.String), "second" if slot == "first" else "first"
+    win, loss, tie, invalid = map(nw.lit, range(len(SIDES)))
+    known = nw.when(choice == slot).then(win).otherwise(nw.when(choice == other).then(loss).otherwise(nw.lit(-1)))
+    tied = nw.when(choice.is_in(("tie", "abstain"))).then(tie).otherwise(known)
+    return data.select(
+        *(k for k in keys if k != "candidate"),
+        column,
+        nw.col(slot).cast(nw.String).alias("candidate"),
+        nw.when(choice.is_null() | (choice == "invalid")).then(invalid).otherwise(tied).alias("outcome"),
+        n.alias(N),
+    )
 
 
 def _estimate_keys(by: By, pattern: Pattern, present: Sequence[str]) -> list[str]:

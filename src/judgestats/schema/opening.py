@@ -91,7 +91,13 @@ def memory_advice() -> Iterator[None]:
                 f"The connection to the database was lost ({str(problem).splitlines()[0][:200]}). Nothing was counted. "
                 "Connect again, and read the query anew."
             ) from None
-        if type(problem).__name__ != "OutOfMemoryException":  # DuckDB's, which may not be imported
+        damaged = "Failed to read file" in str(problem)
+        if driver in ("duckdb", "_duckdb") and (damaged or type(problem).__name__ == "IOException"):
+            raise DesignError(
+                f"DuckDB cannot read the data ({str(problem).splitlines()[0][:200]}). A file may be damaged, or was "
+                "changed or removed after it was opened."
+            ) from None
+        if type(problem).__name__ != "OutOfMemoryException":
             raise
         raise DesignError(
             f"DuckDB ran out of memory ({str(problem).splitlines()[0][:200]}). Raise its limit (SET memory_limit, SET "

@@ -180,7 +180,7 @@ def _repeated_calls(data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: l
 
 
 def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
-    """Pairs of a lazy frame, by grouping in its own engine."""
+    """Count the pairs of a lazy frame, by grouping in its own engine."""
     forward = nw.col("first") <= nw.col("second")
     choice = nw.col("choice").cast(nw.String)
     answer = nw.when(choice == "abstain").then(nw.lit("tie")).otherwise(choice)
@@ -207,6 +207,39 @@ def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
     columns = [*groups, "forward", "reverse"]
     counted = filled.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
     return tidy(counted.assign(n=counted["n"].astype(float)), columns)
+
+
+def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, dict[tuple[str, ...], Any]]:
+    """Pairs of a lazy frame, with little kept of each.
+
+    Returns the pairs: the `unit`, the candidates, ``_n`` (identical pairs) and ``_again`` (1 where a pair was judged
+    twice in one order, or its orders carry different counts). `answers`: (forward, reverse) -> whether a pair has them;
+    a pair with an unknown answer has none.
+    """
+    text = {c: nw.col(c).cast(nw.String) for c in ("first", "second", "choice")}
+    code: Any = nw.lit(1_000_000)
+    for number, answers in enumerate((("first",), ("second",), ("tie", "abstain"), ("invalid",)), start=1):
+        code = nw.when(text["choice"].is_in(answers)).then(nw.lit(number)).otherwise(code)
+    reverse = text["first"] > text["second"]
+    code = nw.when(reverse).then(code * 10 + 10_000).otherwise(code + 100)
+    data = data.with_columns(code.alias("_code"), *low_and_high(("_low", "_high")))
+    times = [nw.col("_code").sum(), nw.len().alias("_times")]
+    uneven: Any = nw.lit(value=False)
+    if weight is not None:
+        data = data.with_columns(weight.alias("_n"))
+        times += [nw.col("_n").min().alias("_least"), nw.col("_n").max()]
+        uneven = nw.col("_least") != nw.col("_n")
+    paired = data.group_by(*unit, "_low", "_high").agg(*times)
+    again = one_if((nw.col("_times") > 2) | uneven)
+    paired = paired.with_columns(again.alias("_again"), *([nw.lit(1).alias("_n")] if weight is None else []))
+    numbered = list(enumerate(("missing", "first", "second", "tie", "invalid")))
+    answers_of: dict[tuple[str, ...], Any] = {
+        (forward, back): nw.col("_code") == i + 10 * j + 100 * (i > 0) + 10_000 * (j > 0)
+        for i, forward in numbered
+        for j, back in numbered
+        if i or j
+    }
+    return paired, answers_of
 
 
 def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:

@@ -217,11 +217,27 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
         yield from _unknown_values(values, column)
 
 
+#: Length from which an unknown answer is a reply as text.
+_REPLY = 40
+
+
 def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
     text = values.astype(object)
-    allowed = set(column.allowed)
-    for value in pd.unique(text):
-        if pd.isna(value) or value in allowed:
+    unknown = [v for v in pd.unique(text) if not pd.isna(v) and v not in set(column.allowed)]
+    replies = {v for v in map(str, unknown) if len(v) > _REPLY or "[[" in v} if column.name == "choice" else set()
+    if replies:
+        first = next(str(v) for v in unknown if str(v) in replies)
+        yield Finding(
+            "fault",
+            column.name,
+            f"'choice' has replies as text, such as {first[:_REPLY]!r}",
+            _where(text.isin(replies)),
+            first,
+            'read(..., parse="auto") reads the answers out of them, and so does parse_verdicts(texts).',
+            (("parse", "auto"),),
+        )
+    for value in unknown:
+        if str(value) in replies:
             continue
         near = suggestion(str(value).lower(), column.allowed)
         yield Finding(

@@ -47,7 +47,7 @@ from judgestats.schema.clustering import (
 )
 from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite
 from judgestats.schema.columns import CHECK_COLUMNS, By, answer_column, grouping, kind_of, names, required
-from judgestats.schema.counting import tally
+from judgestats.schema.counting import merged_tally, tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.patterns import Invalid, InvalidVerdict, Ties
 from judgestats.schema.selection import gathered
@@ -651,7 +651,7 @@ def accuracy(
     """
     choose(invalid, get_args(InvalidVerdict), "invalid")
     verdicts, excluded = _known(ratings, by)
-    table = tally(verdicts, "accuracy", by, cluster=cluster)
+    table = merged_tally(verdicts, "accuracy", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     table = excluded.with_empty(table, groups)
     outcome = table["outcome"].to_numpy(dtype=object)

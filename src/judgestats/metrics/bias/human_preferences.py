@@ -51,7 +51,7 @@ from judgestats.results import (
 from judgestats.schema.clustering import Cluster, columns_of, dependence, with_pair
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
-from judgestats.schema.counting import tally
+from judgestats.schema.counting import merged_tally, tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import candidates
 from judgestats.schema.patterns import Invalid, Ties
@@ -501,7 +501,8 @@ def preference_rate(
     """
     choose(ties, get_args(Ties), "ties")
     choose(invalid, get_args(Invalid), "invalid")
-    table = _of(tally(calls, "preference_rate", by, cluster=cluster), of)
+    count = merged_tally if interval == "wilson" and not graded else tally
+    table = _of(count(calls, "preference_rate", by, cluster=cluster), of)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "candidate"]))
     outcome = table["outcome"].to_numpy(dtype=object)
     options = interval_of(table, interval, None, n_resamples, seed, conf_level)

@@ -19,7 +19,7 @@ from judgestats.results import FORCED_CHOICE, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import COUNTS, By, N, grouping, required
-from judgestats.schema.counting import clustered, tally
+from judgestats.schema.counting import clustered, merged_tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 
@@ -158,7 +158,7 @@ def consistency(
         options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table), "calls_per_count": per_count}
         agree = _agreeing(answered, (table["relation"] == "equal").to_numpy(), missing)
         return estimates(rates(table, groups, "consistency", agree, trial, **options), groups)
-    table = tally(calls, "consistency", by, cluster=cluster)
+    table = merged_tally(calls, "consistency", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     forward, reverse = (table[c].to_numpy(dtype=object) for c in ("forward", "reverse"))
     answered = 2 - np.isin(forward, ["invalid", "missing"]).astype(int) - np.isin(reverse, ["invalid", "missing"])
@@ -339,7 +339,7 @@ def position_bias(
         )
     data = nw.from_native(calls)
     refuse_unknown_order(data, data.collect_schema().names())
-    table = tally(calls, "position_bias", by, cluster=cluster)
+    table = merged_tally(calls, "position_bias", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     choice = table["choice"].replace({"abstain": "tie"}).to_numpy(dtype=object)
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
@@ -386,7 +386,7 @@ def answer_rates(
     0      tie       0.3  10.0
     1  invalid       0.2  10.0
     """
-    table = tally(calls, "answer_rates", by, cluster=cluster)
+    table = merged_tally(calls, "answer_rates", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     rows = rates(table, groups, "tie", table["choice"].isin(["tie", "abstain"]), **options)

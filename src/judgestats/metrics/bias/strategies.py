@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any, Literal, get_args
@@ -623,29 +624,40 @@ def _adjusted(
 
 # ---- Recommendation of a strategy for each judge ---------------------------------------------------------------------
 
-#: Calls per verdict of the debiasing paper's strategies (Section 3.3).
-CALLS = {"B0": 1.0, "S4": 1.0, "S5": 1.0, "S1": 2.0, "S8": 2.0, "S2": 3.0}
+#: Calls per verdict of the debiasing paper's strategies (Section 3.3; of S3, S6 and S7 in the authors' release, with
+#: panels of three judges).
+CALLS = {"B0": 1.0, "S4": 1.0, "S5": 1.0, "S6": 1.0, "S1": 2.0, "S8": 2.0, "S2": 3.0, "S3": 3.0, "S7": 6.0}
+#: What the paper's rule treats as adversarial or of high stakes: names of tasks, in lower case.
+ADVERSARIAL = ("adversarial", "high-stakes", "high stakes", "high_stakes", "llmbar")
+#: The paper's default: the least expensive judge on its frontier (Appendix H).
+PAPER_JUDGE = "Gemini 2.5 Flash"
+Rule = Literal["tested", "paper"]
+#: Columns of advice, besides those of every estimate.
+ADVICE = ("advice", "because", "p_adjusted", "cost")
 
 
 def recommend(
-    results: Any,
+    results: Any = None,
     *,
     task: str | None = None,
     judge: str | None = None,
     budget: float | None = None,
     cost: Mapping[str, float] | None = None,
     baseline: str = "B0",
+    rule: Rule = "tested",
     **options: Any,
 ) -> pd.DataFrame:
     """Recommend a strategy for each judge, with the comparison that supports it.
 
     Parameters
     ----------
-    results : frame
+    results : frame, optional
         The result of :func:`compare_strategies` (with ``by="task"`` where there are tasks; advice is given for each
-        combination of its ``by`` columns); or calls or their tally, which are compared first.
+        combination of its ``by`` columns); or calls or their tally, which are compared first. The paper's rule does not
+        need it.
     task : str, optional
-        Advise for this task only.
+        Advise for this task only. The paper's rule distinguishes ``adversarial`` (also ``high-stakes``, ``llmbar``)
+        from all others.
     judge : str, optional
         Advise for this judge only.
     budget : float, optional
@@ -657,28 +669,39 @@ def recommend(
         skipped, with a flag.
     baseline : str
         The strategy to keep where no other is supported.
+    rule : {'tested', 'paper'}
+        ``tested``: the comparisons in `results` decide. ``paper``: Algorithm 1 of the debiasing paper as printed, whose
+        answers are those of its judges in 2025.
     **options
         Passed to :func:`compare_strategies`, for calls.
 
     Returns
     -------
     pandas.DataFrame
-        The ``by`` columns of the comparisons, ``judge``, the columns of every estimate (of the supporting comparison;
-        NaN without one), ``advice`` (a strategy), ``because``, ``p_adjusted`` and ``cost`` (as a multiple of the
-        baseline's). The advice is the strategy with the largest gain among those significant after correction for all
-        tests; of equal gains the cheapest, then the first by name, with a flag.
+        The ``by`` columns of the comparisons, ``judge``, the columns of every estimate (of the comparison of the
+        recommended strategy; NaN without one), ``advice`` (a strategy), ``because``, ``p_adjusted``, ``cost`` (as a
+        multiple of the baseline's) and ``other_rule``, the advice of the other rule (empty without results). With
+        ``rule="tested"`` the advice is the strategy with the largest gain among those significant after correction for
+        all tests; of equal gains the cheapest, then the first by name, with a flag.
 
     Raises
     ------
     DesignError
-        If the task does not occur, the baseline is not that of the comparisons, or a budget or cost is not a number
-        from 0.
+        If the task does not occur, the baseline is not that of the comparisons, a budget or cost is not a number
+        from 0, or the tested rule has no results.
 
     Notes
     -----
     Debiasing paper, Algorithm 1, as a rule in place of its fixed answers: for a judge without data it advises the
     baseline. A gain that is not supported may still be real: see :func:`minimum_detectable_effect`. The gain of the
     selected strategy is biased upwards by the selection.
+
+    The paper's rule: adversarial tasks S5, with Claude, GPT-4o or Llama; no judge named: Gemini 2.5 Flash with S8;
+    Claude S8, or S5 at a budget of one call; Gemini Flash S8, or S1 at a budget of one call (although S1 takes two:
+    flagged); Llama S8; Gemini Pro and GPT-4o B0, or S1; any other judge S5. It has no exception for the budget
+    elsewhere; advice that exceeds it is flagged. The two rules differ where a judge has no supported gain (``tested``
+    keeps the baseline, the paper gives S5 or S8), where another strategy gains more in your data, and on adversarial
+    tasks.
 
     Examples
     --------
@@ -690,7 +713,16 @@ def recommend(
     [{'judge': 'g', 'advice': 'S8', 'because': 'S8 vs B0: +11.5 pp, holm p < .001, n = 400'}]
     >>> recommend(counts, budget=1)["because"].item()
     'S5 vs B0: +7.2 pp, holm p = .004, n = 400'
+    >>> recommend(rule="paper", judge="claude-sonnet-4", budget=1)[["judge", "advice"]].to_dict("records")
+    [{'judge': 'claude-sonnet-4', 'advice': 'S5'}]
     """
+    choose(rule, get_args(Rule), "rule")
+    costs = _checked_costs(CALLS if cost is None else cost, budget)
+    if results is None:
+        if rule == "tested":
+            raise DesignError("The tested rule needs results: calls, or what compare_strategies() returned.")
+        row = {"judge": judge, "task": task} if task is not None else {"judge": judge}
+        return _as_printed(pd.DataFrame([row]), None, budget, costs, baseline)
     table = nw.from_native(results).lazy().collect(backend="pandas").to_native()
     if not {"strategy", "p_adjusted", "survives"} <= set(table.columns):
         grouped = {"by": "task"} if "task" in table.columns else {}
@@ -699,16 +731,11 @@ def recommend(
         raise DesignError(
             f"{', '.join(options)}: allowed for calls only, and these strategies have been compared already."
         )
-    compared = sorted(set(table.get("baseline", pd.Series(dtype=str)).astype(str)) - {"", baseline})
-    if compared:
+    against = sorted(set(table.get("baseline", pd.Series(dtype=str)).astype(str)) - {"", baseline})
+    if against:
         raise DesignError(
-            f"The strategies were compared with {compared[0]!r}, not {baseline!r}. Give baseline={compared[0]!r}."
+            f"The strategies were compared with {against[0]!r}, not {baseline!r}. Give baseline={against[0]!r}."
         )
-    costs = dict(CALLS if cost is None else cost)
-    amounts: dict[str, Any] = {f"cost of {s}": c for s, c in costs.items()}
-    for name, amount in {"budget": 0 if budget is None else budget, **amounts}.items():
-        if not (isinstance(amount, Real) and 0 <= float(amount) < math.inf):
-            raise DesignError(f"{name}={amount!r} is not an amount. Allowed: numbers from 0; budget=None for no limit.")
     columns = list(table.columns)
     split = [c for c in columns[: columns.index("term")] if c not in ("judge", "strategy")]
     groups = [*split, "judge"]
@@ -729,7 +756,75 @@ def recommend(
     if judge is not None and not rows:
         absent = _stay(baseline, f"no comparison of {judge!r} in the data", NO_DATA) | {"judge": judge}
         rows = [absent | here for here in parts]
-    return estimates(rows, groups, ("advice", "because", "p_adjusted", "cost"))
+    tested = estimates(rows, groups, ADVICE)
+    printed = _as_printed(tested[groups], table, budget, costs, baseline)
+    if rule == "paper":
+        return printed.assign(other_rule=tested["advice"].to_numpy())
+    return tested.assign(other_rule=printed["advice"].to_numpy())
+
+
+def _checked_costs(cost: Mapping[str, float], budget: float | None) -> dict[str, float]:
+    costs = dict(cost)
+    amounts: dict[str, Any] = {f"cost of {s}": c for s, c in costs.items()}
+    for name, amount in {"budget": 0 if budget is None else budget, **amounts}.items():
+        if not (isinstance(amount, Real) and 0 <= float(amount) < math.inf):
+            raise DesignError(f"{name}={amount!r} is not an amount. Allowed: numbers from 0; budget=None for no limit.")
+    return costs
+
+
+def _as_printed(
+    wanted: pd.DataFrame,
+    compared: pd.DataFrame | None,
+    budget: float | None,
+    costs: Mapping[str, float],
+    baseline: str,
+) -> pd.DataFrame:
+    """Rows of the paper's rule for each row of `wanted` (``judge``, missing for any; ``task``), in its order."""
+    groups = list(wanted.columns)
+    rows = []
+    for key in wanted.to_dict("records"):
+        judge, advice, because = paper_advice(key.get("task"), budget, key["judge"])
+        unit = costs.get(baseline, math.nan)
+        multiple = costs.get(advice, math.nan) / unit if unit else math.nan
+        over = OVER_BUDGET if budget is not None and multiple > budget + 1e-12 else ""
+        row = _stay(baseline, because, over) | {"advice": advice, "cost": multiple}
+        if compared is not None:
+            same = [compared[c].isna() if pd.isna(v) else compared[c] == v for c, v in key.items()]
+            here = compared[np.logical_and.reduce([*same, compared["strategy"] == advice])]
+            if len(here):
+                kept = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "p_adjusted")
+                row |= {c: here.iloc[0][c] for c in kept} | {"flag": flags(here.iloc[0]["flag"], over)}
+        rows.append({**key, **row, "judge": judge if compared is None else key["judge"]})
+    return estimates(rows, groups, ADVICE, sort=False).assign(other_rule="")
+
+
+def paper_advice(task: str | None, budget: float | None, judge: str | None) -> tuple[str, str, str]:
+    """Algorithm 1 of the debiasing paper: the judge, the strategy, and the reason as printed.
+
+    >>> paper_advice(None, None, None)[:2]
+    ('Gemini 2.5 Flash', 'S8')
+    """
+    words = set(re.findall(r"[a-z0-9]+", judge.lower())) if isinstance(judge, str) else set()
+    one_call = budget is not None and budget < CALLS["S8"]
+    claude, llama = (any(w.startswith(name) for w in words) for name in ("claude", "llama"))
+    gpt = "mini" not in words and ({"gpt", "4o"} <= words or "gpt4o" in words)
+    flash, pro = ({"gemini", name} <= words for name in ("flash", "pro"))
+    if isinstance(task, str) and task.lower() in ADVERSARIAL:
+        known = claude or gpt or llama
+        return str(judge) if known else "Claude, GPT-4o or Llama", "S5", "adversarial: S5, with Claude, GPT-4o or Llama"
+    if not words:
+        return PAPER_JUDGE, "S8", "no judge named: Gemini 2.5 Flash with S8, 71.0 %"
+    name = str(judge)
+    if claude:
+        return name, *(("S5", "Claude at one call: S5") if one_call else ("S8", "Claude: S8, +11.5 pp"))
+    if flash:
+        printed = ("S1", "Gemini Flash at k = 1: S1, which takes two calls")
+        return name, *(printed if one_call else ("S8", "Gemini Flash: S8, +7.5 pp"))
+    if llama:
+        return name, "S8", "Llama: S8, +4.5 pp"
+    if pro or gpt:
+        return name, "B0", "Gemini Pro, GPT-4o: B0, or S1; gains are below what can be detected"
+    return name, "S5", "a judge that the paper does not cover: S5"
 
 
 def _advice(part: pd.DataFrame, budget: float | None, costs: dict[str, float], baseline: str) -> dict[str, Any]:

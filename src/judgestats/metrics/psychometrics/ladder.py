@@ -18,7 +18,7 @@ from judgestats.results import CEILING, NO_DATA, ONE_POSITION, SMALL_N, estimate
 from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
-from judgestats.schema.counting import tally
+from judgestats.schema.counting import merged_tally, tally
 from judgestats.schema.patterns import Invalid
 
 _SIGNAL_TERMS = ("d_prime", "slot_criterion")
@@ -82,7 +82,7 @@ def target_sensitivity(
     3         miss_by_tie      0.06    0.0278     0.1248
     """
     choose(invalid, get_args(Invalid), "invalid")
-    table = tally(calls, "target_sensitivity", by, cluster=cluster)
+    table = merged_tally(calls, "target_sensitivity", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
     outcome = settled(table["outcome"], invalid)
     valid = outcome != "invalid"

@@ -19,7 +19,7 @@ from judgestats.results import BY_STRUCTURE, NO_DATA, estimates
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
-from judgestats.schema.counting import tally
+from judgestats.schema.counting import merged_tally
 from judgestats.schema.patterns import SLOT_ANSWERS
 
 #: Terms of the four classes of a pair, in the order of the kernel.
@@ -124,7 +124,7 @@ def delta0(
     6                no_preference    0.5667   60.0
     """
     choose(stimulus, ("same_subset", "different_subset"), "stimulus")
-    table = tally(calls, "delta0", by, cluster=cluster, stimulus=stimulus)
+    table = merged_tally(calls, "delta0", by, cluster=cluster, stimulus=stimulus)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     slots = {a: i for i, a in enumerate(SLOT_ANSWERS)}
@@ -202,7 +202,7 @@ def filler_preference(
        estimate  conf_low  conf_high     n
     0     0.333     0.132      0.502  60.0
     """
-    table = tally(calls, "filler_preference", by, cluster=cluster)
+    table = merged_tally(calls, "filler_preference", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     outcome = table["outcome"].to_numpy(dtype=object)
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}

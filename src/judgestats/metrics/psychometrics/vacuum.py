@@ -15,7 +15,7 @@ from judgestats.metrics.rates import rates
 from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.columns import ANSWERS, By, answer_column, grouping
-from judgestats.schema.counting import clustered, tally
+from judgestats.schema.counting import clustered, merged_tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.patterns import Invalid
 
@@ -81,7 +81,7 @@ def dark_current(
     0  Llama8B    0.6667    0.5783     0.7447  120.0
     """
     choose(invalid, get_args(Invalid), "invalid")
-    table = tally(calls, "dark_current", by, cluster=cluster)
+    table = merged_tally(calls, "dark_current", by, cluster=cluster)
     groups = ["judge", *grouping(by, table.columns)]
     groups = [g for g in dict.fromkeys(groups) if g != "vacuum_kind"]
     choice = table["choice"]

@@ -1,0 +1,149 @@
+"""Tables in binary files other than Parquet: Feather and Arrow IPC, ORC, Excel, SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.orc
+
+from judgestats.errors import SchemaError, suggestion
+from judgestats.schema.opening import cell_text, few, refuse_repeated_names
+
+_BATCH = 8192
+_CURE = "Write or fetch it again."
+_LARGEST_SHEET = 2 * 10**9
+
+
+def binary_batches(path: Path, container: str, table: str = "") -> Iterator[pa.RecordBatch]:
+    """Read a table in batches, its cells as they are.
+
+    `path`: the file. `container`: ``arrow``, ``orc``, ``excel`` or ``sqlite``. `table`: name of a sheet or a table; it
+    may be left out where there is one. Raises SchemaError for a damaged file, a repeated column, several tables of
+    which none is named.
+    """
+    reader: Callable[[Path, str], Iterator[pa.RecordBatch]] = {
+        "arrow": _arrow,
+        "orc": _orc,
+        "excel": _excel,
+        "sqlite": _sqlite,
+    }[container]
+    if table and container not in ("excel", "sqlite"):
+        raise SchemaError(f"{path.name} holds one table, and table={table!r} was given. Leave it out.")
+    yield from reader(path, table)
+
+
+def _arrow(path: Path, _: str) -> Iterator[pa.RecordBatch]:
+    """Feather and the file and stream formats of Arrow IPC (as Hugging Face's datasets writes it)."""
+    try:
+        with pa.OSFile(str(path)) as source:
+            whole = source.read(6) == b"ARROW1"
+            source.seek(0)
+            opened = pa.ipc.open_file(source) if whole else pa.ipc.open_stream(source)
+            refuse_repeated_names(opened.schema.names, path.name)
+            for batch in map(opened.get_batch, range(opened.num_record_batches)) if whole else opened:
+                batch.validate(full=True)
+                yield batch
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        raise _damaged(path, "Arrow or Feather", problem) from None
+
+
+def _orc(path: Path, _: str) -> Iterator[pa.RecordBatch]:
+    try:
+        file = pa.orc.ORCFile(path)
+        refuse_repeated_names(file.schema.names, path.name)
+        for i in range(file.nstripes):
+            yield from pa.Table.from_batches([file.read_stripe(i)]).to_batches(max_chunksize=_BATCH)
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        raise _damaged(path, "ORC", problem) from None
+
+
+def _excel(path: Path, sheet: str) -> Iterator[pa.RecordBatch]:
+    """One sheet of a workbook; the first row is the header."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if sum(m.file_size for m in archive.infolist()) > _LARGEST_SHEET:
+                raise SchemaError(f"{path.name} unpacks to more than {_LARGEST_SHEET:,} bytes. Save it as CSV.")
+    try:
+        with pd.ExcelFile(path) as book:
+            name = _chosen(path, sheet, list(map(str, book.sheet_names)), "sheet")
+            cells = pd.read_excel(book, name, header=None, dtype=object, keep_default_na=False, na_values=[])
+    except ImportError:
+        raise SchemaError(
+            f"{path.name} is an Excel file. Install the extra: pip install 'judgestats[excel]'; or save it as CSV."
+        ) from None
+    except SchemaError:
+        raise
+    except Exception as problem:  # each engine of pandas has its own
+        raise _damaged(path, "Excel", problem) from None
+    rows = [[cell_text(v) for v in row] for row in cells.itertuples(index=False, name=None)]
+    header = [v or f"column_{i}" for i, v in enumerate(rows[0] if rows else [], start=1)]
+    refuse_repeated_names(header, f"{path.name}, sheet {name!r}: the header")
+    yield from _text(header, (row for row in rows[1:] if any(v is not None for v in row)))
+
+
+def _sqlite(path: Path, table: str) -> Iterator[pa.RecordBatch]:
+    """One table of a database that is opened for reading only."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+            database.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            ((sound,), *_) = database.execute("PRAGMA quick_check(1)").fetchall()
+            if sound != "ok":
+                raise sqlite3.DatabaseError(sound)
+            listed = database.execute("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+            known = [n for n, _ in listed if not n.startswith("sqlite_")]
+            tables = [n for n, kind in listed if kind == "table" and n in known]
+            name = _chosen(path, table, known if table else tables, "table")
+            quoted = '"{}"'.format(name.replace('"', '""'))
+            rows = database.execute(f"SELECT * FROM {quoted}")
+            header = [d[0] for d in rows.description]
+            refuse_repeated_names(header, f"{path.name}, table {name!r}")
+            yield from _text(header, ([cell_text(v) for v in row] for row in rows))
+    except sqlite3.Error as problem:
+        raise _damaged(path, "SQLite", problem) from None
+
+
+def _text(header: list[str], rows: Iterator[list[str | None]]) -> Iterator[pa.RecordBatch]:
+    chunk: list[list[str | None]] = []
+    schema = pa.schema([(name, pa.large_string()) for name in header])
+
+    def batch() -> pa.RecordBatch:
+        columns = list(zip(*chunk, strict=True))
+        return pa.RecordBatch.from_arrays([pa.array(c, pa.large_string()) for c in columns], schema=schema)
+
+    for row in rows:
+        chunk.append(row)
+        if len(chunk) == _BATCH:
+            yield batch()
+            chunk = []
+    if chunk and header:
+        yield batch()
+
+
+def _chosen(path: Path, wanted: str, names: list[str], what: str) -> str:
+    """The sheet or table to read."""
+    if wanted:
+        if wanted not in names:
+            listed = few(map(repr, names), 12) or "none"
+            raise SchemaError(
+                f"{path.name} has no {what} {wanted!r}. It has: {listed}.{suggestion(wanted, names)}",
+                advice=(("table", None),),
+            )
+        return wanted
+    if len(names) != 1:
+        listed = few(map(repr, names), 12) or "none"
+        raise SchemaError(
+            f"{path.name} has {len(names)} {what}s ({listed}). Name the one to read with table=.",
+            advice=(("table", None),),
+        )
+    return names[0]
+
+
+def _damaged(path: Path, kind: str, problem: Exception) -> SchemaError:
+    reason = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
+    return SchemaError(f"{path.name}: not a complete {kind} file ({reason}). {_CURE}")

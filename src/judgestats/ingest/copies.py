@@ -1,0 +1,166 @@
+"""Calls that a source holds twice: files that are copies of others, and empty repeats of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import SchemaError
+from judgestats.schema.account import Exclusion
+from judgestats.schema.columns import Finding, as_frame
+from judgestats.schema.opening import opened
+
+CURE = 'If the files are runs of their own, name the run in their paths, as in path="...{replicate}..."'
+_FEW = 3
+#: Length from which a part of a text is taken for the text, shortened.
+_LONG = 20
+
+
+@dataclass
+class Copies:
+    """Rows of a table that repeat calls which it holds elsewhere.
+
+    `excluded`: which rows. `why`: the exclusions that account for them.
+    """
+
+    excluded: NDArray[np.bool_]
+    why: list[Exclusion] = field(default_factory=list)
+
+    def add(self, rows: NDArray[np.intp], places: Sequence[str], reason: str, cure: str) -> None:
+        """Exclude rows, all for one reason."""
+        self.excluded[rows] = True
+        shown = "; ".join(places[int(r)] for r in rows[:_FEW]) + ("; ..." if len(rows) > _FEW else "")
+        self.why.append(Exclusion(shown, reason, cure, len(rows)))
+
+
+def copies(
+    table: pd.DataFrame, file: NDArray[np.int32], files: Sequence[str], places: Sequence[str], answers: Collection[str]
+) -> Copies:
+    """Find the calls of files that are copies of calls in earlier files.
+
+    Two files are copies where they agree in every call that both hold: no column contradicts, though one file may lack
+    a column or a text. The later file's calls are then excluded. Calls are matched by all columns but the answers and
+    fractions.
+
+    `table`: of all files. `file`: number of the file of each row. `files`: their names. `places`: of each row.
+    `answers`: columns that do not say which call it is. Raises SchemaError where two files contradict each other in
+    calls that both hold.
+    """
+    found = Copies(np.zeros(len(table), dtype=bool))
+    if len(files) < 2:
+        return found
+    data = opened(table).to_native()
+    keys = [c for c in data.columns if c not in answers and not _fractions(data[c])]
+    known = {c: _filled(data[c], file, len(files)) for c in keys}
+    common = [c for c in keys if known[c].all()]
+    again = data.duplicated(common, keep=False).to_numpy() if common else np.zeros(len(data), dtype=bool)
+    rows = np.flatnonzero(again)
+    for one, two in _sharing(data.iloc[rows][common], file[rows]):
+        both = [c for c in keys if known[c][one] and known[c][two]]
+        first, second = (rows[(file[rows] == f) & ~found.excluded[rows]] for f in (one, two))
+        left, right = data.iloc[first].assign(_row=first), data.iloc[second].assign(_row=second)
+        if left.duplicated(both).any() or right.duplicated(both).any():
+            continue  # a fault of one file, which its validation reports
+        same = left[[*both, "_row"]].merge(right[[*both, "_row"]], on=both, suffixes=("", "_2"))
+        if same.empty:
+            continue
+        here, there = same["_row"].to_numpy(), same["_row_2"].to_numpy()
+        _refuse_contradictions(data, [c for c in data.columns if c not in both], here, there, places, both)
+        reason = f"the same call with the same answer stands in {files[one]}"
+        found.add(np.sort(there), places, reason, CURE)
+    return found
+
+
+def empty_repeats(
+    table: pd.DataFrame, places: Sequence[str], answers: Collection[str], answer: Collection[str]
+) -> Copies:
+    """Find rows without an answer that repeat a call which another row holds.
+
+    `table`, `places`, `answers`: as for :func:`copies`. `answer`: columns that hold the answer itself. A row that has
+    nothing but the key of a call counts no second time: not as a failed call, and not as disagreement.
+    """
+    found = Copies(np.zeros(len(table), dtype=bool))
+    keys = [c for c in table.columns if c not in answers and not _fractions(table[c])]
+    empty = table[[c for c in table.columns if c in answer]].isna().all(axis=1).to_numpy()
+    if not keys or not answer or not empty.any():
+        return found
+    again = table.duplicated(keys, keep=False).to_numpy()
+    if not (again & empty).any():
+        return found
+    part = table[again].assign(_empty=empty[again], _row=np.flatnonzero(again))
+    part = part.sort_values(["_empty", "_row"])  # the answered row of a call first
+    group = part.groupby(keys, dropna=False, sort=False)
+    first = group["_row"].transform("first")
+    repeat = part["_empty"] & (part["_row"] != first)
+    rows = part.loc[repeat, "_row"].to_numpy()
+    if len(rows):
+        stands = places[int(first[repeat].iloc[0])].partition(",")[0]
+        found.add(np.sort(rows), places, f"an empty repeat of a call that stands in {stands}", "")
+    return found
+
+
+def _fractions(values: pd.Series) -> bool:
+    """Whether a column holds numbers that are not whole: measurements, which name no call."""
+    if not pd.api.types.is_float_dtype(values):
+        return False
+    known = values.dropna()
+    return not len(known) or bool((known % 1 != 0).any())
+
+
+def _filled(values: pd.Series, file: NDArray[np.int32], n: int) -> NDArray[np.bool_]:
+    """Which files have a value in a column."""
+    return np.bincount(file, weights=values.notna().to_numpy(), minlength=n) > 0
+
+
+def _sharing(keys: pd.DataFrame, file: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
+    """Pairs of files that hold a call in common, the earlier one first."""
+    if not len(keys):
+        return
+    group = keys.groupby(list(keys.columns), dropna=False, sort=False).ngroup()
+    held = pd.DataFrame({"group": group.to_numpy(), "file": file}).drop_duplicates()
+    pairs = held.merge(held, on="group")
+    pairs = (
+        pairs[pairs["file_x"] < pairs["file_y"]][["file_y", "file_x"]]
+        .drop_duplicates()
+        .sort_values(["file_y", "file_x"])
+    )
+    yield from ((int(x), int(y)) for y, x in pairs.itertuples(index=False))
+
+
+def _shortened(one: object, two: object) -> bool:
+    """Whether one text is a longer part of the other: files often keep the end of a reply only."""
+    if not isinstance(one, str) or not isinstance(two, str):
+        return False
+    shorter, longer = sorted((one, two), key=len)
+    return len(shorter) >= _LONG and shorter in longer
+
+
+def _refuse_contradictions(
+    data: pd.DataFrame,
+    columns: list[str],
+    here: NDArray[np.intp],
+    there: NDArray[np.intp],
+    places: Sequence[str],
+    keys: list[str],
+) -> None:
+    """Raise where rows of one call differ in a value that both have."""
+    for name in columns:
+        one, two = data[name].iloc[here].to_numpy(dtype=object), data[name].iloc[there].to_numpy(dtype=object)
+        wrong = ~(pd.isna(one) | pd.isna(two)) & (one != two)
+        wrong[wrong] = [not _shortened(a, b) for a, b in zip(one[wrong], two[wrong], strict=True)]
+        if not wrong.any():
+            continue
+        n, at = int(wrong.sum()), int(np.argmax(wrong))
+        rows = tuple(int(r) for r in np.sort(np.concatenate([here[wrong], there[wrong]])))
+        example = ", ".join(f"{k}={data[k].iloc[here[at]]}" for k in keys)
+        what = "the same call occurs more than once"
+        raise SchemaError(
+            f"{what}: {places[int(here[at])]} and {places[int(there[at])]} differ in {name!r} ({str(one[at])[:40]!r} "
+            f"and {str(two[at])[:40]!r}), as do {n} of {len(here)} calls that both files hold. {CURE}.",
+            faults=as_frame([Finding("fault", "", what, rows, example, CURE)], places),
+            advice=(("path", None),),
+        )

@@ -1,0 +1,170 @@
+"""DeepEval: a test run, JSON; one verdict per metric of a test case, of a conversation or of a span of its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from judgestats.ingest.readers import Place, Reader, Record, beneath, graded, part, scalars, words
+
+#: Lists of test cases, as written by alias, by name, and by ``evaluate()``.
+_CASES = (
+    "testCases", "test_cases", "conversationalTestCases", "conversational_test_cases", "testResults", "test_results",
+)  # fmt: skip
+_METRICS = ("metricsData", "metrics_data", "metricsMetadata", "metrics_metadata")
+_SPANS = (
+    "baseSpans", "base_spans", "agentSpans", "agent_spans", "llmSpans", "llm_spans", "retrieverSpans",
+    "retriever_spans", "toolSpans", "tool_spans",
+)  # fmt: skip
+_USED = (
+    "name", "metric", "score", "success", "reason", "error", "evaluationModel", "evaluation_model", "strictMode",
+    "strict_mode", "evaluationCost", "evaluation_cost", "verboseLogs", "verbose_logs", "skipped",
+)  # fmt: skip
+
+
+#: Columns of a metric, which a hyperparameter of that name does not fill.
+_METRIC_COLUMNS = ("rater_type", "passed", "strict_mode", "threshold", "span", "identifier")
+
+
+def _first(record: Any, *names: str) -> Any:
+    """Value of the first of these fields that is there and not null."""
+    return next((record[n] for n in names if isinstance(record, Mapping) and record.get(n) is not None), None)
+
+
+def _listed(record: Any, names: tuple[str, ...]) -> list[Any]:
+    """All entries of the lists with these names."""
+    found = [record.get(n) for n in names] if isinstance(record, Mapping) else []
+    return [entry for listed in found if isinstance(listed, list) for entry in listed]
+
+
+def _run(document: Any) -> Any:
+    """The test run; the file with the latest run holds it under ``testRunData``."""
+    return part(document, "testRunData") or document
+
+
+def matches(document: Mapping[str, Any]) -> str:
+    """Recognise a test run of DeepEval, by alias or by name."""
+    cases = _listed(_run(document), _CASES)
+    if any(isinstance(c, dict) and any(n in c for n in (*_METRICS, "trace")) for c in cases):
+        return "the object has test cases with metrics"
+    return ""
+
+
+def records(document: Any, _: Path) -> Iterator[Record]:
+    """Yield the test cases; two that share a name and differ in their input keep their order in the item."""
+    run = _run(document)
+    cases = _listed(run, _CASES)
+    names: dict[str, set[str]] = {}
+    for case in cases:
+        names.setdefault(_name(case, ""), set()).add(_text_of(case))
+    head = {"hyperparameters": run.get("hyperparameters"), "identifier": run.get("identifier")}
+    for i, case in enumerate(cases):
+        name = _name(case, f"test_case_{i}")
+        alone = len(names.get(name, ())) == 1
+        yield f"test case {i + 1}", {**head, "item": name if alone else f"{name}/{i}", "case": case}
+
+
+def _name(case: Any, default: str) -> str:
+    return str(_first(case, "name") or default)
+
+
+def _text_of(case: Any) -> str:
+    return str([_first(case, n) for n in ("input", "scenario", "turns")])
+
+
+def rows(
+    record: Mapping[str, Any], place: Place, judge: str | None = None, system: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Read one verdict per metric.
+
+    ``judge`` is the evaluation model; a metric without one is code, and its own judge. A span of the trace is an item
+    of its own, ``<test case>/<span>``. Metrics of the whole trace are the test case's, and a copy of them is excluded.
+
+    `judge`: model behind metrics that name none. `system`: what was tested, where the hyperparameters name no model.
+    Yields ratings, 0 to 1, with ``passed`` and ``rater_type``.
+    """
+    case = record.get("case")
+    if not isinstance(case, dict):
+        raise place.wrong("the test case", case, "an object")
+    item = str(record.get("item", place.index))
+    settings = part(record, "hyperparameters")
+    model = settings.get("model")
+    common = {
+        "system": system or words(model) or words(_first(model, "model", "name")),
+        "identifier": words(record.get("identifier")),
+        **scalars(settings, ("model", *_METRIC_COLUMNS)),
+    }
+    trace = _first(case, "trace")
+    levels: list[tuple[Any, str, str | None]] = [(case, item, None)]
+    used: dict[str, int] = {}
+    for span in _listed(trace, _SPANS):
+        name = str(_first(span, "name", "type") or "span")
+        if _listed(span, _METRICS):
+            used[name] = used.get(name, 0) + 1
+            levels.append((span, f"{item}/{name}" + (f" {used[name]}" if used[name] > 1 else ""), name))
+    of_case = _listed(case, _METRICS)
+    of_trace = [m for m in _listed(trace, _METRICS) if m not in of_case]
+    copies = len(_listed(trace, _METRICS)) - len(of_trace)
+    if copies:
+        place.exclude("the trace repeats the metrics of its test case", n=copies)
+    if of_trace:
+        levels.append(({"metricsData": of_trace}, f"{item}/trace", "trace"))
+    if not any(_listed(level, _METRICS) for level, *_ in levels):
+        place.exclude("no metric was evaluated")
+    for level, name, span in levels:
+        for metric in _listed(level, _METRICS):
+            yield {**common, "item": name, **_verdict(metric, place, judge), "span": span, **beneath(case, "metadata")}
+
+
+def _verdict(metric: Any, place: Place, judge: str | None) -> dict[str, Any]:
+    name = words(_first(metric, "name", "metric"))
+    if name is None:
+        raise place.wrong("a metric", metric, "an object with a name")
+    model = words(_first(metric, "evaluationModel", "evaluation_model")) or judge
+    error, score, passed = words(metric.get("error")), graded(metric.get("score")), metric.get("success")
+    failed = error is not None or score != score
+    return {
+        "judge": model or name,
+        "criterion": name,
+        "score": float("nan") if failed else score,
+        "status": "error" if failed else "ok",
+        "rationale": error or words(metric.get("reason")),
+        "rater_type": "model" if model else "code",
+        "passed": passed if isinstance(passed, bool) and not failed else None,
+        "strict_mode": _first(metric, "strictMode", "strict_mode"),
+        "cost": _first(metric, "evaluationCost", "evaluation_cost"),
+        **scalars(metric, _USED),
+    }
+
+
+READER = Reader(
+    name="deepeval",
+    frame="ratings",
+    about="DeepEval test run (camelCase or snake_case); one verdict per metric of a test case, conversation or span",
+    example='{"testCases": [{"name": ..., "metricsData": [{"name": ..., "score": 0.9, "evaluationModel": ...}]}], ...}',
+    matches=matches,
+    rows=rows,
+    records=records,
+    options={
+        "judge": "model behind metrics that name none; without it these are code",
+        "system": "what was tested, where hyperparameters.model does not say",
+    },
+    containers=("json",),
+    fields={
+        "testCases[], conversationalTestCases[], test_results[]": "records",
+        "metricsData[].name": "criterion; judge where there is no evaluationModel",
+        "metricsData[].evaluationModel": "judge; rater_type model with it, else code",
+        "metricsData[].score": "score; missing (status error) where null, or where error is set",
+        "metricsData[].success": "passed",
+        "metricsData[].reason, .error": "rationale",
+        "metricsData[].threshold, .strictMode, .evaluationCost, other single values": "columns",
+        "trace.<kind>Spans[].metricsData": "rows of the item <test case>/<span>; span",
+        "name": "item, with the order where the name is not unique",
+        "hyperparameters.model": "system",
+        "hyperparameters.<name>": "columns of that name",
+        "identifier": "identifier",
+        "testCases[].metadata.<name>": "metadata.<name>, if it is one value",
+    },
+    sample="public: the tool's own fixture; snake_case, errors and conversations from its types",
+)

@@ -1,0 +1,193 @@
+"""Inspect Scout: labels that people gave to transcripts (CSV), and the results of a scan (Parquet)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judgestats.ingest.native.inspect_ai import by_scorer, empty, rating
+from judgestats.ingest.readers import Place, Reader, has, words
+
+# ---- Labels of people: a validation set ------------------------------------------------------------------------------
+
+_SETS = ("label_", "target_")
+
+
+def matches_labels(record: Mapping[str, Any]) -> str:
+    """Recognise a validation set: id, split, and a target or labels, and nothing beside them.
+
+    Without the split it might be a table with a column per judge.
+    """
+    labels = [name for name in record if name == "target" or (name.startswith(_SETS) and name not in _SETS)]
+    known = {"id", "split", *labels}
+    return f"columns id, {', '.join(labels[:3])} and split" if labels and set(record) == known else ""
+
+
+def label_rows(
+    record: Mapping[str, Any],
+    place: Place,
+    judge: str = "human",
+    values: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Read what people say of a transcript: a rating for each label.
+
+    Yields ratings.
+    """
+    item, values = record["id"], by_scorer(values, "values", dict)
+    if empty(item):
+        raise place.wrong("id", "", "the id of a transcript")
+    for name, value in record.items():
+        if name in ("id", "split"):
+            continue
+        criterion = "overall" if name == "target" else name.partition("_")[2]
+        if empty(value):
+            place.exclude("not labelled", f"column {name}")
+            continue
+        score, label = rating(value, f"column {name}", values.get(criterion, {}), place, letters={})
+        if score is None and label is None:
+            place.exclude("not labelled", f"column {name}")
+            continue
+        yield {
+            "judge": judge,
+            "item": str(item),
+            "criterion": criterion,
+            "score": score,
+            "rater_type": "human",
+            "label": label,
+            "split": None if empty(record.get("split")) else str(record["split"]),
+        }
+
+
+# ---- Results of a scan -----------------------------------------------------------------------------------------------
+
+
+def matches_scan(record: Mapping[str, Any]) -> str:
+    """Recognise the table of a scan's results by the names of its columns."""
+    if has(record, "transcript_id", "scan_id", "scanner_name", "value", "value_type"):
+        return "columns transcript_id, scan_id, scanner_name, value and value_type"
+    return ""
+
+
+def scan_rows(
+    record: Mapping[str, Any], place: Place, values: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Read a result: a rating, or one for each key of an object, each place of a list and each result of a set.
+
+    Yields ratings.
+    """
+    cells = {name: None if empty(value) else value for name, value in record.items()}
+    scanner, item = cells["scanner_name"], cells["transcript_id"]
+    if scanner is None or item is None:
+        raise place.wrong("scanner_name or transcript_id", "", "the name of the scanner, the id of the transcript")
+    usage = _parsed(cells.get("scan_model_usage"), "scan_model_usage", place)
+    models = [*usage] if isinstance(usage, dict) else []
+    part, values = f"scanner {scanner}", by_scorer(values, "values", dict)
+    whole = cells.get("input_id") in (None, item)
+    head = {
+        "judge": str(scanner),
+        "system": str(cells.get("model") or ""),
+        "item": str(item) if whole else f"{item} / {cells['input_id']}",
+        "rationale": words(cells.get("explanation")),
+        "rater_type": "model" if models else "code",
+        "scanner_model": " + ".join(map(str, models)) or None,
+        **{n: words(cells.get(n)) for n in ("scan_id", "task_name", "scanner_params")},
+    }
+    if cells.get("scan_error") is not None:
+        yield {**head, "criterion": str(scanner), "score": None, "status": "error"}
+        return
+    found = list(_results(cells, str(scanner), place))
+    if not found:
+        place.exclude("the scanner found nothing", part)
+    for criterion, value in found:
+        score, label = rating(value, part, values.get(str(scanner), {}), place, letters={})
+        if score is None and label is None:
+            place.exclude("the scanner found nothing", f"{part}, {criterion}")
+        else:
+            yield {**head, "criterion": criterion, "score": score, "status": "ok", "label": label}
+
+
+def _results(cells: Mapping[str, Any], scanner: str, place: Place) -> Iterator[tuple[str, Any]]:
+    """Criterion and value of each result in a row."""
+    kind, value = cells["value_type"], cells["value"]
+    criterion = f"{scanner}/{cells['label']}" if cells.get("label") else scanner
+    if value is None or kind in (None, "null"):
+        return
+    if kind == "boolean":
+        if str(value).lower() not in ("true", "false"):
+            raise place.wrong("a value of type boolean", value, "true, false")
+        yield criterion, str(value).lower() == "true"
+    elif kind in ("number", "string"):
+        yield criterion, value
+    elif kind == "resultset":
+        found = _parsed(value, "value", place)
+        for result in found if isinstance(found, list) else [found]:
+            if not isinstance(result, dict):
+                raise place.wrong("a result of the set", result, "an object with a value")
+            label = words(result.get("label"))
+            yield from _opened(f"{scanner}/{label}" if label else scanner, place.need(result, "value"))
+    else:
+        yield from _opened(criterion, _parsed(value, "value", place))
+
+
+def _opened(criterion: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value, or each of those in an object or list."""
+    if isinstance(value, dict):
+        yield from ((f"{criterion}/{key}", inner) for key, inner in value.items())
+    elif isinstance(value, list):
+        yield from ((f"{criterion}/{place}", inner) for place, inner in enumerate(value, start=1))
+    else:
+        yield criterion, value
+
+
+def _parsed(value: Any, what: str, place: Place) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise place.wrong(what, value, "JSON, as value_type says") from None
+
+
+_VALUES = {"values": "number of each class, {'scanner or label': {'high': 2, 'low': 1}}"}
+
+LABELS = Reader(
+    name="inspect_scout_labels",
+    frame="ratings",
+    about="validation set of Inspect Scout: what people say of transcripts; without a column split, name the format",
+    example="id,label_safety,label_accuracy,split",
+    matches=matches_labels,
+    rows=label_rows,
+    containers=("csv", "tsv", "parquet"),
+    options={"judge": "name of who labelled; 'human' without it", **_VALUES},
+    fields={
+        "id": "item",
+        "target": "score of criterion overall: true and false as right and wrong, numbers, or a class as label",
+        "target_<name>, label_<name>": "score of criterion <name>; an empty cell is excluded",
+        "split": "condition column split",
+    },
+    sample="public files of inspect_scout's own tests",
+)
+
+SCAN = Reader(
+    name="inspect_scout",
+    frame="ratings",
+    about="results of a scan by Inspect Scout, Parquet",
+    example="transcript_id,scan_id,scanner_name,value,value_type,explanation,model",
+    matches=matches_scan,
+    rows=scan_rows,
+    containers=("csv", "tsv", "parquet"),
+    options=_VALUES,
+    fields={
+        "scanner_name": "judge, and criterion (with / and the label of a result, the key or place of a value)",
+        "scan_model_usage": "rater_type model, and scanner_model, the models asked; none: code",
+        "model": "system: the model of the transcript",
+        "transcript_id, input_id": "item; both where a part of a transcript was scanned",
+        "value, value_type": "score: boolean, number; a string is a label; an object, array or resultset gives several "
+        "rows; null is excluded",
+        "scan_error": "a missing score with status error",
+        "explanation": "rationale",
+        "scan_id, task_name, scanner_params": "condition columns; the transcript's own scores are not read",
+    },
+    sample="a public file of inspect_scout's own tests",
+)

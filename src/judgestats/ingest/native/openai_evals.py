@@ -1,0 +1,151 @@
+"""OpenAI evals: the log of a run, JSONL; a line with the specification, then a line per event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from judgestats.errors import SchemaError
+from judgestats.ingest.readers import Place, Reader, first_line, graded, has, part, scalars, words
+
+#: What a grader's choice becomes where it could not be read; the tool gives it the lowest score.
+_INVALID = "__invalid__"
+
+
+def matches(record: Mapping[str, Any]) -> str:
+    """Recognise the first line of a log: the specification, or an event where there is none."""
+    if "eval_name" in part(record, "spec") and _models(part(record, "spec")):
+        return "the first line is a spec with eval_name and completion_fns"
+    if has(record, "run_id", "event_id", "sample_id", "type", "data"):
+        return "records have run_id, event_id, sample_id, type and data"
+    return ""
+
+
+def rows(
+    record: Mapping[str, Any],
+    place: Place,
+    judge: str | None = None,
+    system: str | None = None,
+    scores: str | Mapping[str, float] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Read the events that hold a verdict: ``match``, ``metrics``, and the errors of model-graded evals.
+
+    In a model-graded eval the last completion function grades the others, or itself if it is the only one. A choice
+    that could not be read has status ``parse`` and no score: the tool gives it the lowest. ``metascore`` says whether
+    the choice is the person's.
+
+    `judge`, `system`: the models, where the log has no specification. `scores`: score of each choice, where the eval
+    has none (``"A=1,B=0"``). Yields ratings with ``rater_type`` and ``verdict`` (the choice).
+    """
+    if "type" not in record:
+        what = next((n for n in ("spec", "final_report") if n in record), "")
+        return place.exclude(f"the {what} of the run, no verdict" if what else "no event")
+    kind, data = record["type"], record.get("data")
+    if kind not in ("match", "metrics", "error"):
+        return place.exclude(f"an event of type {str(kind)[:40]}, no verdict")
+    if not isinstance(data, dict):
+        raise place.wrong("data", data, "an object")
+    spec = part(first_line(place.path), "spec")
+    models = _models(spec)
+    graders = part(part(part(spec, "run_config"), "eval_spec"), "args")
+    criterion = words(graders.get("modelgraded_spec"))
+    evaluated = models[:-1] if len(models) > 1 and (criterion or "choice" in data) else models
+    common = {
+        "system": system or " + ".join(evaluated) or None,
+        "item": str(place.need(record, "sample_id")),
+        "eval_name": words(spec.get("eval_name")),
+        "run_id": words(record.get("run_id")),
+    }
+    grader = {
+        "judge": judge or (models[-1] if models else "modelgraded"),
+        "criterion": criterion or "score",
+        "rater_type": "model",
+    }
+    if kind == "error":
+        if criterion is None:
+            return place.exclude(f"the sample failed ({str(data.get('message'))[:80]})")
+        yield {**common, **grader, "score": float("nan"), "status": "error", "rationale": words(data.get("message"))}
+    elif kind == "match":
+        yield {
+            **common,
+            "judge": "match",
+            "criterion": "match",
+            "score": graded(place.need(data, "correct")),
+            "rater_type": "code",
+            **scalars(data, ("correct", "expected", "picked", "options", "sampled", "prompt")),
+        }
+    elif "choice" in data:
+        yield {**common, **grader, **_choice(data, _scores(scores), place)}
+    else:
+        found = {k: v for k, v in data.items() if graded(v) == graded(v)}
+        for name, value in found.items():
+            yield {**common, "judge": name, "criterion": name, "score": graded(value), "rater_type": "code"}
+        others = [k for k in data if k not in found]
+        if others:
+            place.exclude("no number", f"metrics {', '.join(others)}"[:120], n=len(others))
+
+
+def _models(spec: Mapping[str, Any]) -> list[str]:
+    """Completion functions; before them, a run had models."""
+    found = spec.get("completion_fns") or part(spec, "model_names").get("completions")
+    return [str(m) for m in found] if isinstance(found, list) else []
+
+
+def _choice(data: Mapping[str, Any], given: Mapping[str, float], place: Place) -> dict[str, Any]:
+    choice, read = str(data["choice"]), data["choice"] not in (_INVALID, None)
+    score = graded(data.get("score"))
+    if read and score != score:
+        if choice not in given:
+            raise SchemaError(
+                f"{place}: the choice {choice!r} has no score: the eval has none for its choices. Pass scores=, such "
+                f"as scores='{choice}=1'."
+            )
+        score = given[choice]
+    return {
+        "score": score if read else float("nan"),
+        "status": "ok" if read else "parse",
+        "verdict": choice if read else None,
+        **scalars(data, ("choice", "score")),
+    }
+
+
+def _scores(given: str | Mapping[str, float] | None) -> Mapping[str, float]:
+    return _parsed(given) if isinstance(given, str) else given or {}
+
+
+@lru_cache
+def _parsed(text: str) -> dict[str, float]:
+    try:
+        return {k.strip(): float(v) for k, v in (pair.rsplit("=", 1) for pair in text.split(","))}
+    except ValueError:
+        raise SchemaError(f"scores={text!r} should name a number for each choice, such as scores='A=1,B=0'.") from None
+
+
+READER = Reader(
+    name="openai_evals",
+    frame="ratings",
+    about="OpenAI evals log; verdicts of model-graded evals (choice and score), matches and other metrics",
+    example='{"run_id": ..., "event_id": 3, "sample_id": ..., "type": "metrics", "data": {"choice": "Y", "score": 1}}',
+    matches=matches,
+    rows=rows,
+    options={
+        "judge": "the grader, where the log has no spec",
+        "system": "the evaluated model, where the log has no spec",
+        "scores": "score of each choice, where the eval has none: 'A=1,B=0'",
+    },
+    containers=("jsonl",),
+    fields={
+        "type metrics: data.choice, data.score": "verdict and score of a model; __invalid__ is status parse",
+        "type metrics: data.metascore, other single values": "columns of that name",
+        "type metrics without choice: data.<name>": "a row per number: judge, criterion and score, rater_type code",
+        "type match: data.correct": "score, rater_type code",
+        "type error": "status error in a model-graded eval; else excluded",
+        "spec.completion_fns": "the last is the judge of a model-graded eval, the others (or the only one) the system",
+        "spec.run_config.eval_spec.args.modelgraded_spec": "criterion of a model-graded eval",
+        "sample_id": "item",
+        "spec.eval_name, run_id": "columns of that name",
+        "spec, final_report, events of other types": "excluded, each with its place",
+    },
+    sample="written from evals/record.py and evals/elsuite/modelgraded",
+)

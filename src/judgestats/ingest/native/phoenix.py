@@ -1,0 +1,140 @@
+"""Phoenix: annotations of spans, and the frames of its evaluators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person, words
+
+_KINDS = {"HUMAN": "human", "LLM": "model", "CODE": "code", "HEURISTIC": "code"}
+_RESULT = ("label", "score", "explanation")
+_DETAILS = "_execution_details"
+#: Columns that name what was evaluated.
+_IDS = ("context.span_id", "span_id", "context.trace_id", "trace_id", "session_id", "example_id", "id")
+_USED = (
+    *_RESULT, *_IDS, "name", "annotation_name", "annotator_kind", "result", "metadata", "identifier", "user_id",
+    "source", "created_at", "updated_at", "document_position", "position", "execution_status", "execution_seconds",
+    "exceptions", *(f"result.{r}" for r in _RESULT),
+)  # fmt: skip
+
+
+def matches(record: Mapping[str, Any]) -> str:
+    """Recognise an annotation, the scores of evaluators, or an evaluation."""
+    if "annotator_kind" in record and ("annotation_name" in record or "name" in record):
+        return "there are annotator_kind and the name of an annotation"
+    if any(str(k).endswith(_DETAILS) for k in record):
+        return "there are columns <evaluator>_execution_details"
+    if {"label", "explanation"} <= set(record) and (
+        "execution_status" in record or ("score" in record and {"context.span_id", "context.trace_id"} & set(record))
+    ):
+        return "there are label, explanation, and execution_status or the id of a span"
+    return ""
+
+
+def rows(
+    record: Mapping[str, Any],
+    place: Place,
+    judge: str | None = None,
+    item: str | None = None,
+    criterion: str | None = None,
+    scores: Mapping[str, float] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Read the annotations of a span, or the evaluations in one row of a frame.
+
+    The score is ``score``; where there is none, the label, if it is a number, yes or no, or has one in `scores`. A
+    failed execution is a missing score with status ``error``. The item is the span, trace, session or example, else the
+    number of the row. An annotator is named by ``user_id`` or ``identifier``; an evaluator by the model in the
+    metadata, `judge`, or its kind.
+
+    `judge`: name of the model. `item`: column of the item. `criterion`: name of the evaluation, where the frame has
+    none. `scores`: number of each label. Yields ratings.
+    """
+    ids = [k for k in ((item,) if item else _IDS) if not absent(place.need(record, k) if item else record.get(k))]
+    thing = str(record[ids[0]]) if ids else str(place.index)
+    part = record.get("document_position", record.get("position"))
+    common = {"item": thing if absent(part) else f"{thing}/document {part}"}
+    if "annotator_kind" in record:
+        name = str(record.get("annotation_name", record.get("name")))
+        if name == "note":
+            place.exclude("a note, no verdict")
+            return
+        found = [(name, _result(record), record.get("annotator_kind"), False)]
+    elif details := [str(k) for k in record if str(k).endswith(_DETAILS)]:
+        found = list(_evaluations(record, [d.removesuffix(_DETAILS) for d in details]))
+    else:
+        failed = str(record.get("execution_status", "")).upper() in ("FAILED", "MISSING INPUT", "DID NOT RUN")
+        found = [(criterion or "overall", dict(record), None, failed)]
+    for name, result, kind, failed in found:
+        value = result.get("score")
+        answer = answered(place, name, result.get("label") if absent(value) else value, scores, failed=failed)
+        if answer is None:
+            continue
+        known = str(kind).upper()
+        if not absent(kind) and known not in _KINDS:
+            raise place.wrong("the kind of annotator", kind, ", ".join(_KINDS))
+        metadata = opened_cell(result.get("metadata", record.get("metadata")))
+        model = metadata.get("model") if isinstance(metadata, dict) else None
+        people = (record.get("user_id"), record.get("identifier"))
+        machine = (judge, model, people[1], "llm" if absent(kind) else known.lower())
+        yield {
+            **context({k: v for k, v in record.items() if not str(k).endswith((_DETAILS, "_score"))}, _USED),
+            **common,
+            "judge": person(*(people if known == "HUMAN" else machine)),
+            "criterion": name,
+            **answer,
+            "rationale": words(result.get("explanation")),
+            "rater_type": _KINDS.get(known),
+        }
+
+
+def _result(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of an annotation, nested or in columns."""
+    nested = opened_cell(record.get("result"))
+    return nested if isinstance(nested, dict) else {r: record.get(f"result.{r}", record.get(r)) for r in _RESULT}
+
+
+def _evaluations(record: Mapping[str, Any], evaluators: list[str]) -> Iterator[tuple[str, dict[str, Any], Any, bool]]:
+    """Each score of a row, and each evaluator that failed: its name, the score, its kind, whether it failed."""
+    names = [str(k).removesuffix("_score") for k in record if str(k).endswith("_score")]
+    for name in dict.fromkeys([*names, *evaluators]):
+        result = opened_cell(record.get(f"{name}_score"))
+        details = opened_cell(record.get(f"{name}{_DETAILS}"))
+        done = not isinstance(details, dict) or str(details.get("status")).upper().startswith("COMPLETED")
+        if isinstance(result, dict):
+            yield name, result, result.get("kind", result.get("source")), False
+        elif name in evaluators and not (done and _others(record, names, evaluators)):
+            yield name, {}, None, not done
+
+
+def _others(record: Mapping[str, Any], names: list[str], evaluators: list[str]) -> bool:
+    """Whether a score of a row has another name than its evaluator."""
+    return any(n not in evaluators and not absent(record.get(f"{n}_score")) for n in names)
+
+
+READER = Reader(
+    name="phoenix",
+    frame="ratings",
+    about="Phoenix annotations of spans (people, models, code), and the frames of its evaluators",
+    example='{"span_id": ..., "annotation_name": ..., "annotator_kind": "HUMAN", "result.score": 1, ...}',
+    matches=matches,
+    rows=rows,
+    options={
+        "judge": "name of the model of an evaluator",
+        "item": "column of the item; by default that of the span, trace, session or example, else the row",
+        "criterion": "name of the evaluation, for a frame of label, score and explanation",
+        **SCORES,
+    },
+    containers=("json", "jsonl", "csv", "parquet"),
+    fields={
+        "annotation_name, name, <name>_score": "criterion",
+        "annotator_kind, kind": "rater_type: HUMAN human, LLM model, CODE code",
+        "result.score, result.label, score, label": "score: the label where there is no score",
+        "result.explanation, explanation": "rationale",
+        "user_id, identifier, metadata.model": "judge",
+        "span_id, trace_id, session_id, document_position": "item",
+        "<evaluator>_execution_details, execution_status": "status",
+    },
+    sample="frames written by arize-phoenix-evals, and annotations of the schema of arize-phoenix-client",
+    repeats=True,
+)

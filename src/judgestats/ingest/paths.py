@@ -1,0 +1,127 @@
+"""Patterns that name parts of names; what the path of a file says by them, and by ``key=value``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+from urllib.parse import unquote
+
+from judgestats.errors import SchemaError
+from judgestats.ingest.files import SUFFIXES, stem_of, suffix_of, unpacked_name
+
+_NAME = r"[^\W\d]\w*"
+_PAIR = re.compile(rf"({_NAME})=(.*)")
+_FIELD = re.compile(rf"\{{({_NAME})(?::((?:[^{{}}]|\{{[^{{}}]*\}})+))?\}}")
+_EXAMPLE = "{strategy}/{judge}_run{replicate}.json"
+#: A shard of a Hugging Face data set: ``train-00000-of-00001``.
+_SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}(?:-[0-9a-f]{16})?")
+#: What Hive writes for a missing value.
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def named_values(path: PurePath) -> dict[str, str | None]:
+    """Values in names of folders and of a file of the form ``key=value,key=value``; other names say nothing.
+
+    A shard of a Hugging Face data set names its ``split``.
+
+    >>> named_values(PurePath("judge=gpt-4/prompt=cot,run=2.jsonl.gz"))
+    {'judge': 'gpt-4', 'prompt': 'cot', 'run': '2'}
+    """
+    found: dict[str, str | None] = {}
+    for part in (*map(unquote, path.parent.parts), stem_of(path.name)):
+        pairs = [_PAIR.fullmatch(p.strip()) for p in part.split(",")]
+        shard = _SHARD.fullmatch(part)
+        if shard is not None and shard[1] != "data":
+            found["split"] = shard[1]
+        elif all(pairs):
+            found.update({p[1]: None if p[2] in ("", _HIVE_NULL) else p[2] for p in pairs if p is not None})
+    return found
+
+
+@dataclass(frozen=True)
+class NamePattern:
+    """A pattern for names, such as ``{judge}_run{replicate}``.
+
+    `text`: a part in braces takes at least one character; ``{run:[0-9]+}`` says by a regular expression what it takes;
+    ``*`` takes anything. `argument`: what it was given as, for messages. `sign`: what a part and ``*`` may hold.
+    """
+
+    text: str
+    argument: str
+    sign: str = "."
+
+    def __post_init__(self) -> None:
+        names = self.names
+        twice = next((n for n in names if names.count(n) > 1), "")
+        rest = _FIELD.sub("", self.text)
+        if not names or twice or "{" in rest or "}" in rest:
+            what = f"names {twice!r} twice" if twice else "has a brace that names nothing" if names else "names nothing"
+            raise SchemaError(f"{self.argument}={self.text!r} {what}. Write names in braces, such as {_EXAMPLE!r}.")
+        try:
+            self._expression(greedy=True)
+        except re.error as problem:
+            raise SchemaError(f"{self.argument}={self.text!r}: a part is no regular expression ({problem}).") from None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the parts."""
+        return [m[1] for m in _FIELD.finditer(self.text)]
+
+    def values(self, name: str, what: str = "") -> dict[str, str] | None:
+        """Values of the parts in a name; None if it does not match. A name that matches in two ways is a SchemaError.
+
+        >>> NamePattern("{judge}_{criterion:[a-z]+}", "wide").values("gpt_4_style")
+        {'judge': 'gpt_4', 'criterion': 'style'}
+        """
+        found = [self._expression(greedy=greedy).fullmatch(name) for greedy in (True, False)]
+        if found[0] is None or found[1] is None:
+            return None
+        longest, shortest = found[0].groupdict(), found[1].groupdict()
+        if longest != shortest:
+            odd = next(n for n in longest if longest[n] != shortest[n])
+            raise SchemaError(
+                f"{what or name} matches {self.argument}={self.text!r} in two ways: {odd} could be {longest[odd]!r} or "
+                f"{shortest[odd]!r}. Say what it takes, such as {{{odd}:[^_]+}}.",
+                advice=((self.argument, None),),
+            )
+        return longest
+
+    def _expression(self, *, greedy: bool) -> re.Pattern[str]:
+        out, at = "", 0
+        for part in _FIELD.finditer(self.text):
+            out += self._literal(at, part.start())
+            out += f"(?P<{part[1]}>{part[2] or (f'{self.sign}+' if greedy else f'{self.sign}+?')})"
+            at = part.end()
+        return re.compile(out + self._literal(at, len(self.text)))
+
+    def _literal(self, start: int, end: int) -> str:
+        return f"{self.sign}*".join(map(re.escape, self.text[start:end].split("*")))
+
+
+class PathPattern(NamePattern):
+    """A pattern for the end of a path, such as ``{strategy}/{judge}_run{replicate}.json``; no part holds a ``/``."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, "path", "[^/]")
+
+    def of(self, path: PurePath) -> dict[str, str]:
+        """Values of the named parts in a path; a path that does not match is a SchemaError.
+
+        >>> PathPattern("{strategy}/{judge}_run{replicate}.json").of(PurePath("runs/cot/gpt_4_run2.json.gz"))
+        {'strategy': 'cot', 'judge': 'gpt_4', 'replicate': '2'}
+        """
+        depth = self.text.count("/") + 1
+        wanted = self.text.rpartition("/")[2]
+        name = path.name
+        if unpacked_name(wanted) == wanted:
+            name = unpacked_name(name) if suffix_of(wanted) in SUFFIXES else stem_of(name)
+        shown = "/".join((*path.parts[:-1][-(depth - 1) :], name) if depth > 1 else (name,))
+        found = self.values(shown, path.as_posix())
+        if found is None:
+            raise SchemaError(
+                f"{path.as_posix()} does not match path={self.text!r}, which is compared with the end of the path. "
+                "Correct the pattern, or give a glob that takes only files that match it.",
+                advice=(("path", None),),
+            )
+        return found

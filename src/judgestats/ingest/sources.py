@@ -1,0 +1,384 @@
+"""From a source (path, glob, folder, list of paths) to its files."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import glob
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+from narwhals.exceptions import DuplicateError
+
+from judgestats.errors import SchemaError
+from judgestats.ingest.archives import Archive
+from judgestats.ingest.files import (
+    SUFFIXES,
+    File,
+    container_of,
+    is_single_record,
+    is_zip_of_tables,
+    stem_of,
+    suffix_of,
+    unpacked_limit,
+    unpacked_name,
+)
+from judgestats.ingest.paths import PathPattern, named_values
+from judgestats.schema.opening import cell_text, few
+
+_WILD = "*?["
+#: Beginning of an SQL query: one of three words, after brackets and comments.
+_QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
+_LONGEST_NAME = 200
+#: Name of the file that a stream is written to.
+STREAM = "standard input"
+_CHUNK = 1 << 20
+#: Files beside the tables of a Hugging Face data set.
+_DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
+#: Number of unread files that are named.
+_MOST_UNREAD = 8
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a path, glob, folder or list.
+
+    `files`: in sorted order.
+    `root`: folder that path columns are relative to.
+    `calls`: whether each file holds a single judge call.
+    `label`: name for messages.
+    `unread` (name, why): files of the folder that are not among them.
+    `searched`: ``folder`` or ``glob``, if they were found in one; `pattern` is then compared with paths below the root.
+    `pattern`: names parts of the paths.
+    `keep`: what must live as long as the files: the temporary folder they stand in.
+    """
+
+    files: tuple[File, ...]
+    root: Path
+    calls: bool
+    label: str
+    unread: tuple[tuple[str, str], ...] = ()
+    searched: Literal["", "folder", "glob"] = ""
+    pattern: PathPattern | None = None
+    keep: Any = None
+
+    @property
+    def unread_note(self) -> str:
+        """How many files of a folder are read, and which are not; empty if all are."""
+        if not self.unread:
+            return ""
+        shown = [f"{name} ({why})" for name, why in self.unread[:_MOST_UNREAD]]
+        more = len(self.unread) - len(shown)
+        listed = ", ".join(shown) + (f" and {more} more" if more else "")
+        n = len(self.files)
+        return f"{n} of {n + len(self.unread)} files read; not read: {listed}"
+
+    def parts(self, file: File) -> dict[str, str]:
+        """Path of a file below the root, as columns: ``path_1``, ``path_2``, ..., ``file`` (without its suffixes)."""
+        below = Path(os.path.relpath(file.path, self.root))
+        parts = {f"path_{i}": part for i, part in enumerate(below.parent.parts, start=1)}
+        return {**parts, "file": stem_of(below.name)}
+
+    def said(self, file: File) -> dict[str, str | None]:
+        """What the path of a file says by names: ``key=value``, and the parts that the pattern names.
+
+        The same names for every file; None where the path of a file does not say it.
+        """
+        return self._said[file.path]
+
+    @cached_property
+    def _said(self) -> dict[Path, dict[str, str | None]]:
+        found: dict[Path, dict[str, str | None]] = {}
+        for file in self.files:
+            below = Path(os.path.relpath(file.path, self.root))
+            named = (
+                self.pattern.of(below if self.searched else file.path.absolute()) if self.pattern is not None else {}
+            )
+            found[file.path] = {**named_values(below), **named}
+        names = dict.fromkeys(n for said in found.values() for n in said)
+        return {path: {n: said.get(n) for n in names} for path, said in found.items()}
+
+    def check_named(self, file: File, columns: Mapping[str, Iterable[Any]] | pd.DataFrame) -> None:
+        """Raise if the pattern names a part of the path, and a column of the file has that name and other values."""
+        for name in self.pattern.names if self.pattern is not None else ():
+            value = self.said(file)[name]
+            given = (cell_text(v) for v in columns[name]) if name in columns else iter(())
+            other = next((v for v in given if v is not None and v != value), None)
+            if other is not None:
+                raise SchemaError(
+                    f"{self.relative(file)}: path= takes {name} from the path ({value!r}), and the file has a field of "
+                    f"that name with another value ({other[:60]!r}). Give the part of the path another name.",
+                    advice=(("path", None),),
+                )
+
+    def relative(self, file: File) -> str:
+        """Name of a file below the root, for messages and reports."""
+        return Path(os.path.relpath(file.path, self.root)).as_posix()
+
+
+def resolve(
+    source: Any,
+    encoding: str | None = None,
+    *,
+    pattern: str = "",
+    table: str = "",
+    why_left: Callable[[File], str] | None = None,
+) -> Files:
+    """Find the files of a source.
+
+    `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. `pattern`: for the paths, see
+    :class:`PathPattern`. `table`: name of the sheet or table in each file. `why_left`: why a file of a folder or glob
+    is not of the format asked for, empty if it is. Raises SchemaError if there is no such file (the message suggests
+    similar names), or a folder holds no data file, or files of several kinds.
+    """
+    files = _found(source, encoding, why_left)
+    if files.searched and why_left is not None:
+        files = _taken(files, why_left)
+    if files.searched == "folder":
+        _refuse_several_kinds(files)
+    if table:
+        files = replace(files, files=tuple(replace(f, inner=table) for f in files.files))
+    return replace(files, pattern=PathPattern(pattern)) if pattern else files
+
+
+def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | None) -> Files:
+    if hasattr(source, "read"):
+        return _streamed(source, encoding)
+    if isinstance(source, str | os.PathLike):
+        text = os.fsdecode(source)
+        if not text:
+            raise SchemaError("The source is an empty text. Give a path; '.' is the current folder.")
+        path = Path(text)
+        try:
+            mode = path.stat().st_mode
+        except (OSError, ValueError) as problem:  # ValueError: a NUL in it
+            return _absent(text, problem, encoding)
+        if stat.S_ISDIR(mode):
+            return _folder(path, encoding)
+        if not stat.S_ISREG(mode):
+            raise SchemaError(
+                f"{text!r} is not a file but {_kind_of_node(mode)}, which cannot be read more than once. Write its "
+                "content to a file first."
+            )
+        return _archived(path, encoding) if is_zip_of_tables(path) else _files([path], path.parent, path.name, encoding)
+    if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
+        if not source:
+            raise SchemaError("The list of paths is empty. Give at least one path.")
+        parts = [resolve(s, encoding, why_left=why_left) for s in source]
+        files = [f for p in parts for f in p.files]
+        root = Path(os.path.commonpath([f.path.absolute().parent for f in files]))
+        calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
+        unread = tuple(u for p in parts for u in p.unread)
+        return Files(tuple(files), root, calls, f"{len(files)} files", unread)
+    raise SchemaError(
+        f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, a stream, an SQL "
+        "query with connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
+    )
+
+
+def _archived(path: Path, encoding: str | None) -> Files:
+    """The files of a zip archive, unpacked into a temporary folder that is deleted with them."""
+    folder = tempfile.TemporaryDirectory(prefix="judgestats-")
+    inside = Path(folder.name) / path.name
+    with Archive(path, unpacked_limit(path)) as archive:
+        if archive.repeated:
+            listed = few([f"{name} ({n} times)" for name, n in archive.repeated.items()], 6)
+            raise SchemaError(f"{path.name} holds members of the same name: {listed}. Rename or remove them.")
+        for name in archive.names():
+            member = inside / name
+            try:
+                member.parent.mkdir(parents=True, exist_ok=True)
+                member.write_bytes(archive.read(name))
+            except OSError as problem:
+                raise SchemaError(
+                    f"{path.name}: member {name[:80]!r} cannot be unpacked ({problem.strerror or problem})."
+                ) from None
+    inside.mkdir(exist_ok=True)
+    return replace(_folder(inside, encoding), root=Path(folder.name), keep=folder)
+
+
+def _streamed(source: Any, encoding: str | None) -> Files:
+    """The one file of a stream, such as standard input, written to a temporary folder that is deleted with it."""
+    folder = tempfile.TemporaryDirectory(prefix="judgestats-")
+    path = spooled(source, folder.name)
+    if is_zip_of_tables(path):
+        return replace(_archived(path, encoding), label=STREAM)
+    return replace(_files([path], path.parent, STREAM, encoding), keep=folder)
+
+
+def spooled(source: Any, folder: str) -> Path:
+    """Write the rest of a stream to a file in a folder; a stream that can be rewound is read from its start."""
+    raw = getattr(source, "buffer", source)
+    path = Path(folder) / STREAM
+    if getattr(raw, "seekable", lambda: False)():
+        raw.seek(0)
+    with path.open("wb") as out:
+        while chunk := raw.read(_CHUNK):
+            out.write(chunk.encode() if isinstance(chunk, str) else chunk)
+    return path
+
+
+def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
+    """The files of a pattern, or the error for a path that does not exist."""
+    shown = repr(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
+    if _QUERY.match(text):
+        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.") from None
+    if isinstance(problem, ValueError) or getattr(problem, "errno", 0) in (errno.ENAMETOOLONG, errno.ELOOP):
+        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).") from None
+    if isinstance(problem, PermissionError):
+        raise SchemaError(f"{shown} may not be read ({problem.strerror}).") from None
+    if any(c in text for c in _WILD):
+        return _glob(text, encoding)
+    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}") from None
+
+
+def _kind_of_node(mode: int) -> str:
+    kinds = (
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((name for is_one, name in kinds if is_one(mode)), "something else")
+
+
+def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None) -> Files:
+    files = tuple(File(p, container_of(p, encoding), encoding) for p in paths)
+    calls = len(files) > 1 and all(_is_call(f) for f in files)
+    return Files(files, root, calls, label)
+
+
+def _is_call(file: File) -> bool:
+    return file.container == "json" and is_single_record(file.path, file.encoding)
+
+
+def _glob(pattern: str, encoding: str | None) -> Files:
+    matched = sorted(map(Path, glob.glob(pattern, recursive=True)))
+    found = [p for p in matched if p.is_file()]
+    unread = tuple((str(p), "not a file") for p in matched if not p.is_file() and not p.is_dir())
+    fixed = []
+    for part in Path(pattern).parts:
+        if any(c in part for c in _WILD):
+            break
+        fixed.append(part)
+    root = Path(*fixed)
+    if not found:
+        raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
+    return replace(_files(found, root, pattern, encoding), unread=unread, searched="glob")
+
+
+def _folder(folder: Path, encoding: str | None) -> Files:
+    every = sorted(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
+    found = [p for p in every if not _why_not(p, folder)]
+    if not found:
+        names = ", ".join(p.name for p in every if not _hidden(p, folder))[:200] or "nothing"
+        raise SchemaError(
+            f"The folder {folder.name!r} holds no {', '.join(SUFFIXES)} file (plain or .gz), here or below. It holds: "
+            f"{names}."
+        )
+    result = _files(found, folder, folder.name + "/", encoding)
+    unread = tuple((p.relative_to(folder).as_posix(), why) for p in every if (why := _why_not(p, folder)))
+    return replace(result, calls=all(map(_is_call, result.files)), unread=unread, searched="folder")
+
+
+def _refuse_several_kinds(files: Files) -> None:
+    """Raise if a folder holds tables of several kinds, or tables and single calls."""
+    folder, name, glob_able = files.root, files.label.removesuffix("/"), files.keep is None
+    kinds = sorted({f.container for f in files.files})
+    if len(kinds) > 1:
+        listed = "; ".join(f"{k}: {next(f.path.name for f in files.files if f.container == k)}" for k in kinds)
+        more = f", or give a glob that takes one kind, such as {_one_kind(files, folder)!r}" if glob_able else ""
+        raise SchemaError(
+            f"The folder {name!r} mixes kinds of files ({listed}). Pass format= to take the files of one format and "
+            f"leave the others{more}.",
+            advice=(("format", None),),
+        )
+    single = [_is_call(f) for f in files.files]
+    if any(single) and not all(single) and len(single) > 1:
+        odd = files.files[single.index(False)]
+        raise SchemaError(
+            f"The folder {name!r} holds one judge call per file, but {files.relative(odd)} holds a table. "
+            "Give a glob that takes one kind."
+        )
+
+
+def _taken(files: Files, why_left: Callable[[File], str]) -> Files:
+    """The files of a folder or glob that are of the format asked for, if any is; the others are unread."""
+    left = {f.path: why for f in files.files if (why := why_left(f))}
+    if not left:
+        return files
+    kept = tuple(f for f in files.files if f.path not in left)
+    unread = (*files.unread, *((files.relative(f), left[f.path]) for f in files.files if f.path in left))
+    if not kept:
+        return files
+    return replace(files, files=kept, unread=unread, calls=all(map(_is_call, kept)))
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _why_not(path: Path, folder: Path) -> str:
+    """Why a file of a folder is not read; empty if it is read."""
+    if _hidden(path, folder):
+        return "hidden"
+    if path.is_dir():
+        return "a link to a folder"
+    if not path.is_file():
+        return "not a file" if path.exists() else "a broken link"
+    if path.name in _DESCRIPTIONS:
+        return "a description of the data set"
+    return "" if suffix_of(path.name) in SUFFIXES else "unknown format"
+
+
+def _one_kind(files: Files, folder: Path) -> str:
+    """A glob for files of one kind, as many as possible; the name of a file if suffixes do not separate the kinds."""
+    endings = [_ending(f.path.name) for f in reversed(files.files)]
+    for ending in sorted(dict.fromkeys(endings), key=endings.count, reverse=True):
+        same = [f for f in files.files if f.path.name.endswith(ending)]
+        if len({f.container for f in same}) == 1:
+            below = "" if all(f.path.parent == folder for f in same) else "**/"
+            return f"{glob.escape(str(folder))}/{below}*{ending}"
+    return str(files.files[0].path)
+
+
+def _ending(name: str) -> str:
+    """Suffix as written, including that of the compression."""
+    return "".join(Path(name).suffixes[-2:] if unpacked_name(name) != name else Path(name).suffixes[-1:])
+
+
+def _nearby(folder: Path, name: str) -> str:
+    while not folder.is_dir():
+        if folder == folder.parent:
+            return ""
+        folder = folder.parent
+    names = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if close:
+        return f"Near by: {', '.join(close)}."
+    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return (
+        f"The folder {folder.name or str(folder)!r} holds: {listed}."
+        if names
+        else f"The folder {folder.name!r} is empty."
+    )
+
+
+def is_table(source: Any) -> bool:
+    """Whether Narwhals accepts this as a table."""
+    try:
+        nw.from_native(source)
+    except TypeError:
+        return False
+    except DuplicateError:  # refused where it is opened
+        return True
+    return True

@@ -1,0 +1,94 @@
+"""Power by simulation agrees with closed forms, and is the same for any number of processes."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import judgestats as js
+from judgestats.design import Judge, detectable, minimum_detectable_effect, power, vacuum
+from judgestats.errors import DesignError
+from judgestats.kernels.proportions import wilson
+
+CALLS = functools.partial(js.dark_current, cluster=False)
+
+
+def exact(n, p, null):
+    """Probability that Wilson's interval of a binomial count excludes a value."""
+    k = np.arange(n + 1)
+    low, high = wilson(k, n)
+    return stats.binom.pmf(k, n, p)[(low > null) | (high < null)].sum()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "null"), [(0.2, 0.1), (0.15, 0.1), (0.1, 0.1)])
+def test_power_of_a_rate_is_the_binomial_sum(p, null):
+    found = power(vacuum("m"), Judge("m", dark_current=p), CALLS, null=null, replications=300, seed=3)
+    row = found.set_index("vacuum_kind").loc["all"]
+    wanted = exact(120, p, null)
+    assert row["n"] == 300
+    assert abs(row["estimate"] - wanted) < 4 * np.sqrt(wanted * (1 - wanted) / 300)
+    assert row["conf_low"] < row["estimate"] < row["conf_high"]
+    assert row["mean_estimate"] == pytest.approx(p, abs=0.01)
+    assert row["sd_estimate"] == pytest.approx(np.sqrt(p * (1 - p) / 120), rel=0.15)
+
+
+@pytest.mark.slow
+def test_processes_share_the_work_and_give_the_same():
+    plan, judge = vacuum("m", calls=12), Judge("m", dark_current=0.4)
+    one = power(plan, judge, "dark_current", replications=6)
+    pd.testing.assert_frame_equal(power(plan, judge, "dark_current", replications=6, processes=2), one)
+
+
+def test_a_measure_of_ones_own_and_studies_without_an_interval():
+    def mean(calls):
+        share = (calls["choice"] != "tie").mean()
+        if share < 0.3:
+            raise js.JudgestatsError("nothing")
+        return pd.DataFrame({"estimate": [share], "conf_low": [share - 0.1], "conf_high": [share + 0.1]})
+
+    row = power(vacuum("m", calls=12), Judge("m", dark_current=0.3), mean, null=0.0, replications=40).iloc[0]
+    assert 0 < row["estimate"] < 1
+    assert row["flag"].endswith("simulated studies without an interval")
+    assert row["estimate"] == 1 - int(row["flag"].split()[0]) / 40
+
+
+@pytest.mark.slow
+def test_the_smallest_effect_that_is_detected():
+    found = detectable(vacuum("m"), Judge("m"), CALLS, "dark_current", [0.12, 0.2, 0.3], null=0.1, replications=60)
+    whole = found[found["vacuum_kind"] == "all"].set_index("dark_current")
+    assert whole["estimate"].is_monotonic_increasing
+    assert whole["enough"].tolist() == [exact(120, p, 0.1) >= 0.8 for p in (0.12, 0.2, 0.3)]
+
+
+@pytest.mark.slow
+def test_mcnemar_s_minimum_detectable_effect_has_its_power():
+    """Two conditions on 400 items, 80 of them discordant: the closed form's difference is detected in 80 % of studies."""
+    n, psi = 400, 0.2
+    delta = minimum_detectable_effect(n, discordance=psi)["estimate"].iloc[0]
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(400):
+        kinds = rng.choice(3, size=n, p=[(psi + delta) / 2, (psi - delta) / 2, 1 - psi])
+        b, c = (kinds == 0).sum(), (kinds == 1).sum()
+        hits += stats.chi2.sf((b - c) ** 2 / (b + c), 1) < 0.05
+    assert abs(hits / 400 - 0.8) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p, j: power(p, j, "dark_curent"), "Did you mean 'dark_current'"),
+        (lambda p, j: power(p, j, CALLS, replications=0), "replications=0 is not a number of studies"),
+        (lambda p, j: power(p, j, lambda c: pd.DataFrame({"estimate": [1.0]}), replications=1), "no column 'conf_low'"),
+        (lambda p, j: power(p, j, "target_sensitivity", replications=2), "failed in every study"),
+        (lambda p, j: detectable(p, j, CALLS, "dark_curent", [0.1]), "dark_curent"),
+        (lambda p, j: detectable(p, j, CALLS, "dark_current", []), "values= is empty"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(DesignError, match=message):
+        call(vacuum("m", calls=6), Judge("m"))

@@ -1,0 +1,189 @@
+"""From a source to its files: folders that mix kinds, and the format that is asked for."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from judgestats.cli import app
+from judgestats.errors import SchemaError
+from judgestats.ingest import read, source_info
+from judgestats.schema import check as js_check
+
+Write = Callable[..., Path]
+CALLS = "judge,item,first,second,choice\ng,1,x,y,first\n"
+GAME = {"question_id": 1, "model": "m", "judge": "j", "games": [{"score": "A>B"}, {"score": "B>A"}]}
+
+
+@pytest.fixture
+def mixed(write: Write, tmp_path: Path) -> Path:
+    """A folder with two tables, a log of a tool, a list of records and a page."""
+    write("in/a.csv", CALLS)
+    write("in/b.csv", CALLS.replace("g,1", "g,2"))
+    write("in/log.jsonl", [GAME])
+    write("in/other.jsonl", [{"judge": "g", "item": 3, "first": "x", "second": "y", "choice": "tie"}])
+    write("in/README.md", "words")
+    return tmp_path / "in"
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "left"),
+    [
+        ("csv", 2, "2 of 5 files read; not read: README.md (unknown format), log.jsonl (jsonl), other.jsonl (jsonl)"),
+        (
+            "arena_hard",
+            2,
+            "1 of 5 files read; not read: README.md (unknown format), a.csv (csv), b.csv (csv), other.jsonl (jsonl)",
+        ),
+    ],
+)
+def test_the_format_asked_for_is_taken(mixed: Path, name: str, rows: int, left: str) -> None:
+    assert len(read(mixed, format=name)) == rows
+    seen = CliRunner().invoke(app, ["check", str(mixed), "--format", name])
+    assert seen.exit_code == 0, seen.output
+    assert left in seen.output
+    told = source_info(mixed, format=name)
+    assert told["note"].str.startswith("not read").sum() == 5 - len(told.query("note == ''"))
+    assert told.query("note == ''")["rows"].sum() == (2 if name == "csv" else 1)
+
+
+def test_without_a_format_nothing_is_chosen(mixed: Path, write: Write) -> None:
+    with pytest.raises(SchemaError, match=r"mixes kinds of files \(csv: a\.csv; jsonl: log\.jsonl\)\. Pass format="):
+        read(mixed)
+    with pytest.raises(
+        SchemaError, match=r"mixes formats \(log\.jsonl: arena_hard; other\.jsonl: jsonl\)\. Pass format="
+    ):
+        read(str(mixed / "*.jsonl"))
+    assert len(read(str(mixed / "*.jsonl"), format="arena_hard")) == 2
+    result = CliRunner().invoke(app, ["check", str(mixed)])
+    assert "--format NAME" in result.output
+
+
+def test_a_format_that_no_file_has_is_an_error(mixed: Path) -> None:
+    with pytest.raises(SchemaError):
+        read(mixed, format="llmbar", judge="g", strategy="s")
+
+
+def test_one_object_per_file_beside_tables(mixed: Path, write: Write) -> None:
+    for n in range(2):
+        write(f"in/calls/{n}.json", json.dumps({"judge": "g", "item": n, "first": "x", "second": "y", "choice": "tie"}))
+    assert len(read(mixed, format="calls")) == 2
+
+
+def zipped(path: Path, **members: str) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        for name, content in members.items():
+            out.writestr(name, content)
+    return path
+
+
+def test_a_zip_of_tables(tmp_path: Path) -> None:
+    names = {
+        "judge=g/run=1.csv": CALLS.replace("judge,", "").replace("g,", ""),
+        "README.md": "words",
+        "__MACOSX/._a.csv": "x",
+    }
+    names["judge=h/run=2.csv"] = names["judge=g/run=1.csv"]
+    path = zipped(tmp_path / "calls.zip", **names)
+    before = {*Path(tempfile.gettempdir()).iterdir()}
+    calls = read(path)
+    assert calls[["judge", "run"]].values.tolist() == [["g", 1], ["h", 2]]
+    found = CliRunner().invoke(app, ["check", str(path)])
+    assert "2 of 4 files read; not read: README.md (unknown format)" in found.output, found.output
+    assert not {p for p in {*Path(tempfile.gettempdir()).iterdir()} - before if p.name.startswith("judgestats-")}
+    assert len(read(path, path="{judge}/run={replicate}.csv")) == 2
+    frame = js_check(read(zipped(tmp_path / "bad.zip", **{"in/t.csv": CALLS + "g,2,x,y,\n"})))
+    assert frame.query("level == 'excluded'")["where"].tolist() == ["bad.zip/in/t.csv, line 3"]
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        (
+            {"a.csv": CALLS, "b.jsonl": json.dumps(GAME)},
+            r"mixes kinds of files \(csv: a\.csv; jsonl: b\.jsonl\)\. Pass format=",
+        ),
+        ({"a.txt": "words"}, r"holds no .*It holds: a\.txt"),
+        ({"../a.csv": CALLS}, "leads outside"),
+        ({"a.csv": "judge,item\n1,2,3\n"}, r"a\.csv, line 2: 3 fields"),
+        ({}, "holds no"),
+    ],
+)
+def test_a_zip_that_is_no_table(tmp_path: Path, members: dict[str, str], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        read(zipped(tmp_path / "t.zip", **members))
+
+
+def test_a_zip_among_other_files(tmp_path: Path) -> None:
+    zipped(tmp_path / "a.zip", **{"a.csv": CALLS})
+    (tmp_path / "b.csv").write_text(CALLS)
+    with pytest.raises(SchemaError, match="Give it alone"):
+        read(str(tmp_path / "*"))
+
+
+@pytest.mark.parametrize("make", [lambda t: t.encode(), lambda t: zstd(t.encode())])
+def test_streams(make: Callable[[str], bytes], tmp_path: Path) -> None:
+    raw = io.BytesIO(make(CALLS))
+    before = {*Path(tempfile.gettempdir()).iterdir()}
+    for _ in range(2):  # one that can be rewound is read from its start
+        assert read(raw)["item"].tolist() == ["1"]
+    assert read(io.StringIO(CALLS))["item"].tolist() == ["1"]
+    assert not {p for p in {*Path(tempfile.gettempdir()).iterdir()} - before if p.name.startswith("judgestats-")}
+    with pytest.raises(SchemaError, match="the source is a stream"):
+        read(raw, lazy=True)
+    with pytest.raises(SchemaError, match="standard input is empty"):
+        read(io.BytesIO())
+
+
+def zstd(raw: bytes) -> bytes:
+    out = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(out, "zstd") as packed:
+        packed.write(raw)
+    return bytes(out.getvalue())
+
+
+def test_standard_input_of_the_command_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["check", "-"], input=CALLS)
+    assert "1 rows: 1 used, 0 excluded" in result.output
+    result = CliRunner().invoke(app, ["check", "-"], input=CALLS.replace("choice", "verdict"))
+    assert "Next: judgestats check - --map" in result.output
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(app, ["report", "-", "--out", str(page)], input=CALLS)
+    assert result.exit_code == 0, result.output
+    assert "standard input" in page.read_text(encoding="utf-8")
+
+
+def test_zstd_that_is_cut_off(tmp_path: Path) -> None:
+    whole = zstd((CALLS + "g,2,x,y,tie\n" * 3000).encode())
+    (tmp_path / "t.csv.zst").write_bytes(zstd(CALLS.encode()))
+    assert len(read(tmp_path / "t.csv.zst")) == 1
+    (tmp_path / "t.csv.zst").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(SchemaError, match="zstd archive is truncated or damaged"):
+        read(tmp_path / "t.csv.zst")
+    (tmp_path / "t.csv.zst").write_bytes(whole)
+    with pytest.raises(SchemaError, match="unpacks to more than 100 bytes"):
+        read(tmp_path / "t.csv.zst", max_unpacked=100)
+
+
+def test_the_folder_of_a_hugging_face_data_set(tmp_path: Path) -> None:
+    """Shards of Parquet whose names give the split, beside descriptions that are no tables."""
+    (tmp_path / "set" / "data").mkdir(parents=True)
+    table = pd.read_csv(io.StringIO(CALLS), dtype=str)
+    for split, n in (("train", 0), ("train", 1), ("test", 0)):
+        shard = tmp_path / "set" / "data" / f"{split}-0000{n}-of-0000{2 if split == 'train' else 1}.parquet"
+        table.assign(item=f"{split}{n}").to_parquet(shard)
+    (tmp_path / "set" / "dataset_info.json").write_text("{}")
+    (tmp_path / "set" / "README.md").write_text("words")
+    calls = read(tmp_path / "set")
+    assert calls[["item", "split"]].values.tolist() == [["test0", "test"], ["train0", "train"], ["train1", "train"]]
+    told = source_info(tmp_path / "set").set_index("name")["note"]
+    assert told["dataset_info.json"] == "not read: a description of the data set"
