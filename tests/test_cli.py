@@ -638,3 +638,37 @@ def test_a_study_is_planned_asked_and_collected(tmp_path, monkeypatch):
     shown = run.invoke(app, ["prompts", "pairwise"])
     assert "{{ first }}" in shown.output
     assert "pairwise_strict" in run.invoke(app, ["prompts"]).output
+
+
+def test_a_study_in_stages_is_planned_asked_and_collected(tmp_path, monkeypatch):
+    """Each stage is written into the plan's folder, and all answers are collected together."""
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    pairs = pd.DataFrame({"item": ["07", "08"], "first": "u", "second": "v", "task_text": "Sum up: ..."})
+    pairs.assign(first_text="It rose by 3 %.", second_text=["By 3 % it rose.", ""]).to_csv("pairs.csv", index=False)
+    made = run.invoke(app, ["plan", "cues", "--pairs", "pairs.csv", "--judge", "m", "--out", "plan"])
+    assert made.exit_code == 0, made.output
+    assert "24 calls, and 22 that come after them" in made.output
+    assert set(Plan.read("plan").calls["item"]) == {"07", "08"}
+    asked = Plan.read("plan")
+    for stage, n in ((1, 24), (2, 12), (3, 8), (4, 2)):
+        assert len(asked) == n
+        simulate_replies(asked, Judge("m")).to_json(f"answers{stage}.jsonl", orient="records", lines=True)
+        if stage < 4:
+            assert "Then: judgestats next plan ANSWERS" in made.output
+            made = run.invoke(app, ["next", "plan", "answers*.jsonl"])
+            assert made.exit_code == 0, made.output
+            asked = Plan.read(f"plan/stage{stage + 1}")
+    assert "Then: judgestats collect plan ANSWERS" in made.output
+    done = run.invoke(app, ["collect", "plan", "answers*.jsonl"])
+    assert done.exit_code == 0, done.output
+    assert "46 rows: 30 used, 16 excluded" in done.output
+    found = pd.read_csv("verdicts.csv")
+    assert found.groupby(["scheme", "probe"]).size().tolist() == [2] * 15
+    more = run.invoke(app, ["next", "plan", "answers*.jsonl"])
+    assert "no later stage" in plain(more)
+    lacking = run.invoke(app, ["plan", "cues", "--judge", "m"])
+    assert "takes a table, --pairs FILE" in plain(lacking)
+    too_much = run.invoke(app, ["plan", "vacuum", "--judge", "m", "--pairs", "pairs.csv"])
+    assert "takes no --pairs" in plain(too_much)

@@ -798,9 +798,10 @@ _STUDIES = {
     "ladder": "ladder",
     "debiasing": "strategies",
     "controlled": "controlled",
+    "cues": "cues",
 }
 #: Studies of pairs in a file.
-_OF_PAIRS = ("debiasing", "controlled")
+_OF_PAIRS = ("debiasing", "controlled", "cues")
 
 
 @app.command()
@@ -826,7 +827,8 @@ def plan(
     if study not in _STUDIES:
         raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_STUDIES)}.{suggestion(study, _STUDIES)}")
     of_pairs = study in _OF_PAIRS
-    given = {"--pairs": pairs, "--strategies": strategies, "--panel": panel} if not of_pairs else {"--prompt": prompt}
+    debiasing = {"--strategies": strategies, "--panel": panel} if study not in ("debiasing", "controlled") else {}
+    given = debiasing | ({"--prompt": prompt} if of_pairs else {"--pairs": pairs})
     if wrong := [name for name, value in given.items() if value]:
         raise DesignError(f"{wrong[0]} is not an option of the study {study!r}. Leave it out.")
     if of_pairs and not pairs:
@@ -835,19 +837,56 @@ def plan(
         )
     options: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
     options |= {"prompts": prompt} if prompt else {}
-    options |= {"seed": seed} if study in ("dark-current", "ladder") else {}
+    options |= {"seed": seed} if study in ("dark-current", "ladder", "cues") else {}
     options |= {"strategies": strategies.split(",")} if strategies else {}
     options |= {"panel": panel.split(",")} if panel else {}
-    made = getattr(design, _STUDIES[study])(judge, *([pairs] if of_pairs else []), **options)
-    folder = made.write(out)
-    files = design.export(made, folder, format)
+    if study == "cues":
+        made = design.cues(_table_of(pairs), judge, **options)
+    else:
+        made = getattr(design, _STUDIES[study])(judge, *([pairs] if of_pairs else []), **options)
+    _show_plan(made, out, out, format)
+
+
+def _table_of(path: str) -> pd.DataFrame:
+    """A table from a file, ids and texts as text."""
+    from judgestats.ingest.sources import resolve
+    from judgestats.ingest.tables import plain_table
+
+    table = plain_table(resolve(path))
+    names = [c for c in table if c in ("item", "first", "second") or c.endswith("_text")]
+    return table.assign(**{c: table[c].where(table[c].notna(), "").astype(str) for c in names})
+
+
+def _show_plan(made: Any, folder: Path, whole: Path, format: str) -> None:
+    """Write a plan, or a later stage of the one in `whole`, and say what to do with it."""
+    from judgestats import design
+
+    files = design.export(made, made.write(folder), format)
     console = _console()
-    _print_table(console, f"{len(made):,} calls", made.summary())
+    later = f", and {len(made.later):,} that come after them" if len(made.later) else ""
+    _print_table(console, f"{len(made):,} calls{later}", made.summary())
     found = made.check()
     if len(found):
         _print_table(console, "Look at this before you ask", found[["level", "what", "n", "example", "cure"]])
     console.print(_text(f"Send: {', '.join(map(str, files))}"))
-    console.print(_text(f"Then: judgestats collect {shlex.quote(str(folder))} ANSWERS"))
+    command = "next" if len(made.later) else "collect"
+    console.print(_text(f"Then: judgestats {command} {shlex.quote(str(whole))} ANSWERS"))
+
+
+@app.command(name="next")
+@_readable
+def next_stage(
+    folder: Annotated[Path, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder with all answers so far.")],
+    format: Annotated[str, typer.Option("--format", help="As for judgestats plan.")] = "jsonl",
+) -> None:
+    """Plan the next stage from the answers so far, into a folder in PLAN: judgestats next plan 'answers*.jsonl'"""
+    from judgestats import design
+
+    made = design.next_stage(folder, answers)
+    name = f"stage{made.calls['stage'].max()}"
+    taken = len(list(folder.glob(f"{name}*")))
+    _show_plan(made, folder / (f"{name}-{taken + 1}" if taken else name), folder, format)
 
 
 @app.command()

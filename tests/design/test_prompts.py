@@ -20,6 +20,9 @@ def test_each_prompt_shows_its_values_and_has_a_valid_schema(name):
     if one.frame == "texts":
         assert not one.schema
         return
+    if one.intermediate:
+        assert "verdict" not in one.schema["properties"]
+        return
     if one.frame == "ratings":
         return
     answers = one.schema["properties"]["verdict"]["enum"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.design.plans import CALL, TEXTS, Plan
+from judgestats.design.plans import CALL, TEXTS, Plan, opened
 from judgestats.errors import DesignError, SchemaError
 from judgestats.ingest.files import Record
 from judgestats.ingest.replies import parse_verdicts
@@ -153,7 +153,7 @@ def collect(
     Parameters
     ----------
     plan : Plan or path
-        The plan, or the folder that :meth:`Plan.write` wrote.
+        The plan, or the folder that :meth:`Plan.write` wrote; folders ``stage2``, ... in it are later stages.
     answers : path, glob, folder, list of paths, or sequence of records
         Output of an OpenAI or Anthropic batch, an Inspect AI log, promptfoo's results, or a table (CSV, JSONL, ...)
         with ``call`` and ``answer``; ``error``, ``finish`` and ``user`` (the message that was sent) where it has them.
@@ -185,7 +185,7 @@ def collect(
     >>> collect(plan, replies[:5])["choice"].tolist()
     ['tie', 'tie', 'tie', 'tie', 'tie']
     """
-    plan = plan if isinstance(plan, Plan) else Plan.read(plan)
+    plan = opened(plan)
     kind = plan.kind
     found, excluded, n = _matched(plan, _replies(answers, plan))
     between = [name for name, p in plan.prompts.items() if p.intermediate]
@@ -316,7 +316,7 @@ def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
     >>> len(remaining(plan, [{"call": plan.calls["call"][0], "answer": "tie"}]))
     5
     """
-    plan = plan if isinstance(plan, Plan) else Plan.read(plan)
+    plan = opened(plan)
     found, _, _ = _matched(plan, _replies(answers, plan))
     done = {call for call, (_, reply) in found.items() if reply.text is not None}
     return plan.rows(~plan.calls[CALL].isin(done))

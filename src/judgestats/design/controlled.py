@@ -19,7 +19,7 @@ from judgestats.design.plans import Plan, build, swapped
 from judgestats.design.strategies import STRATEGIES, TEMPERATURE
 from judgestats.design.strategies import strategies as plan_strategies
 from judgestats.errors import DesignError, suggestion
-from judgestats.ingest.files import resolve
+from judgestats.ingest.sources import resolve
 from judgestats.kernels.resampling import generator
 
 # ---- Changes of a text that keep its words, or cut it off ------------------------------------------------------------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.design.attacks import Attack, Keeps, attacked, lost_content
 from judgestats.design.plans import Plan, build
@@ -24,7 +24,6 @@ SCHEMES: dict[str, tuple[str | Path | Prompt, ...]] = {
     "PBP": ("proof_notes", "proof_scores", "proof_verdict"),
 }
 _REVEAL = "corrected_labels"
-_OTHER_SLOT = {"label_first": "label_second", "label_second": "label_first"}
 
 
 def cues(
@@ -141,10 +140,15 @@ def cues(
         for prompt in chain[1:]:
             plan = plan.then(prompt)
         if "reveal" in probes:
-            other = _other_candidate
-            exchanged: dict[str, Any] = {c: itemgetter(d) for c, d in _OTHER_SLOT.items()}
-            flipped: Callable[[pd.DataFrame], pd.Series] = lambda t: t["probe"] == "flip"  # noqa: E731
-            plan = plan.then(_REVEAL, where=flipped, probe="reveal", **exchanged, favoured=other, target=other)
+            plan = plan.then(
+                _REVEAL,
+                where=lambda calls: calls["probe"] == "flip",
+                probe="reveal",
+                label_first=lambda calls: calls["label_second"],
+                label_second=lambda calls: calls["label_first"],
+                favoured=_other_candidate,
+                target=_other_candidate,
+            )
         plans.append(plan)
     whole = plans[0]
     for plan in plans[1:]:
@@ -152,7 +156,7 @@ def cues(
     return whole
 
 
-def _other_candidate(rows: pd.DataFrame) -> pd.Series:
+def _other_candidate(rows: pd.DataFrame) -> pd.Series[Any]:
     """The candidate that is not favoured."""
     return rows["first"].where(rows["favoured"] != rows["first"], rows["second"])
 
@@ -211,7 +215,7 @@ def _probed(
     return pd.DataFrame({c: [v for part in parts for v in part[c]] for c in columns})
 
 
-def _sources(pairs: pd.DataFrame, labels: tuple[str, str], marked: np.ndarray) -> np.ndarray:
+def _sources(pairs: pd.DataFrame, labels: tuple[str, str], marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether the first label belongs to the candidate in `first`; drawn where no author is named."""
     if not {"source_first", "source_second"} & set(pairs.columns):
         return marked
@@ -226,15 +230,15 @@ def _sources(pairs: pd.DataFrame, labels: tuple[str, str], marked: np.ndarray) -
             f"label, {labels[0]!r} and {labels[1]!r}: give labels=, or leave the columns out where both candidates are "
             "by one author."
         )
-    return np.asarray(named["source_first"] == labels[0])
+    return np.asarray(named["source_first"] == labels[0], dtype=bool)
 
 
-def _favouring(pairs: pd.DataFrame, first: np.ndarray, probe: str) -> pd.DataFrame:
+def _favouring(pairs: pd.DataFrame, first: NDArray[np.bool_], probe: str) -> pd.DataFrame:
     side = pairs["first"].where(first, pairs["second"])
     return pairs.assign(probe=probe, favoured=side, target=side)
 
 
-def _labels(first: np.ndarray, shown: tuple[str, str]) -> dict[str, np.ndarray]:
+def _labels(first: NDArray[np.bool_], shown: tuple[str, str]) -> dict[str, NDArray[Any]]:
     return {"label_first": np.where(first, *shown), "label_second": np.where(first, *shown[::-1])}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats.design.collecting import replied
-from judgestats.design.plans import CALL, Plan
+from judgestats.design.plans import CALL, Plan, opened
 from judgestats.errors import DesignError
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import json_objects
@@ -87,7 +87,7 @@ def evidence_lock(
     >>> evidence_lock(stages[0] + stages[1] + stages[2], replies)[["quotes", "quotes_absent"]].values.tolist()
     [[8, 0]]
     """
-    plan = plan if isinstance(plan, Plan) else Plan.read(plan)
+    plan = opened(plan)
     replies = replied(plan, answers)
     rows = list(_dialogues(plan, replies, weights, margin, min_words))
     if not rows:

@@ -248,23 +248,23 @@ class Plan:
         columns = {**TEXTS[self.kind], **{c: c for c in SHOWN}}
         shown = {n: {*p.placeholders, *(["earlier"] if p.dialogue else [])} for n, p in self.prompts.items()}
         used = [p for p in columns if any(p in s for s in shown.values())]
-        values = [
-            self.calls[columns[p]].astype(object).where(self.calls[columns[p]].notna(), None).tolist()
-            if columns[p] in self.calls
-            else [None] * len(self)
-            for p in used
-        ]
-        for call, name, *keys in zip(self.calls[CALL], self.calls["prompt"], *values, strict=True):
-            filled = {
-                p: ("" if k is None else str(k)) if p in SHOWN else self.texts[k]
-                for p, k in zip(used, keys, strict=True)
-                if p in shown[name] and (k is not None or p in SHOWN)
-            }
-            earlier = json.loads(filled.pop("earlier", "[]"))
+        values = [self._filled(p, columns[p]) for p in used]
+        for call, name, *texts in zip(self.calls[CALL], self.calls["prompt"], *values, strict=True):
+            here = shown[name]
+            filled = {p: text for p, text in zip(used, texts, strict=True) if text is not None and p in here}
             asked = self.prompts[name]
+            earlier = json.loads(filled.pop("earlier")) if "earlier" in filled else []
             first = earlier[0]["content"] if earlier and earlier[0]["role"] == "system" else ""
             turns = earlier[1:] if first else earlier
             yield call, asked.system or first, turns, asked.render(**filled)
+
+    def _filled(self, placeholder: str, column: str) -> list[str | None]:
+        """The text of a placeholder in each call, None without one; a label that is not shown is empty."""
+        known = self.calls[column].tolist() if column in self.calls else [None] * len(self)
+        if placeholder in SHOWN:
+            return ["" if x is None or x != x else str(x) for x in known]
+        texts: dict[Any, str] = dict(self.texts)
+        return [texts.get(key) for key in known]
 
     def summary(self, prices: Mapping[str, tuple[float, float]] | None = None, *, answer: int = 200) -> pd.DataFrame:
         """Return the cells of the plan with their calls, tokens and cost.
@@ -485,6 +485,16 @@ class Plan:
         except (OSError, KeyError, ValueError, TypeError) as problem:
             raise DesignError(f"{folder} holds no plan ({problem}). `judgestats plan` writes one.") from None
         return cls(calls, texts, {p.name: p for p in prompts}, manifest["about"], later)
+
+
+def opened(plan: Plan | str | Path) -> Plan:
+    """A plan, or the plans of all stages in a folder and its folders ``stage2``, ``stage3``, ..., joined."""
+    if isinstance(plan, Plan):
+        return plan
+    whole = Plan.read(plan)
+    for path in sorted(Path(plan).glob("stage*/manifest.json"), key=lambda p: (len(p.parent.name), p.parent.name)):
+        whole = whole + Plan.read(path.parent)
+    return whole
 
 
 def build(

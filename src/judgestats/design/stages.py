@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgestats.design.collecting import replied
-from judgestats.design.plans import CALL, UNANSWERED, Plan, following
+from judgestats.design.plans import CALL, UNANSWERED, Plan, following, opened
 from judgestats.design.prompts import digest
 from judgestats.errors import DesignError
 
@@ -50,7 +50,7 @@ def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
     >>> collect(plan + later, first + second)[["stage", "choice"]].values.tolist()
     [[1, 'first'], [2, 'tie']]
     """
-    plan = plan if isinstance(plan, Plan) else Plan.read(plan)
+    plan = opened(plan)
     if not len(plan.later):
         raise DesignError("The plan has no later stage. Collect its answers with collect().")
     replies = replied(plan, answers)
