@@ -669,6 +669,27 @@ def test_a_study_in_stages_is_planned_asked_and_collected(tmp_path, monkeypatch)
     more = run.invoke(app, ["next", "plan", "answers*.jsonl"])
     assert "no later stage" in plain(more)
     lacking = run.invoke(app, ["plan", "cues", "--judge", "m"])
-    assert "takes a table, --pairs FILE" in plain(lacking)
+    assert "needs --pairs FILE" in plain(lacking)
     too_much = run.invoke(app, ["plan", "vacuum", "--judge", "m", "--pairs", "pairs.csv"])
     assert "takes no --pairs" in plain(too_much)
+
+
+def test_several_files_and_options_of_a_format(tmp_path):
+    """As a shell expands *.jsonl; the judge that the records do not name is an option."""
+    record = {"generator_1": "a", "generator_2": "b", "output_1": "", "output_2": "", "preference": 1}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "annotations.json").write_text(json.dumps([{**record, "dataset": name}]))
+    files = [str(tmp_path / name / "annotations.json") for name in ("one", "two")]
+    missing = run.invoke(app, ["check", *files])
+    assert missing.exit_code == 2
+    assert "names no annotator. Pass judge='...'" in plain(missing)
+    done = run.invoke(app, ["check", *files, "--option", "judge=gpt-4"])
+    assert done.exit_code == 0, done.output
+    assert "2 files: alpaca_eval" in done.output
+    assert "2 rows: 2 used" in done.output
+    wrong = run.invoke(app, ["check", *files, "--option", "judge"])
+    assert "has no '='" in plain(wrong)
+    page = tmp_path / "page.html"
+    assert run.invoke(app, ["report", *files, "--option", "judge=gpt-4", "--out", str(page)]).exit_code == 0
+    assert "judge=gpt-4" in page.read_text()

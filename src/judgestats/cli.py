@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import os
 import shlex
@@ -10,9 +11,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, cast
+from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_type_hints
 
 import pandas as pd
 import typer
@@ -65,9 +67,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Source = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        metavar="FILE", help="File, glob pattern or folder of saved verdicts; - for standard input.", show_default=False
+        metavar="FILE",
+        help="Files, glob pattern or folder of saved verdicts; - for standard input.",
+        show_default=False,
     ),
 ]
 Map = Annotated[
@@ -156,6 +160,14 @@ Baseline = Annotated[
         "--baseline",
         metavar="VALUE | COLUMN=VALUE,...",
         help="The control condition: a value of strategy, prompt, probe, scheme or condition.",
+    ),
+]
+ReaderOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="Option of the format (docs/formats.md), such as judge=gpt-4; several times for several.",
     ),
 ]
 LabelsFile = Annotated[
@@ -249,13 +261,13 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
 @contextmanager
 def _standard_input(arguments: dict[str, Any]) -> Iterator[None]:
     """Where the source is ``-``, read standard input once, into a file that is deleted afterwards."""
-    if arguments.get("source") != "-":
+    if arguments.get("source") != ["-"]:
         yield
         return
     from judgestats.ingest.sources import spooled
 
     with tempfile.TemporaryDirectory(prefix="judgestats-") as folder:
-        arguments["source"] = str(spooled(sys.stdin, folder))
+        arguments["source"] = [str(spooled(sys.stdin, folder))]
         yield
 
 
@@ -265,84 +277,200 @@ def _in_options(advice: Advice) -> str:
     return f"\nOn the command line: {'; '.join(dict.fromkeys(options))}" if options else ""
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """The options by which verdicts are read, of ``check`` and ``report`` alike."""
+
+    source: Source
+    map: Map = ""
+    labels: Labels = ""
+    format: Format = ""
+    option: ReaderOption = None
+    encoding: Encoding = ""
+    scale: Scale = ""
+    off_scale: OffScale = ""
+    decimal: Decimal = ""
+    counts: Counts = ""
+    no_counts: NoCounts = False
+    wide: Wide = ""
+    explode: Explode = ""
+    path: PathOption = ""
+    table: TableOption = ""
+    parse: Parse = ""
+    labels_file: LabelsFile = ""
+    on: On = ""
+    labels_map: LabelsMap = ""
+    labels_answers: LabelsAnswers = ""
+    labels_wide: LabelsWide = ""
+    humans: Humans = ""
+    gold: Gold = ""
+    baseline: Baseline = ""
+
+    @property
+    def files(self) -> str | list[str]:
+        """The source as the library takes it."""
+        return self.source[0] if len(self.source) == 1 else self.source
+
+    @property
+    def name(self) -> str:
+        """The source as messages name it."""
+        return self.source[0] if len(self.source) == 1 else f"{len(self.source)} files"
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the user says what the columns are."""
+        return bool(self.map or self.wide or self.explode)
+
+    def detected(self) -> Any:
+        """The format that is found; None where the user names it."""
+        from judgestats.ingest import detect_format
+
+        if self.format:
+            return None
+        with working(f"Reading {self.name}"):
+            return detect_format(self.files, encoding=self.encoding or None, path=self.path, table=self.table)
+
+    def verdicts(self) -> Any:
+        """The verdicts, with the labels of people if a file of them is given."""
+        from judgestats.ingest import parse_labels, parse_mapping, parse_options, parse_scale, read
+
+        if self.counts and self.no_counts:
+            raise SchemaError("--counts and --no-counts contradict each other. Give one of them.")
+        names = ("encoding", "off_scale", "decimal", "wide", "explode", "path", "table", "parse")
+        options: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
+        options |= {"scale": parse_scale(self.scale)} if self.scale else {}
+        with working(f"Reading {self.name}"):
+            data = read(
+                self.files,
+                format=self.format or None,
+                columns=parse_mapping(self.map) if self.map else None,
+                labels=parse_labels(self.labels) if self.labels else None,
+                counts=False if self.no_counts else self.counts or None,
+                **options,
+                **parse_options(self.option or ()),
+            )
+            return self._with_labels(data)
+
+    def _with_labels(self, data: Any) -> Any:
+        from judgestats.ingest import join_labels, parse_labels, parse_mapping, parse_on, parse_scale
+
+        if not self.labels_file:
+            for option, value in (
+                ("--on", self.on), ("--labels-map", self.labels_map), ("--labels-answers", self.labels_answers),
+            ):  # fmt: skip
+                if value:
+                    raise SchemaError(f"{option} is about the labels of people. Name their file: --labels-file FILE.")
+            return data
+        options: dict[str, Any] = {"off_scale": self.off_scale} if self.off_scale else {}
+        options |= {"scale": parse_scale(self.scale)} if self.scale else {}
+        return join_labels(
+            data,
+            self.labels_file,
+            on=parse_on(self.on) or None,
+            columns=parse_mapping(self.labels_map, "--labels-map") if self.labels_map else None,
+            answers=parse_labels(self.labels_answers, "--labels-answers") if self.labels_answers else None,
+            wide=self.labels_wide,
+            **options,
+        )
+
+    def against(self) -> dict[str, Any]:
+        """People, correct answers and baselines, as arguments of the library; labels are those of people."""
+
+        def named(text: str) -> Any:
+            parts = [p.strip() for p in text.split(",") if p.strip()]
+            if all("=" in p for p in parts):
+                return {k.strip(): v.strip() for k, _, v in (p.partition("=") for p in parts)}
+            return parts
+
+        humans = self.humans or ("rater_type=human" if self.labels_file else "")
+        control = named(self.baseline) if "=" in self.baseline else self.baseline
+        given = {"humans": named(humans) if humans else None, "gold": self.gold or None, "baseline": control or None}
+        return {name: value for name, value in given.items() if value}
+
+    def typed(self) -> str:
+        """The options that were given, for the command that is suggested."""
+        names = ("encoding", "scale", "off_scale", "decimal", "counts", "path", "table", "parse")
+        pairs = {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
+        text = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
+        return text + " --no-counts" * self.no_counts
+
+    def record(self) -> dict[str, Any]:
+        """How the source was read, for the page."""
+        from judgestats.ingest import format_of, source_info
+
+        found = self.format or format_of(self.files, encoding=self.encoding or None, mapped=self.mapped)
+        names = ("wide", "explode", "path", "table", "parse", "labels", "encoding", "counts")
+        known = {"format": found, "mapping": self.map or "no mapping needed"}
+        known |= {name: getattr(self, name) for name in names}
+        known |= {"options": ", ".join(self.option or ()), "labels of people": self.labels_file}
+        files = [*self.source, self.labels_file] if self.labels_file else self.files
+        info = source_info(files, encoding=self.encoding or None, format=self.format or None)
+        return {k: v for k, v in known.items() if v} | {"files": info}
+
+    def unread(self) -> str:
+        """Which files of a folder were left, and why."""
+        from judgestats.ingest.sniffing import find_files
+
+        return find_files(self.files, self.encoding or None, self.format or None).unread_note
+
+
+def _reads(command: Callable[..., R]) -> Callable[..., R]:
+    """Give a command the options of :class:`_Reading`, and pass them on as one argument, its first."""
+    hints = get_type_hints(_Reading, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            f.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if f.default is MISSING else f.default,
+            annotation=hints[f.name],
+        )
+        for f in fields(_Reading)
+    ]
+    own = inspect.signature(command, eval_str=True)
+    rest = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in list(own.parameters.values())[1:]]
+
+    @wraps(command)
+    def run(**given: Any) -> R:
+        return command(_Reading(**{f.name: given.pop(f.name) for f in fields(_Reading)}), **given)
+
+    run.__signature__ = own.replace(parameters=[*shared, *rest])  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in (*shared, *rest)}
+    del run.__wrapped__
+    return run
+
+
 @app.command()
 @_readable
+@_reads
 def check(
-    source: Source,
-    map: Map = "",
-    labels: Labels = "",
-    format: Format = "",
-    encoding: Encoding = "",
-    scale: Scale = "",
-    off_scale: OffScale = "",
-    decimal: Decimal = "",
-    humans: Humans = "",
-    gold: Gold = "",
-    baseline: Baseline = "",
-    counts: Counts = "",
-    no_counts: NoCounts = False,
-    wide: Wide = "",
-    explode: Explode = "",
-    path: PathOption = "",
-    table: TableOption = "",
-    parse: Parse = "",
-    labels_file: LabelsFile = "",
-    on: On = "",
-    labels_map: LabelsMap = "",
-    labels_answers: LabelsAnswers = "",
-    labels_wide: LabelsWide = "",
+    reading: _Reading,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
-    from judgestats.ingest import detect_format
     from judgestats.metrics.measure_registry import describe
     from judgestats.schema import check as check_frame
 
     console = _console()
-    with working(f"Reading {source}"):
-        found = detect_format(source, encoding=encoding or None, path=path, table=table) if not format else None
-    if found is not None and found.confidence == "needs a mapping" and not (map or wide or explode):
-        given = _given(encoding, scale, off_scale, decimal, counts, no_counts, path, table, parse)
-        _show_proposal(console, source, found, encoding, path, table, given)
+    found = reading.detected()
+    if found is not None and found.confidence == "needs a mapping" and not reading.mapped:
+        _show_proposal(console, reading, found)
         raise typer.Exit(2)
-    declared = _declared(counts, no_counts)
-    with working(f"Reading {source}"):
-        data = _read(
-            source,
-            map,
-            labels,
-            format,
-            encoding,
-            scale,
-            off_scale,
-            decimal,
-            declared,
-            wide,
-            explode,
-            path,
-            table,
-            parse,
-        )
-    data, humans = _with_labels(
-        data, humans, labels_file, on, labels_map, labels_answers, labels_wide, scale, off_scale
-    )
-    against = _against(humans, gold, baseline)
+    data = reading.verdicts()
+    against = reading.against()
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
 
         references(data, **against)
     if as_json:
         with working("Measuring"):
-            content = _json(source, data, against)
+            content = _json(reading.name, data, against)
         typer.echo(visible(content))
         return
     if found is not None:
-        why = (
-            f" ({found.why.removesuffix(f'; {found.unread}')})" if not (map or wide or explode) else ", mapped as given"
-        )
-        console.print(_text(f"{source}: {found.format}{why}"))
-    _show_unread(console, source, encoding, format)
+        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not reading.mapped else ", mapped as given"
+        console.print(_text(f"{reading.name}: {found.format}{why}"))
+    _show_unread(console, reading)
     rows = check_frame(data)
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
@@ -353,37 +481,16 @@ def check(
 
 @app.command()
 @_readable
+@_reads
 def report(
-    source: Source,
+    reading: _Reading,
     out: Annotated[Path, typer.Option("--out", help="File to write.")] = Path("report.html"),
-    map: Map = "",
-    labels: Labels = "",
-    format: Format = "",
-    encoding: Encoding = "",
-    scale: Scale = "",
-    off_scale: OffScale = "",
-    decimal: Decimal = "",
-    counts: Counts = "",
-    no_counts: NoCounts = False,
-    wide: Wide = "",
-    explode: Explode = "",
-    path: PathOption = "",
-    table: TableOption = "",
-    parse: Parse = "",
-    labels_file: LabelsFile = "",
-    on: On = "",
-    labels_map: LabelsMap = "",
-    labels_answers: LabelsAnswers = "",
-    labels_wide: LabelsWide = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
     no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
     identity: Annotated[
         str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")
     ] = "",
-    humans: Humans = "",
-    gold: Gold = "",
-    baseline: Baseline = "",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
@@ -394,27 +501,7 @@ def report(
 
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
-    declared = _declared(counts, no_counts)
-    with working(f"Reading {source}"):
-        data = _read(
-            source,
-            map,
-            labels,
-            format,
-            encoding,
-            scale,
-            off_scale,
-            decimal,
-            declared,
-            wide,
-            explode,
-            path,
-            table,
-            parse,
-        )
-    data, humans = _with_labels(
-        data, humans, labels_file, on, labels_map, labels_answers, labels_wide, scale, off_scale
-    )
+    data = reading.verdicts()
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with working("Measuring"):
@@ -422,15 +509,13 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_source_of(
-                source, map, labels, format, encoding, counts, wide, explode, path, table, parse, labels_file
-            ),
+            source=reading.record(),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
-            **_against(humans, gold, baseline),
+            **reading.against(),
         )
-    _show_unread(console, source, encoding, format)
+    _show_unread(console, reading)
     rows = check_frame(data)
     _show_totals(console, rows)
     _show_rows(console, rows)
@@ -514,133 +599,6 @@ def _show_audit(found: Any, paged: bool) -> None:
     typer.echo(visible("✗ does not follow from the other printed numbers; ? cannot be decided"))
 
 
-def _declared(counts: str, no_counts: bool) -> str | Literal[False] | None:
-    """The argument counts= of the library: a column, False, or None if neither option is given."""
-    if counts and no_counts:
-        raise SchemaError("--counts and --no-counts contradict each other. Give one of them.")
-    return False if no_counts else counts or None
-
-
-def _read(
-    source: str,
-    map: str,
-    labels: str,
-    format: str,
-    encoding: str,
-    scale: str,
-    off_scale: str,
-    decimal: str,
-    counts: str | Literal[False] | None,
-    wide: str,
-    explode: str,
-    path: str,
-    table: str,
-    parse: str,
-) -> Any:
-    from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
-
-    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
-    options |= {"wide": wide, "explode": explode, "path": path, "table": table, "parse": parse}
-    options = {name: value for name, value in options.items() if value}
-    if scale:
-        options["scale"] = parse_scale(scale)
-    return read(
-        source,
-        format=format or None,
-        columns=parse_mapping(map) if map else None,
-        labels=parse_labels(labels) if labels else None,
-        counts=counts,
-        **options,
-    )
-
-
-def _with_labels(
-    data: Any,
-    humans: str,
-    labels_file: str,
-    on: str,
-    labels_map: str,
-    labels_answers: str,
-    labels_wide: str,
-    scale: str,
-    off_scale: str,
-) -> tuple[Any, str]:
-    """The verdicts with the labels of a file, and who the people are: the annotators, unless others are named."""
-    from judgestats.ingest import join_labels, parse_labels, parse_mapping, parse_on, parse_scale
-
-    if not labels_file:
-        for option, value in (("--on", on), ("--labels-map", labels_map), ("--labels-answers", labels_answers)):
-            if value:
-                raise SchemaError(f"{option} is about the labels of people. Name their file: --labels-file FILE.")
-        return data, humans
-    options: dict[str, Any] = {"off_scale": off_scale} if off_scale else {}
-    options |= {"scale": parse_scale(scale)} if scale else {}
-    joined = join_labels(
-        data,
-        labels_file,
-        on=parse_on(on) or None,
-        columns=parse_mapping(labels_map, "--labels-map") if labels_map else None,
-        answers=parse_labels(labels_answers, "--labels-answers") if labels_answers else None,
-        wide=labels_wide,
-        **options,
-    )
-    return joined, humans or "rater_type=human"
-
-
-def _given(
-    encoding: str,
-    scale: str,
-    off_scale: str,
-    decimal: str,
-    counts: str,
-    no_counts: bool,
-    path: str,
-    table: str,
-    parse: str,
-) -> str:
-    """The options that were given, for the command that is suggested."""
-    pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
-    pairs |= {"--counts": counts, "--path": path, "--table": table, "--parse": parse}
-    typed = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
-    return typed + " --no-counts" * no_counts
-
-
-def _source_of(
-    source: str,
-    map: str,
-    labels: str,
-    format: str,
-    encoding: str,
-    counts: str,
-    wide: str,
-    explode: str,
-    path: str,
-    table: str,
-    parse: str,
-    labels_file: str,
-) -> dict[str, Any]:
-    """How a source was read, for the page."""
-    from judgestats.ingest import format_of, source_info
-
-    known = {
-        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide or explode)),
-        "wide": wide,
-        "explode": explode,
-        "path": path,
-        "table": table,
-        "parse": parse,
-        "mapping": map or "no mapping needed",
-        "labels": labels,
-        "encoding": encoding,
-        "counts": counts,
-        "labels of people": labels_file,
-    }
-    files = [source, labels_file] if labels_file else source
-    return {k: v for k, v in known.items() if v} | {
-        "files": source_info(files, encoding=encoding or None, format=format or None)
-    }
-
-
 def _check_identity(data: Any, identity: dict[str, str]) -> None:
     """Refuse names that are not systems or judges before anything is measured."""
     from judgestats.metrics.consensus.panel import identities
@@ -652,20 +610,6 @@ def _check_identity(data: Any, identity: dict[str, str]) -> None:
             "--identity says which rated system is which judge, but these are pairwise verdicts. Leave it out."
         )
     identities([[s] for s in data["system"].astype(str).unique()], list(data["judge"].astype(str).unique()), identity)
-
-
-def _against(humans: str, gold: str, baseline: str) -> dict[str, Any]:
-    """People, correct answers and baselines, as arguments of the library."""
-
-    def named(text: str) -> Any:
-        parts = [p.strip() for p in text.split(",") if p.strip()]
-        if all("=" in p for p in parts):
-            return {k.strip(): v.strip() for k, _, v in (p.partition("=") for p in parts)}
-        return parts
-
-    control = named(baseline) if "=" in baseline else baseline
-    given = {"humans": named(humans) if humans else None, "gold": gold or None, "baseline": control or None}
-    return {name: value for name, value in given.items() if value}
 
 
 def _json(source: str, data: Any, against: dict[str, Any]) -> str:
@@ -713,32 +657,31 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
     _print_table(console, "Agreement with people", shown)
 
 
-def _show_unread(console: Console, source: str, encoding: str, format: str) -> None:
-    from judgestats.ingest.sniffing import find_files
-
-    note = find_files(source, encoding or None, format or None).unread_note
-    if note:
+def _show_unread(console: Console, reading: _Reading) -> None:
+    if note := reading.unread():
         console.print(_text(note), soft_wrap=True)
 
 
-def _show_proposal(console: Console, source: str, found: Any, encoding: str, path: str, table: str, given: str) -> None:
+def _show_proposal(console: Console, reading: _Reading, found: Any) -> None:
     from judgestats.ingest import preview
     from judgestats.ingest.sources import STREAM, resolve
     from judgestats.ingest.tables import plain_table
     from judgestats.ingest.wide import exploded, melted
 
-    proposal, named = found.proposal, "-" if Path(source).name == STREAM else source
-    console.print(_text(f"{named}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
+    proposal = found.proposal
+    source = ["-"] if Path(reading.source[0]).name == STREAM else reading.source
+    console.print(_text(f"{reading.name}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
     if found.unread:
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
-        rows = plain_table(resolve(source, encoding or None, pattern=path, table=table))
+        rows = plain_table(resolve(reading.files, reading.encoding or None, pattern=reading.path, table=reading.table))
         rows = exploded(rows, proposal.explode).table if proposal.explode else rows
         rows = melted(rows, proposal.wide) if proposal.wide else rows
         shown = preview(rows, proposal.mapping, proposal.labels)
         _print_table(console, "First rows under that mapping", shown)
-        console.print(_text(f"\nNext: judgestats check {shlex.quote(named)} {proposal.options}{given}"), soft_wrap=True)
+        command = f"judgestats check {shlex.join(source)} {proposal.options}{reading.typed()}"
+        console.print(_text(f"\nNext: {command}"), soft_wrap=True)
 
 
 def _show_totals(console: Console, found: pd.DataFrame) -> None:

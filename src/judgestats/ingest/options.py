@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
+from typing import Any
 
 from judgestats.errors import SchemaError
 
@@ -154,6 +156,43 @@ def parse_scale(text: str) -> tuple[float, float]:
     return low, high
 
 
+def parse_options(texts: Iterable[str]) -> dict[str, Any]:
+    """Read ``NAME=VALUE`` options of a format as the command line takes them.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        ``judge=gpt-4``; a list has commas (``metrics=a,b``), a mapping pairs (``graders=scorer=model``).
+
+    Returns
+    -------
+    dict
+        Further options of :func:`judgestats.read`.
+
+    Raises
+    ------
+    SchemaError
+        If one has no ``=``, or a name comes twice.
+
+    Examples
+    --------
+    >>> parse_options(["judge=gpt-4", "model_graded=fluency,accuracy", "graders=grade=gpt-4"])
+    {'judge': 'gpt-4', 'model_graded': ['fluency', 'accuracy'], 'graders': {'grade': 'gpt-4'}}
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise SchemaError(f"--option {text!r} has no '='. Write NAME=VALUE, such as judge=gpt-4.")
+        if name in found:
+            raise SchemaError(f"--option gives {name!r} twice. Give it once; a list has commas.")
+        if "=" in value:
+            found[name] = _pairs(value, f"--option {name}", "NAME=VALUE,...", last=False)
+        else:
+            found[name] = [v.strip() for v in value.split(",")] if "," in value else value
+    return found
+
+
 def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for part in next(csv.reader([text], skipinitialspace=True), []):
@@ -171,4 +210,4 @@ def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
     return pairs
 
 
-__all__ = ["parse_identity", "parse_labels", "parse_mapping", "parse_on", "parse_scale"]
+__all__ = ["parse_identity", "parse_labels", "parse_mapping", "parse_on", "parse_options", "parse_scale"]
