@@ -173,7 +173,8 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
             if reader in LAZY:
                 told = difference(path, **options)
                 if told and not any(
-                    said in told for said in ("DuckDB cannot hold", "Leave lazy out", "the same call occurs more than once")
+                    said in told
+                    for said in ("DuckDB cannot hold", "Leave lazy out", "the same call occurs more than once")
                 ):
                     return "lazy differs", told
     except Hang:
