@@ -464,7 +464,7 @@ def json_lines(path: Path, encoding: str | None = None) -> Iterator[Record]:
 
 def _loaded(text: str) -> Any:
     """Parse JSON; a lone surrogate (from a truncated emoji) becomes U+FFFD."""
-    value = json.loads(text, object_pairs_hook=_object)
+    value = _decoded(text)
     return _whole_characters(value) if _SURROGATE.search(text) else value
 
 
@@ -481,6 +481,8 @@ class RepeatedField(ValueError):
     """A JSON object that names a field twice."""
 
 
+#: One decoder for all texts: ``json.loads`` makes one for each, which takes as long as to decode a short line.
+_decoded = json.JSONDecoder(object_pairs_hook=_object).decode
 _STRICT, _ANY = json.JSONDecoder(object_pairs_hook=_object).raw_decode, json.JSONDecoder().raw_decode
 #: The name of a field of a JSON object, with what stands before its value: of the first field, and of the next.
 _NAME = r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*'
@@ -753,11 +755,15 @@ def table_of(records: list[Record]) -> pd.DataFrame:
 def columns_of(records: list[Record]) -> dict[str, list[str | None]]:
     """Columns of a table of records, as text; see :func:`table_of`."""
     try:
-        flat = [flatten(record, place) for place, record in records]
+        flat = [
+            flatten(record, place) if any(type(v) is dict for v in record.values()) else record
+            for place, record in records
+        ]
     except RecursionError:
         raise SchemaError("The records are nested too deeply to be a table. Write the verdicts out flat.") from None
     names = dict.fromkeys(name for record in flat for name in record)
-    return {name: [cell_text(record.get(name)) for record in flat] for name in names}
+    columns = {name: [record.get(name) for record in flat] for name in names}
+    return {n: [v if type(v) is str and v else cell_text(v) for v in column] for n, column in columns.items()}
 
 
 def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = "") -> dict[str, Any]:

@@ -376,6 +376,8 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
 
     `frame`: the table. `pair`: its candidate columns. `names`: plain name -> column.
     """
+    if len(frame) < 2:  # one row of many numbers is a summary
+        return None
     taken = {pair.first, pair.second} if pair is not None else set()
     columns = wide_judges(frame, taken)
     numbers = _numbers(frame, taken) if pair is None else []
