@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 from judgestats.ingest.readers import Reader
 from judgestats.ingest.registry import NATIVE, PLAIN
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from public_files import EMPTY, FILES, LARGE, NONE, NOT_READ
 
 PAGE = Path("docs/formats.md")
 HEAD = """# Formats
@@ -49,11 +54,34 @@ def section(reader: Reader) -> str:
     return f"## {reader.name}\n\n{reader.about}.\n\n{told}\n\n```\n{reader.example}\n```\n\n{fields}".rstrip()
 
 
+def call(arguments: dict[str, Any]) -> str:
+    """The arguments of a call of ``read``."""
+    return f"`{', '.join(f'{k}={v!r}' for k, v in arguments.items())}`" if arguments else "nothing more"
+
+
+def public() -> str:
+    """The public files that the tests read, and those that are refused."""
+    read = [
+        [f"`{name}`", call(how), f"{rows:,}", f"{gaps:,}"] for name, (how, rows, gaps) in {**FILES, **LARGE}.items()
+    ]
+    refused = [[f"`{name}`", why] for name, why in {**EMPTY, **NOT_READ}.items()]
+    refused += [[f"`{name}`", "the columns are not canonical, and no mapping was given"] for name in NONE]
+    return "\n\n".join(
+        [
+            "## Public files that the tests read",
+            "Each with one call of `read(file, ...)`.",
+            table(["file", "arguments", "rows", "without an answer"], sorted(read)),
+            "Refused, because they hold no verdict, or not in a form that one call reads:",
+            table(["file", "the error"], sorted(refused)),
+        ]
+    )
+
+
 def page() -> str:
     """The page, as it should stand in docs/formats.md."""
     native = table(["log of a tool", "gives", "what"], [[f"[{r.name}](#{r.name})", r.frame, r.about] for r in NATIVE])
     plain = table(["plain table", "what"], [[f"`{r.name}`", r.about] for r in PLAIN])
-    return "\n\n".join([HEAD.rstrip(), native, plain, *map(section, NATIVE)]) + "\n"
+    return "\n\n".join([HEAD.rstrip(), native, plain, *map(section, NATIVE), public()]) + "\n"
 
 
 if __name__ == "__main__":
