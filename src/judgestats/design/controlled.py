@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from importlib.resources import files
 from operator import add
@@ -761,7 +762,10 @@ def controlled(
         plans.append(plan_strategies(judges, shown, strategies=[name], panel=panel, temperature=temperature))
     if not plans:
         raise DesignError("strategies= is empty. Give one or more, ['B0'] say.")
-    return reduce(add, plans)
+    plan = reduce(add, plans)
+    return replace(
+        plan, about={"controlled": {"strategies": list(plan.calls["strategy"].unique()), "pairs": len(table)}}
+    )
 
 
 def annotation_form(
