@@ -293,7 +293,7 @@ def test_the_release_of_the_authors_is_read(tmp_path):
     cut = {**RELEASED, "id": "length_truncated_000", "bias_type": "LENGTH_TRUNCATED", "expected_verdict": "A"}
     path.write_text(json.dumps(RELEASED) + "\n" + json.dumps(cut | {"metadata": {"category": "science"}}) + "\n")
     found = read_controlled(path, families={"llama": "Meta", "gemini": "Google"})
-    assert found[["item", "first", "second", "bias", "topic", "gold", "family_first"]].astype(object).where(
+    assert found[["task", "first", "second", "bias", "topic", "gold", "family_first"]].astype(object).where(
         lambda f: f.notna(), None
     ).to_numpy().tolist() == [
         ["q000", "llama", "gemini", "model_origin", "science", "tie", "Meta"],
@@ -331,16 +331,16 @@ def test_a_mirror_that_is_none_is_refused(pairs, tmp_path):
 # ---- Calls and measures ----------------------------------------------------------------------------------------------
 
 
-def test_strategies_with_both_orders_take_a_style_pair_and_its_mirror_once(pairs, tmp_path):
+def test_each_strategy_asks_all_375_pairs_by_its_own_calls(pairs, tmp_path):
     path = write_controlled(pairs, tmp_path / "pairs.jsonl")
-    plan = controlled("m", path, strategies=["B0", "S1"])
-    assert plan.calls["strategy"].value_counts().to_dict() == {"S1": 650, "B0": 375}
+    plan = controlled("m", path, strategies=["B0", "S1", "S8"])
+    assert plan.calls["strategy"].value_counts().to_dict() == {"S1": 750, "S8": 750, "B0": 375}
     assert (plan.check()["level"] == "fault").sum() == 0
     with pytest.raises(DesignError, match="no column 'bias_type'"):
         controlled("m", pairs.drop(columns="bias_type"))
 
 
-LOGIT = {"position": 0.8, "expansion": 0.5, "style": 1.2, "self": 1.0}
+LOGIT = {"position": 1.3, "expansion": 0.5, "style": 1.2, "self": 1.0}
 
 
 def measured(pairs: pd.DataFrame, seed: int) -> dict[str, pd.Series]:
@@ -397,10 +397,16 @@ def test_verdicts_of_strategies_on_controlled_pairs_give_changes_of_bias(pairs):
     plan = controlled("m", pairs, strategies=["B0", "S1"])
     calls = collect(plan, simulate_replies(plan, judge).to_dict("records"))
     verdicts = strategy_verdicts(calls)
-    assert verdicts.groupby("strategy")["pair_id"].size().to_dict() == {"B0": 375, "S1": 325}
-    found = js.bias_score(verdicts, by="strategy").set_index(["strategy", "bias", "term"])["n"]
-    assert found[("B0", "style", "bias")] == 100
-    assert found[("S1", "style", "bias")] == 50
+    assert verdicts.groupby("strategy")["item"].nunique().to_dict() == {"B0": 375, "S1": 375}
+    found = js.bias_change(verdicts[verdicts["bias"] == "style"]).set_index("term")
+    # both halves of the mirrored pairs are compared, and pairs of one question are a cluster
+    assert found.loc["change", "n"] == 100
+    assert "task" in found.loc["change", "method"]
+    assert found.loc["baseline_bias", "estimate"] == pytest.approx(
+        js.bias_score(calls[(calls["strategy"] == "B0") & (calls["bias"] == "style")])["estimate"].iloc[0]
+    )
+    origin = verdicts[verdicts["bias"] == "model_origin"].assign(judge="gemini")
+    assert js.bias_change(origin, family={"gemini": "gemini"})["n"].iloc[0] == 100
 
 
 # ---- The form for people ---------------------------------------------------------------------------------------------
@@ -413,6 +419,7 @@ def test_the_form_for_people_is_blinded_and_drawn_for_each(pairs, tmp_path):
     ann, bob = (form.calls[form.calls["judge"] == who] for who in ("Ann", "Bob"))
     assert set(ann["item"]) == set(bob["item"])
     assert ann["item"].tolist() != bob["item"].tolist()
+    assert ann["task"].is_unique
     assert ann.set_index("item")["first"].to_dict() != bob.set_index("item")["first"].to_dict()
     assert 8 < (ann["format_first"] == "markdown").sum() < 22
     assert ann["topic"].value_counts().unique().tolist() == [6]

@@ -12,13 +12,16 @@ import judgestats as js
 from judgestats.design import (
     STRATEGIES,
     Judge,
+    Plan,
     collect,
+    export,
     prompt,
     remaining,
     simulate_replies,
     strategies,
     strategy_verdicts,
 )
+from judgestats.design.exports import LINES
 from judgestats.errors import DesignError
 from judgestats.metrics.bias.strategies import CALLS
 
@@ -157,6 +160,15 @@ def test_calls_without_a_known_strategy_or_twice_are_refused():
         strategy_verdicts(calls.drop(columns="strategy"))
 
 
+@pytest.mark.parametrize("form", LINES)
+def test_a_plan_of_all_strategies_goes_to_each_runner_and_keeps_in_a_folder(form, tmp_path):
+    plan = strategies("m", pairs(2), strategies=list(STRATEGIES), panel=PANEL)
+    again = Plan.read(plan.write(tmp_path / "plan"))
+    assert list(again.messages()) == list(plan.messages())
+    exported = " ".join(p.read_text() for p in export(again, tmp_path, form))
+    assert all(call in exported for call in plan.calls["call"])
+
+
 def scored(answer: str, form: str) -> str:
     """A verdict in the JSON object that a prompt asks for."""
     schema = prompt(form).schema
@@ -167,7 +179,7 @@ def scored(answer: str, form: str) -> str:
 
 
 def test_from_plan_to_advice_with_failures():
-    plan = strategies("m", pairs(300), strategies=["B0", "S1", "S2", "S4", "S5", "S8"])
+    plan = strategies("m", pairs(150))
     noisy = {"noise": 1.0, "sensitivity": 1.0, "tie_criterion": 0.6}
     sharp = {"noise": 0.5, "sensitivity": 2.5, "tie_criterion": 1.0}
     judge = Judge("m", **noisy, under={"strategy": {"S8": sharp}})
@@ -179,11 +191,11 @@ def test_from_plan_to_advice_with_failures():
     ]
     answers = replies.to_dict("records")
     calls = collect(plan, answers)
-    assert len(calls) == len(plan) == 3000
+    assert len(calls) == len(plan) == 1500
     assert len(remaining(plan, answers)) == (calls["status"] == "error").sum() > 0
     assert calls.groupby("strategy", observed=True)["choice"].agg(lambda c: (c == "invalid").mean()).max() < 0.08
     verdicts = strategy_verdicts(calls)
-    assert verdicts.groupby("strategy").size().unique().tolist() == [300]
+    assert verdicts.groupby("strategy").size().unique().tolist() == [150]
     agreement = js.gold_agreement(verdicts, by="strategy").set_index(["strategy", "term"])
     chances = js.design.answer_probabilities(plan.calls[plan.calls["strategy"] == "B0"], judge)
     side = chances["gold"].map({"u": "p_first", "v": "p_second", "tie": "p_tie"})

@@ -158,9 +158,12 @@ def test_advice_from_table_4():
         "Gemini 2.5 Pro": "B0",
         "Llama 3.3-70B": "B0",
     }
+    printed = {"Claude Sonnet 4": "S8", "GPT-4o": "B0", "Gemini 2.5 Flash": "S8", "Gemini 2.5 Pro": "B0"}
+    assert got["other_rule"].to_dict() == {**printed, "Llama 3.3-70B": "S8"}
     assert got.loc["Gemini 2.5 Flash", "because"] == "S8 vs B0: +7.5 pp, holm p = .005, n = 400"
     alone = recommend(counts.discordant_counts(), n_tests=20, pairs="pairs", budget=1).set_index("judge")
     assert alone.loc["Claude Sonnet 4", "advice"] == "B0"  # S5: p = .004, 18 times that is above .05
+    assert alone.loc[["Claude Sonnet 4", "Gemini 2.5 Flash"], "other_rule"].tolist() == ["S5", "S1"]
 
 
 def test_a_share_that_no_count_gives():

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.design.plans import Plan, build, swapped
-from judgestats.design.strategies import STRATEGIES, TEMPERATURE
+from judgestats.design.strategies import TEMPERATURE
 from judgestats.design.strategies import strategies as plan_strategies
 from judgestats.errors import DesignError, suggestion
 from judgestats.ingest.sources import resolve
@@ -383,12 +383,12 @@ def controlled_pairs(
     Returns
     -------
     pandas.DataFrame
-        For :func:`controlled`, :func:`strategies` and :func:`write_controlled`: ``item``, ``pair_id``, ``first``,
-        ``second`` (``a`` and ``b``, or the models), ``bias_type``, ``bias``, ``topic``, ``gold`` (the expected
-        verdict), ``better`` (of a truncation), ``target`` (the longer, complete or formatted text; none where the
-        target is a slot or a family), ``length_first``, ``length_second`` (words), ``format_first``, ``format_second``
-        (of style), ``family_first``, ``family_second``, ``note``, and the texts. With 50 and 25 questions there are 225
-        pairs; with four models and the extension 375.
+        For :func:`controlled`, :func:`strategies` and :func:`write_controlled`: ``item`` (the pair), ``task`` (the
+        question, by which intervals are clustered), ``first``, ``second`` (``a`` and ``b``, or the models),
+        ``bias_type``, ``bias``, ``topic``, ``gold`` (the expected verdict), ``better`` (of a truncation), ``target``
+        (the longer, complete or formatted text; none where the target is a slot or a family), ``length_first``,
+        ``length_second`` (words), ``format_first``, ``format_second`` (of style), ``family_first``, ``family_second``,
+        ``note``, and the texts. With 50 and 25 questions there are 225 pairs; with four models and the extension 375.
 
     Raises
     ------
@@ -459,8 +459,8 @@ def _row(
     question: Mapping[str, Any], name: str, kind: str, one: str, two: str, expected: str, note: str, **models: Any
 ) -> dict[str, Any]:
     return {
-        "pair_id": name,
-        "item": question["item"],
+        "item": name,
+        "task": question["item"],
         "topic": question.get("topic"),
         "bias_type": kind,
         "expected_verdict": expected,
@@ -519,9 +519,7 @@ def _described(table: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame
     kind = table["bias_type"]
     mirrored = kind == "style_ba"
     styled = mirrored | (kind == "style")
-    # a mirrored pair shows the same two candidates in the other order
-    one = table["model_a"].where(table["model_a"].notna(), np.where(mirrored, "b", "a"))
-    two = table["model_b"].where(table["model_b"].notna(), np.where(mirrored, "a", "b"))
+    one, two = table["model_a"].fillna("a"), table["model_b"].fillna("b")
     length = {slot: table[f"{slot}_text"].str.split().str.len() for slot in ("first", "second")}
     longer = one.where(length["first"] > length["second"], two).mask(length["first"] == length["second"])
     target = longer.where(kind == "length").mask(kind == "length_truncated", one)
@@ -543,7 +541,7 @@ def _described(table: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame
         family_first=table["model_a"].map(lambda m: families.get(m, m)),
         family_second=table["model_b"].map(lambda m: families.get(m, m)),
     )
-    columns = ["item", "pair_id", "first", "second", "bias_type", "bias", "topic", "gold", "better", "target"]
+    columns = ["item", "task", "first", "second", "bias_type", "bias", "topic", "gold", "better", "target"]
     columns += [f"{x}_{slot}" for x in ("length", "format", "family") for slot in ("first", "second")]
     return described[[*columns, "note", "task_text", "first_text", "second_text"]]
 
@@ -561,8 +559,8 @@ _FIELDS = {
 _OPTIONAL = {
     "note": ("construction_notes", "manipulation"),
     "topic": ("category", "topic"),
-    "pair_id": ("id", "pair_id"),
-    "item": ("item",),
+    "item": ("id", "item"),
+    "task": ("task",),
     "model_a": ("model_a",),
     "model_b": ("model_b",),
 }
@@ -584,7 +582,7 @@ def read_controlled(path: str | Path, *, families: Mapping[str, str] | None = No
     Returns
     -------
     pandas.DataFrame
-        As :func:`controlled_pairs` returns it. Pairs with the same prompt have one ``item``.
+        As :func:`controlled_pairs` returns it. Pairs with the same prompt have one ``task``.
 
     Raises
     ------
@@ -627,8 +625,8 @@ def _pair_of(record: dict[str, Any], place: str, numbers: dict[str, int]) -> dic
         )
     number = numbers.setdefault(found["prompt"], len(numbers))
     pair = {
-        "pair_id": found["pair_id"] or f"{found['bias_type']}_{number:03d}",
-        "item": found["item"] or f"q{number:03d}",
+        "item": found["item"] or f"{found['bias_type']}_{number:03d}",
+        "task": found["task"] or f"q{number:03d}",
         "task_text": found["prompt"],
         "first_text": found["response_a"],
         "second_text": found["response_b"],
@@ -641,16 +639,19 @@ def _refuse_untrue(table: pd.DataFrame) -> None:
     """Raise where a pair is not what its kind says."""
     differ = (table["bias_type"] == "position") & (table["first_text"] != table["second_text"])
     if differ.any():
-        name = table.loc[differ, "pair_id"].iloc[0]
+        name = table.loc[differ, "item"].iloc[0]
         raise DesignError(
             f"The texts of {int(differ.sum())} position pairs differ, first {name!r}. They must be identical."
         )
-    originals = table[table["bias_type"] == "style"].drop_duplicates("item").set_index("item")
-    mirrors = table[(table["bias_type"] == "style_ba") & table["item"].isin(originals.index)]
+    twice = table.duplicated("item")
+    if twice.any():
+        raise DesignError(f"Two pairs have the id {table.loc[twice, 'item'].iloc[0]!r}. Give each its own.")
+    originals = table[table["bias_type"] == "style"].drop_duplicates("task").set_index("task")
+    mirrors = table[(table["bias_type"] == "style_ba") & table["task"].isin(originals.index)]
     for row in mirrors.itertuples():
-        of = originals.loc[row.item]
+        of = originals.loc[row.task]
         if (row.first_text, row.second_text) != (of["second_text"], of["first_text"]):
-            raise DesignError(f"{row.pair_id!r} is not the mirror of {of['pair_id']!r}: the texts are others.")
+            raise DesignError(f"{row.item!r} is not the mirror of {of['item']!r}: the texts are others.")
 
 
 def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
@@ -667,7 +668,7 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
     -------
     pathlib.Path
         A file with ``id``, the six fields ``prompt``, ``response_a``, ``response_b``, ``expected_verdict``,
-        ``bias_type`` and ``construction_notes``, and ``category``, ``item``, ``model_a``, ``model_b``.
+        ``bias_type`` and ``construction_notes``, and ``category``, ``task``, ``model_a``, ``model_b``.
 
     Raises
     ------
@@ -679,7 +680,7 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
     gold, first = pairs["gold"], pairs["first"]
     table = pd.DataFrame(
         {
-            "id": pairs["pair_id"],
+            "id": pairs["item"],
             "prompt": pairs["task_text"],
             "response_a": pairs["first_text"],
             "response_b": pairs["second_text"],
@@ -687,7 +688,7 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
             "bias_type": pairs["bias_type"],
             "construction_notes": pairs["note"],
             "category": pairs["topic"],
-            "item": pairs["item"],
+            "task": pairs["task"],
             "model_a": first.where(origin, None),
             "model_b": pairs["second"].where(origin, None),
         }
@@ -721,8 +722,7 @@ def controlled(
     pairs : pandas.DataFrame or path
         As :func:`controlled_pairs` or :func:`read_controlled` returns them, or a file for the latter.
     strategies, panel, temperature
-        As in :func:`strategies`. Strategies that ask both orders take a style pair and its mirror as one pair, whose
-        two orders they are.
+        As in :func:`strategies`.
 
     Returns
     -------
@@ -751,17 +751,7 @@ def controlled(
             f"The pairs have no column {absent[0]!r}. controlled_pairs() makes them, read_controlled() reads."
         )
     table = table.drop(columns=["note"], errors="ignore")
-    plans = []
-    for name in [strategies] if isinstance(strategies, str) else strategies:
-        shown = table
-        if name in STRATEGIES and STRATEGIES[name].orders == "both":
-            mirrors = table["bias_type"] == "style_ba"
-            whole = set(table.loc[table["bias_type"] == "style", "item"])
-            shown = table[~(mirrors & table["item"].isin(whole))]
-        plans.append(plan_strategies(judges, shown, strategies=[name], panel=panel, temperature=temperature))
-    if not plans:
-        raise DesignError("strategies= is empty. Give one or more, ['B0'] say.")
-    return reduce(add, plans)
+    return plan_strategies(judges, table, strategies=strategies, panel=panel, temperature=temperature)
 
 
 def annotation_form(
