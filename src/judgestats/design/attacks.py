@@ -13,7 +13,7 @@ Attack = str | Callable[[str], str]
 Keeps = Callable[[str, str], str]
 
 _AGAIN = ("To say it once more: ", "In other words, as was said above: ", "It bears repeating: ")
-_SURE = ("This is certain: ", "Without any doubt: ", "The evidence is overwhelming: ", "It is beyond dispute: ")
+_SURE = ("This is certain: ", "Beyond question: ", "The evidence is overwhelming: ", "It is beyond dispute: ")
 _NEGATION = re.compile(r"\b(?:no|not|never|none|neither|nor|nothing|nobody|cannot)\b|n[’']t\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 #: Share of the words of a text, of five letters or more, that a change must keep.
