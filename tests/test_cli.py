@@ -564,6 +564,52 @@ def test_options_about_labels_need_their_file_and_say_the_id(labelled):
     assert "On the command line: --on item=..." in result.output
 
 
+def test_strategies_and_controlled_pairs_are_planned_from_a_file(tmp_path, monkeypatch):
+    from judgestats.design import Plan
+
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(
+        {
+            "item": [1, 2], "first": "u", "second": "v", "task_text": "Say hello.", "first_text": ["Hello.", "Hi."],
+            "second_text": "Good day.", "gold": ["u", ""], "length_first": [1, 1], "length_second": [2, 2],
+        }
+    ).to_csv("pairs.csv", index=False)  # fmt: skip
+    asked = ["plan", "debiasing", "--judge", "m", "--pairs", "pairs.csv", "--strategies", "B0,S1,S2"]
+    made = run.invoke(app, asked)
+    assert made.exit_code == 0, made.output
+    assert "12 calls" in made.output
+    calls = Plan.read("plan").calls
+    assert calls["strategy"].value_counts().to_dict() == {"S2": 6, "S1": 4, "B0": 2}
+    assert calls["length_first"].dtype.kind in "if"
+    assert calls["gold"].isna().sum() == 6
+    pair = {"prompt": "Why?", "response_a": "So.", "response_b": "So.", "expected_verdict": "tie"}
+    pd.DataFrame([{**pair, "bias_type": "position", "construction_notes": "equal"}]).to_csv("six.csv", index=False)
+    made = run.invoke(app, ["plan", "controlled", "--judge", "m", "--pairs", "six.csv", "--out", "other"])
+    assert made.exit_code == 0, made.output
+    assert Plan.read("other").calls["bias"].tolist() == ["position"]
+    for wrong, said in (
+        (["plan", "debiasing", "--judge", "m"], "needs --pairs FILE"),
+        (["plan", "vacuum", "--judge", "m", "--pairs", "pairs.csv"], "--pairs is not an option of the study 'vacuum'"),
+        ([*asked, "--prompt", "pairwise"], "--prompt is not an option of the study 'debiasing'"),
+    ):
+        found = run.invoke(app, wrong)
+        assert found.exit_code == 2
+        assert said in plain(found)
+
+
+def test_texts_that_a_model_wrote_are_collected(tmp_path, monkeypatch):
+    from judgestats.design import Judge, generations, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    plan = generations("writer")
+    plan.write("plan")
+    simulate_replies(plan, Judge("any"), error=0.1).to_json("answers.jsonl", orient="records", lines=True)
+    done = run.invoke(app, ["collect", "plan", "answers.jsonl", "--out", "texts.csv"])
+    assert done.exit_code == 0, done.output
+    written = pd.read_csv("texts.csv")
+    assert f"{(written['status'] == 'ok').sum()} of 125 complete" in done.output
+
+
 def test_a_study_is_planned_asked_and_collected(tmp_path, monkeypatch):
     """The commands that a stranger types; the runner is a simulated judge that fails sometimes."""
     from judgestats.design import Judge, Plan, simulate_replies
@@ -623,6 +669,6 @@ def test_a_study_in_stages_is_planned_asked_and_collected(tmp_path, monkeypatch)
     more = run.invoke(app, ["next", "plan", "answers*.jsonl"])
     assert "no later stage" in plain(more)
     lacking = run.invoke(app, ["plan", "cues", "--judge", "m"])
-    assert "takes a table, --pairs FILE" in plain(lacking)
+    assert "needs --pairs FILE" in plain(lacking)
     too_much = run.invoke(app, ["plan", "vacuum", "--judge", "m", "--pairs", "pairs.csv"])
-    assert "takes no --pairs" in plain(too_much)
+    assert "--pairs is not an option of the study" in plain(too_much)

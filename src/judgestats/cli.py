@@ -792,9 +792,16 @@ if __name__ == "__main__":
 
 # ---- Planning a study ------------------------------------------------------------------------------------------------
 
-_STUDIES = {"dark-current": "dark_current", "vacuum": "vacuum", "ladder": "ladder", "cues": "cues"}
-#: Studies of a table of pairs.
-_OF_PAIRS = ("cues",)
+_STUDIES = {
+    "dark-current": "dark_current",
+    "vacuum": "vacuum",
+    "ladder": "ladder",
+    "debiasing": "strategies",
+    "controlled": "controlled",
+    "cues": "cues",
+}
+#: Studies of pairs in a file.
+_OF_PAIRS = ("debiasing", "controlled", "cues")
 
 
 @app.command()
@@ -803,16 +810,17 @@ def plan(
     study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(_STUDIES)}.")],
     judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("plan"),
-    pairs: Annotated[
-        Path | None,
-        typer.Option("--pairs", help="Table of item, first, second, task_text, first_text, second_text, for: cues."),
-    ] = None,
-    prompt: Annotated[str, typer.Option("--prompt", help="Name of a prompt, or a .toml file.")] = "pairwise",
-    temperature: Annotated[float, typer.Option("--temperature", help="Temperature of the calls.")] = 0.0,
+    prompt: Annotated[str, typer.Option("--prompt", help="Name of a prompt, or a .toml file.")] = "",
+    temperature: Annotated[float | None, typer.Option("--temperature", help="Temperature of the calls.")] = None,
     format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect or promptfoo, for the runner.")
     ] = "jsonl",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+    pairs: Annotated[
+        str, typer.Option("--pairs", help="debiasing, controlled, cues: file of pairs of responses.")
+    ] = "",
+    strategies: Annotated[str, typer.Option("--strategies", help="debiasing, controlled: B0,S1,S8, say.")] = "",
+    panel: Annotated[str, typer.Option("--panel", help="Judges of S3 and S7: a,b,c.")] = "",
 ) -> None:
     """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
     from judgestats import design
@@ -820,20 +828,33 @@ def plan(
 
     if study not in _STUDIES:
         raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_STUDIES)}.{suggestion(study, _STUDIES)}")
-    options: dict[str, Any] = {"temperature": temperature}
-    options |= {"prompts": prompt} if study not in _OF_PAIRS else {}
-    options |= {"seed": seed} if study != "vacuum" else {}
-    if (pairs is None) == (study in _OF_PAIRS):
-        raise DesignError(f"Study {study!r} takes {'a table, --pairs FILE' if pairs is None else 'no --pairs'}.")
-    tables = [] if pairs is None else [_table_of(pairs)]
-    _show_plan(getattr(design, _STUDIES[study])(*tables, judge, **options), out, out, format)
+    of_pairs = study in _OF_PAIRS
+    debiasing = {"--strategies": strategies, "--panel": panel} if study not in ("debiasing", "controlled") else {}
+    given = debiasing | ({"--prompt": prompt} if of_pairs else {"--pairs": pairs})
+    if wrong := [name for name, value in given.items() if value]:
+        raise DesignError(f"{wrong[0]} is not an option of the study {study!r}. Leave it out.")
+    if of_pairs and not pairs:
+        raise DesignError(
+            f"The study {study!r} needs --pairs FILE, the pairs of responses. docs/studies.md has an example."
+        )
+    options: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
+    options |= {"prompts": prompt} if prompt else {}
+    options |= {"seed": seed} if study in ("dark-current", "ladder", "cues") else {}
+    options |= {"strategies": strategies.split(",")} if strategies else {}
+    options |= {"panel": panel.split(",")} if panel else {}
+    if study == "cues":
+        made = design.cues(_table_of(pairs), judge, **options)
+    else:
+        made = getattr(design, _STUDIES[study])(judge, *([pairs] if of_pairs else []), **options)
+    _show_plan(made, out, out, format)
 
 
-def _table_of(path: Path) -> pd.DataFrame:
+def _table_of(path: str) -> pd.DataFrame:
     """A table from a file, ids and texts as text."""
-    from judgestats.ingest.tables import as_table
+    from judgestats.ingest.sources import resolve
+    from judgestats.ingest.tables import plain_table
 
-    table = pd.DataFrame(as_table(str(path), None))
+    table = plain_table(resolve(path))
     names = [c for c in table if c in ("item", "first", "second") or c.endswith("_text")]
     return table.assign(**{c: table[c].where(table[c].notna(), "").astype(str) for c in names})
 
@@ -888,11 +909,14 @@ def collect(
 
     data = design.collect(folder, answers, labels=parse_labels(labels) if labels else None)
     console = _console()
-    rows = check_frame(data)
-    _show_totals(console, rows)
-    _show_rows(console, rows)
     data.to_csv(out, index=False)
-    console.print(_text(f"Verdicts: {out}"))
+    if "text" in data:
+        console.print(_text(f"Texts: {out}, {int((data['status'] == 'ok').sum()):,} of {len(data):,} complete"))
+    else:
+        rows = check_frame(data)
+        _show_totals(console, rows)
+        _show_rows(console, rows)
+        console.print(_text(f"Verdicts: {out}"))
     rest = design.remaining(folder, answers)
     if len(rest):
         what = f"{len(rest):,} call{'s' * (len(rest) != 1)} failed or never came back"

@@ -7,15 +7,20 @@ import gzip
 import io
 import json
 import random
+import sqlite3
 import struct
+import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet
 
-from inspect_logs import DEFLATE, STORED, ZSTD, head, sample, score, zipped
+from inspect_logs import DEFLATE, STORED, ZSTD, head, sample, score
+from inspect_logs import zipped as zipped_log
 
 #: Cells that are odd somewhere: as an id, a number, a label, a name, in CSV, in JSON, in SQL.
 ODD: tuple[str, ...] = (
@@ -164,6 +169,55 @@ def parquet(rng: random.Random) -> bytes:
         pa.parquet.write_table(pa.Table.from_arrays(arrays, names=[*columns]), out)
     except pa.ArrowException:  # an empty struct has no Parquet
         pd.DataFrame({"judge": ["g"]}).to_parquet(out)
+    return out.getvalue()
+
+
+def arrow(rng: random.Random) -> bytes:
+    """Feather, or a stream of Arrow IPC."""
+    table_ = pa.parquet.read_table(io.BytesIO(parquet(rng)))
+    out = io.BytesIO()
+    make = rng.choice((pa.ipc.new_file, pa.ipc.new_stream))
+    with make(out, table_.schema) as writer:
+        writer.write_table(table_)
+    return out.getvalue()
+
+
+def orc(rng: random.Random) -> bytes:
+    """ORC of text and numbers."""
+    columns = disturbed(table(rng), rng, ODD)
+    width = min(map(len, columns.values()))
+    out = io.BytesIO()
+    texts = [pa.array([str(v) for v in values[:width]]) for values in columns.values()]
+    pa.orc.write_table(pa.Table.from_arrays(texts, names=[name.replace("\x00", "") or "x" for name in columns]), out)
+    return out.getvalue()
+
+
+def sqlite(rng: random.Random) -> bytes:
+    """A database with one table."""
+    columns = disturbed(table(rng), rng, ODD)
+    names = list(dict.fromkeys(name.lower().replace("\x00", "") or "x" for name in columns))
+    rows = list(zip(*list(columns.values())[: len(names)], strict=False))
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f"CREATE TABLE calls ({', '.join(quoted(n) for n in names)})")
+        database.executemany(f"INSERT INTO calls VALUES ({', '.join('?' * len(names))})", rows)
+        return bytes(database.serialize())
+
+
+def quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def zipped(rng: random.Random) -> bytes:
+    """An archive of one to three tables of one kind, at times of two kinds."""
+    out = io.BytesIO()
+    make, end = rng.choice(((delimited(","), "csv"), (jsonl, "jsonl")))
+    with zipfile.ZipFile(out, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+        for i in range(rng.randint(1, 3)):
+            archive.writestr(f"run={i}/t.{end}", make(rng))
+        if rng.random() < 0.1:
+            archive.writestr(
+                rng.choice(("t.tsv", "../t.csv", ".hidden.csv", "README.md", "t.zip")), delimited("\t")(rng)
+            )
     return out.getvalue()
 
 
@@ -386,14 +440,14 @@ def inspect_eval(rng: random.Random) -> bytes:
     elif what == 3:
         written[at] = rng.choice(("../a.json", "/etc/a.json", "C:\\a", "a/../../b", "", "\ud83d/x")), content
     elif what == 4:
-        written[at] = name, zipped(written)
+        written[at] = name, zipped_log(written)
     elif what == 5:
         written.append(written[at])
     elif what == 6:
         del written[at]
     elif what == 7:
         written[at] = name, bytes(rng.choice((10**6, 10**8)))
-    raw = zipped(
+    raw = zipped_log(
         [(n.encode("utf-8", "replace").decode(), c) for n, c in written], rng.choice((STORED, DEFLATE, ZSTD, ZSTD))
     )
     size, claimed = struct.pack("<I", len(content)), struct.pack("<I", rng.choice((0, 1, 10**8, 2**32 - 2, 2**32 - 1)))

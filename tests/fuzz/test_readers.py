@@ -14,18 +14,36 @@ import random
 import re
 import resource
 import signal
+import sqlite3
 import traceback
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
 import judgestats as js
 from both_ways import difference
-from fuzz.mutations import NATIVE, WRITTEN, damaged, delimited, document, jsonl, native, parquet, qrels
+from fuzz.mutations import (
+    NATIVE,
+    WRITTEN,
+    arrow,
+    damaged,
+    delimited,
+    document,
+    jsonl,
+    native,
+    orc,
+    parquet,
+    qrels,
+    sqlite,
+    zipped,
+)  # fmt: skip
 from judgestats.errors import JudgestatsError
 from judgestats.ingest.archives import Archive
 from judgestats.ingest.files import open_bytes
@@ -43,6 +61,10 @@ MAKERS: dict[str, Callable[[random.Random], bytes]] = {
     "jsonl": jsonl,
     "json": document,
     "parquet": parquet,
+    "arrow": arrow,
+    "orc": orc,
+    "sqlite": sqlite,
+    "zip": zipped,
     **{form: native(form) for form in NATIVE},
     **{form: make for form, (make, _) in WRITTEN.items()},
     "qrels": qrels,
@@ -129,7 +151,13 @@ OPTIONS: dict[str, dict[str, str]] = {
     "helm": {"system": "m"},
     "lm_eval": {"system": "m"},
 }
-LAZY = ("csv", "tsv", "jsonl", "parquet")
+LAZY = ("csv", "tsv", "jsonl", "parquet", "arrow", "orc", "sqlite")
+#: Readers of binary files: how many calls these hold is asked of the library that reads them.
+BINARY: dict[str, Callable[[Path], int]] = {
+    "arrow": lambda p: arrow_rows(p.read_bytes()),
+    "orc": lambda p: pa.orc.ORCFile(p).nrows,
+    "sqlite": lambda p: sqlite3.connect(p).execute("SELECT count(*) FROM calls").fetchone()[0],
+}
 
 
 class Hang(BaseException):
@@ -152,8 +180,23 @@ def patience() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def arrow_rows(raw: bytes) -> int:
+    """Rows of Arrow IPC."""
+    opened = pa.ipc.open_file(raw) if raw.startswith(b"ARROW1") else pa.ipc.open_stream(raw)
+    return int(opened.read_all().num_rows)
+
+
 def calls_in(path: Path, reader: str) -> int | None:
     """How many calls a sound file holds, counted without the readers; None if that cannot be told."""
+    if reader in BINARY:
+        return BINARY[reader](path)
+    if reader == "zip":
+        with zipfile.ZipFile(path) as archive:
+            found = [n for n in archive.namelist() if n.startswith("run=")]
+            inside = [path.with_name(f"{path.stem}.{n.replace('/', '_')}") for n in found]
+            for name, member in zip(found, inside, strict=True):
+                member.write_bytes(archive.read(name))
+        return sum(calls_in(member, member.suffix.removeprefix(".")) for member in inside)
     if reader == "parquet":
         with open_bytes(path) as raw:
             return int(pq.ParquetFile(raw).metadata.num_rows)
@@ -213,7 +256,7 @@ def sample_of(text: str) -> dict[str, Any]:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        return json.loads(text.partition('"metadata": {')[0].rstrip().rstrip(",") + "}")
+        return json.loads(re.split(r'"metadata": \{\s*"topic"', text)[0].rstrip().rstrip(",") + "}")
 
 
 def values_in(sample: dict[str, Any]) -> int:
@@ -282,7 +325,7 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
     options: dict[str, Any] = {}
     if reader in OPTIONS or reader in PARTS:
         options = {"format": reader, **OPTIONS.get(reader, {})}
-    if reader in ("csv", "tsv", "jsonl", "json", "parquet"):
+    if reader in ("csv", "tsv", "jsonl", "json", "parquet", *BINARY, "zip"):
         options = {"counts": "n" if b'"n"' in path.read_bytes() else None}
     try:
         with patience():
@@ -317,7 +360,7 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("reader", MAKERS)
 def test_reader(reader: str, tmp_path: Path) -> None:
-    suffix = reader if reader in (*LAZY, "json", "qrels") else "jsonl" if reader == "openai_evals" else "json"
+    suffix = reader if reader in (*LAZY, "zip", "json", "qrels") else "jsonl" if reader == "openai_evals" else "json"
     suffix = WRITTEN[reader][1] if reader in WRITTEN else suffix
     counts = dict.fromkeys(COUNTS, 0)
     wrong = []

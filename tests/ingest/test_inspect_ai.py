@@ -352,8 +352,10 @@ def test_the_layout_of_a_member_does_not_matter(write: Write, layout: Any) -> No
 def test_archives_that_are_no_log(write: Write) -> None:
     with pytest.raises(SchemaError, match="is named as an Inspect log but is no zip archive"):
         read(write("log.eval", "judge,item\n"))
-    with pytest.raises(SchemaError, match="a log of Inspect is no table"):
-        read(log(write, [sample(1, {QA: score("C")})]), columns={"judge": "a"})
+    asked: tuple[dict[str, Any], ...] = ({"columns": {"judge": "a"}}, {"wide": "judge=a,b"}, {"format": "jsonl"})
+    for options in asked:
+        with pytest.raises(SchemaError, match="a log of Inspect is no table"):
+            read(log(write, [sample(1, {QA: score("C")})]), **options)
     with pytest.raises(SchemaError, match="unpacks to"):
         read(log(write, [sample(1, {QA: score("C")})]), max_unpacked=100)
     with pytest.raises(SchemaError, match="truncated or damaged"):

@@ -7,6 +7,18 @@ It never calls a model. May import ingest, metrics, verdicts, schema, results, k
 from judgestats.design.attacks import attacked, lost_content
 from judgestats.design.checklists import Checklist, checklists
 from judgestats.design.collecting import collect, remaining
+from judgestats.design.controlled import (
+    annotation_form,
+    controlled,
+    controlled_pairs,
+    generations,
+    questions,
+    read_controlled,
+    truncated,
+    with_markdown,
+    without_markdown,
+    write_controlled,
+)
 from judgestats.design.cues import cues, equal_pairs
 from judgestats.design.evidence import evidence_lock
 from judgestats.design.exports import export
@@ -32,11 +44,14 @@ __all__ = [
     "Prompt",
     "Rubric",
     "Strategy",
+    "annotation_form",
     "answer_probabilities",
     "attacked",
     "build",
     "checklists",
     "collect",
+    "controlled",
+    "controlled_pairs",
     "cues",
     "dark_current",
     "detectable",
@@ -44,6 +59,7 @@ __all__ = [
     "evidence_lock",
     "export",
     "extracts",
+    "generations",
     "ladder",
     "lost_content",
     "minimum_detectable_effect",
@@ -52,11 +68,17 @@ __all__ = [
     "power",
     "prompt",
     "prompts",
+    "questions",
+    "read_controlled",
     "remaining",
     "rubric",
     "simulate",
     "simulate_replies",
     "strategies",
     "strategy_verdicts",
+    "truncated",
     "vacuum",
+    "with_markdown",
+    "without_markdown",
+    "write_controlled",
 ]

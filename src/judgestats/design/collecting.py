@@ -164,9 +164,10 @@ def collect(
     -------
     pandas.DataFrame
         A canonical frame with a row for each call that was answered or failed (status ``error``): the design columns,
-        the verdict, its ``status``, and as ``rationale`` the explanation in the reply, or the whole reply. Its account,
-        shown by :func:`judgestats.check`, lists answers to unknown calls, second answers to a call (the first is kept),
-        answers to a message that was changed, replies that go into a later call, and calls without an answer.
+        the verdict, its ``status``, and as ``rationale`` the explanation in the reply, or the whole reply; of a plan of
+        texts, the texts shown, ``text`` and its ``status``. Its account, shown by :func:`judgestats.check`, lists
+        answers to unknown calls, second answers to a call (the first is kept), answers to a message that was changed,
+        replies that go into a later call, and calls without an answer.
         :func:`remaining` gives the plan of the calls left to ask.
 
     Raises
@@ -186,14 +187,12 @@ def collect(
     """
     plan = opened(plan)
     kind = plan.kind
-    if kind == "texts":
-        raise DesignError("The plan asks for texts, which are no verdicts.")
     found, excluded, n = _matched(plan, _replies(answers, plan))
     between = [name for name, p in plan.prompts.items() if p.intermediate]
     if not found:
-        shown = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
+        example = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
         raise DesignError(
-            f"None of the {n:,} answers belongs to a call of the plan{shown}. Is it the answer of another plan?"
+            f"None of the {n:,} answers belongs to a call of the plan{example}. Is it the answer of another plan?"
         )
     rows = plan.calls[plan.calls[CALL].isin(set(found))]
     passed = rows.loc[rows["prompt"].isin(between), CALL]
@@ -203,6 +202,11 @@ def collect(
             "next_stage(), and collect the plans of all stages: plan + later."
         )
     excluded += [Exclusion(found[c][0], "the reply goes into a later call", "") for c in passed]
+    missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
+    cure = "remaining() is the plan of the calls left to ask."
+    excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
+    if kind == "texts":
+        return _written(plan, rows, found, n + len(missing), tuple(excluded))
     rows = rows[~rows[CALL].isin(set(passed))].drop(columns=[*TEXTS[plan.kind].values(), "planned"], errors="ignore")
     rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
     places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
@@ -216,11 +220,26 @@ def collect(
     everywhere = [places[i] for i in order.index]
     rows = order.reset_index(drop=True)
     rows = rows.drop(columns="prompt").rename(columns={"chain": "prompt"}) if "chain" in rows else rows
-    missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
-    cure = "remaining() is the plan of the calls left to ask."
-    excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
     frame = preferences(rows) if kind == "preferences" else ratings(rows, scale=scale)
     result: pd.DataFrame = Account(n + len(missing), everywhere, tuple(excluded)).attached(frame)
+    return result
+
+
+def _written(
+    plan: Plan, calls: pd.DataFrame, found: Mapping[str, tuple[str, Reply]], n: int, excluded: tuple[Exclusion, ...]
+) -> pd.DataFrame:
+    """The texts that a model wrote, each with its status."""
+    rows = calls.dropna(axis="columns", how="all").reset_index(drop=True)
+    shown = [c for c in TEXTS[plan.kind].values() if c in rows]
+    places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
+    texts = [None if r.text is None else r.text.strip() for r in replies]
+    ended = {"length": "truncated", "content_filter": "refused"}
+    status = [
+        "error" if t is None else ended.get(r.finish, "ok" if t else "empty")
+        for t, r in zip(texts, replies, strict=True)
+    ]
+    rows = rows.assign(**{c: rows[c].map(dict(plan.texts)) for c in shown}, status=status)
+    result: pd.DataFrame = Account(n, places, excluded).attached(rows.assign(text=pd.Series(texts, dtype=object)))
     return result
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.defaults import SEED
+from judgestats.design.checklists import checklists
 from judgestats.design.evidence import side_scores
 from judgestats.design.judges import Judge
 from judgestats.design.plans import CALL, Plan
@@ -38,7 +39,7 @@ def simulate_replies(
     unreadable: float = 0.0,
     seed: int | np.random.Generator = SEED,
 ) -> pd.DataFrame:
-    """Answer a plan in raw text, as a runner would bring it back.
+    """Answer a plan in raw text, as a runner would bring it back; a plan of texts gets sentences to try it with.
 
     Parameters
     ----------
@@ -74,7 +75,9 @@ def simulate_replies(
         seed = generator(seed, ("stage", *map(str, sorted(plan.calls["stage"].unique()))))
         several = [judges] if isinstance(judges, Judge) else list(judges)
         judges = [j for j in several if j.name in set(plan.calls["judge"])] or several
-    if plan.kind == "preferences":
+    if plan.kind == "texts":
+        found, text = plan.calls, _texts(plan)
+    elif plan.kind == "preferences":
         found = simulate(plan.calls, judges, seed=seed)
         choice = found["choice"].astype(str)
         text = [_reply(plan, row, c) for row, c in zip(plan.calls.to_dict("records"), choice, strict=True)]
@@ -154,3 +157,17 @@ def _scores(
         given = replies.get(call, {})
         text.append(json.dumps(given if "score" in given else {"scores": given}) if given else _UNREADABLE[0])
     return plan.calls, text
+
+
+def _texts(plan: Plan) -> list[str]:
+    """Neutral sentences as a list in Markdown; after the response, where the prompt shows one."""
+    neutral = checklists()[1]
+    texts = []
+    for i, (_, _, user) in enumerate(plan.messages()):
+        key = plan.calls["response_text"].iloc[i] if "response_text" in plan.calls else None
+        chosen = [neutral[(len(user) + i + k) % len(neutral)] for k in range(6)]
+        if isinstance(key, str):
+            texts.append(" ".join([plan.texts[key], *chosen]))
+        else:
+            texts.append("\n".join([f"**Answer {i + 1}.** {chosen[0]}", "", *(f"- {s}" for s in chosen[1:])]))
+    return texts

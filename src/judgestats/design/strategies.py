@@ -14,6 +14,7 @@ import pandas as pd
 from judgestats.design.plans import CALL, Plan, build
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError, suggestion
+from judgestats.ingest.tables import as_table
 from judgestats.schema.columns import CHOICES
 from judgestats.verdicts import aggregate
 
@@ -102,7 +103,7 @@ _OF_THE_CALL = (CALL, "prompt", "temperature", "rationale", "strength")
 
 def strategies(
     judges: str | Sequence[str],
-    pairs: pd.DataFrame,
+    pairs: pd.DataFrame | str | Path,
     *,
     strategies: Sequence[str] = SINGLE,
     panel: Sequence[str] = (),
@@ -115,10 +116,10 @@ def strategies(
     ----------
     judges : str or sequence of str
         Who is asked.
-    pairs : pandas.DataFrame
-        As for :func:`judgestats.design.build`: ``item``, ``first``, ``second``, ``first_text``, ``second_text`` and
-        ``task_text``; ``gold`` (one of the two candidates, or ``tie``) where it is known; ``reference_text``, an answer
-        that is known to be right, for S6.
+    pairs : pandas.DataFrame or path
+        A table, or a file with one, as for :func:`judgestats.design.build`: ``item``, ``first``, ``second``,
+        ``first_text``, ``second_text`` and ``task_text``; ``gold`` (one of the two candidates, or ``tie``) where it is
+        known; ``reference_text``, an answer that is known to be right, for S6.
     strategies : sequence of str
         Of B0 and S1 to S8; by default those that need neither a panel nor a reference.
     panel : sequence of str
@@ -159,6 +160,7 @@ def strategies(
     replaced = dict(prompts or {})
     for name in replaced:
         _strategy(name)
+    pairs = _read(pairs) if isinstance(pairs, str | Path) else pairs
     _refuse_unplannable(chosen, pairs, panel)
     table = pairs.drop(columns=[c for c in ("reference_text", "strategy") if c in pairs])
     parts = []
@@ -175,6 +177,21 @@ def strategies(
             )
         )
     return reduce(add, parts)
+
+
+def _read(path: str | Path) -> pd.DataFrame:
+    """A table of pairs; attributes of the candidates that are numbers become numbers."""
+    table: pd.DataFrame = as_table(path)
+    for name in table.columns:
+        if name.endswith(("_first", "_second")):
+            number = pd.to_numeric(table[name].replace("", None), errors="coerce")
+            if (number.notna() == (table[name].notna() & (table[name] != ""))).all():
+                table[name] = number
+        elif name.endswith("_text"):
+            table[name] = table[name].fillna("")
+    if "gold" in table:
+        table["gold"] = table["gold"].replace("", None)
+    return table
 
 
 def _strategy(name: str) -> Strategy:

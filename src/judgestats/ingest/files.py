@@ -873,6 +873,13 @@ class File:
             return "record"
         return "row" if self.container in _NAMES else "line"
 
+    @property
+    def no_table(self) -> SchemaError:
+        """The error for a zipped log that is asked for as a table."""
+        return SchemaError(
+            f"{self.path.name}: a log of Inspect is no table. Leave out columns=, labels=, wide= and format=."
+        )
+
     def batches(self, lines: array[int] | None = None) -> Iterator[pa.RecordBatch]:
         """Read a file of any kind but JSON piece by piece, as :meth:`table` reads it."""
         if self.container == "parquet":
@@ -881,6 +888,8 @@ class File:
             return _plain_batches(binary_batches(self.path, self.container, self.inner), self.path, lines)
         if self.container == "jsonl":
             return record_batches(self.path, self.encoding)
+        if self.container == "eval":
+            raise self.no_table
         if self.container == "qrels":
             return qrels_batches(self.path, self.encoding)
         return delimited_batches(self.path, self.container, self.encoding, lines)

@@ -45,8 +45,8 @@ def errors(frame: pd.DataFrame) -> list[str]:
             n = int((~text.isin(["", *_NO_ERROR])).sum())
             if n:
                 notes.append(
-                    f"{column!r} is filled in {n} row{'s' * (n != 1)}: such calls failed. Check that their answer "
-                    "or score is empty (or 'invalid'), not a default."
+                    f"{column!r} is filled in {n} row{'s' * (n != 1)}: such calls failed. Map "
+                    f"failed={column} unless their answer or score is empty (or 'invalid'), not a default."
                 )
     return notes
 

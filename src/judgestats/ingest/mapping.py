@@ -13,6 +13,9 @@ Beyond the names of :func:`judgestats.preferences` and :func:`judgestats.ratings
     with them what is known of each candidate (``length_first`` and ``length_second``, any ``x_first`` and
     ``x_second``). A ``winner``, and a ``strength`` beside it, is by candidate and goes with them; ``choice`` and
     ``graded``, and a ``strength`` beside them, are by position as shown and stay;
+``failed``
+    a column that is filled where the call failed, such as an error message: the answer of such a row is missing,
+    whatever stands there, and its status is ``error``;
 ``ranking``
     rankings of several candidates, expanded to pairs when they are read: :func:`judgestats.ingest.rankings.ranked`;
 ``probabilities``
@@ -42,6 +45,8 @@ Mapped = Mapping[str, str | None]
 
 #: Names in a mapping that are not canonical columns; all imply a preferences frame.
 PSEUDO = ("winner", "graded", "swapped")
+#: What a column of errors holds where there was none.
+_NO_ERROR = ("", "false", "0", "none", "null", "no", "ok", "{}", "[]")
 #: Ids that may be joined from several columns: ``item=subset+item``.
 JOINABLE = ("judge", "item", "system", "first", "second", "task")
 
@@ -84,6 +89,8 @@ def canonical(
     1     g    1     y      x  second
     """
     data, mapped = with_columns(opened(table), columns or {}, kind)
+    if mapped.get("failed") is not None:
+        data, mapped = _failed(data, mapped)
     if kind == "ratings":
         keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
         return ratings(data.to_native(), counts=counts, **keywords)
@@ -164,6 +171,23 @@ def _joins(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str
             mapped[name] = f"_joined_{name}"
             data = data.with_columns(joined.alias(f"_joined_{name}"))
     return data, mapped
+
+
+def _failed(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str | None]]:
+    """Leave no answer in the rows of failed calls, whatever stands there, and give them the status ``error``."""
+    failed = _source(mapped, "failed", data)
+    told = nw.col(failed).cast(nw.String).str.strip_chars().str.to_lowercase()
+    wrong = ~nw.col(failed).is_null() & ~told.is_in(list(_NO_ERROR))
+    present = _present(data)
+    names = {n: mapped.get(n, n) for n in ("choice", "winner", "graded", "strength", *ANSWERS)}
+    answers = [c for c in names.values() if c is not None and c in present]
+    before = mapped.get("status", "status")
+    status = nw.col(before) if before in present else nw.lit("ok")
+    data = data.with_columns(
+        *(nw.when(~wrong).then(nw.col(c)).alias(c) for c in answers),
+        nw.when(wrong).then(nw.lit("error")).otherwise(status).alias("_status"),
+    )
+    return data, {**{n: c for n, c in mapped.items() if n != "failed"}, "status": "_status"}
 
 
 def _typed(name: str, text: str, kind: str) -> str | bool | float | int:

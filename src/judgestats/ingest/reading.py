@@ -73,7 +73,7 @@ def read(
         first, second, task) may join columns, ``"subset+item"``, with " / " between them. ``ranking`` (a list of
         candidates, best first; an object candidate -> rank; ``A > B = C``; or columns, ``"rank_{rank}"``) gives a
         preference for each pair, with a column ``call`` to cluster by; ``probabilities`` (``"answer{score}_prob"``)
-        the expected score.
+        the expected score; ``failed`` is a column filled where a call failed: whatever answer stands there is missing.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional

@@ -151,7 +151,7 @@ def column_names(table: Any) -> list[str]:
 def plain_name(files: Files) -> str:
     """Name of the plain reader for these files."""
     if files.files[0].container == "eval":
-        raise SchemaError(f"{files.label}: a log of Inspect is no table. Leave out columns=, labels= and format=.")
+        raise files.files[0].no_table
     return "calls" if files.calls else files.files[0].container
 
 
