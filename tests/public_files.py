@@ -167,6 +167,6 @@ EMPTY = {
     "inspect_ai_recent/simpleqa_llm_scoring.json": "a log of Inspect without samples",
     "lm_eval_harness/results_2026-01-21T03-44-18.458309.json": "results over all documents; the scores are in samples",
     "helm/narrative_qa_run_spec.json": "the specification of a run; the scores are in per_instance_stats.json",
-    "every_eval_ever/f3a1c0de-4b2e-4c1a-9f6d-1b7e5a2c8d40.json": "results over all samples; the scores are",
+    "every_eval_ever/f3a1c0de-4b2e-4c1a-9f6d-1b7e5a2c8d40.json": "results over all samples; the scores are in <name>_samples.jsonl",
     "every_eval_ever/instance_level_eval.schema.json": "the columns are not canonical",
 }

@@ -759,8 +759,10 @@ def plan(
         str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect or promptfoo, for the runner.")
     ] = "jsonl",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
-    pairs: Annotated[str, typer.Option("--pairs", help="debiasing, controlled: file of pairs of responses.")] = "",
-    strategies: Annotated[str, typer.Option("--strategies", help="The same studies: B0,S1,S8, say.")] = "",
+    pairs: Annotated[
+        str, typer.Option("--pairs", help="debiasing, controlled, cues: file of pairs of responses.")
+    ] = "",
+    strategies: Annotated[str, typer.Option("--strategies", help="debiasing, controlled: B0,S1,S8, say.")] = "",
     panel: Annotated[str, typer.Option("--panel", help="Judges of S3 and S7: a,b,c.")] = "",
 ) -> None:
     """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""

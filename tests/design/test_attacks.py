@@ -29,7 +29,7 @@ def test_each_attack_does_what_it_says():
     for sentence in sentences(TEXT):
         assert surer.count(sentence) == 1
     plain = surer
-    for words in ("This is certain: ", "Without any doubt: "):
+    for words in ("This is certain: ", "Beyond question: "):
         assert words in plain
         plain = plain.replace(words, "")
     assert plain == TEXT

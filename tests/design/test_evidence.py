@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from judgestats.design import Plan, cues, evidence_lock, next_stage
+from judgestats.design import Judge, Plan, cues, evidence_lock, next_stage, simulate_replies
 from judgestats.errors import DesignError
 
 CRITERIA = ("accuracy", "completeness", "conciseness", "fluency")
@@ -117,6 +117,21 @@ def test_unreadable_turns_are_missing_and_not_held():
     assert pd.isna(row["score_conflict"])
     assert pd.isna(row["scores_without_note"])
     assert not row["held"]
+
+
+def test_a_simulated_judge_keeps_to_its_notes():
+    pairs = pd.concat([PAIRS.assign(item=str(i)) for i in range(12)], ignore_index=True)
+    plan = stage = cues(pairs, "m", schemes=["PBP"])
+    judge = Judge("m", tie_criterion=0.5, label_susceptibility=1.0)
+    answers = simulate_replies(plan, judge).to_dict("records")
+    while len(stage.later):
+        stage = next_stage(stage, answers)
+        answers += simulate_replies(stage, judge).to_dict("records")
+        plan = plan + stage
+    found = evidence_lock(plan, answers)
+    assert found.groupby("probe").size().to_dict() == {"blind": 12, "flip": 12, "placebo": 12, "truth": 12}
+    assert found["held"].all()
+    assert (found["score_first"] > found["score_second"]).any()
 
 
 def test_a_plan_without_such_dialogues_is_refused():

@@ -93,6 +93,15 @@ def test_calls_without_a_usable_reply_are_counted_and_can_be_completed():
     assert remaining(plan, [first]).later["item"].tolist() == ["2"]
 
 
+def test_a_part_of_a_plan_takes_what_follows_along(tmp_path):
+    plan = chain().then(MARKS)
+    part = plan.sample(1, seed=2)
+    assert part.later["item"].tolist() == part.calls["item"].tolist() * 2
+    again = Plan.read(plan.write(tmp_path))
+    pd.testing.assert_frame_equal(again.later, plan.later)
+    assert again.summary().equals(plan.summary())
+
+
 def test_several_calls_come_after_one():
     """One rubric for each item and judge, and a score of each response by it."""
     items = pd.DataFrame({"item": ["1", "2"], "task_text": ["Say hello.", "Say bye."]})

@@ -134,7 +134,7 @@ def _checked(
     shown = [f" {' '.join(_words(t))} " for t in texts]
     absent = sum(not any(f" {' '.join(_words(q))} " in t for t in shown) for q in given)
     noted = {(n.get("response"), n.get("criterion")) for n in written or ()}
-    scored = _scores(scores)
+    scored = side_scores(scores)
     known = {(side, c) for side, each in scored.items() for c in each}
     means = {_SIDES[side]: _mean(each, weights) for side, each in scored.items()}
     one, two = (means.get(side, math.nan) for side in ("first", "second"))
@@ -173,7 +173,7 @@ def _plain(value: Any) -> Any:
     return [_plain(v) for v in value] if isinstance(value, list) else value
 
 
-def _scores(reply: str) -> dict[str, dict[str, float]]:
+def side_scores(reply: str) -> dict[str, dict[str, float]]:
     """Scores of each side by criterion."""
     found = _part(reply, "scores")
     sides = {s: v for s, v in found.items() if s in _SIDES and isinstance(v, dict)} if isinstance(found, dict) else {}

@@ -11,6 +11,7 @@ import pandas as pd
 
 from judgestats.defaults import SEED
 from judgestats.design.checklists import checklists
+from judgestats.design.evidence import side_scores
 from judgestats.design.judges import Judge
 from judgestats.design.plans import CALL, Plan
 from judgestats.design.simulation import simulate
@@ -106,6 +107,11 @@ def simulate_replies(
 def _reply(plan: Plan, row: Mapping[str, Any], choice: str) -> str:
     """The reply to a comparison: the parts that the schema of the prompt names, in accord with the choice."""
     parts = plan.prompts[row["prompt"]].schema.get("properties", {"verdict": {}})
+    said = plan.texts.get(row.get(f"answer_{row.get('stage', 1) - 1}_text") or "", "")
+    scored = side_scores(said) if '"verdict"' not in said else {}
+    if len(scored) == 2:  # the scores were given in the turn before
+        one, two = (sum(scored[side].values()) for side in ("A", "B"))
+        choice = "tie" if one == two else "first" if one > two else "second"
     if choice not in _LABELS:
         return _UNREADABLE[0]
     made: dict[str, Any] = {}
