@@ -46,14 +46,6 @@ def test_real_trec_melts_every_run(real_data: Path) -> None:
 REAL_LOGS = {
     "inspect_ai/popularity_match.json": "inspect_ai",
     "inspect_ai/no-samples.json": "inspect_ai",
-    "promptfoo/sample-export.json": "promptfoo",
-    "deepeval/test_run_sample.json": "deepeval",
-    "ragas/annotated_data.json": "ragas",
-    "ragas/sample_annotated_summary.json": "ragas",
-    "helm/narrative_qa_per_instance_stats.json": "helm",
-    "helm/narrative_qa_run_spec.json": "helm",
-    "lm_eval_harness/results_2026-01-21T03-44-18.458309.json": "lm_eval",
-    "lm_eval_harness/samples_math_perturbed_full_2026-01-21T03-44-18.458309.jsonl": "lm_eval",
 }
 
 
@@ -72,8 +64,10 @@ def test_real_logs_of_other_tools_are_named(real_data: Path, name: str) -> None:
 
 
 def test_a_log_of_another_tool(write: Write) -> None:
-    path = write("log.json", json.dumps({"evalId": "e", "results": {"version": 3}, "config": {}}))
-    assert "This looks like a promptfoo log; it is not read yet" in str(suggest_mapping(path))
+    path = write(
+        "log.json", json.dumps({"version": 2, "status": "success", "eval": {"task": "t"}, "plan": {"name": "p"}})
+    )
+    assert "This looks like an inspect_ai log; it is not read yet" in str(suggest_mapping(path))
     assert suggest_mapping(write("t.csv", ROW)).looks_like == ""
 
 

@@ -15,19 +15,7 @@ from judgestats.schema.opening import few
 #: Tools whose logs are recognised but not read -> sets of top-level keys, any of which identifies them.
 _FOREIGN: dict[str, tuple[frozenset[str], ...]] = {
     "inspect_ai": (frozenset({"version", "status", "eval", "plan"}),),
-    "promptfoo": (frozenset({"evalId", "results"}),),
-    "deepeval": (frozenset({"testCases", "metricsScores"}), frozenset({"testCases", "testPassed"})),
-    "helm": (
-        frozenset({"instance_id", "train_trial_index", "stats"}),
-        frozenset({"scenario_spec", "adapter_spec", "metric_specs"}),
-    ),
-    "lm_eval": (
-        frozenset({"doc_id", "doc", "resps", "filtered_resps"}),
-        frozenset({"results", "configs", "versions", "n-shot"}),
-    ),
-    "ragas": (frozenset({"metric_input", "metric_output"}),),
 }
-_RAGAS = '[{"metric_input"'
 _ERRORS = ("error", "errors", "error_message", "exception")
 _NO_ERROR = ("false", "0", "none", "null", "no", "ok", "{}", "[]")
 #: Columns within which items may be numbered from the start again.
@@ -38,15 +26,11 @@ _MOST_LEVELS = 60
 def foreign(frame: pd.DataFrame) -> str:
     """Name of the tool whose log this looks like, by the top-level keys of its records; empty if none.
 
-    >>> foreign(pd.DataFrame({"evalId": ["e"], "results.version": ["3"]}))
-    'promptfoo'
+    >>> foreign(pd.DataFrame({"version": [2], "status": ["success"], "eval.task": ["t"], "plan.name": ["p"]}))
+    'inspect_ai'
     """
     keys = set(map(str, frame.columns)) | {str(c).partition(".")[0] for c in frame.columns}
-    for tool, signs in _FOREIGN.items():
-        if any(sign <= keys for sign in signs):
-            return tool
-    first = frame.head(1).astype(str).to_numpy().ravel()
-    return "ragas" if any(str(v).startswith(_RAGAS) for v in first) else ""
+    return next((tool for tool, signs in _FOREIGN.items() if any(sign <= keys for sign in signs)), "")
 
 
 def nested(frame: pd.DataFrame) -> list[str]:
