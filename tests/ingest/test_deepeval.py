@@ -146,6 +146,11 @@ def test_what_is_not_evaluated_is_excluded(write: Write) -> None:
         read(write("t.json", run(case(metric()), case({"score": 1}))))
 
 
+def test_a_run_without_metrics(write: Write) -> None:
+    with pytest.raises(SchemaError, match=r"none of its 1 record holds a verdict .no metric was evaluated"):
+        read(write("t.json", json.dumps({"testCases": [{"name": "t", "input": "q"}], "testPassed": 0})))
+
+
 @pytest.mark.real
 def test_real_fixture(real_data: Path) -> None:
     """Test case and spans: the scores are those of the file's own summary, with the four metrics it leaves out."""

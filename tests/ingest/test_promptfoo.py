@@ -127,6 +127,11 @@ def test_a_result_without_an_assertion_is_excluded(write: Write) -> None:
     assert check(data).set_index("what").loc["rows in", "n"] == 3
 
 
+def test_an_export_without_results(write: Write) -> None:
+    with pytest.raises(SchemaError, match="holds no records for the promptfoo format"):
+        read(write("p.json", export()))
+
+
 def test_sets_of_assertions_inside_and_after_their_sum(write: Write) -> None:
     parts = [component("llm-rubric", reason="a"), component("equals", 0, reason="b")]
     total = component(None, 0.5, componentResults=parts)

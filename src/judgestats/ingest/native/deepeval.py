@@ -45,7 +45,10 @@ def _run(document: Any) -> Any:
 
 def matches(document: Mapping[str, Any]) -> str:
     """Recognise a test run of DeepEval, by alias or by name."""
-    cases = _listed(_run(document), _CASES)
+    run = _run(document)
+    if "testPassed" in run and isinstance(run.get("testCases"), list):
+        return "the object has testCases and testPassed"
+    cases = _listed(run, _CASES)
     if any(isinstance(c, dict) and any(n in c for n in (*_METRICS, "trace")) for c in cases):
         return "the object has test cases with metrics"
     return ""

@@ -43,6 +43,8 @@ def matches_result(record: Mapping[str, Any]) -> str:
 
 def matches(document: Mapping[str, Any]) -> str:
     """Recognise promptfoo's JSON output, of any version."""
+    if has(document, "evalId", "results") and isinstance(document["results"], dict):
+        return "the object has evalId and results"
     return next((why for r in _results(document) if isinstance(r, dict) and (why := matches_result(r))), "")
 
 
