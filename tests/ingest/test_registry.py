@@ -14,7 +14,19 @@ from judgestats.ingest.files import QRELS, File, container_of
 from judgestats.ingest.sniffing import _evidence
 
 #: Evidence by the name of the reader: a record, a document, or the columns of a table.
-SAMPLES: dict[str, Any] = {**NATIVE, "qrels": dict.fromkeys(QRELS)}
+SAMPLES: dict[str, Any] = {
+    **NATIVE,
+    "qrels": dict.fromkeys(QRELS),
+    "inspect_ai": {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "t", "model": "m", "dataset": {}},
+        "samples": [],
+    },
+    "inspect_ai_samples": dict.fromkeys(("sample_id", "eval_id", "id", "epoch", "score_match")),
+    "inspect_scout_labels": dict.fromkeys(("id", "label_safety", "split")),
+    "inspect_scout": dict.fromkeys(("transcript_id", "scan_id", "scanner_name", "value", "value_type")),
+}
 
 
 def matching(evidence: Any) -> list[str]:
