@@ -693,3 +693,17 @@ def test_several_files_and_options_of_a_format(tmp_path):
     page = tmp_path / "page.html"
     assert run.invoke(app, ["report", *files, "--option", "judge=gpt-4", "--out", str(page)]).exit_code == 0
     assert "judge=gpt-4" in page.read_text()
+
+
+def test_power_of_a_study():
+    done = run.invoke(
+        app, ["power", "vacuum", "--measure", "dark_current", "--planted", "dark_current=0.9", "--replications", "3"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "share of 3 studies whose interval excludes 0" in done.output
+    assert "dark_current" in done.output
+    wrong = run.invoke(app, ["power", "vacuum", "--measure", "dark_current", "--planted", "dark_current=high"])
+    assert "holds a value that is no number" in plain(wrong)
+    assert "Allowed: dark-current, vacuum, ladder" in plain(
+        run.invoke(app, ["power", "cues", "--measure", "anchoring"])
+    )

@@ -874,6 +874,36 @@ def collect(
 
 @app.command()
 @_readable
+def power(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="dark-current, vacuum or ladder.")],
+    measure: Annotated[str, typer.Option("--measure", help="A measure, such as dark_current or consistency.")],
+    planted: Annotated[
+        str, typer.Option("--planted", metavar="NAME=NUMBER,...", help="Properties of the judge: dark_current=0.2.")
+    ] = "",
+    null: Annotated[float, typer.Option("--null", help="The value that an interval has to exclude.")] = 0.0,
+    replications: Annotated[int, typer.Option("--replications", help="Simulated studies.")] = 1000,
+    processes: Annotated[int, typer.Option("--processes", help="Processes that share the work.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+) -> None:
+    """Power of a study by simulation: judgestats power vacuum --measure dark_current --planted dark_current=0.2"""
+    from judgestats import design
+    from judgestats.errors import DesignError, suggestion
+    from judgestats.ingest import parse_planted
+
+    able = [name for name in _STUDIES if name not in _OF_PAIRS]
+    if study not in able:
+        raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(able)}.{suggestion(study, able)}")
+    judge: Any = {"judge": parse_planted(planted)}
+    made = getattr(design, _STUDIES[study])("judge")
+    found = design.power(
+        made, judge, measure, null=null, replications=replications, processes=processes, seed=seed, progress=True
+    )
+    shown = found.drop(columns=["judge", "method"], errors="ignore").round(3)
+    _print_table(_console(), f"Power: share of {replications:,} studies whose interval excludes {null:g}", shown)
+
+
+@app.command()
+@_readable
 def prompts(
     name: Annotated[str, typer.Argument(metavar="NAME", help="One of them, shown in full.")] = "",
 ) -> None:

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from judgestats.design import export, vacuum
+from judgestats.design import collect, export, vacuum
 from judgestats.errors import DesignError
 
 PLAN = vacuum(["model-a", "org/model b"], calls=6)
@@ -56,3 +56,22 @@ def test_large_plans_are_split(tmp_path, monkeypatch):
 def test_an_unknown_format(tmp_path):
     with pytest.raises(DesignError, match=r"'opnai' is not known.*Did you mean 'openai'"):
         export(PLAN, tmp_path, "opnai")
+
+
+@pytest.mark.slow
+def test_inspect_s_mock_model_answers_the_task_file(tmp_path, monkeypatch):
+    """With Inspect AI installed: its own runner reads the task file, and ``collect`` its zipped log."""
+    inspect_ai = pytest.importorskip("inspect_ai")
+    import tiktoken  # counts tokens by a table that it would download
+
+    monkeypatch.setattr(
+        tiktoken, "get_encoding", lambda _: type("Words", (), {"encode": lambda s, t, **_: t.split()})()
+    )
+    monkeypatch.chdir(tmp_path)
+    plan = vacuum("mockllm/model", calls=6)
+    export(plan, tmp_path, "inspect")
+    answers = [inspect_ai.model.ModelOutput.from_content("mockllm/model", '{"verdict": "tie"}') for _ in range(6)]
+    model = inspect_ai.model.get_model("mockllm/model", custom_outputs=answers)
+    inspect_ai.eval("inspect_task.py", model=model, display="none")
+    data = collect(plan, str(tmp_path / "logs"))
+    assert data["choice"].tolist() == ["tie"] * 6

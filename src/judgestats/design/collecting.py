@@ -13,7 +13,7 @@ import pandas as pd
 
 from judgestats.design.plans import CALL, TEXTS, Plan, opened
 from judgestats.errors import DesignError, SchemaError
-from judgestats.ingest.files import Record
+from judgestats.ingest.files import LOG_SAMPLE, File, Record, member_object
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import json_objects
 from judgestats.ingest.sources import resolve
@@ -330,7 +330,7 @@ def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply]]:
         ]
     else:
         files = resolve(answers)
-        sources = [(f.path.name, f.records_for(None)) for f in files.files]
+        sources = [(f.path.name, _samples(f) if f.container == "eval" else f.records_for(None)) for f in files.files]
     forms: tuple[Callable[[Mapping[str, Any]], Reply | None], ...] = (
         partial(_form, criteria={c for p in plan.prompts.values() for c in p.criteria}),
         *_FORMS,
@@ -345,6 +345,14 @@ def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply]]:
                     "logs and promptfoo results are read as they are."
                 )
             yield f"{name}, {place}", reply
+
+
+def _samples(file: File) -> Iterator[Record]:
+    """Samples of a zipped log of Inspect."""
+    archive = file.document()
+    for name in archive.names():
+        if LOG_SAMPLE.fullmatch(name):
+            yield f"member {name}", member_object(archive, name)
 
 
 def _matched(

@@ -7,7 +7,15 @@ May import verdicts, schema, results, kernels and errors; independent of measure
 """
 
 from judgestats.ingest.joining import join_labels
-from judgestats.ingest.options import parse_identity, parse_labels, parse_mapping, parse_on, parse_options, parse_scale
+from judgestats.ingest.options import (
+    parse_identity,
+    parse_labels,
+    parse_mapping,
+    parse_on,
+    parse_options,
+    parse_planted,
+    parse_scale,
+)
 from judgestats.ingest.provenance import source_info
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.reading import read
@@ -31,6 +39,7 @@ __all__ = [
     "parse_mapping",
     "parse_on",
     "parse_options",
+    "parse_planted",
     "parse_scale",
     "parse_verdicts",
     "preview",

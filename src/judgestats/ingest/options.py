@@ -193,6 +193,36 @@ def parse_options(texts: Iterable[str]) -> dict[str, Any]:
     return found
 
 
+def parse_planted(text: str) -> dict[str, float]:
+    """Read ``dark_current=0.2,slot_bias=1`` as the command line takes it.
+
+    Parameters
+    ----------
+    text : str
+        Pairs ``property=number``, separated by commas.
+
+    Returns
+    -------
+    dict
+        Properties of a :class:`judgestats.design.Judge`.
+
+    Raises
+    ------
+    SchemaError
+        If a pair has no ``=``, a name comes twice, or a value is no number.
+
+    Examples
+    --------
+    >>> parse_planted("dark_current=0.2")
+    {'dark_current': 0.2}
+    """
+    pairs = _pairs(text, "--planted", "property=number, such as dark_current=0.2", last=False)
+    try:
+        return {name: float(value) for name, value in pairs.items()}
+    except ValueError:
+        raise SchemaError(f"--planted {text!r} holds a value that is no number. Write dark_current=0.2.") from None
+
+
 def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for part in next(csv.reader([text], skipinitialspace=True), []):
@@ -210,4 +240,12 @@ def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
     return pairs
 
 
-__all__ = ["parse_identity", "parse_labels", "parse_mapping", "parse_on", "parse_options", "parse_scale"]
+__all__ = [
+    "parse_identity",
+    "parse_labels",
+    "parse_mapping",
+    "parse_on",
+    "parse_options",
+    "parse_planted",
+    "parse_scale",
+]
