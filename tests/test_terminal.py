@@ -81,6 +81,7 @@ def command(*arguments, **environment):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_output_that_is_not_utf_8_gets_other_signs(folder):
     done = command("check", folder / "greek.csv", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -112,6 +113,7 @@ for command in (["formats"], ["check", {str(folder / "greek.csv")!r}], ["audit",
     assert re.findall(r"^ended (\d)", done.stdout, re.M) == ["0"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pipes of another kind")
 def test_a_reader_that_leaves_is_no_error(folder):
     with subprocess.Popen(
@@ -137,6 +139,7 @@ def test_what_takes_long_is_shown_in_a_terminal_only(terminal, after, shown):
     assert "\x07" not in console.file.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("command", [["report", "calls.csv"], ["audit", "dark_current"]])
 @pytest.mark.parametrize("before", [None, "an older page"])

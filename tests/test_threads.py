@@ -194,6 +194,7 @@ print(ended)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_process_forked_while_threads_fit_does_not_wait_for_them():
     done = subprocess.run(

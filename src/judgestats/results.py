@@ -314,7 +314,7 @@ COMPONENTS_NOT_IDENTIFIABLE = Flag("components_not_identifiable", "components no
 NEGATIVE = Flag("negative", "negative, set to 0",
     "The estimate of a variance came out negative, as it may by chance, and was set to 0.", "note")
 VARIANCE_ZERO = Flag("variance_zero", "at 0", "The estimate of a variance is 0, the lowest that it can be.", "note")
-STUDIES_WITHOUT = Flag("studies_without_interval", "{n} simulated studies without an interval",
+STUDIES_WITHOUT_INTERVAL = Flag("studies_without_interval", "{n} simulated studies without an interval",
     "The measure gave no interval in so many simulated studies; they count as not detected.")
 FAR_BELOW_ERROR = Flag("far_below_error", "far below its standard error",
     "The estimate of a variance is so small a part of its standard error that a chi-square interval does not exist: "

@@ -102,6 +102,7 @@ WORDS = st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), min_size=1, max_s
 SENTENCES = st.lists(WORDS.map(lambda w: f"{w}."), min_size=2, max_size=9)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(SENTENCES)
 def test_markdown_put_in_and_taken_out_keeps_every_word(sentences):

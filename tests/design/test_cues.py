@@ -124,6 +124,7 @@ def test_attacks_change_the_marked_candidate_only():
         cues(table(2), "m", attacks={"cut": lambda t: t.replace("Peru", "Chile")})
 
 
+@pytest.mark.slow
 def test_measures_take_what_was_collected_and_find_what_was_planted():
     """Label susceptibility is planted under Baseline and not under PBP; a judge of the content keeps its verdict."""
     none = {"label_susceptibility": 0.0}

@@ -121,6 +121,7 @@ def formula(rng: random.Random) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_a_formula_is_fitted_or_refused(part: int) -> None:
     data, ends = table(), {"design": 0, "fit": 0, "refused": 0}

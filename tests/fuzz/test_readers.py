@@ -1,7 +1,7 @@
 """Fuzzing the readers: a frame whose rows add up, the same frame lazily, or an error of ours; nothing else.
 
-JUDGESTATS_FUZZ says how many files a reader is given, 25 by default and 10,000 in ``make fuzz``; the n-th file of a reader is always
-the same. JUDGESTATS_FUZZ_OUT names a folder for the counts, a CSV file a reader.
+JUDGESTATS_FUZZ says how many files a reader is given, by default 10 in ``make test`` and 80 in ``make test-slow``, 10,000 in ``make fuzz``;
+the n-th file of a reader is always the same. JUDGESTATS_FUZZ_OUT names a folder for the counts, a CSV file a reader.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ from judgestats.ingest.files import open_bytes
 from judgestats.schema.account import account_of
 
 SEED = 20_250_701
-FILES = int(os.environ.get("JUDGESTATS_FUZZ", "25"))
+ASKED = os.environ.get("JUDGESTATS_FUZZ", "")
+FILES = [int(ASKED)] if ASKED else [10, pytest.param(80, marks=pytest.mark.slow)]
 OUT = os.environ.get("JUDGESTATS_FUZZ_OUT", "")
 #: Seconds after which a file hangs a reader.
 PATIENCE = 60
@@ -361,13 +362,14 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
     return ("frames", "") if frame is not None else ("own errors", "")
 
 
+@pytest.mark.parametrize("files", FILES)
 @pytest.mark.parametrize("reader", MAKERS)
-def test_reader(reader: str, tmp_path: Path) -> None:
+def test_reader(reader: str, files: int, tmp_path: Path) -> None:
     suffix = reader if reader in (*LAZY, "zip", "json", "qrels") else "jsonl" if reader == "openai_evals" else "json"
     suffix = WRITTEN[reader][1] if reader in WRITTEN else suffix
     counts = dict.fromkeys(COUNTS, 0)
     wrong = []
-    for number in range(FILES):
+    for number in range(files):
         rng = random.Random(f"{SEED} {reader} {number}")
         path = tmp_path / f"{number}.{suffix}"
         path.write_bytes(damaged(MAKERS[reader](rng), rng))
@@ -387,7 +389,7 @@ def test_reader(reader: str, tmp_path: Path) -> None:
             rows = csv.writer(out, lineterminator="\n")
             rows.writerow(["reader", *COUNTS, "peak MB"])
             rows.writerow([reader, *counts.values(), peak])
-    assert not wrong, f"{len(wrong)} of {FILES} ({tmp_path}):\n" + "\n".join(wrong[:20])
-    if FILES >= 25:
+    assert not wrong, f"{len(wrong)} of {files} ({tmp_path}):\n" + "\n".join(wrong[:20])
+    if files >= 25:
         assert counts["frames"]
         assert counts["own errors"]

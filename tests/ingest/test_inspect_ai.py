@@ -403,7 +403,7 @@ def test_samples_df(tmp_path: Path, kind: str) -> None:
         ["j-1", "e2", "2", "quality/style", 5.0, 1, "model"],
     ]
     assert got["rationale"].tolist()[1::2] == ["good", "bad"]
-    assert {"metadata_topic", "status_source", "target"} <= set(got)
+    assert {"metadata_topic", "status_source", "target_source"} <= set(got)
     assert "score_match_accuracy" not in got
     assert [reason for _, reason in excluded(got)] == ["the sample was not scored"]
     with_model = read(table.assign(model="acme/writer-1"))

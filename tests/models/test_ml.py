@@ -387,6 +387,7 @@ def test_categories_far_in_a_tail(kind: int, hi: float, lo: float) -> None:
         assert direct[3 + part] == pytest.approx(down, rel=1e-5, abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("size", [20.0, 60.0])
 def test_two_categories_are_a_binomial_response_in_far_tails_too(link: str, size: float) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgestats.defaults import SEED
 from judgestats.design.plans import Plan, build, swapped
 from judgestats.design.strategies import TEMPERATURE
 from judgestats.design.strategies import strategies as plan_strategies
@@ -352,7 +353,7 @@ def controlled_pairs(
     pairings: Sequence[tuple[str, str]] | None = None,
     families: Mapping[str, str] | None = None,
     share: float = 0.4,
-    seed: int | np.random.Generator | None = 0,
+    seed: int | np.random.Generator | None = SEED,
 ) -> pd.DataFrame:
     """Make controlled pairs of texts: what differs between the two is known.
 
@@ -760,7 +761,7 @@ def annotation_form(
     *,
     n: int = 30,
     bias_type: str = "style",
-    seed: int = 0,
+    seed: int = SEED,
 ) -> Plan:
     """Plan a blinded form for people: do they share the preference of the judges?
 

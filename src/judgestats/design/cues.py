@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import SEED
 from judgestats.design.attacks import Attack, Keeps, attacked, lost_content
 from judgestats.design.plans import Plan, build
 from judgestats.design.prompts import Prompt
@@ -39,7 +40,7 @@ def cues(
     orders: str = "random",
     temperature: float | Sequence[float] = 0.0,
     replicates: int = 1,
-    seed: int | np.random.Generator | None = 0,
+    seed: int | np.random.Generator | None = SEED,
 ) -> Plan:
     """Plan a study of cues: each pair without labels, with right, exchanged and empty ones, under each scheme.
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import SEED
 from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
@@ -204,7 +205,7 @@ class Plan:
         if missing and not asked.intermediate and not shown & set(REPLIES):
             raise DesignError(f"No prompt of the chain up to {asked.name!r} shows {missing[0]!r} to the judge.")
 
-    def sample(self, n: int, *, stratify: By = (), seed: int | np.random.Generator | None = 0) -> Plan:
+    def sample(self, n: int, *, stratify: By = (), seed: int | np.random.Generator | None = SEED) -> Plan:
         """Return a random part: `n` items, with all their calls, spread evenly over the strata.
 
         Parameters
@@ -505,7 +506,7 @@ def build(
     temperature: float | Sequence[float] = 0.0,
     replicates: int = 1,
     orders: str = "both",
-    seed: int | np.random.Generator | None = 0,
+    seed: int | np.random.Generator | None = SEED,
     about: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Make a plan of a table of contents: every row under every prompt, temperature, judge and replicate.

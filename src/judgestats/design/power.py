@@ -18,7 +18,7 @@ from judgestats.errors import DesignError, JudgestatsError, suggestion
 from judgestats.kernels.proportions import wilson
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.measure_registry import measures
-from judgestats.results import COLUMNS, STUDIES_WITHOUT, flags
+from judgestats.results import COLUMNS, STUDIES_WITHOUT_INTERVAL, flags
 
 #: Columns of a result that do not say which row it is.
 _VALUES = {*COLUMNS, "df", "statistic", "p_value"} - {"term"}
@@ -218,7 +218,7 @@ def _power(
                 "conf_high": float(ends[1]),
                 "n": float(replications),
                 "method": "simulated, Wilson",
-                "flag": flags(STUDIES_WITHOUT.of(failed)),
+                "flag": flags(STUDIES_WITHOUT_INTERVAL.of(failed)),
                 "mean_estimate": part["estimate"].mean(),
                 "sd_estimate": part["estimate"].std(),
                 "mean_width": part["_width"].mean(),

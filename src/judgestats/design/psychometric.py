@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgestats.defaults import SEED
 from judgestats.design.checklists import CHANGES, Checklist, changed, checklists, filled_to
 from judgestats.design.plans import Plan, build
 from judgestats.design.prompts import Prompt
@@ -116,7 +117,7 @@ def ladder(
     prompts: Prompts = "pairwise",
     temperature: float | Sequence[float] = 0.0,
     replicates: int = 1,
-    seed: int | np.random.Generator | None = 0,
+    seed: int | np.random.Generator | None = SEED,
 ) -> Plan:
     """Plan the ladder of quality: pairs of nested checklists, and pairs of equal quality as controls.
 
@@ -215,7 +216,7 @@ def dark_current(
     tasks: str | Path | Sequence[Checklist] | None = None,
     prompts: Prompts = "pairwise",
     temperature: float | Sequence[float] = 0.0,
-    seed: int | np.random.Generator | None = 0,
+    seed: int | np.random.Generator | None = SEED,
 ) -> Plan:
     """Plan the calls of a whole datasheet: :func:`vacuum` and :func:`ladder` with the paper's sizes.
 

@@ -46,7 +46,7 @@ from judgestats.schema.clustering import (
     noted,
 )
 from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite
-from judgestats.schema.columns import CHECK_COLUMNS, By, answer_column, grouping, kind_of, names, required
+from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, kind_of, names, required
 from judgestats.schema.counting import merged_tally, tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.patterns import Invalid, InvalidVerdict, Ties
@@ -796,8 +796,8 @@ def _refuse_unknown_gold(data: Any, gold: Any, unlabelled: Any) -> None:
     rows = f" (rows {', '.join(f'{r:,}' for r in bad['_row'][:3])}{', ...' if len(bad) > 3 else ''})" if eager else ""
     one = bad.iloc[0]
     numbers = tuple(int(r) for r in bad["_row"]) if eager else ()
-    fault = ("fault", "gold", "'gold' is neither candidate nor 'tie'", len(bad), numbers, str(one["gold"]), _ALLOWED)
-    faults = pd.DataFrame([fault], columns=list(CHECK_COLUMNS))
+    fault = Finding("fault", "gold", "'gold' is neither candidate nor 'tie'", numbers, str(one["gold"]), _ALLOWED)
+    faults = as_frame([fault]).assign(n=len(bad))
     raise SchemaError(
         f"'gold' is neither candidate nor 'tie' in {len(bad):,} row{'s' * (len(bad) != 1)}{rows}. The first: item "
         f"{one['item']!r} shows {one['first']!r} and {one['second']!r}, and its gold is {one['gold']!r}. {_ALLOWED}",
