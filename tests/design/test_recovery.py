@@ -343,6 +343,7 @@ class TestScores:
                 for system, truth in row.items():
                     assert_value(part(result, condition=condition, judge=judge, system=system), truth, MEAN_ERROR)
 
+    @pytest.mark.slow
     def test_consensus_deviation(self):
         result = consensus_deviation(part(ratings(), condition="attributed"))
         truth = deviations("attributed")

@@ -178,6 +178,7 @@ def scored(answer: str, form: str) -> str:
     return json.dumps({**found, "verdict": json.loads(answer)["verdict"]})
 
 
+@pytest.mark.slow
 def test_from_plan_to_advice_with_failures():
     plan = strategies("m", pairs(150))
     noisy = {"noise": 1.0, "sensitivity": 1.0, "tie_criterion": 0.6}

@@ -89,6 +89,7 @@ def test_real_native_against_its_tidy_twin(real_data: Path) -> None:
     assert native["choice"].tolist() == side.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_real_tidy_file_through_a_mapping(real_data: Path) -> None:
     """133 files, the two in which the baseline meets itself included."""

@@ -84,6 +84,7 @@ def test_version_2_baseline_by_category(write: Write) -> None:
         read(path, baseline={"math": "o3"})
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_real_ensemble(real_data: Path) -> None:
     path = real_data / "arena_hard_ko" / "all_ensemble_judgments.jsonl.gz"

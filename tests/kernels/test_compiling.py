@@ -138,6 +138,7 @@ IndexDataCacheFile.save = save
     assert doubled(tmp_path, full) == "42\n"
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_no_cache(tmp_path):
     assert doubled(tmp_path) == "42\n"
     kept = [p for p in (tmp_path / "__pycache__").iterdir() if p.suffix in (".nbi", ".nbc")]

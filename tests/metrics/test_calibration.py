@@ -207,6 +207,7 @@ def test_a_held_out_item_is_in_no_fit():
     assert after > 50 * math.sqrt(1 / 40), "the outlier is predicted from the others, and missed by all of 50"
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31), st.sampled_from(["shift", "linear", "rank"]))
 @settings(max_examples=15)
 def test_nothing_depends_on_row_order_or_on_the_names_of_judges(seed, method):
@@ -408,6 +409,7 @@ def test_options_that_cannot_be(options, message):
     assert message in str(error.value)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=25)
 def test_holes_anywhere_raise_nothing(data):

@@ -205,6 +205,7 @@ def test_weights_go_by_the_values_of_the_scores():
     assert got != pytest.approx(cohen_kappa_score(one, two, weights="linear"), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_standard_error_is_that_of_repeated_samples():
     rng = np.random.default_rng(0)
     joint = np.array([[0.3, 0.05, 0.05], [0.04, 0.2, 0.06], [0.03, 0.07, 0.2]])

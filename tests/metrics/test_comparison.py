@@ -362,6 +362,7 @@ def test_the_two_calls_of_a_pair_are_one_cluster_of_a_difference():
     assert got["n"] == 120
 
 
+@pytest.mark.slow
 def test_judges_without_a_stimulus_in_common_are_told_apart():
     one = instrument_calls(judge="g").drop(columns="task")
     other = instrument_calls(judge="h", seed=9).drop(columns="task")

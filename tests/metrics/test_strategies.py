@@ -191,6 +191,7 @@ def many() -> pd.DataFrame:
     return pd.concat([counted(200, b, c, 100, judge=f"j{i}") for i, (b, c) in enumerate(pairs)])
 
 
+@pytest.mark.slow
 def test_holm_over_more_tests_than_are_shown():
     got = compare_strategies(many(), n_tests=20)
     p = got["p_value"].to_numpy()
@@ -238,6 +239,7 @@ def test_a_baseline_that_does_not_occur():
 # ---------------------------------------------------------------- discordant pairs only
 
 
+@pytest.mark.slow
 def test_discordant_pairs_give_the_test_and_with_their_total_the_difference():
     counts = counted(0, 23, 69, 0).iloc[1:3]
     row = compare_strategies(counts, cluster=False).iloc[0]
@@ -322,6 +324,7 @@ TABLE = pd.concat(
 )
 
 
+@pytest.mark.slow
 def test_advice_is_the_largest_supported_gain_within_the_budget():
     free = recommend(TABLE, cluster=False).set_index("judge")
     assert free["advice"].to_dict() == {"Claude": "S5", "Flash": "S1", "Pro": "B0"}

@@ -36,6 +36,7 @@ ORDINARY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "formula", "options"), ORDINARY)
 def test_silent_on_ordinary_data(name: str, formula: str, options: dict) -> None:
     assert found(fit(formula, reference.data(name), **options)).empty

@@ -207,6 +207,7 @@ def test_resamples_that_agree_give_no_interval():
     assert (table["flag"] == RESAMPLES_AGREE).all()
 
 
+@pytest.mark.slow
 def test_profiles_do_not_depend_on_the_origin_of_a_slope():
     rng = np.random.default_rng(0)
     g, x = np.repeat(np.arange(40), 12), rng.normal(size=480)

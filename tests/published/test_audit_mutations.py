@@ -74,6 +74,7 @@ def test_a_number_is_altered_by_units_of_its_last_digit():
     assert all(not math.isnan(float(t)) for t in audit_mutations.altered("-1.5", 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "name", "make"), audit_counts.BLOCKS, ids=lambda x: getattr(x, "__name__", x))
 def test_what_the_audit_writes_into_pages_is_up_to_date(page, name, make):
     text = page.read_text(encoding="utf-8")

@@ -148,6 +148,7 @@ def test_frontier_of_appendix_h():
     assert got.loc["Claude Sonnet 4", "dominated_by"] == "Gemini 2.5 Flash / S8"
 
 
+@pytest.mark.slow
 def test_advice_from_table_4():
     """Algorithm 1's advice for Claude and Flash follows from the tests; the one for Llama does not survive Holm."""
     got = recommend(counts.discordant_counts(), n_tests=20, pairs="pairs").set_index("judge")

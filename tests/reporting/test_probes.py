@@ -61,6 +61,7 @@ def test_anchoring_shows_the_tie_rate_from_blind_to_the_probe(anchored):
             assert [m[:2] for m in marks(ax) if m[2] is filled] == [(v, i) for i, v in enumerate(wanted)]
 
 
+@pytest.mark.slow
 def test_anchoring_takes_one_row_and_says_what_is_not_available(anchored):
     one = anchored.query("judge == 'g' and scheme == 'PBP' and probe == 'flip'")
     assert len(drawn(plots.anchoring(one))) == 2

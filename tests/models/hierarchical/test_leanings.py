@@ -121,6 +121,7 @@ def test_prior_draws_have_the_design():
     assert np.array_equal(drawn.n, cells.n)
 
 
+@pytest.mark.slow
 def test_the_density_is_the_multinomial():
     """The potential of the PyMC model against scipy's multinomial at two points."""
     pytest.importorskip("pymc")

@@ -98,6 +98,7 @@ def test_merchant_risk_checks(merchant) -> None:
     assert np.corrcoef(both, excess[both.index])[0, 1] > 0.8
 
 
+@pytest.mark.slow
 def test_taste_keeps_from_false_certainty() -> None:
     """With taste all but forbidden, and nothing else to take it, intervals of the excess shrink."""
     table = scores()
