@@ -141,10 +141,10 @@ def rows_section(findings: pd.DataFrame) -> Markup:
         for r in reasons.to_dict("records")
     ]
     parts.append(table(["what", "", "rows", "first rows", "what it means"], rows, class_="findings", numbers=(2,)))
-    note = "Row numbers are those of the table read, from 0."
+    note = "Row numbers are those of the table read, from 0." if (reasons["where"] == "").any() else ""
     if (reasons["level"] == "counted").any():
         note = "Rows that are “counted” are used; they are listed because some measures cannot use them. " + note
-    return join([*parts, tag("p", note, class_="small")])
+    return join([*parts, tag("p", note.strip(), class_="small")] if note else parts)
 
 
 def _bar(used: int, total: int) -> Markup:
