@@ -14,6 +14,7 @@ import pandas as pd
 from judgestats.design.plans import CALL, TEXTS, Plan, opened
 from judgestats.errors import DesignError, SchemaError
 from judgestats.ingest.files import LOG_SAMPLE, File, Record, member_object
+from judgestats.ingest.readers import absent
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import json_objects
 from judgestats.ingest.sources import resolve
@@ -40,23 +41,18 @@ class Reply:
     error: str = ""
 
 
-def _missing(value: Any) -> bool:
-    """Whether a cell is empty."""
-    return value is None or value == "" or value != value
-
-
 def _plain(record: Mapping[str, Any]) -> Reply | None:
     name = next((n for n in _REPLIES if n in record), None)
     if CALL not in record or name is None:
         return None
-    text = "" if _missing(record[name]) else record[name]
-    failed = "" if _missing(record.get("error")) else str(record["error"])
+    text = "" if absent(record[name]) else record[name]
+    failed = "" if absent(record.get("error")) else str(record["error"])
     asked = record.get("user")
     reply = None if failed else text if isinstance(text, str) else json.dumps(text)
     return Reply(
         str(record[CALL]),
         reply,
-        "" if _missing(record.get("finish")) else str(record["finish"]),
+        "" if absent(record.get("finish")) else str(record["finish"]),
         asked if isinstance(asked, str) else None,
         failed,
     )
@@ -64,11 +60,11 @@ def _plain(record: Mapping[str, Any]) -> Reply | None:
 
 def _form(record: Mapping[str, Any], criteria: Collection[str]) -> Reply | None:
     """A row of a form that people filled in: a column for each criterion."""
-    given = {c: record[c] for c in criteria if c in record and not _missing(record[c])}
+    given = {c: record[c] for c in criteria if c in record and not absent(record[c])}
     if CALL not in record or not any(c in record for c in criteria):
         return None
     reason = record.get("comment")
-    reasons = {} if _missing(reason) else {"reasons": dict.fromkeys(given, str(reason))}
+    reasons = {} if absent(reason) else {"reasons": dict.fromkeys(given, str(reason))}
     return Reply(str(record[CALL]), json.dumps({"scores": given, **reasons}, default=str) if given else "")
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -157,7 +158,7 @@ class Reader:
         sizes: list[int] = []
         n = 0
         for log in logs:
-            before = n
+            before, start = n, len(rows)
             given = {**log.options, **options}
             for name, record in log.records:
                 place = Place(log.path, name, n - before + log.first, excluded)
@@ -169,7 +170,7 @@ class Reader:
                 n += 1
             if n == before:
                 raise SchemaError(f"{log.path.name} holds no records for the {self.name} format.")
-            sizes.append(len(rows) - sum(sizes))
+            sizes.append(len(rows) - start)
         if not rows:
             reasons = dict.fromkeys(e.reason for e in excluded)
             raise SchemaError(
@@ -236,7 +237,7 @@ def context(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, An
 
 def absent(value: Any) -> bool:
     """Whether a field is empty: null, an empty text, or NaN as a frame writes it."""
-    if isinstance(value, str | float):
+    if isinstance(value, str | Real):  # NumPy's floats are Real, and not all are float
         return value == "" or value != value
     return value is None or value is pd.NA or value is pd.NaT
 
@@ -324,7 +325,7 @@ def length(text: Any) -> float:
 
 def number(value: Any) -> float:
     """A number as a float; NaN for anything else, true and false among it."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+    return float("nan") if isinstance(value, bool) else graded(value)
 
 
 def graded(value: Any) -> float:

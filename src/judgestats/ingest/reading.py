@@ -379,8 +379,8 @@ def _with_paths(
 ) -> tuple[pd.DataFrame, Account]:
     """Rows of native files with the columns that their paths name, without files that are copies of others."""
     file = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    for i, one in enumerate(files.files if files.pattern is not None else ()):
-        files.check_named(one, table[file == i])
+    for one, end, size in zip(files.files, np.cumsum(sizes), sizes, strict=True):
+        files.check_named(one, table.iloc[end - size : end])
     said = [files.said(f) for f in files.files]
     new = {n: [said[i][n] for i in file] for n in said[0] if n not in table.columns}
     table = table.assign(**with_numbers(pd.DataFrame(new, index=table.index, dtype=object), kind, {}))

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from judgestats.errors import SchemaError
 from judgestats.ingest.readers import (
     LOG_HEADERS,
@@ -20,6 +18,7 @@ from judgestats.ingest.readers import (
     Place,
     Reader,
     Record,
+    absent,
     has,
     member_object,
     scalars,
@@ -442,7 +441,7 @@ def frame_rows(
 
     Yields ratings.
     """
-    cells = {name: None if empty(value) else value for name, value in record.items()}
+    cells = {name: None if absent(value) else value for name, value in record.items()}
     scorers, details = _scorers_of(cells)
     epoch = cells["epoch"]
     if isinstance(epoch, str | float) and _number(str(epoch)) is not None and float(epoch).is_integer():
@@ -471,11 +470,6 @@ def frame_rows(
         rater = nobody.rater(scorer, metadata, graders)
         given = _Given(rater, _structure(value), explanation, metadata)
         yield from _ratings(given, scorer, head, values.get(scorer, {}), place)
-
-
-def empty(value: Any) -> bool:
-    """Whether a cell of a table holds nothing."""
-    return value is None or value == "" or (not isinstance(value, list | dict) and bool(pd.isna(value)))
 
 
 def _structure(value: Any) -> Any:

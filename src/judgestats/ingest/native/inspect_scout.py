@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.native.inspect_ai import by_scorer, empty, rating
-from judgestats.ingest.readers import Place, Reader, has, words
+from judgestats.ingest.native.inspect_ai import by_scorer, rating
+from judgestats.ingest.readers import Place, Reader, absent, has, words
 
 # ---- Labels of people: a validation set ------------------------------------------------------------------------------
 
@@ -35,13 +35,13 @@ def label_rows(
     Yields ratings.
     """
     item, values = record["id"], by_scorer(values, "values", dict)
-    if empty(item):
+    if absent(item):
         raise place.wrong("id", "", "the id of a transcript")
     for name, value in record.items():
         if name in ("id", "split"):
             continue
         criterion = "overall" if name == "target" else name.partition("_")[2]
-        if empty(value):
+        if absent(value):
             place.exclude("not labelled", f"column {name}")
             continue
         score, label = rating(value, f"column {name}", values.get(criterion, {}), place, letters={})
@@ -55,7 +55,7 @@ def label_rows(
             "score": score,
             "rater_type": "human",
             "label": label,
-            "split": None if empty(record.get("split")) else str(record["split"]),
+            "split": None if absent(record.get("split")) else str(record["split"]),
         }
 
 
@@ -76,7 +76,7 @@ def scan_rows(
 
     Yields ratings.
     """
-    cells = {name: None if empty(value) else value for name, value in record.items()}
+    cells = {name: None if absent(value) else value for name, value in record.items()}
     scanner, item = cells["scanner_name"], cells["transcript_id"]
     if scanner is None or item is None:
         raise place.wrong("scanner_name or transcript_id", "", "the name of the scanner, the id of the transcript")
