@@ -786,7 +786,7 @@ def plan(
     options |= {"strategies": strategies.split(",")} if strategies else {}
     options |= {"panel": panel.split(",")} if panel else {}
     if study == "cues":
-        made = design.cues(_table_of(pairs), judge, **options)
+        made = design.cues(judge, _table_of(pairs), **options)
     else:
         made = getattr(design, _STUDIES[study])(judge, *([pairs] if of_pairs else []), **options)
     _show_plan(made, out, out, format)

@@ -45,7 +45,7 @@ def asked(plan: Plan, judge: Judge, seed: int = 1, **failures: float) -> tuple[P
 
 def test_the_design_of_the_paper():
     """rationalization, Sec IV.B: five probes by three schemes; PBP in three turns; the reveal after the flip."""
-    plan = cues(table(10), "m")
+    plan = cues("m", table(10))
     stages = plan.summary().groupby(["scheme", "probe"])["calls"].agg(list).to_dict()
     one, three = ("blind", "truth", "flip", "placebo"), [10, 10, 10]
     assert stages == {
@@ -61,7 +61,7 @@ def test_the_design_of_the_paper():
 
 
 def test_labels_are_those_of_the_probe():
-    plan = cues(table(20, sources=True), "m", schemes=["Baseline"], labels=("LLM", "TradML"), placebo=("Gold", "Tin"))
+    plan = cues("m", table(20, sources=True), schemes=["Baseline"], labels=("LLM", "TradML"), placebo=("Gold", "Tin"))
     calls = pd.concat([plan.calls, plan.later], ignore_index=True)
     first = calls["first"] == "u"  # u is by the LLM
     shown = {"truth": ("LLM", "TradML"), "flip": ("TradML", "LLM"), "reveal": ("LLM", "TradML")}
@@ -87,7 +87,7 @@ def test_labels_are_those_of_the_probe():
 
 
 def test_the_reveal_goes_on_with_the_dialogue_and_corrects_the_labels():
-    plan = cues(table(4), "m", schemes=["Baseline"])
+    plan = cues("m", table(4), schemes=["Baseline"])
     later = next_stage(plan, simulate_replies(plan, Judge("m")).to_dict("records"))
     flips = dict(zip(plan.calls["call"], [u for *_, u in plan.messages()], strict=True))
     for row, (_, _, turns, user) in zip(later.calls.itertuples(), later.dialogues(), strict=True):
@@ -98,18 +98,18 @@ def test_the_reveal_goes_on_with_the_dialogue_and_corrects_the_labels():
 
 
 def test_labels_of_one_author_go_to_each_candidate_in_half_of_the_pairs():
-    plan = cues(table(30), "m", schemes=["SCoT"], probes=["blind", "truth"], seed=3)
+    plan = cues("m", table(30), schemes=["SCoT"], probes=["blind", "truth"], seed=3)
     truth = plan.calls[plan.calls["probe"] == "truth"]
     assert (truth["favoured"] == "u").sum() == 15
-    other = cues(table(30), "m", schemes=["SCoT"], probes=["blind", "truth"], seed=4).calls
+    other = cues("m", table(30), schemes=["SCoT"], probes=["blind", "truth"], seed=4).calls
     assert other.loc[other["probe"] == "truth", "favoured"].tolist() != truth["favoured"].tolist()
-    again = cues(table(30), "m", schemes=["SCoT"], probes=["blind", "truth"], seed=3).calls
+    again = cues("m", table(30), schemes=["SCoT"], probes=["blind", "truth"], seed=3).calls
     assert again["call"].tolist() == plan.calls["call"].tolist()
 
 
 def test_attacks_change_the_marked_candidate_only():
     plan = cues(
-        table(12), "m", schemes=["Baseline"], probes=["blind"], attacks={"verbosity": "verbosity", "sure": "confidence"}
+        "m", table(12), schemes=["Baseline"], probes=["blind"], attacks={"verbosity": "verbosity", "sure": "confidence"}
     )
     calls = plan.calls
     base = calls[calls["probe"] == "blind"].set_index("item")
@@ -121,7 +121,7 @@ def test_attacks_change_the_marked_candidate_only():
             assert row.label_first is None or pd.isna(row.label_first)
     assert (calls.loc[calls["probe"] == "sure", "target"] == "u").sum() == 6
     with pytest.raises(DesignError, match="does not keep the content"):
-        cues(table(2), "m", attacks={"cut": lambda t: t.replace("Peru", "Chile")})
+        cues("m", table(2), attacks={"cut": lambda t: t.replace("Peru", "Chile")})
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_measures_take_what_was_collected_and_find_what_was_planted():
     """Label susceptibility is planted under Baseline and not under PBP; a judge of the content keeps its verdict."""
     none = {"label_susceptibility": 0.0}
     judge = Judge("m", tie_criterion=0.8, label_susceptibility=2.5, under={"scheme": {"PBP": none}})
-    plan, answers = asked(cues(table(150), "m", attacks=["verbosity"]), judge, error=0.01)
+    plan, answers = asked(cues("m", table(150), attacks=["verbosity"]), judge, error=0.01)
     data = collect(plan, answers)
     failed = sum(bool(a["error"]) and a["error"] == a["error"] for a in answers)
     found = js.check(data).set_index(["level", "what"])["n"]
@@ -158,7 +158,7 @@ def test_measures_take_what_was_collected_and_find_what_was_planted():
 def test_a_planted_shift_lies_in_its_interval():
     """95 % intervals of the shift under the truth hold its true value in most of 40 runs."""
     judge = Judge("m", tie_criterion=0.5, label_susceptibility=1.0)
-    plan = cues(table(200), "m", schemes=["Baseline"], probes=["blind", "truth"])
+    plan = cues("m", table(200), schemes=["Baseline"], probes=["blind", "truth"])
     expit = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
     true = expit(1.0 - 0.5) - expit(-0.5)
     held = 0
@@ -170,7 +170,7 @@ def test_a_planted_shift_lies_in_its_interval():
 
 def test_schemes_of_ones_own():
     mine = Prompt("mine", "{{ task }} 1 {{ label_first }}: {{ first }} 2 {{ label_second }}: {{ second }} A or B?")
-    plan = cues(table(3), "m", schemes={"mine": [mine], "two": ["proof_notes", "proof_verdict"]})
+    plan = cues("m", table(3), schemes={"mine": [mine], "two": ["proof_notes", "proof_verdict"]})
     assert plan.calls.groupby("scheme")["prompt"].unique().map(list).to_dict() == {"mine": ["mine"], "two": ["proof_notes"]}  # fmt: skip
     assert len(plan.later) == 3 + 12 + 3
 
@@ -180,7 +180,7 @@ def test_equal_pairs():
     same = equal_pairs(texts)
     assert (same["first_text"] == same["second_text"]).all()
     assert same[["content", "topic"]].values.tolist() == [["identical", "t"]] * 2
-    plan, answers = asked(cues(same, "m", schemes=["Baseline"]), Judge("m", noise=0, tie_criterion=0.5))
+    plan, answers = asked(cues("m", same, schemes=["Baseline"]), Judge("m", noise=0, tie_criterion=0.5))
     assert (collect(plan, answers)["choice"] == "tie").all()
     other = equal_pairs(texts.assign(paraphrase=["By 3 % it rose.", "It fell, then."]))
     assert other["second_text"].tolist() == ["By 3 % it rose.", "It fell, then."]
@@ -210,17 +210,17 @@ def test_the_rubric_of_three_criteria_becomes_verdicts():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: cues(table(2), "m", probes=["blind", "truths"]), "'truths' is not known.*Did you mean 'truth'"),
-        (lambda: cues(table(2), "m", probes=["truth"]), "needs 'blind'"),
-        (lambda: cues(table(2), "m", probes=["blind", "reveal"]), "'flip' before 'reveal'"),
-        (lambda: cues(table(2), "m", schemes=["pbp"]), "scheme 'pbp' is not known"),
-        (lambda: cues(table(2), "m", schemes={}), "schemes= is empty"),
-        (lambda: cues(table(2), "m", labels=("x", "x")), "two different labels"),
-        (lambda: cues(table(2), "m", attacks={"flip": "verbosity"}), "has the name of a probe"),
-        (lambda: cues(table(2).drop(columns="task_text"), "m"), "no column 'task_text'"),
-        (lambda: cues(table(2)[:0], "m"), "has no rows"),
-        (lambda: cues(table(2).assign(source_first="LLM"), "m"), "Give both, or neither"),
-        (lambda: cues(table(2).assign(source_first="LLM", source_second="LLM"), "m"), r"are \['LLM', 'LLM'\] in 2 rows"),
+        (lambda: cues("m", table(2), probes=["blind", "truths"]), "'truths' is not known.*Did you mean 'truth'"),
+        (lambda: cues("m", table(2), probes=["truth"]), "needs 'blind'"),
+        (lambda: cues("m", table(2), probes=["blind", "reveal"]), "'flip' before 'reveal'"),
+        (lambda: cues("m", table(2), schemes=["pbp"]), "scheme 'pbp' is not known"),
+        (lambda: cues("m", table(2), schemes={}), "schemes= is empty"),
+        (lambda: cues("m", table(2), labels=("x", "x")), "two different labels"),
+        (lambda: cues("m", table(2), attacks={"flip": "verbosity"}), "has the name of a probe"),
+        (lambda: cues("m", table(2).drop(columns="task_text")), "no column 'task_text'"),
+        (lambda: cues("m", table(2)[:0]), "has no rows"),
+        (lambda: cues("m", table(2).assign(source_first="LLM")), "Give both, or neither"),
+        (lambda: cues("m", table(2).assign(source_first="LLM", source_second="LLM")), r"are \['LLM', 'LLM'\] in 2 rows"),
         (lambda: equal_pairs(table(2)), "no column 'text'"),
     ],
 )  # fmt: skip

@@ -39,7 +39,7 @@ def lock(change: Callable[[Any, Any, Any], None], **options: Any) -> pd.Series:
     """The row of a dialogue whose replies are changed."""
     replies = kept()
     change(*replies)
-    plan = cues(PAIRS, "m", probes=["blind"], schemes=["PBP"], orders="as given")
+    plan = cues("m", PAIRS, probes=["blind"], schemes=["PBP"], orders="as given")
     whole, stage, answers = plan, plan, []
     for i, reply in enumerate(replies):
         answers.append({"call": stage.calls["call"][0], "answer": json.dumps(reply)})
@@ -121,7 +121,7 @@ def test_unreadable_turns_are_missing_and_not_held():
 
 def test_a_simulated_judge_keeps_to_its_notes():
     pairs = pd.concat([PAIRS.assign(item=str(i)) for i in range(12)], ignore_index=True)
-    plan = stage = cues(pairs, "m", schemes=["PBP"])
+    plan = stage = cues("m", pairs, schemes=["PBP"])
     judge = Judge("m", tie_criterion=0.5, label_susceptibility=1.0)
     answers = simulate_replies(plan, judge).to_dict("records")
     while len(stage.later):
@@ -135,6 +135,6 @@ def test_a_simulated_judge_keeps_to_its_notes():
 
 
 def test_a_plan_without_such_dialogues_is_refused():
-    plan: Plan = cues(PAIRS, "m", schemes=["Baseline"])
+    plan: Plan = cues("m", PAIRS, schemes=["Baseline"])
     with pytest.raises(DesignError, match="No dialogue of the plan has notes"):
         evidence_lock(plan, [{"call": plan.calls["call"][0], "answer": "A"}])

@@ -18,10 +18,7 @@ def test_each_prompt_shows_its_values_and_has_a_valid_schema(name):
     text = one.render(**values)
     assert all(v in text for v in values.values())
     if one.frame == "texts":
-        assert not one.schema
-        return
-    if one.intermediate:
-        assert "verdict" not in one.schema["properties"]
+        assert "verdict" not in one.schema.get("properties", {})
         return
     if one.frame == "ratings":
         return

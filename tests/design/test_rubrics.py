@@ -26,7 +26,7 @@ TEXTS = pd.DataFrame(
 
 def test_the_sizes_of_the_paper_and_its_aliases():
     """merchant_risk: 5 judges x 5 systems x 10 runs x 2 arms; Expert j is model j."""
-    plan = rubric(TEXTS, MODELS)
+    plan = rubric(MODELS, TEXTS)
     assert len(plan) == 500
     hidden = plan.calls[plan.calls["condition"] == "anonymized"]
     assert hidden.groupby("system")["alias"].unique().map(list).to_dict() == {
@@ -38,13 +38,13 @@ def test_the_sizes_of_the_paper_and_its_aliases():
         assert f"Written by: {name}\n" in shown[row.call]
         assert row.condition == "attributed" or not any(m in shown[row.call] for m in MODELS)
     assert len(plan.check()) == 0
-    leaking = rubric(TEXTS.assign(response_text="I am Grok 4."), MODELS).check()
+    leaking = rubric(MODELS, TEXTS.assign(response_text="I am Grok 4.")).check()
     assert leaking["what"].str.contains("stands in the response").all()
     assert len(leaking) == 1
 
 
 def test_every_criterion_of_a_reply_is_a_row():
-    plan = rubric(TEXTS, "m", arms=["anonymized"], replicates=1)
+    plan = rubric("m", TEXTS, arms=["anonymized"], replicates=1)
     calls = plan.calls["call"].tolist()
     full = {"accuracy": 7, "quality": 8.4, "consistency": "8.2 +/- 0.3", "completeness": 0, "usefulness": 11}
     answers = [
@@ -80,7 +80,7 @@ def test_every_criterion_of_a_reply_is_a_row():
 
 
 def test_planted_severity_and_self_preference_are_found():
-    plan = rubric(TEXTS, MODELS)
+    plan = rubric(MODELS, TEXTS)
     severity = dict(zip(MODELS, [0.8, 0.4, 0.0, -0.4, -0.8], strict=True))
     judges = [Judge(m, severity=s, self_preference=0.0, noise=0.4) for m, s in severity.items()]
     replies = simulate_replies(plan, judges, error=0.02, unreadable=0.02, seed=1)
@@ -93,7 +93,7 @@ def test_planted_severity_and_self_preference_are_found():
 
 def test_people_fill_in_a_form_that_names_nothing(tmp_path):
     people = ["Ann", "Bob"]
-    plan = rubric(TEXTS, people, arms=["anonymized"], replicates=1)
+    plan = rubric(people, TEXTS, arms=["anonymized"], replicates=1)
     files = export(plan, tmp_path, "form")
     assert [f.name for f in files] == ["form.Ann.csv", "form.Bob.csv"]
     orders = []
@@ -135,20 +135,20 @@ def test_a_rubric_of_ones_own(tmp_path):
     mine = Rubric.read(path)
     assert mine.text == "tone (1 to 3): Kind?\n  1: no\n  3: yes"
     assert mine.schema["properties"]["scores"]["properties"]["tone"] == {"type": "number", "minimum": 1, "maximum": 3}
-    plan = rubric(TEXTS, "m", by=mine, replicates=1)
+    plan = rubric("m", TEXTS, by=mine, replicates=1)
     assert "tone (1 to 3)" in next(plan.messages())[2]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rubric(TEXTS, "m", arms=["secret"]), "Allowed: attributed, anonymized, style-transferred"),
-        (lambda: rubric(TEXTS, "m", arms=["style-transferred"]), "needs a column 'restyled_text'"),
-        (lambda: rubric(TEXTS, "m", alias=dict.fromkeys(MODELS, "X")), "gives 'X' to more than one system"),
-        (lambda: rubric(TEXTS, "m", alias={"Sonar": "X"}), r"alias= does not name 'GPT-5\.1'"),
-        (lambda: rubric(TEXTS.drop(columns="system"), "m"), "no column 'system'"),
-        (lambda: rubric(TEXTS, "m", by="explanaton"), "Did you mean 'explanation'"),
-        (lambda: rubric(TEXTS, "m", by="no_such.toml"), "cannot be read"),
+        (lambda: rubric("m", TEXTS, arms=["secret"]), "Allowed: attributed, anonymized, style-transferred"),
+        (lambda: rubric("m", TEXTS, arms=["style-transferred"]), "needs a column 'restyled_text'"),
+        (lambda: rubric("m", TEXTS, alias=dict.fromkeys(MODELS, "X")), "gives 'X' to more than one system"),
+        (lambda: rubric("m", TEXTS, alias={"Sonar": "X"}), r"alias= does not name 'GPT-5\.1'"),
+        (lambda: rubric("m", TEXTS.drop(columns="system")), "no column 'system'"),
+        (lambda: rubric("m", TEXTS, by="explanaton"), "Did you mean 'explanation'"),
+        (lambda: rubric("m", TEXTS, by="no_such.toml"), "cannot be read"),
         (lambda: Rubric("r", []), "needs criteria with different names"),
         (lambda: Rubric("r", [Criterion("a")], (5, 5)), "is not \\(lowest, highest\\)"),
         (lambda: Rubric("r", [Criterion("a", "", {"11": "x"})]), "the anchor '11' is not a score from 0 to 10"),

@@ -18,7 +18,7 @@ PAIRS = pd.DataFrame(
         "first_text": ["Hello.", "Bye."], "second_text": ["Good day.", "See you."],
     }
 )  # fmt: skip
-NOTES = Prompt("notes", "{{ task }} 1: {{ first }} 2: {{ second }} Take notes.", system="Be fair.", intermediate=True)
+NOTES = Prompt("notes", "{{ task }} 1: {{ first }} 2: {{ second }} Take notes.", system="Be fair.", frame="texts")
 VERDICT = Prompt("verdict", "Who wins, A or B?", dialogue=True)
 MARKS = Prompt("marks", "Notes: {{ answer_1 }} Mark: {{ answer_2 }} A or B?")
 
@@ -59,7 +59,7 @@ def test_the_id_of_a_call_depends_on_the_reply_before_it():
 
 def test_three_stages_show_each_reply_in_its_place():
     plan = build(PAIRS, judges="m", prompts=NOTES, orders="as given")
-    plan = plan.then(Prompt("scores", "Score your notes.", dialogue=True, intermediate=True)).then(MARKS)
+    plan = plan.then(Prompt("scores", "Score your notes.", dialogue=True, frame="texts")).then(MARKS)
     second = next_stage(plan, answers(plan, "note {}"))
     third = next_stage(second, answers(second, "mark {}"))
     assert [u for *_, u in third.messages()] == [
@@ -105,7 +105,7 @@ def test_a_part_of_a_plan_takes_what_follows_along(tmp_path):
 def test_several_calls_come_after_one():
     """One rubric for each item and judge, and a score of each response by it."""
     items = pd.DataFrame({"item": ["1", "2"], "task_text": ["Say hello.", "Say bye."]})
-    ask = Prompt("make_rubric", "Make a rubric for: {{ task }}", frame="ratings", intermediate=True)
+    ask = Prompt("make_rubric", "Make a rubric for: {{ task }}", frame="texts")
     score = Prompt("score", "{{ answer_1 }}\n{{ response }}\nScore 1 to 10.", frame="ratings")
     table = pd.DataFrame({"item": ["1", "1", "2"], "system": ["s", "t", "s"], "response_text": ["Hi", "Ho", "Bye"]})
     plan = build(items, judges=["m", "k"], prompts=ask).then(score, table)
@@ -162,12 +162,15 @@ def test_a_dialogue_is_exported_whole(form, tmp_path):
         (lambda: next_stage(build(PAIRS, judges="m"), [{"call": "x", "answer": "A"}]), "no later stage"),
         (lambda: next_stage(chain(), [{"call": "x", "answer": "A"}]), "None of the 2 later calls can be asked"),
         (lambda: collect(chain(), answers(chain(), "n")), "ask for no verdict: their replies go into later calls"),
-        (lambda: chain().then(Prompt("r", "{{ response }}", frame="ratings")), "asks for ratings, and the plan for"),
+        (
+            lambda: chain().then(Prompt("r", "{{ response }}", frame="ratings")),
+            "ask for preferences and for ratings. Make a plan of each",
+        ),
         (lambda: chain().then(MARKS, where=lambda t: t["item"] == "9"), "No call of the last stage is followed"),
         (lambda: build(PAIRS, judges="m").then(MARKS), "is stage 2 and shows 'answer_2'. Earlier replies: answer_1"),
         (lambda: chain().then(Prompt("verdict", "Other {{ answer_1 }}")), "another prompt named 'verdict'"),
         (
-            lambda: build(PAIRS, judges="m", prompts=Prompt("n", "{{ task }}", intermediate=True)).then(VERDICT),
+            lambda: build(PAIRS, judges="m", prompts=Prompt("n", "{{ task }}", frame="texts")).then(VERDICT),
             "No prompt of the chain up to 'verdict' shows 'first' to the judge",
         ),
         (

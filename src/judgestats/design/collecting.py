@@ -184,7 +184,7 @@ def collect(
     plan = opened(plan)
     kind = plan.kind
     found, excluded, n = _matched(plan, _replies(answers, plan))
-    between = [name for name, p in plan.prompts.items() if p.intermediate]
+    between = [name for name, p in plan.prompts.items() if p.frame == "texts" != kind]
     if not found:
         example = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
         raise DesignError(
@@ -203,7 +203,7 @@ def collect(
     excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
     if kind == "texts":
         return _written(plan, rows, found, n + len(missing), tuple(excluded))
-    rows = rows[~rows[CALL].isin(set(passed))].drop(columns=[*TEXTS[plan.kind].values(), "planned"], errors="ignore")
+    rows = rows[~rows[CALL].isin(set(passed))].drop(columns=[*TEXTS.values(), "planned"], errors="ignore")
     rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
     places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
     parts = []
@@ -226,7 +226,7 @@ def _written(
 ) -> pd.DataFrame:
     """The texts that a model wrote, each with its status."""
     rows = calls.dropna(axis="columns", how="all").reset_index(drop=True)
-    shown = [c for c in TEXTS[plan.kind].values() if c in rows]
+    shown = [c for c in TEXTS.values() if c in rows]
     places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
     texts = [None if r.text is None else r.text.strip() for r in replies]
     ended = {"length": "truncated", "content_filter": "refused"}

@@ -28,8 +28,8 @@ _REVEAL = "corrected_labels"
 
 
 def cues(
-    pairs: pd.DataFrame,
     judges: str | Sequence[str],
+    pairs: pd.DataFrame,
     *,
     probes: Sequence[str] = PROBES,
     schemes: Sequence[str] | Mapping[str, Sequence[str | Path | Prompt]] = tuple(SCHEMES),
@@ -46,11 +46,11 @@ def cues(
 
     Parameters
     ----------
+    judges : str or sequence of str
+        Who is asked.
     pairs : pandas.DataFrame
         ``item``, ``first``, ``second`` (ids), ``task_text``, ``first_text``, ``second_text``; ``source_first`` and
         ``source_second``, who truly wrote them, each one of `labels`. Other columns are design columns.
-    judges : str or sequence of str
-        Who is asked.
     probes : sequence of str
         ``blind``: no labels. ``truth``: the right ones. ``flip``: exchanged. ``placebo``: labels without information.
         ``reveal``: a further turn after ``flip``, with the right labels.
@@ -96,7 +96,7 @@ def cues(
     --------
     >>> pairs = pd.DataFrame({"item": ["1", "2"], "first": "u", "second": "v", "task_text": "Sum up: ...",
     ...                       "first_text": ["It rose.", "It fell."], "second_text": ["A rise.", "A fall."]})
-    >>> plan = cues(pairs, "my-model")
+    >>> plan = cues("my-model", pairs)
     >>> plan.calls["scheme"].value_counts().to_dict(), len(plan.later)
     ({'Baseline': 8, 'SCoT': 8, 'PBP': 8}, 22)
     """

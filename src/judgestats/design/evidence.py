@@ -79,7 +79,7 @@ def evidence_lock(
     >>> from judgestats.design import Judge, cues, next_stage, simulate_replies
     >>> pairs = pd.DataFrame({"item": ["1"], "first": "u", "second": "v", "task_text": "Sum up: sales rose.",
     ...                       "first_text": ["Sales rose."], "second_text": ["Sales went up."]})
-    >>> plan, replies = cues(pairs, "m", probes=["blind"], schemes=["PBP"]), []
+    >>> plan, replies = cues("m", pairs, probes=["blind"], schemes=["PBP"]), []
     >>> stages = [plan]
     >>> for turn in range(3):
     ...     replies += simulate_replies(stages[-1], Judge("m")).to_dict("records")

@@ -161,7 +161,7 @@ def _form(plan: Plan, annotator: str, folder: Path) -> Path:
     shown = {"preferences": ("task", "first", "second"), "ratings": ("task", "rubric", "response")}[plan.kind]
     criteria = list(dict.fromkeys(c for p in plan.prompts.values() for c in p.criteria))
     blank = ["verdict"] if plan.kind == "preferences" else criteria or ["answer"]
-    columns = {p: TEXTS[plan.kind][p] for p in shown if TEXTS[plan.kind][p] in calls}
+    columns = {p: TEXTS[p] for p in shown if TEXTS[p] in calls}
     table = calls[[CALL]].assign(label=[f"Response {i}" for i in range(1, len(calls) + 1)])
     table = table.assign(**{p: calls[c].map(dict(plan.texts)) for p, c in columns.items()})
     path = folder / f"form.{_safe(annotator)}.csv"

@@ -28,15 +28,10 @@ UNANSWERED = "unanswered"
 #: What was said earlier in a chain: each reply, and the messages of a dialogue as JSON.
 EARLIER = {**{p: f"{p}_text" for p in REPLIES}, "earlier": "earlier_text"}
 #: Columns with digests of the texts that fill a placeholder in.
-TEXTS: dict[AnswerKind, dict[str, str]] = {
-    "preferences": {
-        "task": "task_text", "first": "first_text", "second": "second_text", "note": "note_text", **EARLIER,
-    },
-    "ratings": {
-        "task": "task_text", "response": "response_text", "rubric": "rubric_text", "note": "note_text", **EARLIER,
-    },
-    "texts": {"task": "task_text", "response": "response_text", "note": "note_text", **EARLIER},
-}  # fmt: skip
+TEXTS = {
+    **{p: f"{p}_text" for p in ("task", "first", "second", "response", "rubric", "note")},
+    **EARLIER,
+}
 #: Placeholders that are filled in by the column of their name.
 SHOWN = ("label_first", "label_second")
 #: Columns whose values must not stand in what the judge reads.
@@ -81,8 +76,8 @@ class Plan:
 
     @property
     def kind(self) -> AnswerKind:
-        """``preferences``, ``ratings``, or ``texts`` that are stimuli of a later plan."""
-        return next(iter(self.prompts.values())).frame
+        """``preferences`` or ``ratings``; ``texts`` where no prompt asks for a verdict or score."""
+        return _kind(self.prompts)
 
     def __len__(self) -> int:
         return len(self.calls)
@@ -156,8 +151,6 @@ class Plan:
         (2, [[2, 'again', 'second look'], [2, 'again', 'second look']])
         """
         asked = next(iter(by_name(prompt).values()))
-        if asked.frame != self.kind:
-            raise DesignError(f"Prompt {asked.name!r} asks for {asked.frame}, and the plan for {self.kind}.")
         if asked.name in self.prompts and self.prompts[asked.name].digest != asked.digest:
             raise DesignError(f"The plan has another prompt named {asked.name!r}. Rename one.")
         calls = self.calls if "stage" in self.calls else self.calls.assign(stage=1, chain=self.calls["prompt"])
@@ -169,15 +162,15 @@ class Plan:
         rows = last.drop(columns=["after", "planned"], errors="ignore").rename(columns={CALL: "after"})
         texts = dict(self.texts)
         if table is not None:
-            table = _with_digests(table.reset_index(drop=True), TEXTS[self.kind].values(), texts)
+            table = _with_digests(table.reset_index(drop=True), TEXTS.values(), texts)
             rows = _repeated(rows, table, names(on))
         made = {c: value(rows) if callable(value) else value for c, value in changes.items()}
         rows = rows.assign(**made, stage=rows["stage"] + 1, prompt=asked.name).reset_index(drop=True)
-        if self.kind == "preferences":
-            rows["ties_allowed"] = asked.ties_allowed
         prompts = {**self.prompts, asked.name: asked}
+        if _kind(prompts) == "preferences":
+            rows["ties_allowed"] = asked.ties_allowed
         self._require_shown(asked, rows, everything)
-        rows.insert(0, CALL, _ids(rows, prompts, TEXTS[self.kind].values()))
+        rows.insert(0, CALL, _ids(rows, prompts, TEXTS.values()))
         _refuse_repeats(rows)
         rows["planned"] = rows[CALL]
         return replace(self, calls=calls, texts=texts, prompts=prompts, later=_joined(self.later, rows))
@@ -186,7 +179,7 @@ class Plan:
         """Refuse a stage whose prompt cannot be filled in, or with which the judge never sees what it judges."""
         stage = int(rows["stage"].iloc[0])
         for placeholder in asked.placeholders:
-            column = TEXTS[self.kind].get(placeholder)
+            column = TEXTS.get(placeholder)
             if placeholder in REPLIES[stage - 1 :]:
                 raise DesignError(
                     f"Prompt {asked.name!r} is stage {stage} and shows {placeholder!r}. Earlier replies: "
@@ -201,8 +194,8 @@ class Plan:
                 now = self.prompts[name]
                 shown |= set(now.placeholders)
             ids = before["after"].dropna() if "after" in before else before[CALL][:0]
-        missing = [p for p in NEEDED[self.kind] if p not in shown]
-        if missing and not asked.intermediate and not shown & set(REPLIES):
+        missing = [p for p in NEEDED[asked.frame] if p not in shown]
+        if missing and not shown & set(REPLIES):
             raise DesignError(f"No prompt of the chain up to {asked.name!r} shows {missing[0]!r} to the judge.")
 
     def sample(self, n: int, *, stratify: By = (), seed: int | np.random.Generator | None = SEED) -> Plan:
@@ -246,7 +239,7 @@ class Plan:
 
     def dialogues(self) -> Iterator[tuple[str, str, list[dict[str, str]], str]]:
         """Yield the id, the system message, the earlier messages of the dialogue, and the user message of each call."""
-        columns = {**TEXTS[self.kind], **{c: c for c in SHOWN}}
+        columns = {**TEXTS, **{c: c for c in SHOWN}}
         shown = {n: {*p.placeholders, *(["earlier"] if p.dialogue else [])} for n, p in self.prompts.items()}
         used = [p for p in columns if any(p in s for s in shown.values())]
         values = [self._filled(p, columns[p]) for p in used]
@@ -312,7 +305,7 @@ class Plan:
         empty = {n: dict.fromkeys(p.placeholders, "") for n, p in self.prompts.items()}
         bare = {n: len(p.system) + len(p.render(**empty[n])) for n, p in self.prompts.items()}
         total: NDArray[np.float64] = calls["prompt"].map(bare).to_numpy(dtype=float)
-        for placeholder, column in TEXTS[self.kind].items():
+        for placeholder, column in TEXTS.items():
             if column in calls:
                 shows = {n: placeholder in empty[n] or placeholder == "earlier" for n in self.prompts}
                 total += (calls[column].map(size).fillna(0) * calls["prompt"].map(shows)).to_numpy(dtype=float)
@@ -367,7 +360,7 @@ class Plan:
                 yield self._leak(template[0], words[template[0]], rows, f"prompt {name!r}")
         shown_columns = [c for c in self.about.get("shown", ()) if c in self.calls]
         named = {str(v) for c in shown_columns for v in self.calls[c].dropna().unique()}  # by the note, on purpose
-        for column in TEXTS[self.kind].values():
+        for column in TEXTS.values():
             if column not in self.calls or column in EARLIER.values():
                 continue
             for word, keys in leaking.items():
@@ -556,37 +549,39 @@ def build(
     if not isinstance(replicates, int) or replicates < 1:
         raise DesignError(f"replicates={replicates!r} is not a number of repeats. Allowed: 1 or more.")
     chosen = by_name(prompts)
-    kinds = {p.frame for p in chosen.values()}
-    if len(kinds) != 1:
-        raise DesignError(f"The prompts ask for {' and for '.join(sorted(kinds))}. Make a plan of each.")
-    kind = kinds.pop()
-    columns = TEXTS[kind]
-    needed = ["item", *{"preferences": ("first", "second"), "ratings": ("system",), "texts": ()}[kind]]
-    if kind == "ratings" and all(p.intermediate for p in chosen.values()):
-        needed.remove("system")  # nothing is rated yet
-    needed += [
-        columns[p] for p in dict.fromkeys(q for one in chosen.values() for q in one.placeholders) if p in columns
-    ]
+    kind = _kind(chosen)
+    shown = dict.fromkeys(q for one in chosen.values() for q in one.placeholders)
+    paired = kind == "preferences" or "first" in shown
+    needed = ["item", *(["first", "second"] if paired else []), *(["system"] if kind == "ratings" else [])]
+    needed += [TEXTS[p] for p in shown if p in TEXTS]
     absent = [c for c in needed if c not in table]
     if absent:
         raise DesignError(f"The table has no column {absent[0]!r}, which the prompt shows. It has: {', '.join(table)}.")
     table = table.reset_index(drop=True)
     texts: dict[str, str] = {}
-    table = _with_digests(table, columns.values(), texts)
-    if kind == "preferences" and orders == "both":
+    table = _with_digests(table, TEXTS.values(), texts)
+    if paired and orders == "both":
         table = pd.concat([table, swapped(table)], ignore_index=True)
-    if kind == "preferences" and orders == "random":
+    if paired and orders == "random":
         table = _at_random(table, generator(seed, ("orders",)))
     several = [judges] if isinstance(judges, str) else list(judges)
     heat = [temperature] if isinstance(temperature, int | float) else list(temperature)
     frame = _crossed(
         table, {"judge": several, "prompt": list(chosen), "temperature": heat, "replicate": range(replicates)}
     )
-    if kind == "preferences":
+    if paired:
         frame["ties_allowed"] = frame["prompt"].map({n: p.ties_allowed for n, p in chosen.items()})
-    frame.insert(0, CALL, _ids(frame, chosen, columns.values()))
+    frame.insert(0, CALL, _ids(frame, chosen, TEXTS.values()))
     _refuse_repeats(frame)
     return Plan(frame, texts, chosen, dict(about or {}))
+
+
+def _kind(prompts: Mapping[str, Prompt]) -> AnswerKind:
+    """What the calls of a plan give: verdicts or scores, besides texts."""
+    kinds: list[AnswerKind] = sorted({p.frame for p in prompts.values()} - {"texts"})
+    if len(kinds) > 1:
+        raise DesignError(f"The prompts ask for {' and for '.join(kinds)}. Make a plan of each.")
+    return kinds[0] if kinds else "texts"
 
 
 def _with_digests(table: pd.DataFrame, columns: Iterable[str], texts: dict[str, str]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from judgestats.errors import DesignError, suggestion
 from judgestats.schema.columns import Kind
 
-#: What the answers to a prompt are: a canonical frame, or texts that a later plan shows.
+#: What the answers to a prompt are: a canonical frame, or texts that a later call shows.
 AnswerKind = Kind | Literal["texts"]
 _FOLDER = files("judgestats.design") / "templates"
 #: Placeholders that a prompt of each kind must show to the judge.
@@ -34,7 +34,7 @@ REPLIES = tuple(f"answer_{k}" for k in range(1, 10))
 KNOWN: dict[AnswerKind, tuple[str, ...]] = {
     "preferences": ("task", "first", "second", "note", "label_first", "label_second", *REPLIES),
     "ratings": ("task", "response", "rubric", "note", *REPLIES),
-    "texts": ("task", "response", "note", *REPLIES),
+    "texts": ("task", "first", "second", "response", "rubric", "note", "label_first", "label_second", *REPLIES),
 }
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
@@ -65,7 +65,8 @@ class Prompt:
     system : str
         The system message; empty for none.
     frame : {'preferences', 'ratings', 'texts'}
-        What the answers are; ``texts`` are stimuli that a later plan shows.
+        What the answers are; ``texts`` hold no verdict or score: they are stimuli of a later plan, or go into a later
+        call of the chain.
     about : str
         One line.
     ties_allowed : bool
@@ -78,8 +79,6 @@ class Prompt:
         Ratings: lowest and highest score.
     dialogue : bool
         In a chain: the judge is shown the earlier messages and its replies, too.
-    intermediate : bool
-        In a chain: the reply goes into a later call, and holds no verdict or score.
 
     Raises
     ------
@@ -104,7 +103,6 @@ class Prompt:
     criteria: Sequence[str] = ()
     scale: tuple[float, float] | None = None
     dialogue: bool = False
-    intermediate: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -114,7 +112,7 @@ class Prompt:
         except TemplateError as problem:
             raise DesignError(f"Prompt {self.name!r} is not a valid template: {problem}.") from None
         missing = [p for p in NEEDED[self.frame] if p not in found]
-        if missing and not (self.dialogue or self.intermediate or found & set(REPLIES)):
+        if missing and not (self.dialogue or found & set(REPLIES)):
             shown = ", ".join(f"{{{{ {p} }}}}" for p in missing)
             raise DesignError(f"Prompt {self.name!r} does not show {shown} to the judge. Put it into the template.")
         unknown = sorted(found - set(KNOWN[self.frame]))
@@ -153,7 +151,7 @@ class Prompt:
 
     def record(self) -> dict[str, Any]:
         """The prompt as a JSON object, for a manifest."""
-        names = ("name", "user", "system", "frame", "about", "ties_allowed", "scale", "dialogue", "intermediate")
+        names = ("name", "user", "system", "frame", "about", "ties_allowed", "scale", "dialogue")
         found = {n: getattr(self, n) for n in names}
         return {**found, "schema": dict(self.schema), "criteria": list(self.criteria)}
 

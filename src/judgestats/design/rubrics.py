@@ -194,8 +194,8 @@ def points_score(points: Any, of: int = 25, top: float = 10.0) -> Any:
 
 
 def rubric(
-    responses: pd.DataFrame,
     judges: str | Sequence[str],
+    responses: pd.DataFrame,
     *,
     by: str | Path | Rubric = "explanation",
     arms: Sequence[str] = ("attributed", "anonymized"),
@@ -208,11 +208,11 @@ def rubric(
 
     Parameters
     ----------
+    judges : str or sequence of str
+        Who rates. Systems may be among them.
     responses : pandas.DataFrame
         ``item``, ``system``, ``task_text``, ``response_text``; ``restyled_text``, the response in another style, for
         the arm ``style-transferred``. Other columns are design columns.
-    judges : str or sequence of str
-        Who rates. Systems may be among them.
     by : str, path or Rubric
         The rubric; see :meth:`Rubric.read`.
     arms : sequence of str
@@ -245,7 +245,7 @@ def rubric(
     --------
     >>> models = ["GPT", "Gemini", "Grok", "Claude", "Sonar"]
     >>> texts = pd.DataFrame({"item": "risk", "system": models, "task_text": "Explain.", "response_text": "..."})
-    >>> plan = rubric(texts, models)
+    >>> plan = rubric(models, texts)
     >>> len(plan)                                     # 5 judges x 5 systems x 10 runs x 2 arms
     500
     """

@@ -82,7 +82,9 @@ def simulate_replies(
         choice = found["choice"].astype(str)
         text = [_reply(plan, row, c) for row, c in zip(plan.calls.to_dict("records"), choice, strict=True)]
     else:
-        between = plan.calls["prompt"].map({n: p.intermediate for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
+        between = (
+            plan.calls["prompt"].map({n: p.frame == "texts" for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
+        )
         found, text = plan.calls, [_NOTE] * len(plan)
         if not between.all():
             rated, scores = _scores(plan.rows(~between), judges, seed)
