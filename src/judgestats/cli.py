@@ -742,9 +742,11 @@ _STUDIES = {
     "debiasing": "strategies",
     "controlled": "controlled",
     "cues": "cues",
+    "merg": "merg",
 }
-#: Studies of pairs in a file.
+#: Studies of pairs, or of responses, in a file.
 _OF_PAIRS = ("debiasing", "controlled", "cues")
+_OF_RESPONSES = ("merg",)
 
 
 @app.command()
@@ -764,6 +766,12 @@ def plan(
     ] = "",
     strategies: Annotated[str, typer.Option("--strategies", help="debiasing, controlled: B0,S1,S8, say.")] = "",
     panel: Annotated[str, typer.Option("--panel", help="Judges of S3 and S7: a,b,c.")] = "",
+    responses: Annotated[str, typer.Option("--responses", help="merg: file of responses.")] = "",
+    variant: Annotated[
+        str, typer.Option("--variant", help="merg: original-4-stage (default), baseline-score, ...")
+    ] = "",
+    rubric_judge: Annotated[str, typer.Option("--rubric-judge", help="merg: whose rubric all score by.")] = "",
+    rubrics: Annotated[str, typer.Option("--rubrics", help="merg: name or file of the rubrics to score by.")] = "",
 ) -> None:
     """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
     from judgestats import design
@@ -771,22 +779,34 @@ def plan(
 
     if study not in _STUDIES:
         raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_STUDIES)}.{suggestion(study, _STUDIES)}")
-    of_pairs = study in _OF_PAIRS
+    of_pairs, of_responses = study in _OF_PAIRS, study in _OF_RESPONSES
     debiasing = {"--strategies": strategies, "--panel": panel} if study not in ("debiasing", "controlled") else {}
-    given = debiasing | ({"--prompt": prompt} if of_pairs else {"--pairs": pairs})
+    given = debiasing | ({} if of_pairs else {"--pairs": pairs})
+    given |= {"--prompt": prompt} if of_pairs or of_responses else {}
+    merg = {"--variant": variant, "--rubric-judge": rubric_judge, "--rubrics": rubrics}
+    given |= {} if of_responses else {"--responses": responses, **merg}
     if wrong := [name for name, value in given.items() if value]:
         raise DesignError(f"{wrong[0]} is not an option of the study {study!r}. Leave it out.")
     if of_pairs and not pairs:
         raise DesignError(
             f"The study {study!r} needs --pairs FILE, the pairs of responses. docs/studies.md has an example."
         )
+    if of_responses and not responses:
+        raise DesignError(f"The study {study!r} needs --responses FILE. docs/studies.md has an example.")
     options: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
     options |= {"prompts": prompt} if prompt else {}
     options |= {"seed": seed} if study in ("dark-current", "ladder", "cues") else {}
     options |= {"strategies": strategies.split(",")} if strategies else {}
     options |= {"panel": panel.split(",")} if panel else {}
+    options |= {"variant": variant} if variant else {}
+    options |= {"rubric_judge": rubric_judge} if rubric_judge else {}
+    options |= (
+        {"rubrics": _table_of(rubrics) if Path(rubrics).suffix not in ("", ".toml") else rubrics} if rubrics else {}
+    )
     if study == "cues":
         made = design.cues(judge, _table_of(pairs), **options)
+    elif study == "merg":
+        made = design.merg(judge, _table_of(responses), **options)
     else:
         made = getattr(design, _STUDIES[study])(judge, *([pairs] if of_pairs else []), **options)
     _show_plan(made, out, out, format)
@@ -798,7 +818,7 @@ def _table_of(path: str) -> pd.DataFrame:
     from judgestats.ingest.tables import plain_table
 
     table = plain_table(resolve(path))
-    names = [c for c in table if c in ("item", "first", "second") or c.endswith("_text")]
+    names = [c for c in table if c in ("item", "first", "second", "system") or c.endswith("_text")]
     return table.assign(**{c: table[c].where(table[c].notna(), "").astype(str) for c in names})
 
 
@@ -890,7 +910,7 @@ def power(
     from judgestats.errors import DesignError, suggestion
     from judgestats.ingest import parse_planted
 
-    able = [name for name in _STUDIES if name not in _OF_PAIRS]
+    able = [name for name in _STUDIES if name not in (*_OF_PAIRS, *_OF_RESPONSES)]
     if study not in able:
         raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(able)}.{suggestion(study, able)}")
     judge: Any = {"judge": parse_planted(planted)}

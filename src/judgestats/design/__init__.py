@@ -24,6 +24,7 @@ from judgestats.design.evidence import evidence_lock
 from judgestats.design.exports import export
 from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
+from judgestats.design.merg import generated_rubrics, matched_dimensions, merg, rubric_similarity
 from judgestats.design.plans import Plan, build
 from judgestats.design.power import detectable, power
 from judgestats.design.prompts import Prompt, prompt, prompts
@@ -59,9 +60,12 @@ __all__ = [
     "evidence_lock",
     "export",
     "extracts",
+    "generated_rubrics",
     "generations",
     "ladder",
     "lost_content",
+    "matched_dimensions",
+    "merg",
     "minimum_detectable_effect",
     "next_stage",
     "points_score",
@@ -72,6 +76,7 @@ __all__ = [
     "read_controlled",
     "remaining",
     "rubric",
+    "rubric_similarity",
     "simulate",
     "simulate_replies",
     "strategies",

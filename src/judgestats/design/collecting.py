@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 
 from judgestats.design.plans import CALL, TEXTS, Plan, opened
+from judgestats.design.prompts import Prompt
+from judgestats.design.rubrics import plain, read_dimensions
 from judgestats.errors import DesignError, SchemaError
 from judgestats.ingest.files import LOG_SAMPLE, File, Record, member_object
 from judgestats.ingest.readers import absent
@@ -209,8 +211,12 @@ def collect(
     parts = []
     for name, calls in rows.groupby("prompt", sort=False):
         part = [replies[i] for i in calls.index]
-        for criterion in plan.prompts[str(name)].criteria or (None,):
-            given = scale or plan.prompts[str(name)].scale
+        asked = plan.prompts[str(name)]
+        given = scale or asked.scale
+        if asked.criteria_in:
+            parts.append(_by_rubric(plan, asked, calls, part, form, labels, given))
+            continue
+        for criterion in asked.criteria or (None,):
             parts.append(calls.join(_read(part, kind, criterion, form, labels, given).set_index(calls.index)))
     order = pd.concat(parts).sort_index(kind="stable")
     everywhere = [places[i] for i in order.index]
@@ -274,6 +280,78 @@ def _read(
         _scored(r.text or "", criterion, "reasons") if several else (explanation(r.text or "") or None) for r in replies
     ]
     return read if criterion is None else read.assign(criterion=criterion)
+
+
+def _by_rubric(
+    plan: Plan,
+    asked: Prompt,
+    calls: pd.DataFrame,
+    replies: Sequence[Reply],
+    form: Any,
+    labels: Mapping[Any, Any] | None,
+    scale: tuple[float, float] | None,
+) -> pd.DataFrame:
+    """The scores of each dimension of the rubric that the call shows, with their weights."""
+    if form is not None:
+        raise DesignError(
+            f"form= reads one answer, and prompt {asked.name!r} asks for a score of each dimension. Leave form= out."
+        )
+    shown = plan.calls.set_index(CALL).loc[calls[CALL], TEXTS[asked.criteria_in]]
+    rubrics = {key: read_dimensions(plan.texts[key]) for key in shown.unique()}
+    rows: list[tuple[Any, ...]] = []
+    for i, key, reply in zip(calls.index, shown, replies, strict=True):
+        marks, overall = _marks(reply.text or "")
+        for d in rubrics[key].criteria:
+            score, reason = marks.get(plain(d.name), (None, reply.text or None))
+            text = reply.text if score is None else json.dumps({"score": score})
+            rows.append((i, text, reply.finish, reply.text is None, score is None, d.name, d.weight, overall, reason))
+    names = ("at", "text", "finish", "failed", "without", "criterion", "weight", "stated_overall", "rationale")
+    table = pd.DataFrame(rows, columns=list(names))
+    reads = []
+    for without, part in table.groupby("without"):
+        finish = part["finish"].tolist()
+        read = parse_verdicts(part["text"], answer="score", labels=labels, scale=scale, finish=finish)
+        if without:  # what else is in the reply is no score of this dimension
+            other = ~read["status"].isin(("refused", "empty", "truncated", "error"))
+            read = read[["score", "status", "reply_form", "reply_note"]].assign(score=float("nan"))
+            read.loc[other, ["status", "reply_form", "reply_note"]] = ["parse", "", "no score of this dimension"]
+        reads.append(read)
+    found = pd.concat(reads).sort_index()
+    found["status"] = found["status"].mask(table["failed"], "error")
+    table = found.join(table[["at", "criterion", "weight", "stated_overall", "rationale"]]).set_index("at")
+    return pd.concat([calls.loc[table.index], table], axis="columns")
+
+
+def _marks(text: str) -> tuple[dict[str, tuple[Any, str | None]], float]:
+    """Score and reason of each dimension that a reply names, and the overall score it states.
+
+    A dimension that has two different scores has none.
+    """
+    marks: dict[str, tuple[Any, str | None]] = {}
+    twice: set[str] = set()
+    overall: set[float] = set()
+    for _, _, pairs, _ in json_objects(text):
+        entry = dict(pairs) if isinstance(pairs, list) else {}
+        if isinstance(entry.get("overall"), int | float):
+            overall.add(float(entry["overall"]))
+        for name, score, reason in _entries(entry.get("scores")):
+            if isinstance(score, str | int | float):
+                if name in marks and marks[name][0] != score:
+                    twice.add(name)
+                marks[name] = score, reason
+    one = overall.pop() if len(overall) == 1 else float("nan")
+    return {name: mark for name, mark in marks.items() if name not in twice}, one
+
+
+def _entries(scores: Any) -> Iterator[tuple[str, Any, str | None]]:
+    """Name, score and reason of each part of a list, or an object, of scores."""
+    for part in scores if isinstance(scores, list) else ():
+        if isinstance(part, tuple):
+            yield plain(str(part[0])), part[1], None
+        elif isinstance(part, list) and all(isinstance(p, tuple) for p in part):
+            entry = dict(part)
+            reason = next((entry[k] for k in ("evidence", "reason") if isinstance(entry.get(k), str)), None)
+            yield plain(str(entry.get("dimension", ""))), entry.get("score"), reason
 
 
 def explanation(text: str) -> str:

@@ -206,7 +206,9 @@ class Plan:
         n : int
             Number of items.
         stratify : str or sequence of str
-            Design columns, such as ``"delta"``: as many items of each combination as possible.
+            Design columns, such as ``"delta"``: as many items of each combination as possible. What is left over is
+            spread evenly over the levels of the first: 100 items by ``["language", "domain"]`` are 50 in each of two
+            languages.
         seed : int, Generator or None
             Seed of the draw.
 
@@ -228,8 +230,11 @@ class Plan:
             raise DesignError(f"n={n} items cannot be drawn from {len(items)}. Allowed: 1 to {len(items)}.")
         rng = generator(seed, ("sample",))
         shuffled = items.iloc[rng.permutation(len(items))]
-        turn = shuffled.groupby(list(by), dropna=False, sort=False).cumcount() if by else pd.Series(0, shuffled.index)
-        drawn = shuffled.loc[turn.sort_values(kind="stable").index[:n], "item"]
+        if by:  # one of each combination in turn; an incomplete turn is spread over the levels of the first column
+            turn = shuffled.groupby(list(by), dropna=False, sort=False).cumcount()
+            level = shuffled.assign(_turn=turn).groupby(["_turn", by[0]], dropna=False, sort=False).cumcount()
+            shuffled = shuffled.iloc[np.lexsort([level, turn])]
+        drawn = shuffled["item"].iloc[:n]
         return self.rows(self.calls["item"].isin(set(drawn)))
 
     def messages(self) -> Iterator[tuple[str, str, str]]:
@@ -281,7 +286,7 @@ class Plan:
         DesignError
             If a price is missing or negative.
         """
-        kinds = ("judge", "stage", "prompt", "strategy", "scheme", "probe", "arm", "stimulus", "delta")
+        kinds = ("judge", "stage", "prompt", "strategy", "scheme", "probe", "arm", "condition", "stimulus", "delta")
         every = pd.concat([self.calls, self.later], ignore_index=True)
         cells = [c for c in kinds if c in every]
         rows = every[[*cells, "item"]].assign(calls=1, tokens=self._characters(every, answer) / CHARACTERS_PER_TOKEN)
@@ -687,6 +692,7 @@ def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str
         "criterion",
         "stage",
         "after",
+        "condition",
         "scheme",
         "probe",
         "strategy",

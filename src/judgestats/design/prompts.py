@@ -74,7 +74,11 @@ class Prompt:
     schema : mapping
         JSON schema of the answer, passed on to runners that take one; empty for none.
     criteria : sequence of str
-        Ratings: criteria that one reply scores, in an object ``scores``; empty for a single score.
+        Ratings: criteria that one reply scores, in an object ``scores``; empty for a single score. Texts: names that
+        the dimensions of a rubric must have.
+    criteria_in : str
+        Ratings: the placeholder that shows a rubric in JSON, ``answer_3`` or ``rubric``, say; one reply scores each of
+        its dimensions, in a list ``scores``.
     scale : (float, float), optional
         Ratings: lowest and highest score.
     dialogue : bool
@@ -101,6 +105,7 @@ class Prompt:
     ties_allowed: bool = True
     schema: Mapping[str, Any] = field(default_factory=dict)
     criteria: Sequence[str] = ()
+    criteria_in: str = ""
     scale: tuple[float, float] | None = None
     dialogue: bool = False
 
@@ -120,6 +125,11 @@ class Prompt:
             raise DesignError(
                 f"Prompt {self.name!r} has the placeholder {unknown[0]!r}, which a plan does not fill in. Allowed: "
                 f"{', '.join(KNOWN[self.frame])}.{suggestion(unknown[0], KNOWN[self.frame])}"
+            )
+        if self.criteria_in and self.criteria_in not in found & {"rubric", *REPLIES}:
+            raise DesignError(
+                f"Prompt {self.name!r}: criteria_in={self.criteria_in!r} is no rubric that the template shows. "
+                "Allowed: 'rubric' or an earlier reply, such as 'answer_1', that is a placeholder of it."
             )
 
     @cached_property
@@ -151,7 +161,7 @@ class Prompt:
 
     def record(self) -> dict[str, Any]:
         """The prompt as a JSON object, for a manifest."""
-        names = ("name", "user", "system", "frame", "about", "ties_allowed", "scale", "dialogue")
+        names = ("name", "user", "system", "frame", "about", "ties_allowed", "criteria_in", "scale", "dialogue")
         found = {n: getattr(self, n) for n in names}
         return {**found, "schema": dict(self.schema), "criteria": list(self.criteria)}
 

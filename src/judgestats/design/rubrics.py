@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -17,6 +19,8 @@ import pandas as pd
 from judgestats.design.plans import Plan, build
 from judgestats.design.prompts import Prompt, prompt
 from judgestats.errors import DesignError, suggestion
+from judgestats.ingest.reply_forms import json_objects
+from judgestats.verdicts.composites import WHOLES
 
 _FILE = files("judgestats.design") / "stimuli" / "rubrics.toml"
 #: Arms of the study, and whose name stands over a response.
@@ -25,11 +29,12 @@ ARMS = ("attributed", "anonymized", "style-transferred")
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion: what it asks, and what its scores mean (``{"0-3": "wrong", ...}``)."""
+    """One criterion: what it asks, what its scores mean (``{"0-3": "wrong", ...}``), and its weight in the whole."""
 
     name: str
     about: str = ""
     anchors: Mapping[str, str] = field(default_factory=dict)
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,9 @@ class Rubric:
         Parameters
         ----------
         name : str, path or Rubric
-            ``explanation`` (five criteria, 0 to 10) or ``summary`` (three, 1 to 5); a file with one table, whose
-            ``criteria`` have ``about`` and ``anchors``; or a rubric, returned as it is.
+            ``explanation`` (five criteria, 0 to 10), ``summary`` (three, 1 to 5) or ``writing`` (five, 1 to 10); a file
+            with one table, whose ``criteria`` have ``about``, ``anchors`` and ``weight``; or a rubric, returned as it
+            is.
 
         Returns
         -------
@@ -136,6 +142,11 @@ class Rubric:
         return "\n".join(lines)
 
     @cached_property
+    def json(self) -> str:
+        """The rubric as a judge writes one."""
+        return rubric_json(self.criteria)
+
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON schema of an answer."""
         names = [c.name for c in self.criteria]
@@ -154,6 +165,101 @@ class Rubric:
             "weaknesses": several,
         }
         return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+
+
+# ---- Rubrics that a judge wrote, as JSON: dimensions, each with a weight and anchors ---------------------------------
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """What a text in JSON gives as a rubric.
+
+    `criteria`: its dimensions; their weights sum to 1. `flag`: what is odd about it. `fault`: why it cannot be used.
+    """
+
+    criteria: tuple[Criterion, ...] = ()
+    flag: str = ""
+    fault: str = ""
+
+
+def rubric_json(criteria: Sequence[Criterion]) -> str:
+    """Criteria in the form in which a judge writes a rubric, with weights that sum to 1 (none if all are 1)."""
+    total = sum(c.weight for c in criteria)
+    equal = all(c.weight == 1 for c in criteria)
+    dimensions = [
+        {
+            "name": c.name,
+            **({} if equal else {"weight": round(c.weight / total, 4)}),
+            **({"about": c.about} if c.about else {}),
+            **({"anchors": dict(c.anchors)} if c.anchors else {}),
+        }
+        for c in criteria
+    ]
+    return json.dumps({"dimensions": dimensions}, ensure_ascii=False, indent=1)
+
+
+def plain(name: str) -> str:
+    """A name without case, a number before it and punctuation, by which scores are matched to dimensions."""
+    return " ".join(re.findall(r"\w+", re.sub(r"^\W*\d+[.):]", "", name.casefold())))
+
+
+def read_dimensions(text: str, asked: Prompt | None = None) -> Dimensions:
+    """Read the rubric in a reply.
+
+    `asked`: the prompt that asked for it: its schema says how many dimensions there are and that each has a weight and
+    anchors, its ``criteria`` what their names are. Without it, a rubric without weights has equal ones.
+    """
+    found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
+    several = [o["dimensions"] for o in found if isinstance(o.get("dimensions"), list)]
+    if len(several) != 1:
+        return Dimensions(fault="several rubrics in the reply" if several else "no JSON object with dimensions")
+    parts = [dict(p) if isinstance(p, list) and all(isinstance(x, tuple) for x in p) else {} for p in several[0]]
+    names = [str(p.get("name") or "").strip() for p in parts]
+    wanted = {} if asked is None else asked.schema.get("properties", {}).get("dimensions", {})
+    size = wanted.get("minItems", len(parts))
+    if not parts or len(parts) != size:
+        return Dimensions(fault=f"{len(parts)} dimensions" + (f", not {size}" if parts else ""))
+    if fault := _fault_of_names(names, asked.criteria if asked is not None else ()):
+        return Dimensions(fault=fault)
+    weights = [_weight(p.get("weight")) for p in parts]
+    if asked is None and all("weight" not in p for p in parts):
+        weights = [1.0] * len(parts)
+    for name, weight in zip(names, weights, strict=True):
+        if math.isnan(weight) or weight < 0:
+            return Dimensions(fault=f"the weight of {name!r} is " + ("missing" if weight != weight else "negative"))
+    total = sum(weights)
+    if total == 0:
+        return Dimensions(fault="all weights are 0")
+    odd = [f"weights summed to {total:g}"] if asked is not None and abs(total - 1) > 1e-6 else []
+    needed = wanted.get("items", {}).get("properties", {}).get("anchors", {}).get("required", ())
+    criteria = []
+    for name, weight, part in zip(names, weights, parts, strict=True):
+        given = part.get("anchors")
+        pairs = given if isinstance(given, list) and all(isinstance(x, tuple) for x in given) else []
+        anchors = {str(k): str(v) for k, v in pairs}
+        odd += [f"{name!r} has no anchor {a}" for a in needed if a not in anchors]
+        about = part.get("about")
+        criteria.append(Criterion(name, about if isinstance(about, str) else "", anchors, weight / total))
+    return Dimensions(tuple(criteria), "; ".join(odd))
+
+
+def _weight(value: Any) -> float:
+    """A weight as it is given: a number, or text such as ``30 %``; NaN if it is none."""
+    number = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*%?\s*", str(value)) if not isinstance(value, bool) else None
+    return float(number[1]) if number else math.nan
+
+
+def _fault_of_names(names: Sequence[str], wanted: Sequence[str]) -> str:
+    """Why the names of dimensions are not possible; empty if they are."""
+    if not all(map(plain, names)):
+        return "a dimension without a name"
+    if whole := next((n for n in names if n.casefold() in WHOLES), None):
+        return f"a dimension named {whole!r}"
+    keys = [plain(n) for n in names]
+    if len(set(keys)) < len(keys):
+        return "two dimensions of one name"
+    absent = [w for w in wanted if plain(w) not in keys]
+    return f"no dimension {absent[0]!r}, which was asked for" if absent else ""
 
 
 def points_score(points: Any, of: int = 25, top: float = 10.0) -> Any:

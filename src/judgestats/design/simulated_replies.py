@@ -13,7 +13,9 @@ from judgestats.defaults import SEED
 from judgestats.design.checklists import checklists
 from judgestats.design.evidence import side_scores
 from judgestats.design.judges import Judge
-from judgestats.design.plans import CALL, Plan
+from judgestats.design.plans import CALL, TEXTS, Plan
+from judgestats.design.prompts import Prompt
+from judgestats.design.rubrics import Criterion, read_dimensions, rubric_json
 from judgestats.design.simulation import simulate
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
@@ -26,6 +28,21 @@ _WHY = {
     "first": "Response A has more of what is asked.",
     "second": "Response B has more of what is asked.",
     "tie": "The responses do not differ in what is asked.",
+}
+#: What the rubrics of simulated judges are made of.
+_DIMENSIONS = {
+    "Sources": "names where each claim comes from",
+    "Numbers": "figures that add up",
+    "Audience": "words that its readers know",
+    "Opening": "first lines that say what follows",
+    "Argument": "steps that lead to the conclusion",
+    "Objections": "answers to what opponents would say",
+    "Examples": "cases instead of abstractions",
+    "Voice": "one narrator throughout",
+    "Brevity": "nothing that could be cut",
+    "Scenery": "places described by sound and smell",
+    "Rules": "the legal limits of its subject",
+    "Surprise": "a turn nobody expects",
 }
 _REFUSAL = "I'm sorry, but I can't help with that."
 
@@ -86,10 +103,14 @@ def simulate_replies(
             plan.calls["prompt"].map({n: p.frame == "texts" for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
         )
         found, text = plan.calls, [_NOTE] * len(plan)
+        if between.any():
+            number = int(generator(seed, ("rubrics",)).integers(2**63))
+            asked = zip(found[CALL], found["prompt"], strict=True)
+            text = [_note(plan.prompts[name], [number, int(call, 16)]) for call, name in asked]
         if not between.all():
             rated, scores = _scores(plan.rows(~between), judges, seed)
             given = dict(zip(rated[CALL], scores, strict=True))
-            text = [given.get(call, _NOTE) for call in found[CALL]]
+            text = [given.get(call, note) for call, note in zip(found[CALL], text, strict=True)]
     rng = generator(seed, ("failures",))
     u = rng.random(len(found))
     odd = rng.integers(len(_UNREADABLE), size=len(found))
@@ -143,12 +164,26 @@ def _scores(
     plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.Generator
 ) -> tuple[pd.DataFrame, list[str]]:
     """Scores of each call, and the reply that gives them: one number, or one for each criterion."""
+    several = [judges] if isinstance(judges, Judge) else list(judges)
+    judges = [j for j in several if j.name in set(plan.calls["judge"])] or several
     criteria: dict[str, list[Any]] = {n: list(p.criteria) or [None] for n, p in plan.prompts.items()}
     each = plan.calls["prompt"].map(criteria)
+    rubrics: dict[str, tuple[Criterion, ...]] = {}
+    for name, asked in plan.prompts.items():
+        here = plan.calls["prompt"] == name
+        if asked.criteria_in and here.any():
+            keys = plan.calls.loc[here, TEXTS[asked.criteria_in]]
+            shown = {key: read_dimensions(plan.texts[key]).criteria for key in keys.unique()}
+            rubrics |= {call: shown[key] for call, key in zip(plan.calls.loc[here, CALL], keys, strict=True)}
+    each = pd.Series(
+        [[d.name for d in rubrics[c]] if c in rubrics else e for c, e in zip(plan.calls[CALL], each, strict=True)],
+        index=each.index,
+        dtype=object,
+    )
     asked = plan.calls.assign(criterion=each).explode("criterion", ignore_index=True)
     single = asked["criterion"].isna()
     found = simulate(asked.drop(columns="criterion") if single.all() else asked, judges, seed=seed)
-    scores = found["score"].tolist()
+    scores = found["score"].round(4).tolist()
     replies: dict[str, dict[str, float]] = {}
     names = ["score"] * len(found) if single.all() else found["criterion"].fillna("score").tolist()
     for call, name, score in zip(found[CALL], names, scores, strict=True):
@@ -157,8 +192,44 @@ def _scores(
     text = []
     for call in plan.calls[CALL]:
         given = replies.get(call, {})
+        if call in rubrics and given:
+            text.append(_by_dimension(rubrics[call], given))
+            continue
         text.append(json.dumps(given if "score" in given else {"scores": given}) if given else _UNREADABLE[0])
     return plan.calls, text
+
+
+def _by_dimension(rubric: Sequence[Criterion], given: Mapping[str, float]) -> str:
+    """A reply that scores each dimension of a rubric, and states the weighted mean."""
+    scores = [
+        {"dimension": d.name, "evidence": "It says so.", "score": given[d.name]} for d in rubric if d.name in given
+    ]
+    total = sum(d.weight for d in rubric if d.name in given)
+    overall = sum(d.weight * given[d.name] for d in rubric if d.name in given) / total if total else None
+    return json.dumps({"scores": scores, **({} if overall is None else {"overall": round(overall, 2)})})
+
+
+def _note(asked: Prompt, seed: Sequence[int]) -> str:
+    """The reply to a stage before the scores: a rubric where that is asked for, else what the schema asks for."""
+    if "dimensions" not in asked.schema.get("properties", {}):
+        return json.dumps(_example(asked.schema)) if asked.schema else _NOTE
+    rng = np.random.default_rng(seed)
+    names = list(asked.criteria) or [list(_DIMENSIONS)[i] for i in rng.permutation(len(_DIMENSIONS))[:5]]
+    weights = np.maximum(rng.dirichlet(np.full(len(names), 8.0)), 0.02).round(2)
+    levels = {"2": "hardly any", "5": "some", "8": "much", "10": "all"}
+    criteria = []
+    for name, weight in zip(names, weights, strict=True):
+        about = _DIMENSIONS.get(name, f"its {name.lower()}")
+        anchors = {score: f"{level} of: {about}" for score, level in levels.items()}
+        criteria.append(Criterion(name, about, anchors, float(weight)))
+    return rubric_json(criteria)
+
+
+def _example(schema: Mapping[str, Any]) -> Any:
+    """The least that a schema of objects, lists and texts allows."""
+    if "properties" in schema:
+        return {name: _example(part) for name, part in schema["properties"].items()}
+    return [_example(schema["items"])] if schema.get("type") == "array" else _NOTE
 
 
 def _texts(plan: Plan) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from judgestats.design.collecting import replied
 from judgestats.design.plans import CALL, UNANSWERED, Plan, following, opened
-from judgestats.design.prompts import digest
+from judgestats.design.prompts import REPLIES, digest
+from judgestats.design.rubrics import read_dimensions
 from judgestats.errors import DesignError
 
 
@@ -27,7 +29,8 @@ def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
     -------
     Plan
         The calls of the next stage, with what was said before filled in. The id of a call depends on the reply before
-        it. Calls that come after one without a usable reply (failed, refused, empty, cut off) are left out;
+        it. Calls that come after one without a usable reply (failed, refused, empty, cut off; no rubric with all its
+        dimensions, where they score by it) are left out;
         :meth:`Plan.check` of the result counts them. ``plan + next_stage(plan, answers)`` is the plan of both stages,
         for :func:`judgestats.design.collect`.
 
@@ -54,7 +57,7 @@ def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
     if not len(plan.later):
         raise DesignError("The plan has no later stage. Collect its answers with collect().")
     replies = replied(plan, answers)
-    ready = plan.later["after"].isin(set(replies))
+    ready = plan.later["after"].isin(set(replies) - _without_rubric(plan, replies))
     if not ready.any():
         raise DesignError(
             f"None of the {len(plan.later):,} later calls can be asked: no call before them has a usable answer."
@@ -91,3 +94,18 @@ def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
     if len(rest) > len(later):
         about[UNANSWERED] = len(rest) - len(later)
     return replace(plan, calls=rows, texts=texts, later=later, about=about)
+
+
+def _without_rubric(plan: Plan, replies: Mapping[str, str]) -> set[str]:
+    """The calls that were asked for a rubric by which later calls score, and gave none that can be used."""
+    stages = {
+        p.criteria_in: REPLIES.index(p.criteria_in) + 1 for p in plan.prompts.values() if p.criteria_in in REPLIES
+    }
+    if not stages or "stage" not in plan.calls:
+        return set()
+    asked = plan.calls[plan.calls["stage"].isin(stages.values()) & plan.calls[CALL].isin(set(replies))]
+    return {
+        call
+        for call, name in zip(asked[CALL], asked["prompt"], strict=True)
+        if plan.prompts[name].frame == "texts" and read_dimensions(replies[call], plan.prompts[name]).fault
+    }

@@ -1,0 +1,558 @@
+"""MERG: sizes of its variants, stages shared, rubrics read back, scores of dimensions that a judge named itself."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgestats as js
+from judgestats.design import (
+    Criterion,
+    Judge,
+    Plan,
+    Prompt,
+    Rubric,
+    collect,
+    export,
+    generated_rubrics,
+    matched_dimensions,
+    merg,
+    next_stage,
+    rubric_similarity,
+    simulate_replies,
+)
+from judgestats.errors import DesignError
+
+JUDGES = ["claude", "gemini", "gpt"]
+FIVE = ["Content", "Style", "Structure", "Language", "Creativity"]
+CHAINED = ("original-4-stage", "5-dim-per-dim", "shared-stages")
+
+
+def responses(items: int = 3, systems: int = 2) -> pd.DataFrame:
+    table = pd.DataFrame([(f"i{i}", f"model-{s}") for i in range(items) for s in range(systems)])
+    table = table.set_axis(["item", "system"], axis="columns")
+    return table.assign(
+        task_text="Write a text about " + table["item"] + ".",
+        response_text="A text on " + table["item"] + ", no. " + table["system"].str[-1] + ".",
+        domain=table["item"].str[-1].map(lambda d: "even" if int(d) % 2 == 0 else "odd"),
+        tier=table["system"].map({"model-0": "base"}).fillna("thinking"),
+    )
+
+
+def run(plan, judges, seed=1, **shares):
+    """The plan of all stages, and the answers of simulated judges to it."""
+    stage, answers = plan, []
+    while True:
+        answers += simulate_replies(stage, judges, seed=seed, **shares).to_dict("records")
+        if not len(stage.later):
+            return plan, answers
+        stage = next_stage(stage, answers)
+        plan = plan + stage
+
+
+def options(variant):
+    return {"shared-stages": {"rubric_judge": "claude"}, "universal-rubric": {"rubrics": "writing"}}.get(variant, {})
+
+
+# ---- The plan --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variant", "calls"),
+    [
+        ("original-4-stage", {1: 300, 2: 300, 3: 300, 4: 600}),  # 3 judges x 100 items; then x 2 systems
+        ("5-dim-per-dim", {1: 300, 2: 300, 3: 300, 4: 600}),
+        ("shared-stages", {1: 100, 2: 100, 3: 100, 4: 600}),
+        ("universal-rubric", {1: 600}),
+        ("baseline-score", {1: 600}),
+    ],
+)
+def test_the_sizes_of_the_paper(variant, calls):
+    """consensus_illusion, Sec 2.1 and 2.2: three judges, 100 tasks, two models."""
+    plan = merg(JUDGES, responses(100), variant=variant, **options(variant))
+    every = pd.concat([plan.calls, plan.later])
+    assert every.get("stage", pd.Series(1, every.index)).value_counts().to_dict() == calls
+    assert set(every["judge"]) == set(JUDGES)
+    assert plan.check().empty
+    scored = every[every["condition"] == variant]
+    assert scored.groupby(["judge", "system"]).size().tolist() == [100] * 6
+    if variant in CHAINED:
+        own = {"claude"} if variant == "shared-stages" else set(JUDGES)
+        assert set(plan.calls["judge"]) == own
+        assert "system" not in plan.calls
+        assert plan.calls["domain"].notna().all()
+
+
+def test_the_baseline_of_the_paper_has_its_105_600_calls():
+    """32 models x 3 judges x 100 prompts x 11 temperatures."""
+    heat = [t / 10 for t in range(11)]
+    plan = merg(JUDGES, responses(100, 32), variant="baseline-score", temperature=heat)
+    assert len(plan) == 105_600
+    assert plan.calls["call"].is_unique
+
+
+def test_joined_variants_share_their_stages():
+    plans = [merg(JUDGES, responses(), variant=v, **options(v)) for v in (*CHAINED, "universal-rubric")]
+    whole = plans[0] + plans[1] + plans[2] + plans[3]
+    every = pd.concat([whole.calls, whole.later])
+    assert every["call"].is_unique
+    count = every.groupby("prompt").size()
+    assert count[["merg_knowledge", "merg_biases", "merg_rubric", "merg_rubric_five"]].tolist() == [9, 9, 9, 9]
+    assert every["condition"].value_counts().to_dict() == {
+        v: 18 for v in (*CHAINED, "universal-rubric")
+    }  # a judge that scores by its own rubric does so in both variants
+    cells = whole.summary().groupby(["prompt", "condition"], dropna=False)["calls"].sum()
+    assert cells["merg_scores"].tolist() == [18, 18, 18]
+    assert cells["merg_knowledge"].tolist() == [9]
+
+
+def test_stages_before_the_scores_do_not_depend_on_the_responses():
+    one = merg("g", responses(systems=1))
+    two = merg("g", responses(systems=2).assign(response_text="Other."))
+    assert one.calls["call"].tolist() == two.calls["call"].tolist()
+    assert not set(one.later.loc[one.later["stage"] == 4, "call"]) & set(two.later["call"])
+
+
+def test_each_stage_shows_the_replies_before_it_and_no_response():
+    plan = stage = merg("claude", responses(1))
+    answers = []
+    for k, reply in enumerate(("the know-how", "the biases", json.dumps(rubric_of(FIVE))), start=1):
+        shown = [u for *_, u in stage.messages()]
+        assert len(shown) == 1
+        assert "A text on i0" not in shown[0]
+        assert ("the know-how" in shown[0], "the biases" in shown[0]) == (k > 1, k > 2)
+        answers += [{"call": c, "answer": reply} for c in stage.calls["call"]]
+        stage = next_stage(stage, answers)
+    shown = [u for *_, u in stage.messages()]
+    assert [f"no. {i}" in text for text in shown for i in range(2)] == [True, False, False, True]
+    assert all("the biases" in t and "the know-how" not in t and '"name": "Style"' in t for t in shown)
+    assert len(plan.later) == 4
+
+
+def test_names_of_models_and_variants_in_a_text_are_found():
+    assert merg(JUDGES, responses().assign(response_text="I am model-1."), variant="baseline-score").check()[
+        "what"
+    ].tolist() == ["'model-1' (system) stands in the response"]
+    found = merg(JUDGES, responses().assign(task_text="Write for gemini.")).check()
+    assert found["what"].tolist() == ["'gemini' (judge) stands in the task"]
+
+
+def test_a_sample_of_100_is_balanced_over_languages_and_domains():
+    """Sec 2.1: 100 prompts, 50 in each language, 12 to 19 of each of six domains."""
+    rng = np.random.default_rng(7)
+    pool = pd.DataFrame({"item": [f"p{i:04d}" for i in range(1200)], "system": "s", "response_text": "Text."})
+    pool["task_text"] = "Task " + pool["item"]
+    pool["domain"] = rng.choice(list("LEAFPM"), 1200, p=[0.3, 0.25, 0.2, 0.1, 0.1, 0.05])
+    pool["language"] = rng.choice(["en", "zh"], 1200, p=[0.3, 0.7])
+    plan = merg("g", pool)
+    for seed in range(5):
+        drawn = plan.sample(100, stratify=["language", "domain"], seed=seed)
+        assert drawn.calls["language"].value_counts().to_dict() == {"en": 50, "zh": 50}
+        assert drawn.calls["domain"].value_counts().between(12, 19).all()
+        assert len(drawn.later) == 300
+        again = plan.sample(100, stratify=["language", "domain"], seed=seed)
+        assert again.calls["call"].tolist() == drawn.calls["call"].tolist()
+    assert plan.sample(100, seed=1).calls["item"].tolist() != plan.sample(100, seed=2).calls["item"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"variant": "original"}, "variant='original' is not known.*Did you mean 'original-4-stage'"),
+        ({"variant": "shared-stages"}, "needs rubric_judge="),
+        ({"rubric_judge": "gpt"}, "rubric_judge= is of variant='shared-stages', not of 'original-4-stage'"),
+        ({"variant": "universal-rubric"}, "needs rubrics="),
+        ({"rubrics": "writing"}, "the judges write the rubrics"),
+        ({"variant": "baseline-score", "rubrics": "explanation"}, "scale 0 to 10, and prompt .* from 1 to 10"),
+        ({"prompts": ["merg_scores"]}, "prompts= has 1 of the 4 stages"),
+    ],
+)
+def test_options_that_do_not_fit(change, message):
+    with pytest.raises(DesignError, match=message):
+        merg("g", responses(), **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="task_text"), "no column 'task_text'"),
+        (lambda t: t.assign(task_text=[f"Task {i}." for i in range(len(t))]), "Item 'i0' has 2 different tasks"),
+        (lambda t: pd.concat([t, t]), "two responses of one system to one item"),
+        (lambda t: t[:0], "has no rows"),
+    ],
+)
+def test_tables_that_do_not_fit(change, message):
+    with pytest.raises(DesignError, match=message):
+        merg("g", change(responses()))
+
+
+def test_a_prompt_that_scores_by_a_rubric_shows_it():
+    with pytest.raises(DesignError, match="criteria_in='answer_2' is no rubric that the template shows"):
+        Prompt("p", "{{ response }} {{ answer_3 }}", frame="ratings", criteria_in="answer_2")
+
+
+# ---- Rubrics read back -----------------------------------------------------------------------------------------------
+
+
+def rubric_of(names, weights=None, **changes):
+    anchors = {"2": "poor", "5": "fair", "8": "good", "10": "best"}
+    weights = [1 / len(names)] * len(names) if weights is None else weights
+    return {
+        "dimensions": [
+            {"name": n, "weight": w, "about": f"its {n}", "anchors": anchors, **changes}
+            for n, w in zip(names, weights, strict=True)
+        ]
+    }
+
+
+def third_stage(variant="original-4-stage", items=1):
+    """The plan up to the rubrics, the answers so far, and the calls that ask for a rubric."""
+    plan = stage = merg("g", responses(items), variant=variant)
+    answers = []
+    for _ in range(2):
+        answers += [{"call": c, "answer": "Notes."} for c in stage.calls["call"]]
+        stage = next_stage(stage, answers)
+        plan = plan + stage
+    return plan, answers, stage
+
+
+FAULTY = [
+    ("No rubric here.", "no JSON object with dimensions"),
+    (json.dumps(rubric_of(FIVE[:4])), "4 dimensions, not 5"),
+    (json.dumps(rubric_of([*FIVE, "Depth"])), "6 dimensions, not 5"),
+    (json.dumps(rubric_of(FIVE, [0.5, 0.4, 0.3, -0.1, -0.1])), "the weight of 'Language' is negative"),
+    (json.dumps(rubric_of(FIVE, [0, 0, 0, 0, 0])), "all weights are 0"),
+    (json.dumps(rubric_of(FIVE, [0.5, "high", 0.2, 0.2, 0.1])), "the weight of 'Style' is missing"),
+    (json.dumps(rubric_of(["Tone", "tone", *FIVE[:3]])), "two dimensions of one name"),
+    (json.dumps(rubric_of(["", *FIVE[:4]])), "a dimension without a name"),
+    (json.dumps(rubric_of(["Overall", *FIVE[:4]])), "a dimension named 'Overall'"),
+    (json.dumps(rubric_of(FIVE)) + json.dumps(rubric_of(FIVE)), "several rubrics in the reply"),
+    ("", "no usable reply: it failed, was refused, empty, cut off or never came"),
+    ("I'm sorry, but I can't help with that.", "no usable reply: it failed, was refused, empty, cut off or never came"),
+]
+
+
+@pytest.mark.parametrize(("reply", "fault"), FAULTY, ids=[f for _, f in FAULTY])
+def test_a_faulty_rubric_has_a_reason_and_no_scores(reply, fault):
+    plan, answers, stage = third_stage(items=2)
+    good, bad = stage.calls["call"]
+    answers += [{"call": good, "answer": json.dumps(rubric_of(FIVE))}, {"call": bad, "answer": reply}]
+    rubrics = generated_rubrics(plan, answers)
+    assert rubrics["fault"].tolist() == [""] * 5 + [fault]
+    assert rubrics["item"].tolist() == ["i0"] * 5 + ["i1"]
+    assert rubrics["criterion"].isna().tolist() == [False] * 5 + [True]
+    later = next_stage(stage, answers)
+    assert set(later.calls["item"]) == {"i0"}
+    assert later.check().set_index("what").loc["later calls without an answer to go on from", "n"] == 2
+
+
+def test_names_that_were_asked_for_are_required():
+    plan, answers, stage = third_stage("5-dim-per-dim")
+    (call,) = stage.calls["call"]
+    own = [{"call": call, "answer": json.dumps(rubric_of(["Content", "Style", "Order", "Language", "Creativity"]))}]
+    assert generated_rubrics(plan, answers + own)["fault"].tolist() == ["no dimension 'Structure', which was asked for"]
+    given = [{"call": call, "answer": json.dumps(rubric_of([f.upper() for f in FIVE]))}]
+    assert generated_rubrics(plan, answers + given)["fault"].tolist() == [""] * 5
+
+
+def test_weights_that_do_not_sum_to_1_are_divided_by_their_sum_and_flagged():
+    plan, answers, stage = third_stage()
+    (call,) = stage.calls["call"]
+    odd = rubric_of(FIVE, [30, "30%", 20, "10 %", 10])
+    del odd["dimensions"][2]["anchors"]
+    rubrics = generated_rubrics(
+        plan, [*answers, {"call": call, "answer": "Here:\n```json\n" + json.dumps(odd) + "\n```"}]
+    )
+    assert rubrics["weight"].tolist() == pytest.approx([0.3, 0.3, 0.2, 0.1, 0.1])
+    assert (rubrics["flag"].str.startswith("weights summed to 100; 'Structure' has no anchor 2")).all()
+    assert rubrics.loc[0, ["about", "anchor_2", "anchor_10"]].tolist() == ["its Content", "poor", "best"]
+    assert rubrics["anchor_5"].isna().tolist() == [False, False, True, False, False]
+
+
+def test_a_plan_without_rubrics_is_refused():
+    with pytest.raises(DesignError, match="no stage that asks for a rubric"):
+        generated_rubrics(merg("g", responses(), variant="baseline-score"), [{"call": "x", "answer": "y"}])
+    with pytest.raises(DesignError, match="are not in the plan"):
+        generated_rubrics(merg("g", responses()), [{"call": "x", "answer": "y"}])
+
+
+# ---- Scores of dimensions that the judge named -----------------------------------------------------------------------
+
+
+def test_scores_are_read_by_the_names_of_the_judges_own_rubric():
+    plan, answers, stage = third_stage()
+    names = ["Dread, slowly built", "The Uncanny", "Restraint", "Voice", "Rhythm"]
+    weights = [0.4, 0.3, 0.1, 0.1, 0.1]
+    answers += [{"call": c, "answer": json.dumps(rubric_of(names, weights))} for c in stage.calls["call"]]
+    last = next_stage(stage, answers)
+    one, two = last.calls["call"]
+    said = ["1. dread, slowly built", "**The uncanny**", "Restraint", "Voice", "Tempo"]  # the last is not in the rubric
+    scores = [
+        {"dimension": n, "evidence": f"on {n}", "score": s} for n, s in zip(said, [8, 6.5, 11, "7/10", 3], strict=True)
+    ]
+    answers += [{"call": one, "answer": json.dumps({"scores": scores, "overall": 7.2})}]
+    answers += [{"call": two, "answer": json.dumps({"scores": dict.fromkeys(names, 5), "overall": 9})}]
+    data = collect(plan + last, answers)
+    first = data[data["call"] == one].set_index("criterion").loc[names]
+    assert first["score"].fillna(-1).tolist() == [8, 6.5, -1, 7, -1]
+    assert first["status"].astype(str).tolist() == ["ok", "ok", "off scale", "ok", "parse"]
+    assert first["weight"].tolist() == weights
+    assert first["rationale"].tolist()[:2] == ["on 1. dread, slowly built", "on **The uncanny**"]
+    assert (first["stated_overall"] == 7.2).all()
+    second = data[data["call"] == two]
+    assert second["score"].tolist() == [5] * 5
+    assert (second["stated_overall"] == 9).all()
+    assert set(data["condition"]) == {"original-4-stage"}
+    with pytest.raises(DesignError, match="form= reads one answer"):
+        collect(plan + last, answers, form="json")
+
+
+def test_two_scores_of_one_dimension_and_failed_calls():
+    plan = merg("g", responses(2), variant="universal-rubric", rubrics="writing")
+    names = [c.name for c in Rubric.read("writing").criteria]
+    good = [{"dimension": n, "score": 4} for n in names]
+    replies = [
+        {"answer": json.dumps({"scores": [*good, {"dimension": names[0], "score": 9}]})},
+        {"answer": '{"overall": 7}'},
+        {"answer": "I'm sorry, but I can't help with that."},
+        {"answer": None, "error": "timeout"},
+    ]
+    data = collect(plan, [{"call": c, **r} for c, r in zip(plan.calls["call"], replies, strict=True)])
+    assert data["score"].fillna(-1).tolist() == [-1, 4, 4, 4, 4] + [-1] * 15
+    assert data["status"].astype(str).tolist()[::5] == ["parse", "parse", "refused", "error"]
+    assert data["weight"].tolist() == [0.2] * 20
+    assert data["criterion"].tolist() == names * 4
+
+
+def test_both_overall_scores():
+    """Sec 2.2: the mean over dimensions; App A: the weighted mean."""
+    plan, answers = run(merg(JUDGES, responses(4)), [Judge(j, step=None) for j in JUDGES])
+    data = collect(plan, answers)
+    keys = ["judge", "system", "item"]
+    by_hand = data.assign(part=data["weight"] * data["score"]).groupby(keys)
+    weighted = js.composite(data, data).set_index(keys)
+    assert weighted["score"].to_dict() == pytest.approx(by_hand["part"].sum().to_dict())
+    assert weighted["stated_overall"].to_dict() == pytest.approx(weighted["score"].to_dict(), abs=0.0051)
+    plain = js.composite(data, data.assign(weight=1.0)).set_index(keys)["score"]
+    assert plain.to_dict() == pytest.approx(by_hand["score"].mean().to_dict())
+
+
+def test_rubrics_of_one_judge_are_given_to_all():
+    plan, answers = run(merg(JUDGES, responses(3)), [Judge(j) for j in JUDGES])
+    rubrics = generated_rubrics(plan, answers)
+    chosen = rubrics[rubrics["judge"] == "gemini"]
+    given = merg(JUDGES, responses(3), variant="universal-rubric", rubrics=chosen)
+    shown = {call: user for call, _, user in given.messages()}
+    for row in given.calls.itertuples():
+        here = chosen[chosen["item"] == row.item]
+        assert all(f'"name": "{n}",\n   "weight": {w:g}' in shown[row.call] for n, w in zip(here["criterion"], here["weight"].round(4), strict=True))  # fmt: skip
+    data = collect(given, simulate_replies(given, [Judge(j) for j in JUDGES]).to_dict("records"))
+    assert (
+        data.groupby("item")["criterion"].unique().map(list).to_dict()
+        == chosen.groupby("item")["criterion"].apply(list).to_dict()
+    )
+    with pytest.raises(DesignError, match="Item 'i0' has rubrics of several judges"):
+        merg("g", responses(3), variant="universal-rubric", rubrics=rubrics)
+    with pytest.raises(DesignError, match="Item 'i3' has no rubric"):
+        merg("g", responses(4), variant="universal-rubric", rubrics=chosen)
+    with pytest.raises(DesignError, match="cannot be used: the weight of .* is negative"):
+        merg("g", responses(3), variant="universal-rubric", rubrics=chosen.assign(weight=-chosen["weight"]))
+    own = Rubric("own", [Criterion("Depth", weight=3), Criterion("Form", weight=1)], (1, 10))
+    plan = merg("g", responses(1), variant="universal-rubric", rubrics=own)
+    data = collect(plan, simulate_replies(plan, Judge("g")).to_dict("records"))
+    assert data["weight"].tolist() == [0.75, 0.25] * 2
+
+
+# ---- There and back --------------------------------------------------------------------------------------------------
+
+
+def openai_output(plan, replies, folder):
+    """The output file of the OpenAI batch endpoint for the exported calls."""
+    asked = [json.loads(line) for p in export(plan, folder, "openai") for line in p.read_text().splitlines()]
+    given = {r["call"]: r for r in replies}
+    lines = []
+    for line in asked:
+        reply = given[line["custom_id"]]
+        message = {"message": {"role": "assistant", "content": reply["answer"]}, "finish_reason": "stop"}
+        failed = reply["error"] is not None
+        response = {"status_code": 500 if failed else 200, "body": {} if failed else {"choices": [message]}}
+        lines.append({"custom_id": line["custom_id"], "response": response, "error": reply["error"]})
+    return lines
+
+
+@pytest.mark.parametrize("form", ["jsonl", "openai"])
+def test_the_chain_through_files_with_planted_errors(form, tmp_path):
+    folder = tmp_path / "plan"
+    judges = [Judge(j, severity=s, noise=0.4) for j, s in zip(JUDGES, (1.0, 0.0, -1.0), strict=True)]
+    stage = merg(JUDGES, responses(25))
+    stage.write(folder)
+    planned = len(stage) + len(stage.later)
+    for k in range(1, 5):
+        replies = simulate_replies(stage, judges, seed=k, error=0.03, refused=0.02, unreadable=0.03).to_dict("records")
+        lines = replies if form == "jsonl" else openai_output(stage, replies, tmp_path / f"sent{k}")
+        (tmp_path / f"answers{k}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        if k < 4:
+            stage = next_stage(folder, str(tmp_path / "answers*.jsonl"))
+            stage.write(folder / f"stage{k + 1}")
+    data = collect(folder, str(tmp_path / "answers*.jsonl"))
+    whole = Plan.read(folder)
+    for k in (2, 3, 4):
+        whole = whole + Plan.read(folder / f"stage{k}")
+    rubrics = generated_rubrics(folder, str(tmp_path / "answers*.jsonl"))
+    asked = set(rubrics["call"])
+    usable = set(rubrics.loc[rubrics["fault"] == "", "call"])
+    scored = whole.calls[whole.calls["stage"] == 4]
+    assert set(scored["after"]) == usable
+    assert len(asked) > len(usable) > 50
+    assert len(data) == 5 * len(scored)
+    assert planned == 225 + 150
+    lost = data.groupby("call")["score"].apply(lambda s: s.isna().all())
+    assert 0.02 < lost.mean() < 0.16
+    means = data.groupby("judge")["score"].mean()
+    assert (means["claude"] - means["gemini"], means["gemini"] - means["gpt"]) == pytest.approx((1, 1), abs=0.25)
+
+
+def test_planted_agreement_of_each_variant_is_recovered():
+    """Correlation of two judges' means over five dimensions: v / (v + n / 5), v shared by item, n the noise of a call.
+
+    In the original variant each judge has besides its own effect of an item, with the variance u: v / (v + u + n / 5).
+    """
+    v, n, u = 1.0, 0.5, 1.5
+    own = {"condition": {"original-4-stage": {"item_interaction": u**0.5}}}
+    judges = [
+        Judge(j, severity=s, item_difficulty=v**0.5, noise=n**0.5, step=None, scale=None, under=own)
+        for j, s in zip(JUDGES, (0.5, 0.0, -0.5), strict=True)
+    ]
+    table = responses(300, 1)
+    variants = {v: options(v) for v in ("baseline-score", *CHAINED)}
+    plan = (
+        sum(
+            (merg(JUDGES, table, variant=k, **o) for k, o in list(variants.items())[1:]),
+            merg(JUDGES, table, variant="baseline-score"),
+        )
+        if False
+        else None
+    )
+    for variant, more in variants.items():
+        made = merg(JUDGES, table, variant=variant, **more)
+        plan = made if plan is None else plan + made
+    plan, answers = run(plan, judges, seed=3)
+    data = collect(plan, answers)
+    total = js.composite(data, data.assign(weight=1.0))
+    expected = {k: v / (v + n / 5 + (u if k == "original-4-stage" else 0)) for k in variants}
+    found = js.correlation(total, by="condition").set_index("condition")
+    for variant, r in expected.items():
+        assert found.loc[variant, "estimate"] == pytest.approx(r, abs=0.06), variant
+        assert found.loc[variant, "conf_low"] < r < found.loc[variant, "conf_high"], variant
+    shift = js.agreement_shift(total, ("baseline-score", "original-4-stage")).iloc[0]
+    planted = expected["original-4-stage"] - expected["baseline-score"]
+    assert shift["conf_low"] < planted < shift["conf_high"] < 0
+    severity = np.var([0.5, 0.0, -0.5], ddof=1)
+    single = v / (v + n / 5 + severity)
+    icc = js.icc(total[total["condition"] == "5-dim-per-dim"])
+    icc = icc[icc["term"].str.contains("2,1|A,1", regex=True)].iloc[0]
+    assert icc["estimate"] == pytest.approx(single, abs=0.06)
+
+
+# ---- Similarity of rubrics -------------------------------------------------------------------------------------------
+
+
+def counts(texts):
+    """Words as axes: cosines that can be computed by hand."""
+    words = sorted({w for t in texts for w in t.split()})
+    return np.array([[t.split().count(w) for w in words] for t in texts], dtype=float)
+
+
+def test_the_assignment_is_the_best_of_all():
+    from itertools import permutations
+
+    rng = np.random.default_rng(5)
+    words = list("abcdefg")
+    rows = [
+        (judge, item, " ".join(rng.choice(words, 3)) + f" {k}", weight)
+        for item in "123"
+        for judge in "gh"
+        for k, weight in zip(range(5), rng.dirichlet(np.ones(5)), strict=True)
+    ]
+    rubrics = pd.DataFrame(rows, columns=["judge", "item", "criterion", "weight"])
+    found = matched_dimensions(rubrics, embed=counts)
+    assert found["embed"].unique().tolist() == ["counts"]
+    for item, here in found.groupby("item"):
+        one, two = (rubrics[(rubrics["judge"] == j) & (rubrics["item"] == item)] for j in "gh")
+        x, y = (counts([*one["criterion"], *two["criterion"]])[part] for part in (slice(5), slice(5, 10)))
+        cosine = (x @ y.T) / np.outer(np.linalg.norm(x, axis=1), np.linalg.norm(y, axis=1))
+        best = max(sum(cosine[i, p[i]] for i in range(5)) for p in permutations(range(5)))
+        assert here["similarity"].sum() == pytest.approx(best)
+        assert sorted(here["other_criterion"]) == sorted(two["criterion"])
+        assert here["weight"].sum() == pytest.approx(1)
+        assert here["other_weight"].sum() == pytest.approx(1)
+
+
+def test_limits_of_similarity_and_distance():
+    one = pd.DataFrame({"judge": "g", "criterion": list("vwxyz"), "weight": [0.5, 0.2, 0.1, 0.1, 0.1]})
+    one["criterion"] = one["criterion"] + " quality"
+    one = pd.concat([one.assign(item=i) for i in ("1", "2", "3")])
+    same = one.assign(judge="h").sample(frac=1, random_state=1)
+    found = rubric_similarity(pd.concat([one, same]), embed=counts).set_index("term")["estimate"]
+    assert found.to_dict() == pytest.approx({"similarity": 1, "similarity_other_items": 1, "weight_distance": 0})
+    other = one.assign(
+        judge="h", criterion="unlike " + one["criterion"].str[0] * 2, weight=[0.1, 0.1, 0.1, 0.2, 0.5] * 3
+    )
+    found = rubric_similarity(pd.concat([one, other]), embed=counts).set_index("term")["estimate"]
+    assert found["similarity"] == 0
+    assert 0 <= found["weight_distance"] <= 0.5
+    short = one[one["criterion"] != "v quality"].assign(judge="h", weight=[0.4, 0.2, 0.2, 0.2] * 3)
+    matched = matched_dimensions(pd.concat([one, short]), embed=counts)
+    left = matched[matched["other_criterion"].isna()]
+    assert (
+        left[["criterion", "similarity", "weight", "other_weight"]].to_numpy().tolist()
+        == [["v quality", 0, 0.5, 0]] * 3
+    )
+    assert rubric_similarity(pd.concat([one, short]), embed=counts)["estimate"].tolist() == pytest.approx(
+        [0.8, 0.8, 0.5]
+    )
+    swapped = matched_dimensions(pd.concat([one.assign(judge="z"), short]), embed=counts)
+    assert swapped["criterion"].isna().sum() == 3
+
+
+def test_planted_similarity_is_recovered_with_an_interval():
+    """A share of the dimensions is of a pool that both judges have: the similarity of orthogonal names is that share."""
+    rng = np.random.default_rng(11)
+    rows = []
+    for item in range(120):
+        shared = rng.binomial(5, 0.6)
+        for judge in ("g", "h"):
+            names = [f"shared{item}x{k}" for k in range(shared)] + [f"{judge}{item}x{k}" for k in range(5 - shared)]
+            rows += [(judge, str(item), n, 0.2, "a" if item < 60 else "b") for n in names]
+    rubrics = pd.DataFrame(rows, columns=["judge", "item", "criterion", "weight", "domain"])
+    found = rubric_similarity(rubrics).set_index("term")
+    assert found.loc["similarity", "conf_low"] < 0.6 < found.loc["similarity", "conf_high"]
+    assert found.loc["similarity", "conf_high"] - found.loc["similarity", "conf_low"] < 0.1
+    assert found.loc["similarity_other_items", "estimate"] == 0
+    assert found["n"].tolist() == [120] * 3
+    by = rubric_similarity(rubrics, by="domain")
+    assert by["n"].tolist() == [60] * 6
+    assert by[by["term"] == "similarity"]["estimate"].mean() == pytest.approx(found.loc["similarity", "estimate"])
+    some = rubrics[(rubrics["judge"] == "g") | (rubrics["item"].astype(int) < 100)]
+    first = rubric_similarity(some).iloc[0]
+    assert first["n"] == 100
+    assert "20 items without a rubric of both excluded" in first["flag"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="weight"), "no column 'weight'"),
+        (lambda t: t[t["judge"] == "g"], "No item has rubrics of two judges"),
+        (lambda t: t.assign(criterion=None), "No item has rubrics of two judges"),
+    ],
+)
+def test_tables_of_rubrics_that_do_not_fit(change, message):
+    table = pd.DataFrame({"judge": ["g", "h"], "item": "1", "criterion": ["a", "b"], "weight": 1.0})
+    with pytest.raises(DesignError, match=message):
+        rubric_similarity(change(table))
+    with pytest.raises(DesignError, match="by='judge' has several values for one item"):
+        rubric_similarity(table, by="judge")
