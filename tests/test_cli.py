@@ -674,6 +674,48 @@ def test_a_study_in_stages_is_planned_asked_and_collected(tmp_path, monkeypatch)
     assert "--pairs is not an option of the study" in plain(too_much)
 
 
+def test_rubrics_of_the_judges_are_planned_in_stages(tmp_path, monkeypatch):
+    """MERG by its variants; a rubric written by one judge is given to another from a file."""
+    from judgestats.design import Judge, Plan, generated_rubrics, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    texts = pd.DataFrame({"item": ["07", "07", "08"], "system": ["1", "2", "1"], "response_text": ["a", "", "c"]})
+    texts.assign(task_text="Write on " + texts["item"] + ".").to_csv("responses.csv", index=False)
+    command = ["plan", "merg", "--responses", "responses.csv", "--judge", "m", "--out", "plan"]
+    made = run.invoke(app, [*command, "--variant", "shared-stages", "--rubric-judge", "k"])
+    assert made.exit_code == 0, made.output
+    assert "2 calls, and 7 that come after them" in made.output
+    asked = Plan.read("plan")
+    for stage, n in ((1, 2), (2, 2), (3, 2), (4, 3)):
+        assert len(asked) == n
+        assert set(asked.calls["judge"]) == {"m" if stage == 4 else "k"}
+        judge = Judge("m" if stage == 4 else "k")
+        simulate_replies(asked, judge).to_json(f"answers{stage}.jsonl", orient="records", lines=True)
+        if stage < 4:
+            made = run.invoke(app, ["next", "plan", "answers*.jsonl"])
+            assert made.exit_code == 0, made.output
+            asked = Plan.read(f"plan/stage{stage + 1}")
+    done = run.invoke(app, ["collect", "plan", "answers*.jsonl"])
+    assert done.exit_code == 0, done.output
+    found = pd.read_csv("verdicts.csv", dtype={"item": str})
+    assert found.groupby(["item", "system"]).size().tolist() == [5, 5, 5]
+    assert found["weight"].sum() == pytest.approx(3)
+    rubrics = generated_rubrics("plan", "answers*.jsonl")
+    rubrics.to_csv("rubrics.csv", index=False)
+    given = ["plan", "merg", "--responses", "responses.csv", "--judge", "j", "--variant", "universal-rubric"]
+    made = run.invoke(app, [*given, "--rubrics", "rubrics.csv", "--out", "given"])
+    assert made.exit_code == 0, made.output
+    shown = [user for *_, user in Plan.read("given").messages()]
+    assert [rubrics.loc[0, "criterion"] in text for text in shown[:2]] == [True, True]
+    made = run.invoke(app, [*given[:-1], "baseline-score", "--rubrics", "writing", "--out", "baseline"])
+    assert made.exit_code == 0, made.output
+    assert "needs --responses FILE" in plain(run.invoke(app, ["plan", "merg", "--judge", "m"]))
+    wrong = run.invoke(app, ["plan", "vacuum", "--judge", "m", "--variant", "5-dim-per-dim"])
+    assert "--variant is not an option of the study 'vacuum'" in plain(wrong)
+    wrong = run.invoke(app, [*command, "--prompt", "merg_scores"])
+    assert "--prompt is not an option of the study 'merg'" in plain(wrong)
+
+
 def test_several_files_and_options_of_a_format(tmp_path):
     """As a shell expands *.jsonl; the judge that the records do not name is an option."""
     record = {"generator_1": "a", "generator_2": "b", "output_1": "", "output_2": "", "preference": 1}

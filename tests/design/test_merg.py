@@ -101,9 +101,8 @@ def test_joined_variants_share_their_stages():
     assert every["call"].is_unique
     count = every.groupby("prompt").size()
     assert count[["merg_knowledge", "merg_biases", "merg_rubric", "merg_rubric_five"]].tolist() == [9, 9, 9, 9]
-    assert every["condition"].value_counts().to_dict() == {
-        v: 18 for v in (*CHAINED, "universal-rubric")
-    }  # a judge that scores by its own rubric does so in both variants
+    # a judge that scores by its own rubric does so in both variants
+    assert every["condition"].value_counts().to_dict() == dict.fromkeys((*CHAINED, "universal-rubric"), 18)
     cells = whole.summary().groupby(["prompt", "condition"], dropna=False)["calls"].sum()
     assert cells["merg_scores"].tolist() == [18, 18, 18]
     assert cells["merg_knowledge"].tolist() == [9]
@@ -358,7 +357,7 @@ def test_rubrics_of_one_judge_are_given_to_all():
         merg("g", responses(3), variant="universal-rubric", rubrics=rubrics)
     with pytest.raises(DesignError, match="Item 'i3' has no rubric"):
         merg("g", responses(4), variant="universal-rubric", rubrics=chosen)
-    with pytest.raises(DesignError, match="cannot be used: the weight of .* is negative"):
+    with pytest.raises(DesignError, match="Item 'i0' has a weight that is missing or negative"):
         merg("g", responses(3), variant="universal-rubric", rubrics=chosen.assign(weight=-chosen["weight"]))
     own = Rubric("own", [Criterion("Depth", weight=3), Criterion("Form", weight=1)], (1, 10))
     plan = merg("g", responses(1), variant="universal-rubric", rubrics=own)
@@ -377,9 +376,11 @@ def openai_output(plan, replies, folder):
     for line in asked:
         reply = given[line["custom_id"]]
         message = {"message": {"role": "assistant", "content": reply["answer"]}, "finish_reason": "stop"}
-        failed = reply["error"] is not None
+        failed = isinstance(reply["error"], str)
         response = {"status_code": 500 if failed else 200, "body": {} if failed else {"choices": [message]}}
-        lines.append({"custom_id": line["custom_id"], "response": response, "error": reply["error"]})
+        lines.append(
+            {"custom_id": line["custom_id"], "response": response, "error": reply["error"] if failed else None}
+        )
     return lines
 
 
@@ -415,27 +416,21 @@ def test_the_chain_through_files_with_planted_errors(form, tmp_path):
     assert (means["claude"] - means["gemini"], means["gemini"] - means["gpt"]) == pytest.approx((1, 1), abs=0.25)
 
 
+@pytest.mark.slow
 def test_planted_agreement_of_each_variant_is_recovered():
     """Correlation of two judges' means over five dimensions: v / (v + n / 5), v shared by item, n the noise of a call.
 
     In the original variant each judge has besides its own effect of an item, with the variance u: v / (v + u + n / 5).
     """
-    v, n, u = 1.0, 0.5, 1.5
+    v, n, u = 0.4, 0.2, 0.6
     own = {"condition": {"original-4-stage": {"item_interaction": u**0.5}}}
     judges = [
-        Judge(j, severity=s, item_difficulty=v**0.5, noise=n**0.5, step=None, scale=None, under=own)
+        Judge(j, severity=s, item_difficulty=v**0.5, noise=n**0.5, step=None, under=own)
         for j, s in zip(JUDGES, (0.5, 0.0, -0.5), strict=True)
     ]
-    table = responses(300, 1)
-    variants = {v: options(v) for v in ("baseline-score", *CHAINED)}
-    plan = (
-        sum(
-            (merg(JUDGES, table, variant=k, **o) for k, o in list(variants.items())[1:]),
-            merg(JUDGES, table, variant="baseline-score"),
-        )
-        if False
-        else None
-    )
+    table = responses(120, 1)
+    variants = {name: options(name) for name in ("baseline-score", *CHAINED)}
+    plan = None
     for variant, more in variants.items():
         made = merg(JUDGES, table, variant=variant, **more)
         plan = made if plan is None else plan + made
@@ -443,18 +438,18 @@ def test_planted_agreement_of_each_variant_is_recovered():
     data = collect(plan, answers)
     total = js.composite(data, data.assign(weight=1.0))
     expected = {k: v / (v + n / 5 + (u if k == "original-4-stage" else 0)) for k in variants}
-    found = js.correlation(total, by="condition").set_index("condition")
+    found = js.correlation(total, by="condition", n_resamples=400).set_index("condition")
     for variant, r in expected.items():
-        assert found.loc[variant, "estimate"] == pytest.approx(r, abs=0.06), variant
+        assert found.loc[variant, "estimate"] == pytest.approx(r, abs=0.12), variant
         assert found.loc[variant, "conf_low"] < r < found.loc[variant, "conf_high"], variant
-    shift = js.agreement_shift(total, ("baseline-score", "original-4-stage")).iloc[0]
+    shift = js.agreement_shift(total, ("baseline-score", "original-4-stage"), n_resamples=400).iloc[0]
     planted = expected["original-4-stage"] - expected["baseline-score"]
     assert shift["conf_low"] < planted < shift["conf_high"] < 0
     severity = np.var([0.5, 0.0, -0.5], ddof=1)
     single = v / (v + n / 5 + severity)
     icc = js.icc(total[total["condition"] == "5-dim-per-dim"])
     icc = icc[icc["term"].str.contains("2,1|A,1", regex=True)].iloc[0]
-    assert icc["estimate"] == pytest.approx(single, abs=0.06)
+    assert icc["estimate"] == pytest.approx(single, abs=0.1)
 
 
 # ---- Similarity of rubrics -------------------------------------------------------------------------------------------

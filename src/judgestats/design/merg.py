@@ -59,7 +59,7 @@ def merg(
     responses : pandas.DataFrame
         ``item``, ``system``, ``task_text`` (one for each item), ``response_text``. Other columns are design columns.
     variant : str
-        ``original-4-stage``: each judge notes what it knows of the task, then its biases, writes a rubric of five
+        ``original-4-stage``: each judge notes its knowledge about the task, then its biases, writes a rubric of five
         dimensions with weights and anchors, and scores each response by it. ``5-dim-per-dim``: the same, and the
         dimensions are called Content, Style, Structure, Language and Creativity. ``shared-stages``: all score by the
         rubric of `rubric_judge`. ``universal-rubric``: all score by `rubrics`. ``baseline-score``: scores from 1 to 10
@@ -173,7 +173,9 @@ def _given(rubrics: str | Path | Rubric | pd.DataFrame, items: pd.Series[Any], a
         return dict.fromkeys(items.unique(), found.json)
     if absent := [c for c in ("item", "criterion") if c not in rubrics]:
         raise DesignError(f"The table of rubrics has no column {absent[0]!r}. It has: {', '.join(rubrics)}.")
-    known = rubrics[rubrics["criterion"].notna()]
+    known = rubrics[rubrics["criterion"].notna() & (rubrics["criterion"] != "")]
+    if "weight" in known:
+        known = known.assign(weight=pd.to_numeric(known["weight"], errors="coerce"))
     several = known.groupby("item")[[c for c in _CALL if c in known]].nunique(dropna=False)
     for column in several:
         if (several[column] > 1).any():
@@ -181,6 +183,8 @@ def _given(rubrics: str | Path | Rubric | pd.DataFrame, items: pd.Series[Any], a
             raise DesignError(
                 f"Item {item!r} has rubrics of several {column}s. Choose one: rubrics[rubrics[{column!r}] == ...]."
             )
+    if "weight" in known and (wrong := known["weight"].isna() | (known["weight"] < 0)).any():
+        raise DesignError(f"Item {known.loc[wrong, 'item'].iloc[0]!r} has a weight that is missing or negative.")
     texts = {item: rubric_json(_criteria(part)) for item, part in known.groupby("item", sort=False)}
     for item in items.unique():
         if item not in texts:
@@ -300,7 +304,7 @@ def matched_dimensions(rubrics: pd.DataFrame, *, embed: Embed = None) -> pd.Data
         A row for each dimension of the pair: ``embed``, ``judge``, ``other``, ``item`` (``prompt``, ``temperature`` and
         ``replicate`` where rubrics have them), ``criterion`` and ``other_criterion``, their ``similarity`` (the cosine
         of name, description and anchors) and the weights ``weight`` and ``other_weight``. Where one rubric is longer,
-        what is left over has no partner, similarity 0 and weight 0 on the other side.
+        its other dimensions have no partner, similarity 0 and weight 0 on the other side.
 
     Raises
     ------

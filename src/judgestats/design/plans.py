@@ -206,9 +206,9 @@ class Plan:
         n : int
             Number of items.
         stratify : str or sequence of str
-            Design columns, such as ``"delta"``: as many items of each combination as possible. What is left over is
-            spread evenly over the levels of the first: 100 items by ``["language", "domain"]`` are 50 in each of two
-            languages.
+            Design columns, such as ``"delta"``: as many items of each combination as possible. The
+            remainder is spread evenly over the levels of the first column: of 100 items by ``["language", "domain"]``,
+            50 are in each of two languages.
         seed : int, Generator or None
             Seed of the draw.
 

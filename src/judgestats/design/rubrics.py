@@ -230,7 +230,8 @@ def read_dimensions(text: str, asked: Prompt | None = None) -> Dimensions:
     total = sum(weights)
     if total == 0:
         return Dimensions(fault="all weights are 0")
-    odd = [f"weights summed to {total:g}"] if asked is not None and abs(total - 1) > 1e-6 else []
+    total = 1.0 if abs(total - 1) < 1e-6 else total
+    odd = [f"weights summed to {total:g}"] if asked is not None and total != 1 else []
     needed = wanted.get("items", {}).get("properties", {}).get("anchors", {}).get("required", ())
     criteria = []
     for name, weight, part in zip(names, weights, parts, strict=True):
