@@ -31,6 +31,7 @@ def test_openai_and_anthropic_have_a_file_for_each_model(tmp_path):
         params = line["params"]
         assert (params["system"], params["messages"][0]["content"]) == MESSAGES[line["custom_id"]]
         assert [m["role"] for m in params["messages"]] == ["user"]
+        assert params["max_tokens"] == 4096  # a rubric with anchors has more than 1,024
 
 
 def test_tables_inspect_and_promptfoo(tmp_path):

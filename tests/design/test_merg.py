@@ -181,6 +181,7 @@ def test_options_that_do_not_fit(change, message):
         (lambda t: t.assign(task_text=[f"Task {i}." for i in range(len(t))]), "Item 'i0' has 2 different tasks"),
         (lambda t: pd.concat([t, t]), "two responses of one system to one item"),
         (lambda t: t[:0], "has no rows"),
+        (lambda t: t.assign(condition="x"), "has a column 'condition', which the plan fills in"),
     ],
 )
 def test_tables_that_do_not_fit(change, message):
@@ -452,6 +453,11 @@ def test_planted_agreement_of_each_variant_is_recovered():
     assert icc["estimate"] == pytest.approx(single, abs=0.1)
 
 
+def test_a_form_for_people_has_no_columns_for_rubrics_of_judges(tmp_path):
+    with pytest.raises(DesignError, match="ratings by people with rubric"):
+        export(merg("g", responses(), variant="baseline-score"), tmp_path, "form")
+
+
 # ---- Similarity of rubrics -------------------------------------------------------------------------------------------
 
 
@@ -531,6 +537,8 @@ def test_planted_similarity_is_recovered_with_an_interval():
     by = rubric_similarity(rubrics, by="domain")
     assert by["n"].tolist() == [60] * 6
     assert by[by["term"] == "similarity"]["estimate"].mean() == pytest.approx(found.loc["similarity", "estimate"])
+    unknown = rubrics.assign(domain=rubrics["domain"].where(rubrics["domain"] == "a"))
+    assert rubric_similarity(unknown, by="domain")["estimate"].tolist() == by["estimate"].tolist()
     some = rubrics[(rubrics["judge"] == "g") | (rubrics["item"].astype(int) < 100)]
     first = rubric_similarity(some).iloc[0]
     assert first["n"] == 100
@@ -551,3 +559,32 @@ def test_tables_of_rubrics_that_do_not_fit(change, message):
         rubric_similarity(change(table))
     with pytest.raises(DesignError, match="by='judge' has several values for one item"):
         rubric_similarity(table, by="judge")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("effect", [0.0, 2.0])
+def test_a_planted_effect_of_the_rubric_is_the_slope_on_similarity(effect):
+    """Judges that value some dimensions more are nearer where they score by the same; others are as near by any."""
+    values = dict(
+        zip(("Sources", "Numbers", "Argument", "Voice", "Surprise", "Scenery"), (1, 1, 1, -1, -1, -1), strict=True)
+    )
+    values = {name: effect * sign for name, sign in values.items()}
+    judges = [Judge(j, noise=0.4, step=None, criterion_effects=values) for j in JUDGES]
+    plan, answers = run(merg(JUDGES, responses(150, 1)), judges)
+    data = collect(plan, answers)
+    own = js.composite(data, data.assign(weight=1.0)).set_index(["judge", "item"])["score"]
+    table = matched_dimensions(generated_rubrics(plan, answers))
+    table = table.groupby(["judge", "other", "item"], as_index=False)["similarity"].mean()
+    one, two = (own.reindex(pd.MultiIndex.from_frame(table[[j, "item"]])).to_numpy() for j in ("judge", "other"))
+    fit = js.fit(
+        "difference ~ I(similarity - 1) + (1|item)", table.assign(difference=abs(one - two)), family="gaussian"
+    )
+    found = fit.tidy().set_index("term")
+    slope = found.loc["I(similarity - 1)"]
+    assert (slope["conf_high"] < 0) == (effect > 0)
+    assert (slope["conf_low"] < 0 < slope["conf_high"]) == (effect == 0)
+    same = 0.4 * (2 / 5) ** 0.5 * (2 / np.pi) ** 0.5  # mean of |x - y| of two means of five scores with the same rubric
+    if effect == 0:
+        assert found.loc["Intercept", "conf_low"] < same < found.loc["Intercept", "conf_high"]
+    else:
+        assert found.loc["Intercept", "estimate"] < 0.6 * table.assign(d=abs(one - two))["d"].mean()

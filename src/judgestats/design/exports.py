@@ -52,7 +52,7 @@ def _openai(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _anthropic(row: dict[str, Any]) -> dict[str, Any]:
-    params = {"model": row["judge"], "max_tokens": 1024, "temperature": row["temperature"]}
+    params = {"model": row["judge"], "max_tokens": 4096, "temperature": row["temperature"]}
     params |= {"system": row["system"]} if row["system"] else {}
     return {"custom_id": row["call"], "params": {**params, "messages": _messages(row, "")}}
 
@@ -157,6 +157,11 @@ def _safe(name: Any) -> str:
 
 def _form(plan: Plan, annotator: str, folder: Path) -> Path:
     """The form of one annotator: the texts under labels that say nothing, in the order of the calls' ids."""
+    if name := next((n for n, p in plan.prompts.items() if p.criteria_in), None):
+        raise DesignError(
+            f"format='form' has a column for each criterion, and those of prompt {name!r} are in its rubrics. Plan "
+            "ratings by people with rubric()."
+        )
     calls = plan.calls[plan.calls["judge"].astype(str) == annotator].sort_values(CALL)
     shown = {"preferences": ("task", "first", "second"), "ratings": ("task", "rubric", "response")}[plan.kind]
     criteria = list(dict.fromkeys(c for p in plan.prompts.values() for c in p.criteria))

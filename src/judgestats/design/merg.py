@@ -32,6 +32,8 @@ VARIANTS: dict[str, tuple[str | Path | Prompt, ...]] = {
     "universal-rubric": ("merg_scores_universal",),
 }
 _NEEDED = ("item", "system", "task_text", "response_text")
+#: Columns that are the plan's own.
+_TAKEN = ("judge", "condition", "prompt", "temperature", "replicate", "stage", "rubric_text")
 _LOST = "no usable reply: it failed, was refused, empty, cut off or never came"
 #: Columns that say which rubric of an item one is.
 _CALL = ("judge", "prompt", "temperature", "replicate")
@@ -148,6 +150,8 @@ def _checked(responses: pd.DataFrame) -> pd.DataFrame:
     """The responses, if they have all columns and one task for each item."""
     if absent := [c for c in _NEEDED if c not in responses]:
         raise DesignError(f"The table of responses has no column {absent[0]!r}. It has: {', '.join(responses)}.")
+    if taken := [c for c in _TAKEN if c in responses]:
+        raise DesignError(f"The table of responses has a column {taken[0]!r}, which the plan fills in. Rename it.")
     if not len(responses):
         raise DesignError("The table of responses has no rows. Give at least one.")
     tasks = responses.groupby("item", sort=False)["task_text"].nunique(dropna=False)
@@ -292,8 +296,8 @@ def matched_dimensions(rubrics: pd.DataFrame, *, embed: Embed = None) -> pd.Data
     Parameters
     ----------
     rubrics : pandas.DataFrame
-        ``judge``, ``item``, ``criterion``, ``weight`` and, where there are any, ``about``, ``anchor_2``, ..., as from
-        :func:`generated_rubrics`; rows without a criterion are not read.
+        ``judge``, ``item``, ``criterion``, ``weight`` (divided by the sum in each rubric) and, where there are any,
+        ``about``, ``anchor_2``, ..., as from :func:`generated_rubrics`; rows without a criterion are not read.
     embed : function or mapping, optional
         From texts to an (n, d) array, as in :func:`judgestats.rationale_shift`. By default TF-IDF, fitted on these
         texts; it knows words between blanks only: give another for Chinese, say.
@@ -321,7 +325,7 @@ def matched_dimensions(rubrics: pd.DataFrame, *, embed: Embed = None) -> pd.Data
     ...                         "criterion": ["fear of the dark", "rhythm", "strict rhythm", "dark mood"]})
     >>> matched_dimensions(rubrics)[["criterion", "other_criterion", "similarity", "weight", "other_weight"]].round(2)
               criterion other_criterion  similarity  weight  other_weight
-    0  fear of the dark       dark mood        0.35     0.7           0.5
+    0  fear of the dark       dark mood        0.26     0.7           0.5
     1            rhythm   strict rhythm        0.62     0.3           0.5
     """
     known, keys = _known(rubrics)
@@ -341,7 +345,9 @@ def _known(rubrics: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     known = rubrics[rubrics["criterion"].notna()].reset_index(drop=True)
     shown = ["criterion", *(c for c in known if c == "about" or str(c).startswith("anchor_"))]
     texts = known[shown].fillna("").astype(str).agg(" ".join, axis="columns")
-    return known.assign(_text=texts), ["item", *(c for c in ("prompt", "temperature", "replicate") if c in known)]
+    keys = ["item", *(c for c in ("prompt", "temperature", "replicate") if c in known)]
+    total = known.groupby(["judge", *keys], dropna=False)["weight"].transform("sum")
+    return known.assign(_text=texts, weight=known["weight"] / total), keys
 
 
 _Rubric = tuple[list[str], list[str], list[float]]
@@ -436,7 +442,7 @@ def rubric_similarity(
     ...                                       "costs", "risks", "plain costs", "dates"]})
     >>> rubric_similarity(rubrics)[["judge", "other", "term", "estimate", "n"]].round(2)
       judge other                    term  estimate    n
-    0     g     h              similarity      0.67  2.0
+    0     g     h              similarity      0.66  2.0
     1     g     h  similarity_other_items      0.00  2.0
     2     g     h         weight_distance      0.00  2.0
     """
@@ -452,7 +458,8 @@ def rubric_similarity(
     shuffled = _of_other_items(
         pairs, [c for c in ("judge", "other", *keys) if c != "item"], generator(seed, ("rubrics",))
     )
-    items = known.groupby(groups[2:], dropna=False)["item"].nunique() if groups[2:] else known["item"].nunique()
+    every = rubrics.assign(_all="").groupby(groups[2:] or ["_all"], dropna=False)
+    total = {_key(key): part["item"].nunique() for key, part in every}
     plan = Bootstrap("percentile", ("item",), None, n_resamples, seed, conf_level)
     rows = []
     for name, function in embedders(embed).items():
@@ -464,20 +471,25 @@ def rubric_similarity(
             "similarity_other_items": (others, "similarity"),
             "weight_distance": (same, "distance"),
         }
+        parts = {t: {_key(k): p for k, p in table.groupby(groups, dropna=False)} for t, (table, _) in terms.items()}
         for key, _ in same.groupby(groups, sort=True, dropna=False):
             names = dict(zip(groups, key, strict=True))
-            total = items if isinstance(items, int) else items.loc[key[2:] if len(key) > 3 else key[2]]
             for term, (table, column) in terms.items():
-                here = table[(table[groups].astype(object) == pd.Series(names)).all(axis="columns")]
+                here = parts[term].get(_key(key), table[:0])
                 value = here[column].to_numpy(dtype=float)
                 n = here["item"].nunique()
                 counts = np.column_stack([value, np.ones(len(value))])
                 drawn = resampled(here.assign(n=1.0), counts, ratio, plan, {**names, "term": term, "embed": name})
-                alone = EXCLUDED.of(int(total) - n, what="item(s) without a rubric of both")
+                alone = EXCLUDED.of(total[_key(key[2:] or ("",))] - n, what="item(s) without a rubric of both")
                 flag = flags(drawn["flag"], SMALL_N if 0 < n < 30 else "", alone if term == "similarity" else "")
                 estimate = value.mean() if n else np.nan
                 rows.append({**names, "embed": name, "term": term, **drawn, "estimate": estimate, "n": n, "flag": flag})
     return estimates(rows, ["embed", *groups])
+
+
+def _key(key: Any) -> tuple[str, ...]:
+    """A key of groups that is equal to itself where a value is missing."""
+    return tuple(map(str, key)) if isinstance(key, tuple) else (str(key),)
 
 
 def _of_pairs(matched: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
