@@ -588,3 +588,19 @@ def test_a_planted_effect_of_the_rubric_is_the_slope_on_similarity(effect):
         assert found.loc["Intercept", "conf_low"] < same < found.loc["Intercept", "conf_high"]
     else:
         assert found.loc["Intercept", "estimate"] < 0.6 * table.assign(d=abs(one - two))["d"].mean()
+
+
+@pytest.mark.slow
+def test_the_three_levels_of_agreement_of_a_plan():
+    """A score is rounded to whole numbers, which adds 1/12 to the variance of the noise."""
+    shared, noise, severity = 0.36, 0.16 + 1 / 12, (0.5, 0.0, -0.5)
+    judges = [Judge(j, item_difficulty=0.6, noise=0.4, severity=s) for j, s in zip(JUDGES, severity, strict=True)]
+    plan, answers = run(merg(JUDGES, responses(40, 4)), judges)
+    data = collect(plan, answers)
+    found = js.agreement_levels(js.composite(data, data.assign(weight=1.0))).set_index("term")
+    r = shared / (shared + noise / 5)
+    icc = shared / (shared + noise / 5 + np.var(severity, ddof=1))
+    for term, planted in (("r_sample", r), ("icc", icc)):
+        assert found.loc[term, "conf_low"] < planted < found.loc[term, "conf_high"]
+        assert found.loc[term, "estimate"] == pytest.approx(planted, abs=0.1)
+    assert found.loc["rho_system", "estimate"] > 0.7
