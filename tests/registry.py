@@ -236,6 +236,11 @@ CASES: dict[str, Case] = {
         people,
         {"judges": "people are named in an argument; renaming them is tested in test_people"},
     ),
+    "evaluation_cost": Case(
+        lambda data: js.evaluation_cost(data, by="prompt"),
+        lambda: calls().assign(cost=lambda t: 0.01 * (1 + t.groupby("judge").cumcount() % 5)),
+        {"count": "calls that are asked again cost again"},
+    ),
     "compare_strategies": Case(data=strategies, baseline="B0"),
     "best_of_accuracy": Case(lambda data: js.best_of_accuracy(data, by="criterion"), lambda: scores().assign(gold="c")),
     "score_error": Case(

@@ -41,6 +41,7 @@ from judgestats.metrics.bias.position import answer_rates as answer_rates
 from judgestats.metrics.bias.position import consistency as consistency
 from judgestats.metrics.bias.position import position_bias as position_bias
 from judgestats.metrics.bias.strategies import compare_strategies as compare_strategies
+from judgestats.metrics.bias.strategies import evaluation_cost as evaluation_cost
 from judgestats.metrics.bias.strategies import pareto_front as pareto_front
 from judgestats.metrics.bias.strategies import recommend as recommend
 from judgestats.metrics.bias.verbosity import verbosity_bias as verbosity_bias

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -70,6 +71,16 @@ def test_plans_are_joined_and_sampled():
         part.calls["item"].tolist()
         == ladder("m").sample(25, stratify=["stimulus", "delta"], seed=3).calls["item"].tolist()
     )
+
+
+def test_a_generator_draws_the_items_by_its_own_choice():
+    """As the debiasing paper does: places in the order of the table, drawn by choice without replacement."""
+    pairs = pd.DataFrame({"item": [f"q{i:03}" for i in range(90, 0, -1)], "first": "u", "second": "v"})
+    pairs = pairs.assign(task_text="Say hello.", first_text="Hello.", second_text="Good day.")
+    part = build(pairs, judges="m").sample(12, seed=np.random.default_rng(42))
+    places = np.random.default_rng(42).choice(90, 12, replace=False)
+    assert set(part.calls["item"]) == set(pairs["item"].iloc[places])
+    assert (part.calls.groupby("item").size() == 2).all()
 
 
 def test_the_cost_is_that_of_the_messages():

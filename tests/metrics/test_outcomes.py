@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, outcomes, protocol_difference
 from judgestats.metrics.invariance.outcomes import stuart_maxwell
+from judgestats.results import NO_DATA, NO_SPREAD, SINGLE_RUN
 from judgestats.schema.counting import tally
 from metrics.tables import anchored_calls, cell, counts, margins, probed_calls
 
@@ -708,3 +710,127 @@ def test_a_difference_of_clipped_parts_near_their_border_is_that_of_both_interva
     assert row["conf_high"] == pytest.approx(arms.loc["PBP", "conf_high"] - arms.loc["Baseline", "conf_low"], abs=0.002)
     assert row["method"].endswith("Bonferroni of two clipped intervals")
     assert np.isnan(row["std_error"])
+
+
+# ---------------------------------------------------------------- equal candidates, repeated runs, rankings
+
+
+def repeated(runs: int = 4, items: int = 60, seed: int = 0) -> pd.DataFrame:
+    """Calls blind and under flip, each asked several times; the candidates of a third of the items are equal."""
+    rng = np.random.default_rng(seed)
+    share = {"blind": [0.3, 0.3, 0.4], "flip": [0.5, 0.2, 0.3]}
+    rows = [
+        ("g", f"i{i}", p, r, "x", "y", rng.choice(["first", "second", "tie"], p=share[p]), i % 3 == 0)
+        for r in range(runs)
+        for i in range(items)
+        for p in share
+    ]
+    return pd.DataFrame(rows, columns=["judge", "item", "probe", "replicate", "first", "second", "choice", "same"])
+
+
+def test_equality_detection_is_over_the_items_with_equal_candidates():
+    calls = repeated(runs=1)
+    blind = calls[calls["probe"] == "blind"]
+    among = blind[blind["same"]]
+    found = anchoring(calls, favoured="x", equal="same").set_index("term")
+    row = found.loc["equality_detection"]
+    assert row["estimate"] == pytest.approx((among["choice"] == "tie").mean())
+    assert row["n"] == len(among) == 20
+    low, high = map(float, wilson((among["choice"] == "tie").sum(), 20))
+    assert (row["conf_low"], row["conf_high"]) == pytest.approx((low, high))
+    everywhere = anchoring(calls, favoured="x").set_index("term")
+    assert everywhere.loc["equality_detection", "n"] == 60
+    # the other terms are over all items
+    rest = found.index != "equality_detection"
+    pd.testing.assert_frame_equal(found[rest], everywhere[rest])
+
+
+def test_a_heuristic_of_the_users_own_says_which_candidates_are_equal():
+    calls = repeated(runs=1)
+    texts = calls.assign(text_first="A tea.", text_second=np.where(calls["same"], "a  TEA.", "A coffee."))
+    alike = anchoring(texts, favoured="x", equal=lambda a, b: a.lower().split() == b.lower().split())
+    pd.testing.assert_frame_equal(alike, anchoring(calls, favoured="x", equal="same"))
+
+
+def test_no_equal_candidates_is_no_data():
+    calls = repeated(runs=1).assign(same="no")
+    row = anchoring(calls, favoured="x", equal="same").set_index("term").loc["equality_detection"]
+    assert math.isnan(row["estimate"])
+    assert (row["n"], row["flag"]) == (0, NO_DATA)
+    part = pd.concat([calls, repeated(runs=1, seed=1).assign(judge="h", same="yes")])
+    found = anchoring(part, favoured="x", equal="same").query("term == 'equality_detection'").set_index("judge")
+    assert found["n"].to_dict() == {"g": 0, "h": 60}
+
+
+def test_bad_equality():
+    calls = repeated(runs=1)
+    with pytest.raises(DesignError, match=r"equal= needs the column 'text_first'"):
+        anchoring(calls, favoured="x", equal=lambda a, b: a == b)
+    with pytest.raises(DesignError, match=r"equal= needs the column 'alike'"):
+        anchoring(calls, favoured="x", equal="alike")
+    with pytest.raises(SchemaError, match="neither true nor false"):
+        anchoring(calls.assign(same="perhaps"), favoured="x", equal="same")
+    counts = pd.DataFrame({"judge": "g", "probe": ["blind", "flip"], "outcome": "x", "n": 5})
+    with pytest.raises(DesignError, match="equal= needs calls"):
+        anchoring(counts, favoured="x", equal="same")
+
+
+def test_the_standard_deviation_over_runs():
+    calls = repeated()
+    found = anchoring(calls, favoured="x", seeds="replicate", n_resamples=100)
+    each = anchoring(calls, favoured="x", by="replicate", n_resamples=100)
+    for term in ("equality_detection", "shift_favoured", "shift_tie", "neutrality"):
+        values = each.loc[each["term"] == term, "estimate"]
+        row = found[found["term"] == f"{term}_sd"].iloc[0]
+        assert row["estimate"] == pytest.approx(np.std(values, ddof=1))
+        low, high = chi2.ppf([0.975, 0.025], 3)
+        assert row["conf_low"] == pytest.approx(row["estimate"] * math.sqrt(3 / low))
+        assert row["conf_high"] == pytest.approx(row["estimate"] * math.sqrt(3 / high))
+        assert (row["n"], row["method"]) == (4, "χ² of 4 runs")
+    assert not found["term"].isin(["lds_sd", "lao_sd", "total_variation_sd"]).any()
+    pooled = found[~found["term"].str.endswith("_sd")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(pooled, anchoring(calls, favoured="x", n_resamples=100), check_like=True)
+
+
+def test_one_run_has_no_standard_deviation():
+    calls = repeated(runs=1)
+    found = anchoring(calls, favoured="x", seeds="replicate").set_index("term")
+    assert math.isnan(found.loc["shift_tie_sd", "estimate"])
+    assert found.loc["shift_tie_sd", "flag"] == SINGLE_RUN
+    same = pd.concat([calls, calls.assign(replicate=1)])
+    row = anchoring(same, favoured="x", seeds="replicate", n_resamples=50).set_index("term").loc["shift_tie_sd"]
+    assert (row["estimate"], row["flag"]) == (0, NO_SPREAD)
+    assert math.isnan(row["conf_low"])
+    with pytest.raises(SchemaError, match="'run' is not a column"):
+        anchoring(calls, favoured="x", seeds="run")
+
+
+def test_the_interval_of_the_standard_deviation_covers():
+    """Runs that draw every answer anew: a shift is the difference of two binomial shares."""
+    rng = np.random.default_rng(5)
+    drawn = (rng.binomial(60, 0.5, (1500, 6)) - rng.binomial(60, 0.3, (1500, 6))) / 60
+    truth = math.sqrt((0.5 * 0.5 + 0.3 * 0.7) / 60)
+    rows = [outcomes._spread(pd.Series(values), 0.95) for values in drawn]
+    inside = np.mean([r["conf_low"] <= truth <= r["conf_high"] for r in rows])
+    assert 0.935 <= inside <= 0.965
+
+
+def test_a_ranking_of_several_candidates_is_its_pairs():
+    """The shift is the change of the mean rank of the favoured candidate, over the number of the others."""
+    rng = np.random.default_rng(3)
+    names, rows, ranks = ["a", "b", "c", "d"], [], []
+    for i in range(40):
+        favoured = names[i % 4]
+        for probe, pull in (("blind", 0.0), ("truth", 1.5)):
+            worth = {n: rng.normal() + pull * (n == favoured) for n in names}
+            order = sorted(names, key=worth.__getitem__, reverse=True)
+            ranks.append((probe, order.index(favoured)))
+            for one, two in combinations(names, 2):
+                won = "first" if order.index(one) < order.index(two) else "second"
+                rows.append(("g", f"i{i}", probe, one, two, won, favoured))
+    calls = pd.DataFrame(rows, columns=["judge", "item", "probe", "first", "second", "choice", "favoured"])
+    row = anchoring(calls, n_resamples=200).set_index("term").loc["shift_favoured"]
+    mean = pd.DataFrame(ranks, columns=["probe", "rank"]).groupby("probe")["rank"].mean()
+    assert row["estimate"] == pytest.approx((mean["blind"] - mean["truth"]) / 3)
+    assert row["n"] == 120  # the pairs with the favoured candidate
+    assert "item" in row["method"]  # the three pairs of a ranking are one cluster

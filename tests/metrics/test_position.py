@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgestats import published
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, tango, wilson
-from judgestats.metrics.bias import bias_score, consistency, gold_agreement, position_bias
+from judgestats.metrics.bias import answer_rates, bias_score, consistency, gold_agreement, position_bias
 from judgestats.results import COLUMNS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema import tally
 from judgestats.verdicts import aggregate
@@ -548,3 +549,60 @@ def test_position_bias_names_the_model_for_the_arguments_of_the_model():
     calls = pd.DataFrame({"judge": "g", "item": ["1"], "first": "x", "second": "y", "choice": ["first"]})
     with pytest.raises(DesignError, match=r"not attribute=, pooled=\. .*models\.position_bias_model\(\)"):
         position_bias(calls, attribute="length", pooled=False)
+
+
+# ---------------------------------------------------------------- A and B of verdicts that have no order
+
+
+def swapped_calls(a: int, b: int, tie: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both orders of as many pairs, of which position swap makes these verdicts; and the pairs as they are listed."""
+    n = a + b + tie
+    verdict = np.repeat(["a", "b", "tie"], [a, b, tie])
+    rng = np.random.default_rng(1)
+    one, two = np.array([rng.choice(["m1", "m2", "m3"], 2, replace=False) for _ in range(n)]).T
+    pairs = pd.DataFrame({"item": [f"q{i}" for i in range(n)], "first": one, "second": two})
+    forward = pairs.assign(choice=np.select([verdict == "a", verdict == "b"], ["first", "second"], "tie"))
+    # half of the ties are a disagreement: the first slot in both orders
+    forward.loc[(verdict == "tie") & (np.arange(n) % 2 == 0), "choice"] = "first"
+    back = pairs.rename(columns={"first": "second", "second": "first"})
+    back["choice"] = np.select([verdict == "a", verdict == "b"], ["second", "first"], "tie")
+    back.loc[(verdict == "tie") & (np.arange(n) % 2 == 0), "choice"] = "first"
+    return pd.concat([forward, back]).assign(judge="g"), pairs
+
+
+@pytest.mark.parametrize("strategy", ["S1", "S8"])
+def test_a_and_b_of_table_3_after_the_swap(strategy):
+    printed = published.load("debiasing/table3").query("strategy == @strategy")
+    for _, row in printed.iterrows():
+        wanted = [int(row[c]) for c in ("a", "b", "tie")]
+        calls, pairs = swapped_calls(*wanted)
+        verdicts = aggregate(calls, "swap")
+        with pytest.raises(DesignError):
+            position_bias(verdicts)
+        found = answer_rates(verdicts, listed=pairs).set_index("term")
+        n = sum(wanted)
+        assert (found.loc[["first", "second", "tie"], "estimate"] * n).round(6).tolist() == wanted
+        assert found.loc["first", ["conf_low", "conf_high"]].tolist() == pytest.approx(
+            list(map(float, wilson(wanted[0], n)))
+        )
+
+
+def test_the_order_of_presentation_does_not_matter_to_a_and_b():
+    calls, pairs = swapped_calls(20, 10, 0)
+    found = answer_rates(calls, listed=pairs).set_index("term")
+    assert found.loc["first", "estimate"] == pytest.approx(2 / 3)
+    assert found.loc["second", "estimate"] == pytest.approx(1 / 3)
+    turned = pairs.rename(columns={"first": "second", "second": "first"})
+    other = answer_rates(calls, listed=turned).set_index("term")
+    assert other.loc["first", "estimate"] == pytest.approx(1 / 3)
+    assert list(answer_rates(calls)["term"]) == ["tie", "invalid"]
+
+
+def test_bad_listing():
+    calls, pairs = swapped_calls(3, 3, 0)
+    with pytest.raises(DesignError, match="is not in listed="):
+        answer_rates(calls, listed=pairs.iloc[1:])
+    with pytest.raises(DesignError, match="both ways round"):
+        answer_rates(calls, listed=calls)
+    with pytest.raises(DesignError, match=r"listed= has no column 'first'"):
+        answer_rates(calls, listed=pairs[["item"]])

@@ -68,6 +68,59 @@ def words(n=80, judges=("a", "b"), seed=0, probes=("blind", "truth", "flip")):
     return pd.DataFrame(rows, columns=["judge", "item", "probe", "first", "second", "choice", "rationale"])
 
 
+# ---------------------------------------------------------------- a property of the user's own
+
+
+def test_a_property_is_compared_item_by_item_whatever_the_verdict():
+    """Lengths known by hand: items valid in both, another decision too; the interval is that of the differences."""
+    result = rationale_shift(calls(KNOWN), phi={"length": len}, embed=plane, n_resamples=2000)
+    before, after = np.array([4, 4, 4, 4, 4]), np.array([4, 5, 4, 10, 4])
+    shift = one(result, "property_shift")
+    assert shift["estimate"] == pytest.approx((after - before).mean())
+    assert one(result, "property")["estimate"] == pytest.approx(after.mean())
+    assert one(result, "property_blind")["estimate"] == pytest.approx(before.mean())
+    assert (shift["n"], shift["n_items"], shift["embed"]) == (5, 5, "length")
+    assert "1 item not valid in both excluded" in shift["flag"]
+    assert "bootstrap of item" in shift["method"]
+    assert len(result) == 4  # with the drift
+
+
+def test_the_interval_of_a_property_is_that_of_its_mean_difference():
+    frame = words(n=150, judges=("a",), probes=("blind", "flip"))
+    frame.loc[frame["probe"] == "flip", "rationale"] += " human"
+    row = one(rationale_shift(frame, phi=lambda t: t.split().count("human")), "property_shift")
+    wide = frame.assign(k=frame["rationale"].str.split().map(lambda w: w.count("human")))
+    wide = wide.pivot(index="item", columns="probe", values="k")
+    change = wide["flip"] - wide["blind"]
+    error = change.std() / math.sqrt(len(change))
+    assert row["estimate"] == pytest.approx(change.mean())
+    assert row["std_error"] == pytest.approx(error, rel=0.1)
+    assert row["conf_low"] == pytest.approx(change.mean() - 1.96 * error, abs=0.3 * error)
+    assert row["conf_high"] == pytest.approx(change.mean() + 1.96 * error, abs=0.3 * error)
+    assert row["embed"] == "<lambda>"
+
+
+def test_an_undefined_property_is_excluded_and_counted():
+    result = rationale_shift(calls(KNOWN), phi=lambda t: math.nan if t == "north" else len(t), embed=plane)
+    row = one(result, "property_shift")
+    assert row["n"] == one(result, "property")["n"] == one(result, "property_blind")["n"] == 4
+    assert "1 item without the property excluded" in row["flag"]
+
+
+@pytest.mark.parametrize(
+    ("phi", "message"),
+    [
+        ("length", "phi= has 'length'"),
+        ({"length": 3}, "phi= has 3 for 'length'"),
+        (lambda t: None, "gave None"),
+        (lambda t: math.inf, "infinite"),
+    ],
+)
+def test_bad_property(phi, message):
+    with pytest.raises(DesignError, match=message):
+        rationale_shift(calls(KNOWN), phi=phi, embed=plane)
+
+
 # ---------------------------------------------------------------- drift
 
 

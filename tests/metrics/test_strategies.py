@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.stats import binom, norm
+from scipy.stats import binom, norm, sem
+from scipy.stats import t as student
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
@@ -21,6 +22,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import newcombe_paired
 from judgestats.metrics.bias import (
     compare_strategies,
+    evaluation_cost,
     gold_agreement,
     minimum_detectable_effect,
     pareto_front,
@@ -38,7 +40,7 @@ from judgestats.metrics.bias.strategies import (
     costs,
     mcnemar_test,
 )
-from judgestats.results import ESTIMATED_COST, NO_DATA, NOT_INDEPENDENT
+from judgestats.results import ESTIMATED_COST, NO_DATA, NO_SPREAD, NOT_INDEPENDENT
 from judgestats.schema.counting import tally
 
 
@@ -413,6 +415,9 @@ def test_harm_is_no_reason():
         ({"judge": "gemini-2.5-pro"}, "gemini-2.5-pro", "B0", False),
         ({"judge": "gpt-4o-mini"}, "gpt-4o-mini", "S5", False),
         ({"judge": "my-model", "budget": 1}, "my-model", "S5", False),
+        ({"cost_matters": False}, "any", "S5", False),
+        ({"cost_matters": False, "judge": "claude-sonnet-4"}, "claude-sonnet-4", "S8", False),
+        ({"judge": "gemini-2.5-flash-lite"}, "gemini-2.5-flash-lite", "S5", False),
     ],
 )
 def test_the_rule_of_the_paper_as_printed(arguments, judge, advice, over):
@@ -420,6 +425,43 @@ def test_the_rule_of_the_paper_as_printed(arguments, judge, advice, over):
     assert found[["judge", "advice", "other_rule"]].to_numpy().tolist() == [[judge, advice, ""]]
     assert found["cost"].item() == {"B0": 1.0, "S1": 2.0, "S5": 1.0, "S8": 2.0}[advice]
     assert ("over budget" in found["flag"].item() or OVER_BUDGET in found["flag"].item()) is over
+
+
+#: Algorithm 1 as printed: line -> task, judge, budget k, whether cost matters, what is returned, part of the reason.
+ALGORITHM_1 = [
+    (2, "adversarial", None, None, True, "Claude, GPT-4o or Llama", "S5", "adversarial"),
+    (
+        2,
+        "high-stakes",
+        "Flash",
+        2,
+        True,
+        "Claude, GPT-4o or Llama",
+        "S5",
+        "adversarial",
+    ),  # before the judge is looked at
+    (2, "adversarial", "Claude", None, True, "Claude", "S5", "adversarial"),
+    (5, None, None, None, True, "Gemini 2.5 Flash", "S8", "71.0 %"),
+    (5, "natural", None, 1, True, "Gemini 2.5 Flash", "S8", "71.0 %"),  # no exception for the budget
+    (8, "natural", "Claude", None, True, "Claude", "S8", "+11.5 pp"),
+    (8, "natural", "Claude", 1, True, "Claude", "S5", "one call"),
+    (10, None, "Flash", 2, True, "Flash", "S8", "+7.5 pp"),
+    (10, None, "Gemini Flash", 1, True, "Gemini Flash", "S1", "k = 1"),
+    (12, None, "Llama", None, True, "Llama", "S8", "+4.5 pp"),
+    (12, None, "Llama", 1, True, "Llama", "S8", "+4.5 pp"),
+    (14, None, "Gemini Pro", None, True, "Gemini Pro", "B0", "B0, or S1"),
+    (14, None, "Pro", 2, True, "Pro", "B0", "B0, or S1"),
+    (14, None, "GPT-4o", 2, True, "GPT-4o", "B0", "B0, or S1"),
+    (16, None, "Mistral", 3, True, "Mistral", "S5", "does not cover"),
+    (16, None, None, None, False, "any", "S5", "cost does not matter"),
+]
+
+
+@pytest.mark.parametrize(("line", "task", "judge", "k", "matters", "named", "strategy", "reason"), ALGORITHM_1)
+def test_every_line_of_the_papers_algorithm(line, task, judge, k, matters, named, strategy, reason):
+    found = recommend(rule="paper", task=task, judge=judge, budget=k, cost_matters=matters).iloc[0]
+    assert (found["judge"], found["advice"]) == (named, strategy), line
+    assert reason in found["because"]
 
 
 def test_each_rule_says_what_the_other_gives():
@@ -771,3 +813,70 @@ def test_a_strategy_that_was_never_run_is_no_test():
     assert set(js.compare_strategies(calls, n_tests=20).loc[made, "adjustment"]) == {"holm, m = 20"}
     with pytest.raises(DesignError, match="n_tests=2 is less than the 3 tests made"):
         js.compare_strategies(calls, n_tests=2)
+
+
+# ---------------------------------------------------------------- what an evaluation costs
+
+
+def priced_calls(n: int = 40) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"judge": "g", "item": np.repeat([f"i{k}" for k in range(n)], 2)})
+    return table.assign(
+        input_tokens=rng.integers(500, 3000, 2 * n), output_tokens=rng.integers(50, 400, 2 * n), strategy="S1"
+    )
+
+
+def test_an_evaluation_costs_all_its_calls():
+    """Against scipy's t interval of the sums of items."""
+    calls = priced_calls()
+    row = evaluation_cost(calls, prices={"g": (3.0, 15.0)}, by="strategy").iloc[0]
+    each = (calls["input_tokens"] * 3 + calls["output_tokens"] * 15).groupby(calls["item"]).sum() / 1e6
+    low, high = student.interval(0.95, 39, each.mean(), sem(each))
+    assert row["estimate"] == pytest.approx(each.mean())
+    assert (row["conf_low"], row["conf_high"], row["n"]) == pytest.approx((low, high, 40))
+    assert row["flag"] == ESTIMATED_COST
+    billed = calls.assign(cost=(calls["input_tokens"] * 3 + calls["output_tokens"] * 15) / 1e6)
+    again = evaluation_cost(billed).iloc[0]
+    assert (again["estimate"], again["flag"]) == (pytest.approx(each.mean()), "")
+
+
+def test_characters_are_a_quarter_of_a_token():
+    calls = pd.DataFrame(
+        {"judge": "g", "item": ["1", "2"], "prompt_text": ["x" * 400, "x" * 800], "reply": [40, 80], "judge_note": ""}
+    )
+    row = evaluation_cost(
+        calls, prices={"g": (1e6, 1e6)}, characters={"input": ["prompt_text", "judge_note"], "output": "reply"}
+    ).iloc[0]
+    assert row["estimate"] == pytest.approx((110 + 220) / 2)
+    assert "a token for 4 characters" in row["method"]
+
+
+def test_costs_that_are_unknown_or_do_not_vary():
+    calls = priced_calls(3).assign(cost=[0.1, 0.2, 0.1, np.nan, 0.2, 0.1])
+    row = evaluation_cost(calls).iloc[0]
+    assert (row["estimate"], row["n"]) == (pytest.approx(0.3), 2)
+    assert "1 item without a cost excluded" in row["flag"]
+    assert math.isnan(row["conf_low"])  # both cost the same
+    assert NO_SPREAD in row["flag"]
+    free = evaluation_cost(calls.drop(columns="cost"), prices={"g": (0, 0)}).iloc[0]
+    assert (free["estimate"], free["n"]) == (0, 3)
+    nothing = evaluation_cost(calls.assign(cost=np.nan)).iloc[0]
+    assert math.isnan(nothing["estimate"])
+    assert NO_DATA in nothing["flag"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, SchemaError, "no column 'cost'"),
+        ({"prices": {"g": (1,)}}, DesignError, "two numbers"),
+        ({"prices": {"g": (1, 1)}, "characters": {"input": "item"}}, DesignError, "must name the columns"),
+        ({"prices": {"g": (1, 1)}, "characters": {"input": "text", "output": "item"}}, SchemaError, "no column 'text'"),
+        ({"by": "cell"}, SchemaError, "'cell' is not a column"),
+    ],
+)
+def test_bad_costs(options, error, message):
+    with pytest.raises(error, match=message):
+        evaluation_cost(priced_calls(), **options)
+    with pytest.raises(SchemaError, match="negative"):
+        evaluation_cost(priced_calls().assign(cost=-1.0))

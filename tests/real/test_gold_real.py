@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import judgestats as js
 from judgestats.metrics.bias import best_of_accuracy, compare_strategies, gold_agreement, pareto_front, score_error
 from measured.debiasing_tables import kappa_from_margins
 
@@ -49,6 +50,16 @@ def test_the_sample_of_400_gives_the_gold_of_table_3(real_data):
     assert winner.size == 3355
     drawn = np.random.default_rng(42).choice(3355, 400, replace=False)
     assert pd.Series(winner[drawn]).value_counts().to_dict() == {"model_a": 158, "model_b": 145, "tie": 97}
+
+
+def test_a_plan_draws_the_sample_of_the_paper(real_data):
+    votes = pd.read_csv(real_data / "mt_bench" / "human_judgments.csv.gz")
+    pairs = votes.assign(
+        item=[f"vote {i}" for i in range(3355)], gold=votes["winner"].replace({"model_a": "a", "model_b": "b"})
+    )
+    pairs = pairs[["item", "gold"]].assign(first="a", second="b", task_text="t", first_text="one", second_text="two")
+    part = js.design.build(pairs, judges="m", orders="as given").sample(400, seed=np.random.default_rng(42))
+    assert part.calls["gold"].value_counts().to_dict() == {"a": 158, "b": 145, "tie": 97}
 
 
 @pytest.mark.slow
@@ -189,3 +200,17 @@ def test_llm_rubric(real_data):
         assert row["conf_low"] < row["estimate"] < row["conf_high"]
     assert got.loc["rmse", "std_error"] == pytest.approx(0.045, abs=0.02)
     assert math.isclose(got.loc["bias", "estimate"], ratings["score"].mean() - gold["score"].mean(), rel_tol=1e-9)
+
+
+def test_the_cost_of_an_evaluation_is_the_printed_one(soumik):
+    """Appendix H prints about $0.015, $0.001 and 0; the authors' bills of 400 items are those tokens at list prices."""
+    cells = of_paper(soumik, "mt_bench").query("strategy == 'S8'").set_index("judge")
+    prices = {"Claude Sonnet 4": (3.0, 15.0), "GPT-4o": (2.5, 10.0), "Llama 3.3-70B": (0.0, 0.0)}
+    for judge in prices:
+        cell = cells.loc[judge]
+        n = int(cell["n_instances"])
+        calls = pd.DataFrame({"judge": judge, "item": [f"i{k}" for k in range(n)]})
+        calls = calls.assign(input_tokens=cell["total_input_tokens"] / n, output_tokens=cell["total_output_tokens"] / n)
+        row = js.evaluation_cost(calls, prices=prices).iloc[0]
+        assert row["estimate"] * n == pytest.approx(cell["total_cost_usd"], rel=1e-6)
+    assert f"{cells.loc['Claude Sonnet 4', 'total_cost_usd'] / 400:.3f}" == "0.013"  # printed as about 0.015

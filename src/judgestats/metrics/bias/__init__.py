@@ -8,7 +8,13 @@ from judgestats.metrics.bias.bias_scores import bias_score
 from judgestats.metrics.bias.gold import accuracy, best_of_accuracy, gold_agreement, score_error
 from judgestats.metrics.bias.human_preferences import preference_gap, preference_rate
 from judgestats.metrics.bias.position import answer_rates, consistency, position_bias
-from judgestats.metrics.bias.strategies import compare_strategies, minimum_detectable_effect, pareto_front, recommend
+from judgestats.metrics.bias.strategies import (
+    compare_strategies,
+    evaluation_cost,
+    minimum_detectable_effect,
+    pareto_front,
+    recommend,
+)
 from judgestats.metrics.bias.verbosity import verbosity_bias
 
 __all__ = [
@@ -19,6 +25,7 @@ __all__ = [
     "bias_score",
     "compare_strategies",
     "consistency",
+    "evaluation_cost",
     "gold_agreement",
     "minimum_detectable_effect",
     "pareto_front",

@@ -18,10 +18,11 @@ from judgestats.metrics.rates import rates, share_differences
 from judgestats.results import FORCED_CHOICE, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.coding import codes_of, count
-from judgestats.schema.columns import COUNTS, By, N, grouping, required
+from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
 from judgestats.schema.counting import clustered, merged_tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
+from judgestats.schema.selection import gathered
 
 # ---- Forced choices: the judge could not answer *tie* ----------------------------------------------------------------
 
@@ -357,14 +358,22 @@ def position_bias(
     plot="forest",
 )  # fmt: skip
 def answer_rates(
-    calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+    calls: IntoFrame,
+    *,
+    listed: IntoFrame | None = None,
+    by: By = (),
+    cluster: Cluster = "auto",
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Tie and invalid rates, which need no order.
+    """Tie and invalid rates, which need no order; and the shares of A and B, however often they were exchanged.
 
     Parameters
     ----------
     calls : frame
         Preferences, or a tally: ``judge, choice, n``.
+    listed : frame, optional
+        Which candidate of each pair is A and which is B: columns ``item``, ``first``, ``second``, as in the table that
+        the plan was made of. Order of presentation does not matter then.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
@@ -376,7 +385,18 @@ def answer_rates(
     Returns
     -------
     pandas.DataFrame
-        Per judge ``tie`` (including abstentions) and ``invalid``, as shares of all calls.
+        Per judge ``tie`` (including abstentions) and ``invalid``, as shares of all calls; with `listed` also ``first``
+        and ``second``, the shares of the candidates listed first and second.
+
+    Raises
+    ------
+    DesignError
+        If `listed` lacks a pair, or lists one both ways round.
+
+    Notes
+    -----
+    The verdicts of :func:`judgestats.aggregate` have no order, so that :func:`position_bias` refuses them. Table 3 of
+    the debiasing paper prints A, B and ties of such verdicts, in the order of the benchmark's file, which is `listed`.
 
     Examples
     --------
@@ -386,9 +406,45 @@ def answer_rates(
     0      tie       0.3  10.0
     1  invalid       0.2  10.0
     """
+    named = ("first", "second") if listed is not None else ()
+    calls = calls if listed is None else _as_listed(calls, listed, names(by))
     table = merged_tally(calls, "answer_rates", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
-    rows = rates(table, groups, "tie", table["choice"].isin(["tie", "abstain"]), **options)
+    rows = []
+    for term in named:
+        rows += rates(table, groups, term, table["choice"] == term, **options)
+    rows += rates(table, groups, "tie", table["choice"].isin(["tie", "abstain"]), **options)
     rows += rates(table, groups, "invalid", table["choice"] == "invalid", **options)
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
+
+
+def _as_listed(calls: Any, listed: Any, named: Sequence[str]) -> pd.DataFrame:
+    """The calls with the candidates of each pair, and the answer, in the order in which `listed` has the pair."""
+    table = gathered(calls, named).reset_index(drop=True)
+    pairs = gathered(listed)
+    columns = ["item", "first", "second"]
+    for what, frame, needed in (("The frame", table, [*columns, "choice"]), ("listed=", pairs, columns)):
+        if absent := [c for c in needed if c not in frame]:
+            raise DesignError(f"{what} has no column {absent[0]!r}. It has: {', '.join(frame.columns)}.")
+    listing = pairs[columns].astype(str).drop_duplicates()
+    known = pd.Series(range(len(listing)), index=pd.MultiIndex.from_frame(listing))
+    shown = table[columns].astype(str)
+    as_shown, turned = (
+        known.reindex(pd.MultiIndex.from_frame(shown[order])).to_numpy(dtype=float)
+        for order in (columns, ["item", "second", "first"])
+    )
+    for wrong, words in (
+        (np.isnan(as_shown) & np.isnan(turned), "is not in listed="),
+        (~np.isnan(as_shown) & ~np.isnan(turned), "is in listed= both ways round"),
+    ):
+        if wrong.any():
+            item, one, two = shown[wrong].iloc[0]
+            raise DesignError(
+                f"The pair {one!r}, {two!r} of item {item!r} {words} ({int(wrong.sum()):,} rows). List each pair once."
+            )
+    back = ~np.isnan(turned)
+    other = {"first": "second", "second": "first"}
+    choice = table["choice"].astype(object)
+    exchanged = {a: table[a].astype(object).where(~back, table[b]) for a, b in other.items()}
+    return table.assign(choice=choice.where(~back, choice.map(lambda c: other.get(c, c))), **exchanged)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
@@ -30,6 +30,7 @@ from judgestats.results import (
     INFINITE,
     NO_COST,
     NO_DATA,
+    NO_SPREAD,
     NO_VALUE,
     NOT_SUPPORTED,
     OVER_BUDGET,
@@ -43,9 +44,11 @@ from judgestats.results import (
 )
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.counting import is_tally, tally
+from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.patterns import PATTERNS, Invalid, TiesOfVerdicts
+from judgestats.schema.selection import gathered
 
 # ---- Pareto front of cost and value ----------------------------------------------------------------------------------
 
@@ -175,6 +178,125 @@ def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> NDArray[np.float6
     price = [np.array([prices.get(j, unknown)[side] for j in table["judge"]], dtype=float) for side in (0, 1)]
     result: NDArray[np.float64] = (tokens[0] * price[0] + tokens[1] * price[1]) / 1e6
     return result
+
+
+#: Characters of a token, where a log has texts and no tokens (debiasing paper, Appendix C).
+CHARACTERS = 4.0
+
+
+@Measure(
+    "What does the verdict on an item cost?", "strategies", "P", "Student's t over items",
+    "debiasing, App C, App H",
+    terms=(
+        Term("cost", "cost of an evaluation"),
+    ),
+)  # fmt: skip
+def evaluation_cost(
+    calls: IntoFrame,
+    *,
+    prices: Mapping[str, Price] | None = None,
+    characters: Mapping[str, By] | None = None,
+    by: By = (),
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Mean cost of the evaluation of an item: of all calls that a judge was asked about it.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences or ratings, with a column ``cost``; or, with `prices`, with ``input_tokens`` and ``output_tokens``.
+    prices : mapping of str to (float, float), optional
+        Price of a million input and of a million output tokens, by judge; 0 is a price.
+    characters : mapping, optional
+        Where there are no tokens: ``{"input": columns, "output": columns}`` of texts, or of numbers of characters. A
+        token is then counted for every four characters, as the paper does for the judge without a count of tokens.
+    by : str or sequence of str
+        Further grouping columns: ``strategy``, to compare strategies.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge the term ``cost``, with ``n`` the items. The calls of an item are added up: both orders of a strategy
+        that asks in both, and all repeats.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or contains text for a number.
+    DesignError
+        If a price is not two numbers, or `characters` names other parts than input and output.
+
+    Notes
+    -----
+    The interval is Student's t, of items as independent draws. Items of which a call has no known cost are excluded and
+    counted. Computed costs are flagged as estimated.
+
+    Examples
+    --------
+    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1", "2"], "input_tokens": [1000, 1000, 3000],
+    ...                       "output_tokens": [100, 100, 100]})
+    >>> evaluation_cost(calls, prices={"g": (2.0, 10.0)})[["judge", "term", "estimate", "n"]]
+      judge  term  estimate    n
+    0     g  cost    0.0065  2.0
+    """
+    quantile = 0.5 + confidence(conf_level) / 2
+    parts = _parts(characters)
+    table = gathered(calls, [*names(by), *(c for columns in parts.values() for c in columns)]).reset_index(drop=True)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    if absent := [c for c in ("judge", "item") if c not in table]:
+        raise SchemaError(f"There is no column {absent[0]!r}. Columns: {', '.join(table.columns)}.")
+    for part, columns in parts.items():
+        table[f"{part}_tokens"] = sum(_characters(table, c) for c in columns) / CHARACTERS
+    paid = costs(table, prices) if prices is not None else _number(table, "cost", "cost")
+    paid = paid * (call_counts(table[COUNTS]) if COUNTS in table else 1.0)
+    if (paid < 0).any():
+        raise SchemaError(f"A cost is negative: {np.nanmin(paid):g}. Costs are 0 or more.")
+    each = table[[*groups, "item"]].assign(_paid=paid).groupby([*groups, "item"], dropna=False)["_paid"]
+    items = each.agg(lambda v: v.sum(skipna=False)).reset_index()
+    method = "Student's t" + (f", a token for {CHARACTERS:g} characters" if parts else "")
+    rows = []
+    for key, here in items.groupby(groups, dropna=False, sort=True):
+        known = here["_paid"].dropna().to_numpy(dtype=float)
+        n, lost = known.size, here["_paid"].isna().sum()
+        notes = flags(ESTIMATED_COST if prices is not None else "", EXCLUDED.of(lost, what="item(s) without a cost"))
+        row: dict[str, Any] = {
+            "term": "cost",
+            "estimate": math.nan,
+            "n": float(n),
+            **dict(zip(groups, key, strict=True)),
+        }
+        if n:
+            row["estimate"] = mean = float(known.mean())
+        if n > 1 and np.ptp(known) > 0:
+            error = float(known.std(ddof=1)) / math.sqrt(n)
+            half = float(stdtrit(n - 1, quantile)) * error
+            row |= {"std_error": error, "conf_low": max(mean - half, 0.0), "conf_high": mean + half, "method": method}
+        elif n:
+            notes = flags(notes, NO_SPREAD)
+        rows.append({**row, "flag": flags(notes, size_flag(n))})
+    return estimates(rows, groups)
+
+
+def _parts(characters: Mapping[str, By] | None) -> dict[str, list[str]]:
+    """Columns of the characters in and out."""
+    if characters is None:
+        return {}
+    if not isinstance(characters, Mapping) or set(characters) != {"input", "output"}:
+        raise DesignError(
+            f"characters={characters!r} must name the columns of what went in and came out: "
+            '{"input": ["prompt"], "output": ["reply"]}.'
+        )
+    return {part: names(columns) for part, columns in characters.items()}
+
+
+def _characters(table: pd.DataFrame, column: str) -> NDArray[np.float64]:
+    """Characters of each cell: their number, or the length of the text; 0 where a text is missing."""
+    if column in table and not pd.api.types.is_numeric_dtype(table[column]):
+        text = table[column].astype(object)
+        return text.where(text.notna(), "").astype(str).str.len().to_numpy(dtype=float)
+    return _number(table, column, "number of characters")
 
 
 def _front(paid: NDArray[np.float64], worth: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
@@ -643,6 +765,7 @@ def recommend(
     judge: str | None = None,
     budget: float | None = None,
     cost: Mapping[str, float] | None = None,
+    cost_matters: bool = True,
     baseline: str = "B0",
     rule: Rule = "tested",
     **options: Any,
@@ -667,6 +790,8 @@ def recommend(
         Cost of a verdict by strategy, in any unit; by default the calls per verdict of the debiasing paper's
         strategies (B0, S4, S5 one, S1, S8 two, S2 three). With a budget, strategies without a cost are
         skipped, with a flag.
+    cost_matters : bool
+        Of the paper's rule, where no judge is named: whether it answers with its least expensive judge.
     baseline : str
         The strategy to keep where no other is supported.
     rule : {'tested', 'paper'}
@@ -696,7 +821,8 @@ def recommend(
     baseline. A gain that is not supported may still be real: see :func:`minimum_detectable_effect`. The gain of the
     selected strategy is biased upwards by the selection.
 
-    The paper's rule: adversarial tasks S5, with Claude, GPT-4o or Llama; no judge named: Gemini 2.5 Flash with S8;
+    The paper's rule: adversarial tasks S5, with Claude, GPT-4o or Llama; no judge named: Gemini 2.5 Flash with S8 if
+    cost matters (the paper calls it the default), else S5 with any;
     Claude S8, or S5 at a budget of one call; Gemini Flash S8, or S1 at a budget of one call (although S1 takes two:
     flagged); Llama S8; Gemini Pro and GPT-4o B0, or S1; any other judge S5. It has no exception for the budget
     elsewhere; advice that exceeds it is flagged. The two rules differ where a judge has no supported gain (``tested``
@@ -722,7 +848,7 @@ def recommend(
         if rule == "tested":
             raise DesignError("The tested rule needs results: calls, or what compare_strategies() returned.")
         row = {"judge": judge, "task": task} if task is not None else {"judge": judge}
-        return _as_printed(pd.DataFrame([row]), None, budget, costs, baseline)
+        return _as_printed(pd.DataFrame([row]), None, budget, costs, baseline, cost_matters)
     table = nw.from_native(results).lazy().collect(backend="pandas").to_native()
     if not {"strategy", "p_adjusted", "survives"} <= set(table.columns):
         grouped = {"by": "task"} if "task" in table.columns else {}
@@ -757,7 +883,7 @@ def recommend(
         absent = _stay(baseline, f"no comparison of {judge!r} in the data", NO_DATA) | {"judge": judge}
         rows = [absent | here for here in parts]
     tested = estimates(rows, groups, ADVICE)
-    printed = _as_printed(tested[groups], table, budget, costs, baseline)
+    printed = _as_printed(tested[groups], table, budget, costs, baseline, cost_matters)
     if rule == "paper":
         return printed.assign(other_rule=tested["advice"].to_numpy())
     return tested.assign(other_rule=printed["advice"].to_numpy())
@@ -778,12 +904,13 @@ def _as_printed(
     budget: float | None,
     costs: Mapping[str, float],
     baseline: str,
+    cost_matters: bool,
 ) -> pd.DataFrame:
     """Rows of the paper's rule for each row of `wanted` (``judge``, missing for any; ``task``), in its order."""
     groups = list(wanted.columns)
     rows = []
     for key in wanted.to_dict("records"):
-        judge, advice, because = paper_advice(key.get("task"), budget, key["judge"])
+        judge, advice, because = paper_advice(key.get("task"), budget, key["judge"], cost_matters)
         unit = costs.get(baseline, math.nan)
         multiple = costs.get(advice, math.nan) / unit if unit else math.nan
         over = OVER_BUDGET if budget is not None and multiple > budget + 1e-12 else ""
@@ -798,7 +925,9 @@ def _as_printed(
     return estimates(rows, groups, ADVICE, sort=False).assign(other_rule="")
 
 
-def paper_advice(task: str | None, budget: float | None, judge: str | None) -> tuple[str, str, str]:
+def paper_advice(
+    task: str | None, budget: float | None, judge: str | None, cost_matters: bool = True
+) -> tuple[str, str, str]:
     """Algorithm 1 of the debiasing paper: the judge, the strategy, and the reason as printed.
 
     >>> paper_advice(None, None, None)[:2]
@@ -807,13 +936,16 @@ def paper_advice(task: str | None, budget: float | None, judge: str | None) -> t
     words = set(re.findall(r"[a-z0-9]+", judge.lower())) if isinstance(judge, str) else set()
     one_call = budget is not None and budget < CALLS["S8"]
     claude, llama = (any(w.startswith(name) for w in words) for name in ("claude", "llama"))
-    gpt = "mini" not in words and ({"gpt", "4o"} <= words or "gpt4o" in words)
-    flash, pro = ({"gemini", name} <= words for name in ("flash", "pro"))
+    smaller = bool(words & {"mini", "lite"})  # other models than the paper's
+    gpt = not smaller and ({"gpt", "4o"} <= words or "gpt4o" in words)
+    flash, pro = (not smaller and ({"gemini", name} <= words or words == {name}) for name in ("flash", "pro"))
     if isinstance(task, str) and task.lower() in ADVERSARIAL:
         known = claude or gpt or llama
         return str(judge) if known else "Claude, GPT-4o or Llama", "S5", "adversarial: S5, with Claude, GPT-4o or Llama"
-    if not words:
+    if not words and cost_matters:
         return PAPER_JUDGE, "S8", "no judge named: Gemini 2.5 Flash with S8, 71.0 %"
+    if not words:
+        return "any", "S5", "no judge named, cost does not matter: S5"
     name = str(judge)
     if claude:
         return name, *(("S5", "Claude at one call: S5") if one_call else ("S8", "Claude: S8, +11.5 pp"))

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc, chdtri, fdtrc
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import SchemaError
+from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.invariance.outcome_coding import (
@@ -40,21 +40,27 @@ from judgestats.results import (
     NO_CLUSTERED_TEST,
     NO_DATA,
     NO_MOVEMENT,
+    NO_SPREAD,
     NOT_SIGNIFICANT,
+    SINGLE_RUN,
     SMALL_N,
     estimates,
     flags,
     in_part,
 )
 from judgestats.schema.clustering import CLUSTERING, Cluster
-from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By
+from judgestats.schema.coding import codes_of, neither, yes_or_no
+from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
+from judgestats.schema.selection import gathered
 
 # ---- Shifts of answers from blind to a probe, their parts and tests --------------------------------------------------
 
 Floats = NDArray[np.float64]
 Cells = dict[str, Any]
+#: Which items have equal candidates: a column, or a function of their two texts.
+Equal = str | Callable[[str, str], bool]
+_TEXTS = ("text_first", "text_second")
 
 
 def shares(totals: Floats) -> tuple[Floats, Floats]:
@@ -308,6 +314,11 @@ def _empty(answers: Answers) -> str:
 # ---- Do verdicts follow a cue that is not evidence? ------------------------------------------------------------------
 
 _TIE_TERMS = ("equality_detection", "tie", "tie_blind", "shift_tie", "ts")
+#: Terms that are not folded or clipped.
+_SIGNED = (
+    "equality_detection", "neutrality", "shift_favoured", "shift_opposed", "shift_tie", "shift_nontie", "tie",
+    "tie_blind", "sensitivity", "sensitivity_blind",
+)  # fmt: skip
 _GAINS = {"favoured": "lds", "opposed": "ols", "tie": "ts"}
 _Rows = list[dict[str, Any]]
 
@@ -344,6 +355,8 @@ def anchoring(
     baseline: str = "blind",
     favoured: Favoured | None = None,
     favoured_label: str | None = None,
+    equal: Equal | None = None,
+    seeds: str | None = None,
     by: By = (),
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
@@ -369,6 +382,12 @@ def anchoring(
         ``label_second`` under the probe, item by item. Counts need one of the first two.
     favoured_label : str, optional
         The label that the cue favours.
+    equal : str or callable, optional
+        Which items have equal candidates, for ``equality_detection``: a column of true and false, or a function of the
+        two texts in ``text_first`` and ``text_second``. By default all items.
+    seeds : str, optional
+        Column that numbers repeated runs (``replicate``). Each rate and signed term then has a further row
+        ``<term>_sd``: its standard deviation over the runs. (The positive parts and LAO of each run: ``by=seeds``.)
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
@@ -399,7 +418,7 @@ def anchoring(
         - ``sensitivity`` and ``sensitivity_blind``, where the frame has ``gold`` or ``better``: share of right answers
           among the valid ones, a tie being wrong unless it is the gold.
 
-        ``n`` of a change is the smaller of its two samples.
+        ``n`` of a change is the smaller of its two samples; of a standard deviation, the number of runs.
 
     Raises
     ------
@@ -408,14 +427,19 @@ def anchoring(
 
     Notes
     -----
-    ``equality_detection`` is over all items given: give those of equal candidates. Invalid answers are
-    excluded on their side of the comparison, and the flag counts them; items judged in one probe only count there.
+    Without `equal`, ``equality_detection`` is over all items, as is right where all have equal candidates. Invalid
+    answers are excluded on their side of the comparison, and the flag counts them; items judged in one probe only count
+    there.
 
     The interval of a positive part is that of its signed shift, clipped; where that would be [0, 0] it is NaN with a
     flag. The total variation of three changes that add up to 0 is the largest absolute change: its interval combines
     the three folded intervals, Bonferroni corrected. LAO is a ratio, unreliable for small movements, and is flagged
     where the joint test does not reject at ``1 - conf_level``. The joint test is Stuart and Maxwell's for paired items
     (classes without movement left out) and Pearson's χ² for counts.
+
+    The standard deviation over runs is for these items, and includes the noise of each run; its interval is that of
+    normal estimates, by χ². Rankings of more than two candidates are given as their pairs, with the favoured candidate
+    of each item: its shift is then that of the share of others that it beats, which is its mean rank over their number.
 
     Source: rationalization paper, Section IV.C. It defines the favoured side under Flip in two ways; here it is an
     argument, and in the result. ``neutrality_deviation`` equals its ``|2 p - 1| (1 - t)`` over the row total.
@@ -434,8 +458,13 @@ def anchoring(
     8   truth              ts     0.000
     9   truth             lao     0.933
     """
+    if seeds is not None:
+        options = {"favoured": favoured, "favoured_label": favoured_label, "equal": equal, "cluster": cluster}
+        options |= {"baseline": baseline, "interval": interval, "n_items": n_items, "n_resamples": n_resamples}
+        return _over_seeds(calls, seeds, names(by), {**options, "seed": seed, "conf_level": conf_level})
     planned(interval, None, None, n_resamples, seed, conf_level)
-    found = study(calls, by, cluster)
+    shown = [equal] if isinstance(equal, str) else [] if equal is None else list(_TEXTS)
+    found = study(gathered(calls, shown) if shown else calls, by, cluster)
     plan = planned(interval, found.clusters, None, n_resamples, seed, conf_level)
     refuse_no_probe(found, baseline, "baseline")
     refuse_unnamed(found.table, baseline, favoured)
@@ -445,9 +474,12 @@ def anchoring(
     if plan is None and found.clusters:
         options["cluster"] = found.clusters[0]
     rows = _blind_rows(found, baseline, options, drawn if shifted is not None else None)
+    ties = [r for r in rows if r["term"] == "equality_detection"]
+    if equal is not None:
+        rows = _of_equals(found, baseline, equal, options) + [r for r in rows if r not in ties]
     for a in answers(found, baseline, favoured, favoured_label):
         rows += movement_rows(a, conf_level, shifted, drawn, found.clusters)
-    rows += _tie_rows(found, rows, options) + _sensitivity_rows(found, baseline, options)
+    rows += _tie_rows(found, rows, ties, options) + _sensitivity_rows(found, baseline, options)
     columns = [*found.groups, "probe"]
     if found.kind == "calls":
         rows = flag_forced(rows, found.table, columns, _TIE_TERMS)
@@ -505,6 +537,63 @@ def _blind_rows(found: Study, blind: str, options: Mapping[str, Any], plan: Boot
     return rows
 
 
+def _of_equals(found: Study, blind: str, equal: Equal, options: Mapping[str, Any]) -> _Rows:
+    """Ties without labels among the items whose candidates are equal; NaN for a group without such items."""
+    table = found.table
+    needed = [equal] if isinstance(equal, str) else list(_TEXTS)
+    if found.kind != "calls":
+        raise DesignError("equal= needs calls, and these are counts. Give the counts of items with equal candidates.")
+    if absent := [c for c in needed if c not in table]:
+        raise DesignError(f"equal= needs the column {absent[0]!r}. Columns: {', '.join(table.columns)}.")
+    if isinstance(equal, str):
+        if neither(table[equal]).any() or table[equal].isna().any():
+            raise SchemaError(f"{equal!r} has a value that is neither true nor false. Write true or false in each row.")
+        among = yes_or_no(table[equal]).to_numpy(dtype=bool)
+    else:
+        among = np.array([bool(equal(str(a), str(b))) for a, b in zip(*(table[c] for c in _TEXTS), strict=True)])
+    part = replace(found, table=table[among].reset_index(drop=True))
+    columns = [*found.groups, "probe"]
+    rows: _Rows = []
+    if (part.table["probe"] == blind).any():
+        margin = part.margins(blind)
+        outcome = margin["outcome"].astype(str).to_numpy(dtype=object)
+        rows = rates(margin, columns, "equality_detection", outcome == "tie", outcome != "invalid", **options)
+    there = {key_of(r[c] for c in columns) for r in rows}
+    groups = table.loc[table["probe"] == blind, columns].drop_duplicates().to_dict("records")
+    missing = [{str(c): v for c, v in g.items()} for g in groups if key_of(g.values()) not in there]
+    empty = {"term": "equality_detection", "estimate": math.nan, "n": 0.0, "flag": NO_DATA}
+    return rows + [{**g, **empty} for g in missing]
+
+
+def _over_seeds(calls: Any, seeds: str, by: list[str], options: dict[str, Any]) -> pd.DataFrame:
+    """All runs together, and the standard deviation of each term over the runs."""
+    result = anchoring(calls, by=by, **options)
+    each = anchoring(calls, by=[*by, seeds], **options)
+    columns = [c for c in each.columns[: list(each.columns).index("term")] if c != seeds]
+    rows: _Rows = []
+    each = each[each["term"].isin(_SIGNED)]
+    for key, here in each.groupby([*columns, "term"], dropna=False, sort=False):
+        named = dict(zip([*columns, "term"], key, strict=True))
+        rows.append({**named, "term": f"{named['term']}_sd", **_spread(here["estimate"], options["conf_level"])})
+    spread = estimates(rows, columns, ("favoured", "p_value")).assign(favoured="", p_value=math.nan)
+    both = pd.concat([result, spread], ignore_index=True)
+    return both.sort_values(columns, kind="stable", ignore_index=True)
+
+
+def _spread(values: pd.Series[Any], conf_level: float) -> Cells:
+    """Standard deviation of estimates, with its interval for normal ones."""
+    known = values.dropna().to_numpy(dtype=float)
+    k = known.size
+    if k < 2:
+        return {"estimate": math.nan, "n": float(k), "flag": SINGLE_RUN if k else NO_DATA}
+    sd = float(known.std(ddof=1))
+    cells: Cells = {"estimate": sd, "n": float(k), "method": f"χ² of {k} runs", "flag": ""}
+    if sd < 1e-12:
+        return {**cells, "estimate": 0.0, "method": "", "flag": NO_SPREAD}
+    low, high = (sd * math.sqrt((k - 1) / chdtri(k - 1, q)) for q in ((1 - conf_level) / 2, (1 + conf_level) / 2))
+    return {**cells, "conf_low": low, "conf_high": high}
+
+
 def _neutrality(
     here: pd.DataFrame, candidates: list[str], key: dict[str, Any], plan: Bootstrap | None, conf_level: float
 ) -> dict[str, Any]:
@@ -532,11 +621,10 @@ def _neutrality(
     return {**cells, "std_error": spread, "conf_low": low, "conf_high": high, "method": method}
 
 
-def _tie_rows(found: Study, rows: _Rows, options: Mapping[str, Any]) -> _Rows:
+def _tie_rows(found: Study, rows: _Rows, base: _Rows, options: Mapping[str, Any]) -> _Rows:
     """Tie rates under each probe and blind; the side is that of the probe's other rows."""
     columns = [*found.groups, "probe"]
     side = {key_of(r[c] for c in columns): r["favoured"] for r in rows if r["term"] == "shift_favoured"}
-    base = [r for r in rows if r["term"] == "equality_detection"]
     result: _Rows = []
     for probe in sorted({key[-1] for key in side}):
         if found.kind == "joint":

@@ -38,6 +38,8 @@ Floats = NDArray[np.float64]
 #: From n texts to an (n, d) array, dense or scipy sparse.
 Embedder = Callable[[Sequence[str]], Any]
 Embed = Embedder | Mapping[str, Embedder] | None
+#: A property of an explanation: from its text to a number.
+Property = Callable[[str], float]
 
 
 def tfidf(texts: Sequence[str]) -> Any:
@@ -387,12 +389,16 @@ _EQUAL = 1e-12
     terms=(
         Term("drift", "drift of the explanation"),
         Term("drift_rate", "share of explanations that drift"),
+        Term("property", "property under the label"),
+        Term("property_blind", "property without labels"),
+        Term("property_shift", "change of the property", neutral=0.0),
     ),
 )  # fmt: skip
 def rationale_shift(
     calls: IntoFrame,
     *,
     embed: Embed = None,
+    phi: Property | Mapping[str, Property] | None = None,
     baseline: str = "blind",
     probe: str | None = None,
     distance: Literal["half", "full"] = "half",
@@ -412,6 +418,9 @@ def rationale_shift(
     embed : callable or mapping, optional
         Function from n texts to an (n, d) array, or ``{name: function}`` for several. By default TF-IDF fitted on
         the explanations: all probes, judges and schemes of the call, each distinct text once.
+    phi : callable or mapping, optional
+        A property of an explanation, a function from its text to a number (its words, say, or 1 where it hedges), or
+        ``{name: function}`` for several.
     baseline, probe : str
         The probe without a cue; the one to compare it with (all others by default).
     distance : {'half', 'full'}
@@ -432,12 +441,14 @@ def rationale_shift(
         ``drift_rate`` (Wilson), with the columns ``embed``, ``n_same`` (items with the same verdict) and ``n_items``
         (items with a valid verdict in both). ``n`` is the items compared. Items without a valid verdict in both, and
         those with an empty explanation or one without a vector (no word known to the embedder), are excluded and
-        counted in the flag.
+        counted in the flag. With `phi` also ``property`` and ``property_blind``, its mean under the probe and blind,
+        and ``property_shift``, their difference, over all items valid in both, whatever the verdict; ``embed`` is then
+        the name of the property.
 
     Raises
     ------
     DesignError
-        If there are no explanations, no such probe, or an embedder returns another shape.
+        If there are no explanations, no such probe, an embedder returns another shape, or `phi` no number.
 
     Notes
     -----
@@ -445,7 +456,8 @@ def rationale_shift(
     judge varies its wording. Compare probes, or a repeat of blind. With TF-IDF no cosine is negative, so that the
     halved distance is at most 0.5. The same-decision set depends on the verdicts and differs between schemes.
 
-    Source: rationalization paper, Section IV.C e; it defines the measure for Flip, and prints no set size.
+    Source: rationalization paper, Section IV.C e; it defines the measure for Flip, and prints no set size. Its Eq. 4,
+    of which `phi` is the property, says that a judge's explanations are invariant if ``property_shift`` is 0.
 
     Examples
     --------
@@ -455,7 +467,12 @@ def rationale_shift(
     >>> rationale_shift(calls)[["term", "estimate", "n", "embed", "n_same", "n_items"]]
         term  estimate    n  embed  n_same  n_items
     0  drift       0.5  1.0  tfidf     1.0      2.0
+    >>> result = rationale_shift(calls, phi={"words": lambda text: len(text.split())})
+    >>> result.loc[result["term"] == "property_shift", ["term", "embed", "estimate", "n"]]
+                 term  embed  estimate    n
+    3  property_shift  words       0.0  2.0
     """
+    properties = _properties(phi)
     choose(distance, ("half", "full"), "distance")
     found, pairs = matched_rationales(calls, by, baseline, probe, "rationale_shift")
     texts = [*pairs["text_blind"], *pairs["text"]]
@@ -473,7 +490,42 @@ def rationale_shift(
             known = table["_inside"] & table["_value"].notna()
             means += rates(table, columns, "drift_rate", table["_value"] > threshold, known, **options)
         rows += _described(means, table, columns, name, same_decision)
+    for name, function in properties.items():
+        before, after = (_measured(pairs[c], function, name) for c in ("text_blind", "text"))
+        table = pairs.assign(_value=after - before, _inside=pairs["valid"])
+        known = table["_value"].notna()
+        means = []
+        for term, values in (("property", after), ("property_blind", before), ("property_shift", after - before)):
+            means += _means(table.assign(_value=np.where(known, values, np.nan)), columns, term, plan)
+        rows += _described(means, table, columns, name, same_decision, "the property")
     return estimates(rows, columns, _EXTRA)
+
+
+def _properties(phi: Property | Mapping[str, Property] | None) -> dict[str, Property]:
+    """Properties of an explanation by name."""
+    found = {} if phi is None else phi if isinstance(phi, Mapping) else {getattr(phi, "__name__", "phi"): phi}
+    for name, function in found.items():
+        if not callable(function):
+            raise DesignError(
+                f"phi= has {function!r} for {name!r}. Give a function from a text to a number, or {{name: function}}."
+            )
+    return {str(name): function for name, function in found.items()}
+
+
+def _measured(texts: pd.Series[Any], phi: Property, name: str) -> Floats:
+    """The property of each text, found once for each distinct text; NaN for an empty one."""
+    found: dict[str, float] = {"": math.nan}
+    for text in sorted(set(texts) - {""}):
+        value = phi(text)
+        try:
+            found[text] = float(value)
+        except (TypeError, ValueError):
+            raise DesignError(f"phi {name!r} gave {value!r} for {text[:60]!r}. It must give a number.") from None
+        if math.isinf(found[text]):
+            raise DesignError(
+                f"phi {name!r} gave an infinite number for {text[:60]!r}. Give NaN where it is undefined."
+            )
+    return np.array([found[text] for text in texts], dtype=float)
 
 
 @Measure(
@@ -603,9 +655,14 @@ def _means(table: pd.DataFrame, columns: list[str], term: str, plan: Bootstrap) 
 
 
 def _described(
-    rows: list[dict[str, Any]], table: pd.DataFrame, columns: list[str], embed: str, same_decision: bool
+    rows: list[dict[str, Any]],
+    table: pd.DataFrame,
+    columns: list[str],
+    embed: str,
+    same_decision: bool,
+    lacking: str = "a vector",
 ) -> list[dict[str, Any]]:
-    """Add the embedder, the sizes of the sets, and flags of excluded items."""
+    """Add the embedder or property, the sizes of the sets, and flags of excluded items."""
     sizes = {}
     for key, here in each_group(table, columns):
         n = here["n"].to_numpy(dtype=float)
@@ -614,7 +671,8 @@ def _described(
         without = {c: n[here["valid"] & ~k].sum() for c, k in known.items()}
         without["_inside"] = n[here["_inside"] & ~known["_value"]].sum()
         sizes[key_of(key.values())] = (n[here["same"]].sum(), n[here["valid"]].sum(), lost, without)
-    over = {"cue_aligned": "_value", "cue_aligned_blind": "_blind"}
+    over = dict.fromkeys(("cue_aligned", "property", "property_blind", "property_shift"), "_value")
+    over["cue_aligned_blind"] = "_blind"
     for row in rows:
         same, items, lost, without = sizes[key_of(row[c] for c in columns)]
         undefined = without[over.get(row["term"], "_inside")]
@@ -622,7 +680,7 @@ def _described(
         row["flag"] = flags(
             row["flag"],
             NO_SAME_DECISION if row["term"] not in over and same_decision and not same else "",
-            EXCLUDED.of(undefined, what="item(s) without a vector"),
+            EXCLUDED.of(undefined, what=f"item(s) without {lacking}"),
             EXCLUDED.of(lost, what="item(s) not valid in both"),
         )
     return rows
