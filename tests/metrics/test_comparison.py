@@ -401,3 +401,42 @@ def test_every_paired_difference_is_the_difference_of_the_two_sheets(calls):
     got = compare_datasheets(calls, instrument_calls(judge="h", seed=9), cluster=False)
     assert (got["method"] == "Newcombe, paired").sum() >= 15
     np.testing.assert_allclose(got["estimate"], got["second"] - got["first"], atol=1e-12, equal_nan=True)
+
+
+# ---------------------------------------------------------------- a comparator as a ceiling
+
+
+def test_a_comparator_is_a_ceiling_by_the_direction_that_is_worse():
+    """The counts of Tables 3 and 6: Qwen32B as the comparator of Llama8B."""
+    printed = {"Llama8B": (80, 61), "Qwen32B": (0, 94)}
+    made = []
+    for judge, (dark, right) in printed.items():
+        dark_rows = [("vacuum", "all", k, c) for k, c in ((dark, "first"), (120 - dark, "tie"))]
+        vacuum = pd.DataFrame(dark_rows, columns=["stimulus", "detail", "k", "choice"])
+        vacuum = vacuum.loc[vacuum.index.repeat(vacuum["k"])].reset_index(drop=True)
+        vacuum = vacuum.assign(item=[f"v{i}" for i in range(120)], first="a", second="b", vacuum_kind="empty")
+        ladder = pd.DataFrame({"choice": ["first"] * right + ["second"] * (100 - right), "stimulus": "ladder"})
+        ladder = ladder.assign(item=[f"l{i}" for i in range(100)], first="hi", second="lo", better="hi", delta=1.0)
+        made.append(pd.concat([vacuum, ladder]).assign(judge=judge).drop(columns=["detail", "k"]))
+    found = compare_datasheets(*made, role="ceiling")
+    dark = row(found, "dark current", "dark_current", "all")
+    right = row(found, "ladder", "target_sensitivity")
+    assert (dark["first"], dark["second"]) == (pytest.approx(0.6667, abs=5e-5), 0)
+    assert (right["first"], right["second"]) == (0.61, 0.94)
+    assert (dark["ceiling"], right["ceiling"]) == ("below", "below")  # lower is better there, higher here
+    other = compare_datasheets(*made[::-1], role="ceiling")
+    assert row(other, "dark current", "dark_current", "all")["ceiling"] == "above"
+    same = compare_datasheets(made[0], made[0].assign(judge="again"), role="ceiling")
+    assert set(same["ceiling"]) <= {"not distinguishable", ""}
+    plain_one = compare_datasheets(*made)
+    pd.testing.assert_frame_equal(found.drop(columns="ceiling"), plain_one)
+    with pytest.raises(DesignError, match="role"):
+        compare_datasheets(*made, role="truth")
+
+
+def test_a_read_datasheet_has_a_ceiling_too(sides):
+    sheets = [pd.read_csv(io.StringIO(datasheet(s).to_csv(index=False))) for s in sides]
+    found = compare_datasheets(*sheets, role="ceiling")
+    assert set(found["ceiling"]) <= {"below", "above", "not distinguishable", ""}
+    assert row(found, "Δ0", "stable_cross_sensitivity")["ceiling"] == ""  # neither direction is worse
+    assert (found["ceiling"] != "").sum() >= 8

@@ -14,6 +14,9 @@ from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe, newcombe_paired
 from judgestats.metrics import datasheets, psychometrics
 from judgestats.metrics import psychometrics as js
+from judgestats.metrics.psychometrics import operating_point
+from judgestats.metrics.rates import independent_difference
+from judgestats.published.paper_tables import criterion_counts
 from judgestats.schema import tally
 
 #: Calls as independent, but where a test is about what they share.
@@ -363,3 +366,48 @@ def test_nothing_lost_has_no_price():
 def test_criterion_shift_names_the_prompts_there_are(calls):
     with pytest.raises(DesignError, match="Prompts: base"):
         js.criterion_shift(calls, "base", "strikt")
+
+
+# ---------------------------------------------------------------- an operating point by use
+
+
+def test_the_operating_point_depends_on_the_use():
+    """Table 4: the strict prompt saves .2583 false preferences and loses .44 of the first step, nothing of the fifth."""
+    found = criterion_shift(criterion_counts(), "base", "strict", uses={"ranking": 0.5, "adjudication": 5})
+    gains = found[found["term"] == "net_gain"]
+    assert len(gains) == 4
+    for use, cost in (("ranking", 0.5), ("adjudication", 5)):
+        got = row(gains, "net_gain", use=use, delta=1)
+        saved, lost = row(found, "false_preference_saved"), row(found, "target_signal_lost", delta=1)
+        assert got["estimate"] == pytest.approx(cost * 31 / 120 - 0.44)
+        low = math.hypot(cost * (saved["estimate"] - saved["conf_low"]), lost["conf_high"] - lost["estimate"])
+        assert got["conf_low"] == pytest.approx(got["estimate"] - low)
+        assert got["n"] == 100
+    assert row(gains, "net_gain", use="ranking", delta=1)["conf_high"] < 0  # the baseline prompt
+    assert row(gains, "net_gain", use="adjudication", delta=1)["conf_low"] > 0  # the strict one
+    assert (gains.loc[gains["delta"] == 5, "estimate"] > 0).all()
+    assert set(found.loc[found["term"] != "net_gain", "use"]) == {""}
+    plain = criterion_shift(criterion_counts(), "base", "strict")
+    assert "use" not in plain
+    pd.testing.assert_frame_equal(found[found["use"] == ""].drop(columns="use").reset_index(drop=True), plain)
+    price = row(plain, "saved_per_lost", delta=1)["estimate"]
+    even = criterion_shift(criterion_counts(), "base", "strict", uses={"even": 1 / price})
+    assert row(even, "net_gain", delta=1)["estimate"] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("cost", [0, -1, math.inf, math.nan, "much"])
+def test_a_use_needs_a_cost(cost):
+    with pytest.raises(DesignError, match=r"uses= has .* for 'ranking'"):
+        criterion_shift(criterion_counts(), "base", "strict", uses={"ranking": cost})
+
+
+def test_the_interval_of_the_net_gain_covers():
+    """Two differences of independent samples of 100 calls: 0.2 saved at a cost of 2, 0.2 lost."""
+    rng = np.random.default_rng(4)
+    drawn = rng.binomial(100, [0.3, 0.1, 0.9, 0.7], (1500, 4)).astype(float)
+    inside = 0
+    for a, b, c, d in drawn:
+        saved, lost = (independent_difference(x, 100, y, 100) | {"flag": ""} for x, y in ((a, b), (c, d)))
+        got = operating_point._net_gain(saved, lost, 2.0)
+        inside += got["conf_low"] <= 0.2 <= got["conf_high"]
+    assert 0.935 <= inside / 1500 <= 0.965

@@ -29,6 +29,7 @@ from judgestats.published import audited
 from judgestats.reporting import audit_page, pages, plots, report
 from judgestats.reporting.formatting import in_words, interval
 from judgestats.reporting.pages import MOST, chapters, estimates_table, row_sums
+from judgestats.reporting.sheets import NON_CLAIMS
 from judgestats.results import NOT_INDEPENDENT, UNEQUAL_CRITERIA, explain
 from judgestats.schema import check, preferences
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
@@ -190,7 +191,7 @@ def test_by_gives_a_datasheet_for_each_group(tmp_path):
         [plain_verdicts(["a"], seed=s).assign(strategy=n) for s, n in enumerate(("CoT", "plain"))], ignore_index=True
     )
     page = Page(made(calls, tmp_path, by="strategy"))
-    assert sum(t == "details" for t, _ in page.elements) == 2
+    assert sum(t == "details" for t, _ in page.elements) == 3  # and what a datasheet does not claim
     assert {"a · CoT", "a · plain"} <= set(page.text.split("\n"))
 
 
@@ -924,3 +925,13 @@ def test_hostile_names_do_not_run_and_are_read_as_text(attack, kind, rendered, t
     assert dom.count(escaped(attack)) >= 4
     shown = re.findall(r"<text[^>]*>([^<]*)</text>", dom)
     assert any(t.startswith(escaped(attack)[:8]) for t in shown)
+
+
+def test_the_page_says_what_a_datasheet_does_not_claim(instrument):
+    """Table 5 of the dark_current paper, in other words: one for each, folded, at the end of the datasheets."""
+    page = html.unescape(instrument)
+    printed = js.published.load("dark_current/table5")
+    assert len(NON_CLAIMS) == len(printed) == 5
+    folded = page[page.index("What a datasheet does not claim") :]
+    assert all(claim in folded and why in folded for claim, why in NON_CLAIMS)
+    assert page.count("What a datasheet does not claim") == 1

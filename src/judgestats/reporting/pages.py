@@ -27,7 +27,7 @@ from judgestats.reporting.formatting import NONE, count, estimate, in_words, int
 from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
 from judgestats.reporting.pictures import drawing, pictures
 from judgestats.reporting.plots.canvas import whose
-from judgestats.reporting.sheets import datasheet_table, drawn, flag_marks, overview, shown_measures
+from judgestats.reporting.sheets import datasheet_table, drawn, flag_marks, non_claims, overview, shown_measures
 from judgestats.results import COLUMNS, explain
 from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
@@ -698,7 +698,7 @@ def datasheets(sheet: pd.DataFrame, conf_level: float) -> Markup:
         else:
             size = tag("span", noun(len(rows), "row"), class_="muted")
             parts.append(tag("details", tag("summary", judge, size), content, open=len(judges) <= OPEN))
-    return join(parts)
+    return join([*parts, non_claims()])
 
 
 def _judge_types(sheet: pd.DataFrame, who: pd.Series[Any]) -> dict[str, Markup]:

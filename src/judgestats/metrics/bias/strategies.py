@@ -295,7 +295,8 @@ def _characters(table: pd.DataFrame, column: str) -> NDArray[np.float64]:
     """Characters of each cell: their number, or the length of the text; 0 where a text is missing."""
     if column in table and not pd.api.types.is_numeric_dtype(table[column]):
         text = table[column].astype(object)
-        return text.where(text.notna(), "").astype(str).str.len().to_numpy(dtype=float)
+        lengths: NDArray[np.float64] = text.where(text.notna(), "").astype(str).str.len().to_numpy(dtype=float)
+        return lengths
     return _number(table, column, "number of characters")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,9 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, JudgestatsError, SchemaError
+from judgestats.errors import DesignError, JudgestatsError, SchemaError, choose
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.datasheets.sheets import WAYS, datasheet
+from judgestats.metrics.measure_registry import terms
 from judgestats.metrics.rates import (
     Marks,
     Sides,
@@ -39,12 +40,19 @@ _CLUSTERED = ("Wilson, clustered", "Goodman, 4 classes, clustered")
 _ESTIMATE = ["estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag"]
 #: Any judge, if each side has one judge.
 _ANY = object()
+#: What the second side of a comparison is.
+Role = Literal["judge", "ceiling"]
 _Row = dict[str, Any]
 _Marker = Callable[[pd.DataFrame], Marks]
 
 
 def compare_datasheets(
-    first: Any, second: Any, *, cluster: Literal["auto", False] = "auto", conf_level: float = CONF_LEVEL
+    first: Any,
+    second: Any,
+    *,
+    role: Role = "judge",
+    cluster: Literal["auto", False] = "auto",
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Compare two datasheets row by row: judges, prompts or versions.
 
@@ -53,6 +61,9 @@ def compare_datasheets(
     first, second : frame
         Preferences (stimuli that both judged are paired), or results of :func:`datasheet` (independent samples). If
         each side has one judge, the two are compared; otherwise judges of the same name.
+    role : {'judge', 'ceiling'}
+        What `second` is: another judge, or a stronger comparator that estimates how good a judge can be here. It is no
+        ground truth.
     cluster : {'auto', False}
         Whether intervals use the clusters that calls share (the item, say; ``method`` names it), or treat all calls as
         independent.
@@ -64,7 +75,9 @@ def compare_datasheets(
     pandas.DataFrame
         ``judge`` if there are several, ``section``, ``detail``, ``first`` and ``second`` (the two estimates), and the
         columns of every estimate, for ``second - first`` of each proportion in both datasheets, with the flags of both.
-        Rows of a judge on one side only come last, without a difference, flagged ``judge on one side only``.
+        Rows of a judge on one side only come last, without a difference, flagged ``judge on one side only``. With
+        ``role="ceiling"`` also ``ceiling``: whether `first` is ``below``, ``above`` or ``not distinguishable`` from
+        `second`, by the interval and by which direction is worse; empty where neither is.
 
     Raises
     ------
@@ -84,6 +97,9 @@ def compare_datasheets(
     denominator depends on the answers (accuracy among non-ties), the samples are independent: Newcombe's interval; or,
     if a side has a clustered interval, MOVER (square-and-add) with that and the Wilson interval of the other side.
 
+    The dark_current paper (Sections 6 and 7, A.10) plans a comparator as a ceiling. A judge ``above`` it shows that it
+    is none on that axis.
+
     References
     ----------
     Newcombe, R. G. (1998). Statistics in Medicine 17, 873-890 and 2635-2650.
@@ -100,6 +116,7 @@ def compare_datasheets(
        first  second  estimate            method
     1    0.5     1.0       0.5  Newcombe, paired
     """
+    choose(role, get_args(Role), "role")
     (sheet_1, calls_1), (sheet_2, calls_2) = (_as_sheet(data, cluster, conf_level) for data in (first, second))
     one_judge = all(s["judge"].nunique(dropna=False) == 1 for s in (sheet_1, sheet_2))
     if not one_judge and not sheet_1["judge"].isin(sheet_2["judge"]).any():
@@ -118,7 +135,18 @@ def compare_datasheets(
     if not one_judge:
         rows += [*_alone(sheet_1, sheet_2, "first"), *_alone(sheet_2, sheet_1, "second")]
     before = [*keys[:-1], "first", "second"]
-    return estimates(rows, before, sort=False)
+    result = estimates(rows, before, sort=False)
+    return result if role == "judge" else result.assign(ceiling=[_below(r) for r in result.to_dict("records")])
+
+
+def _below(row: _Row) -> str:
+    """On which side of a comparator a judge is, where one direction is worse."""
+    term = terms().get(("gold_agreement" if row["section"] == "gold" else "", row["term"])) or terms()["", row["term"]]
+    worse = {"higher": -1.0, "lower": 1.0}.get(term.bad)
+    if worse is None or math.isnan(row["conf_low"]):
+        return ""
+    better = sorted((worse * row["conf_low"], worse * row["conf_high"]))  # by how much the comparator is better
+    return "below" if better[0] > 0 else "above" if better[1] < 0 else "not distinguishable"
 
 
 # ---- Sheets ----------------------------------------------------------------------------------------------------------

@@ -459,9 +459,10 @@ def anchoring(
     9   truth             lao     0.933
     """
     if seeds is not None:
-        options = {"favoured": favoured, "favoured_label": favoured_label, "equal": equal, "cluster": cluster}
-        options |= {"baseline": baseline, "interval": interval, "n_items": n_items, "n_resamples": n_resamples}
-        return _over_seeds(calls, seeds, names(by), {**options, "seed": seed, "conf_level": conf_level})
+        given: dict[str, Any] = {"favoured": favoured, "favoured_label": favoured_label, "equal": equal}
+        given |= {"baseline": baseline, "cluster": cluster, "interval": interval, "n_items": n_items}
+        given |= {"n_resamples": n_resamples, "seed": seed, "conf_level": conf_level}
+        return _over_seeds(calls, seeds, names(by), given)
     planned(interval, None, None, n_resamples, seed, conf_level)
     shown = [equal] if isinstance(equal, str) else [] if equal is None else list(_TEXTS)
     found = study(gathered(calls, shown) if shown else calls, by, cluster)

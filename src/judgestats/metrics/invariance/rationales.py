@@ -490,8 +490,8 @@ def rationale_shift(
             known = table["_inside"] & table["_value"].notna()
             means += rates(table, columns, "drift_rate", table["_value"] > threshold, known, **options)
         rows += _described(means, table, columns, name, same_decision)
-    for name, function in properties.items():
-        before, after = (_measured(pairs[c], function, name) for c in ("text_blind", "text"))
+    for name, measured in properties.items():
+        before, after = (_measured(pairs[c], measured, name) for c in ("text_blind", "text"))
         table = pairs.assign(_value=after - before, _inside=pairs["valid"])
         known = table["_value"].notna()
         means = []

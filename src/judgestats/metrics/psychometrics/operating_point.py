@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -60,10 +61,18 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
              "Correct answers that the prompt costs.", neutral=0.0),
         Term("saved_per_lost", "saved per signal lost", "condition", "calls of this step", "lower",
              "False preferences saved for each correct answer lost."),
+        Term("net_gain", "net gain of the prompt", "condition", "calls of this step", "lower",
+             "What is saved, at the cost of a false preference in this use, minus what is lost.", neutral=0.0),
     ),
 )  # fmt: skip
 def criterion_shift(
-    calls: IntoFrame, baseline: str, prompt: str, *, cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+    calls: IntoFrame,
+    baseline: str,
+    prompt: str,
+    *,
+    uses: Mapping[str, float] | None = None,
+    cluster: Cluster = "auto",
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Shift of the tie rate by a prompt, with false preferences saved and signal lost (dark_current paper, Eq. 11).
 
@@ -75,6 +84,9 @@ def criterion_shift(
         better), ``tie``, ``invalid`` (excluded).
     baseline, prompt : str
         The two values of ``prompt`` compared.
+    uses : mapping of str to float, optional
+        Uses of the judge, each with what a false preference costs there, a missed signal costing 1: below 1 where
+        preferences are only explored (``{"ranking": 0.5}``), above where each is a claim (``{"adjudication": 5}``).
     cluster : "auto", str or False
         Cluster column; ``"auto"`` uses the column that calls share (``task``, say), which ``method`` names. False
         treats calls as independent, with a flag where they are not.
@@ -88,12 +100,14 @@ def criterion_shift(
         ``criterion_base`` and ``criterion_strict`` (tie rates) and ``criterion_shift``, their difference. Also
         ``target_signal_lost`` on the ladder and wherever a candidate is better, ``false_preference_saved`` on every
         other stimulus; and per step of the ladder ``saved_per_lost``: the false preferences saved on ``same_subset``
-        (its step missing, or 0) per target signal lost at the step; NaN where none was lost.
+        (its step missing, or 0) per target signal lost at the step; NaN where none was lost. With `uses`, per step and
+        ``use`` the ``net_gain``: false preferences saved, times their cost, minus signals lost. Above 0 the prompt is
+        the better operating point for this use, below 0 the baseline; with 0 in the interval the data do not decide.
 
     Raises
     ------
     DesignError
-        If a prompt does not occur.
+        If a prompt does not occur, or the cost of a use is not a number above 0.
 
     Notes
     -----
@@ -108,6 +122,11 @@ def criterion_shift(
     It is NaN, flagged ``interval of the denominator includes 0``, where it is unbounded, and NaN, flagged ``no
     variation``, where it would have no width.
 
+    The interval of ``net_gain`` is MOVER, from the intervals of both. The paper (Section 6) says that exploratory
+    ranking may tolerate a lower threshold than adjudication, and gives no costs: they are the user's. Pairs of equal
+    quality and pairs of the step count alike; if the first are k times as frequent in use, give k times the cost. The
+    net gain is 0 where a false preference costs ``1 / saved_per_lost``.
+
     Examples
     --------
     >>> import pandas as pd
@@ -120,6 +139,11 @@ def criterion_shift(
     2         criterion_shift    0.2583
     3  false_preference_saved    0.2583
     """
+    for use, price in (uses or {}).items():
+        if not (isinstance(price, Real) and 0 < float(price) < math.inf):
+            raise DesignError(
+                f"uses= has {price!r} for {use!r}. Give a number above 0: the cost of a false preference."
+            )
     rows: list[_Row] = []
     signals: dict[_Key, _Row] = {}
     cells = _cells(calls, baseline, prompt, cluster)
@@ -130,8 +154,12 @@ def criterion_shift(
     for (judge, stimulus, step), lost in signals.items():
         saved = next((signals[k] for s in (None, 0.0) if (k := (judge, "same_subset", s)) in signals), None)
         if stimulus == "ladder" and saved is not None and saved["term"] == "false_preference_saved":
-            rows.append({**cells[judge, stimulus, step].named, **_price(saved, lost, conf_level)})
-    return estimates(rows, _KEYS)
+            named = cells[judge, stimulus, step].named
+            rows.append({**named, **_price(saved, lost, conf_level)})
+            rows += [{**named, "use": use, **_net_gain(saved, lost, cost)} for use, cost in (uses or {}).items()]
+    if uses is None:
+        return estimates(rows, _KEYS)
+    return estimates(rows, _KEYS, ("use",)).assign(use=lambda t: t["use"].astype(object).where(t["use"].notna(), ""))
 
 
 # ---- The calls of a cell under two prompts ---------------------------------------------------------------------------
@@ -248,6 +276,16 @@ def _rate(cell: _Cell, side: int, outcome: str, conf_level: float) -> _Row:
 def _marks(calls: pd.DataFrame, outcome: str) -> Marks:
     outcomes = calls["outcome"].to_numpy(dtype=object)
     return outcomes == outcome, outcomes != "invalid"
+
+
+def _net_gain(saved: Mapping[str, Any], lost: Mapping[str, Any], cost: float) -> _Row:
+    """False preferences saved, at their cost, minus target signals lost."""
+    notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (SMALL_N, NO_DATA)]
+    if math.isnan(saved["estimate"] + lost["estimate"]):
+        return {"term": "net_gain", "estimate": math.nan, "n": 0.0, "flag": flags(*notes, NO_DATA)}
+    scaled = {c: cost * saved[c] for c in ("estimate", "std_error", "conf_low", "conf_high")}
+    row = interval_difference({**scaled, "n": saved["n"]}, lost)
+    return {"term": "net_gain", **row, "flag": flags(*notes, size_flag(row["n"]))}
 
 
 def _price(saved: Mapping[str, Any], lost: Mapping[str, Any], conf_level: float) -> _Row:
