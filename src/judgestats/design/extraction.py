@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from judgestats.design.attacks import sentences as split
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, choose
+
+Method = Literal["centrality", "textrank", "lexrank", "kl-sum", "sumbasic"]
 
 
-def extracts(documents: Iterable[str], *, sentences: int = 3) -> list[str]:
+def extracts(documents: Iterable[str], *, sentences: int = 3, method: Method = "centrality") -> list[str]:
     """Make an extractive summary of each document: its central sentences, in their order.
 
     Parameters
@@ -19,6 +23,9 @@ def extracts(documents: Iterable[str], *, sentences: int = 3) -> list[str]:
         The sources.
     sentences : int
         How many are kept; all of a shorter document.
+    method : {'centrality', 'textrank', 'lexrank', 'kl-sum', 'sumbasic'}
+        How sentences are chosen. All but the first are those of sumy: ``pip install "judgestats[extracts]"``. Nothing
+        is downloaded: sentences and words are cut here, not by the models of NLTK that sumy would load.
 
     Returns
     -------
@@ -27,13 +34,14 @@ def extracts(documents: Iterable[str], *, sentences: int = 3) -> list[str]:
     Raises
     ------
     DesignError
-        If a document is empty, or `sentences` is below 1.
+        If a document is empty, `sentences` is below 1, or sumy is not installed.
 
     Notes
     -----
     A sentence is central if it is like the others: the mean cosine of TF-IDF vectors with the other sentences of its
     document (degree centrality; LexRank takes the stationary distribution of the same graph). Of equal ones the earlier
-    is kept.
+    is kept. The rationalization paper's candidates are those of the other four methods; it gives no settings, and sumy
+    is used with its own, without stemming and stop words.
 
     Examples
     --------
@@ -44,12 +52,18 @@ def extracts(documents: Iterable[str], *, sentences: int = 3) -> list[str]:
 
     if sentences < 1:
         raise DesignError(f"sentences={sentences} is not a number of sentences. Allowed: 1 or more.")
+    choose(method, get_args(Method), "method")
+    summarise = None if method == "centrality" else _summariser(method)
     made = []
     for i, document in enumerate(documents):
         found = split(document)
         if not found:
             raise DesignError(f"Document {i + 1} is empty, so it has no sentences to extract.")
-        if len(found) > sentences:
+        if len(found) > sentences and not any(map(_Words.to_words, found)):
+            raise DesignError(f"Document {i + 1} has no words: {document[:60]!r}.")
+        if len(found) > sentences and summarise is not None:
+            found = _chosen(summarise, found, sentences)
+        elif len(found) > sentences:
             try:
                 vectors = TfidfVectorizer(sublinear_tf=True).fit_transform(found)
             except ValueError:  # no word in the whole document
@@ -60,3 +74,33 @@ def extracts(documents: Iterable[str], *, sentences: int = 3) -> list[str]:
             found = [found[k] for k in sorted(order[:sentences])]
         made.append(" ".join(found))
     return made
+
+
+class _Words:
+    """Words of a sentence, for sumy."""
+
+    @staticmethod
+    def to_words(sentence: str) -> tuple[str, ...]:
+        return tuple(re.findall(r"[^\W_]+", sentence))
+
+
+def _summariser(method: str) -> Any:
+    """The algorithm of sumy."""
+    try:
+        from sumy.summarizers import kl, lex_rank, sum_basic, text_rank
+    except ImportError as error:
+        raise DesignError(f'method={method!r} needs sumy. Do: pip install "judgestats[extracts]"') from error
+    return {
+        "textrank": text_rank.TextRankSummarizer,
+        "lexrank": lex_rank.LexRankSummarizer,
+        "kl-sum": kl.KLSummarizer,
+        "sumbasic": sum_basic.SumBasicSummarizer,
+    }[method]()
+
+
+def _chosen(summarise: Any, found: list[str], n: int) -> list[str]:
+    """The sentences that sumy chooses, in their order; those of no word are not offered."""
+    from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence
+
+    offered = [Sentence(text, _Words()) for text in found if _Words.to_words(text)]
+    return [str(s) for s in summarise(ObjectDocumentModel([Paragraph(offered)]), n)]
