@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import judgestats as js
@@ -92,3 +93,44 @@ def test_vacuum_shows_the_same_text_twice():
 def test_bad_input(call, message):
     with pytest.raises(DesignError, match=message):
         call()
+
+
+# ---------------------------------------------------------------- the protocol of the paper, in its order
+
+
+def test_the_steps_of_algorithm_1():
+    """Steps 1 to 11; collecting stands between 6 and 7, and step 2 is computed with the others."""
+    plan = dark_current("m", strict=True)
+    asked = plan.calls
+    vacuum_calls = asked[asked["stimulus"] == "vacuum"]  # 1
+    assert len(vacuum_calls) == 120
+    assert set(vacuum_calls["vacuum_kind"]) == {"empty", "whitespace", "identical"}
+    base, strict = (asked[asked["prompt"] == p] for p in ("pairwise", "pairwise_strict"))
+    steps = base[base["stimulus"] == "ladder"]  # 3, 4
+    assert steps.drop_duplicates("item").groupby("delta").size().tolist() == [50, 40, 30, 20, 10]
+    assert steps["task"].nunique() == 10
+    assert base[base["stimulus"] == "same_subset"]["item"].nunique() == 60  # 5
+    assert (base["stimulus"] == "different_subset").any()
+    turned = steps.groupby("item")["first"].nunique()  # 6
+    assert (turned == 2).all()
+
+    judge = js.design.Judge("m", dark_current=0.2, sensitivity=1.5, tie_criterion=1.0, slot_bias=0.3)
+    calls = js.design.collect(plan, js.design.simulate_replies(plan, judge, error=0.01).to_dict("records"))
+    sheet = js.datasheet(calls, n_resamples=50)
+    first, other = (sheet[sheet["prompt"] == p].set_index(["section", "term"]) for p in ("pairwise", "pairwise_strict"))
+    terms = set(first.index.get_level_values("term"))
+    assert {"dark_current", "raw_false_preference"} <= terms  # 2, 7
+    parts = ("stable_cross_sensitivity", "positional_false_preference", "one_sided_commit", "other_conflict")
+    assert {*parts, "no_preference"} <= terms  # 8
+    raw, *shares = (first.loc[("Δ0", t), "estimate"].item() for t in ("raw_false_preference", *parts))
+    assert raw == pytest.approx(shares[0] + shares[1] + shares[2] / 2 + shares[3])
+    assert len(first.loc[[("ladder", "target_sensitivity")]]) == 5  # 9
+    assert first.loc[("threshold", "detection_threshold"), "n"].item() > 0
+    lacking = other.loc[("threshold", "detection_threshold")].squeeze()
+    assert np.isnan(lacking["estimate"])
+    assert "incomplete ladder" in lacking["flag"]
+    assert "dark current" not in other.index.get_level_values("section")  # not asked under the strict prompt
+    moved = js.criterion_shift(calls, "pairwise", "pairwise_strict")  # 10
+    assert {"criterion_shift", "false_preference_saved", "target_signal_lost"} <= set(moved["term"])
+    assert other.loc[("ladder", "miss_by_tie"), "n"].gt(0).all()
+    assert strict["delta"].dropna().isin([0.0, 1.0, 5.0]).all()

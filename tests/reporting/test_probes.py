@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from judgestats import published
 from judgestats.errors import DesignError
 from judgestats.metrics import invariance
+from judgestats.published.paper_tables import FAVOURED, outcomes
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import INK, PALETTE
 from judgestats.reporting.plots.probes import AWAY, SHIFTS, TOWARDS
@@ -147,3 +148,40 @@ def test_rationale_shift_tells_embedders_apart():
         here = result[(result["probe"] == "flip") & (result["embed"] == name)]
         np.testing.assert_allclose([m[0] for m in marks(axes[0], shape)], here["estimate"])
     assert len([t for t in texts(axes[0]) if " / " in t and t[0].isdigit()]) == 4
+
+
+# ---------------------------------------------------------------- judges under each scheme
+
+
+def test_the_figures_of_the_paper_from_its_printed_counts():
+    """Figures 2 and 4: a panel a measure or probe, a row a judge, a marker a scheme, at the values of Tables II to V."""
+    result = invariance.anchoring(outcomes(), favoured=FAVOURED, n_resamples=20)
+    blind = result[result["term"].isin(["equality_detection", "neutrality_deviation"])]
+    lao = result[result["term"] == "lao"]
+    for here, expected in ((blind, 2), (lao, 3)):
+        axes = drawn(plots.schemes(here))
+        assert len(axes) == expected
+        assert [t.get_text() for t in axes[0].get_legend().get_texts()] == ["Baseline", "PBP", "SCoT"]
+    left = drawn(plots.schemes(blind, title="Blind"))[0]
+    table = blind[blind["term"] == "equality_detection"]
+    judges = list(dict.fromkeys(table["judge"]))
+    for shape, scheme in zip(("o", "s", "^"), ("Baseline", "PBP", "SCoT"), strict=True):
+        values = table[table["scheme"] == scheme].set_index("judge").loc[judges, "estimate"]
+        np.testing.assert_allclose([m[0] for m in marks(left, shape)], values)
+    assert [a.get_xlabel().replace("\n", " ").rpartition(", ")[2] for a in drawn(plots.schemes(lao))] == [
+        "flip", "placebo", "truth",
+    ]  # fmt: skip
+
+
+def test_revision_and_explanations_are_drawn_by_scheme():
+    """Figures 3, 5, 6 and 7: the other measures of cues."""
+    calls = probes()
+    moved = invariance.revision(calls, before="flip", after="truth")
+    axes = drawn(plots.schemes(moved[moved["term"] == "revision"]))
+    assert len(axes) == 1
+    shift = invariance.rationale_shift(calls, n_resamples=20)
+    near = invariance.rationale_alignment(calls, favoured_text="fluent", opposed_text="short", n_resamples=20)
+    both = pd.concat([shift, near[near["term"].isin(["alignment", "cue_aligned"])]])
+    assert len(drawn(plots.schemes(both))) == 6  # three terms, two probes
+    with pytest.raises(DesignError, match="rows with a value"):
+        plots.schemes(both.assign(estimate=np.nan))

@@ -325,7 +325,8 @@ _Rows = list[dict[str, Any]]
 
 @Measure(
     "How does a cue shift verdicts: to the favoured side, to the other, to the tie?", "cues", "P, counts",
-    "Wilson, Newcombe, clipped for positive parts; LAO: bootstrap", "rationalization, Sec IV.C", plot="anchoring",
+    "Wilson, Newcombe, clipped for positive parts; LAO: bootstrap", "rationalization, Sec IV.C",
+    plot="anchoring, schemes",
     frames=("preferences",), needs=(control_of("probe"),),
     arguments=lambda _, options: {"baseline": options.baseline["probe"]},
     caption="Change of the shares of the favoured side, the opposed side and the tie under a label. A judge may seem "

@@ -139,7 +139,8 @@ def criterion_shift(
     2         criterion_shift    0.2583
     3  false_preference_saved    0.2583
     """
-    for use, price in (uses or {}).items():
+    given: Mapping[Any, Any] = uses or {}
+    for use, price in given.items():
         if not (isinstance(price, Real) and 0 < float(price) < math.inf):
             raise DesignError(
                 f"uses= has {price!r} for {use!r}. Give a number above 0: the cost of a false preference."

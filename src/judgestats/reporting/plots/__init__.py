@@ -19,7 +19,7 @@ from judgestats.reporting.plots.levels import (
 from judgestats.reporting.plots.matrices import deviation_matrix, score_matrix
 from judgestats.reporting.plots.predictions import predictive
 from judgestats.reporting.plots.preferences import preference_gaps, verbosity_bias
-from judgestats.reporting.plots.probes import anchoring, rationale_shift, revision
+from judgestats.reporting.plots.probes import anchoring, rationale_shift, revision, schemes
 from judgestats.reporting.plots.scatter import bias_map, bias_scores, metrology_map, stable_positional
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "quality_agreement",
     "rationale_shift",
     "revision",
+    "schemes",
     "score_distribution",
     "score_matrix",
     "stable_positional",

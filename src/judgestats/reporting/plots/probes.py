@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch
 
-from judgestats.reporting.formatting import count
+from judgestats.errors import DesignError
+from judgestats.reporting.formatting import count, in_words
 from judgestats.reporting.plots import canvas
 
 #: Term -> label and colour, from top to bottom.
@@ -240,5 +242,64 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
         canvas.legend_above(axes[0], keys, 3)
     which = "" if len(embedders) > 1 else f"embedder: {embedders[0]}\n"
     canvas.below(axes[0], f"{which}same / all: items with the same verdict,\nof those with a verdict in both")
+    canvas.headed(axes, title)
+    return axes
+
+
+def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw judges under each scheme: a panel a term and probe, a row a judge, a marker a scheme.
+
+    Parameters
+    ----------
+    estimates : pandas.DataFrame
+        Rows of :func:`anchoring`, :func:`revision`, :func:`rationale_shift` or :func:`rationale_alignment`, with a
+        column ``scheme``; those to be drawn.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Axes to draw on, one a panel.
+    title : str, optional
+        Put above the first panel.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        The figures of the rationalization paper: ties and neutrality without labels (2), revision (3), LAO (4),
+        drift and alignment (5), LAO, LDS, drift and alignment under an attack (6, 7).
+
+    Raises
+    ------
+    DesignError
+        If there is no scheme, or no row with a value.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "scheme": ["Baseline", "PBP"], "probe": "flip", "term": "lao",
+    ...                      "estimate": [0.9, 0.2], "conf_low": [0.8, 0.1], "conf_high": [1.0, 0.4]})
+    >>> [ax.get_xlabel() for ax in schemes(rows)]
+    ['LAO: share of movement towards\\nthe label, flip']
+    """
+    canvas.require(estimates, "judge", "scheme", "term", "estimate", "conf_low", "conf_high")
+    if not estimates["estimate"].notna().any():
+        raise DesignError("The picture needs rows with a value. Give results of anchoring(), revision() or the like.")
+    here = estimates.assign(scheme=estimates["scheme"].astype(str))
+    probe = here["probe"].astype(str) if "probe" in here else pd.Series("", index=here.index)
+    several = here.assign(_probe=probe).groupby("term", sort=False)["_probe"].transform("nunique") > 1
+    labelled = (probe != "") & (several | here["term"].isin(["lao", "lds", "drift", "alignment", "cue_aligned"]))
+    here["_panel"] = here["term"].map(in_words) + (", " + probe).where(labelled, "")
+    here["_row"] = canvas.names_of(here, "scheme", "probe")
+    canvas.one_row_each(here, ["_row", "_panel", "scheme"])
+    names, labels, shown = (canvas.distinct(here[c]) for c in ("_panel", "_row", "scheme"))
+    axes = canvas.panels(ax, names, labels, wide=[2.9] * len(names), each=0.2 + 0.16 * len(shown), across=4)
+    shifts = np.linspace(-0.26, 0.26, len(shown)) if len(shown) > 1 else [0.0]
+    for panel, name in zip(axes, names, strict=True):
+        table = here[here["_panel"] == name]
+        canvas.limits(panel, table[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-2, 2))
+        canvas.lanes(panel, labels, first=panel is axes[0])
+        for row in table.to_dict("records"):
+            one = shown.index(row["scheme"])
+            canvas.whisker(panel, row, labels.index(row["_row"]) + shifts[one], **canvas.style_of(one))
+        canvas.named(panel, fill(canvas.literal(name), 32))
+    looks = [canvas.style_of(i) for i in range(len(shown))]
+    keys = [canvas.key(s, look["color"], marker=look["marker"]) for s, look in zip(shown, looks, strict=True)]
+    canvas.legend_above(axes[0], keys, 3)
     canvas.headed(axes, title)
     return axes
