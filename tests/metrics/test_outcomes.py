@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import math
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from scipy.stats import chi2, chi2_contingency, f
 from statsmodels.stats.contingency_tables import SquareTable
 
 from judgestats.errors import DesignError, SchemaError
+from judgestats.ingest import read
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, outcomes, protocol_difference
 from judgestats.metrics.invariance.outcomes import stuart_maxwell
@@ -815,22 +816,22 @@ def test_the_interval_of_the_standard_deviation_covers():
     assert 0.935 <= inside <= 0.965
 
 
-def test_a_ranking_of_several_candidates_is_its_pairs():
+def test_a_ranking_of_several_candidates_is_its_pairs(tmp_path):
     """The shift is the change of the mean rank of the favoured candidate, over the number of the others."""
     rng = np.random.default_rng(3)
-    names, rows, ranks = ["a", "b", "c", "d"], [], []
+    names, records = ["a", "b", "c", "d"], []
     for i in range(40):
-        favoured = names[i % 4]
         for probe, pull in (("blind", 0.0), ("truth", 1.5)):
+            favoured = names[i % 4]
             worth = {n: rng.normal() + pull * (n == favoured) for n in names}
             order = sorted(names, key=worth.__getitem__, reverse=True)
-            ranks.append((probe, order.index(favoured)))
-            for one, two in combinations(names, 2):
-                won = "first" if order.index(one) < order.index(two) else "second"
-                rows.append(("g", f"i{i}", probe, one, two, won, favoured))
-    calls = pd.DataFrame(rows, columns=["judge", "item", "probe", "first", "second", "choice", "favoured"])
+            records.append({"judge": "g", "item": f"i{i}", "probe": probe, "favoured": favoured, "order": order})
+    file = tmp_path / "rankings.jsonl"
+    file.write_text("\n".join(map(json.dumps, records)))
+    calls = read(file, columns={"ranking": "order"})
     row = anchoring(calls, n_resamples=200).set_index("term").loc["shift_favoured"]
-    mean = pd.DataFrame(ranks, columns=["probe", "rank"]).groupby("probe")["rank"].mean()
+    ranks = pd.DataFrame(records).assign(rank=[r["order"].index(r["favoured"]) for r in records])
+    mean = ranks.groupby("probe")["rank"].mean()
     assert row["estimate"] == pytest.approx((mean["blind"] - mean["truth"]) / 3)
     assert row["n"] == 120  # the pairs with the favoured candidate
     assert "item" in row["method"]  # the three pairs of a ranking are one cluster
