@@ -28,7 +28,7 @@ import judgestats as js
 # %matplotlib inline
 pd.set_option("display.max_colwidth", 110)
 DRAWS = int(os.environ.get("JUDGESTATS_NOTEBOOK_DRAWS", "1000"))
-STUDIES = max(DRAWS // 5, 20)
+STUDIES = max(DRAWS // 10, 20)
 temporary = tempfile.TemporaryDirectory()
 FOLDER = Path(temporary.name)
 
