@@ -34,7 +34,7 @@ FOLDER = Path(temporary.name)
 
 # %% tags=["remove-input"]
 if DRAWS < 500:
-    display(Markdown(f"**Few draws ({STUDIES} simulated studies for each power): the power is rough.**"))
+    display(Markdown(f"**Run with few draws ({STUDIES} simulated studies for each power): the power is rough.**"))
 
 # %% [markdown]
 # ## The plan: a row for each call
@@ -170,7 +170,7 @@ display(
 
 # %%
 TOLERATED = 0.05
-sizes, values = (60, 120, 240), (0.08, 0.12, 0.16, 0.2)
+sizes, values = (60, 120, 240), (0.1, 0.15, 0.2)
 rows = []
 for size in sizes:
     asked = js.design.vacuum("my-model", calls=size)
