@@ -52,6 +52,7 @@ from judgestats.metrics.consensus.correlations import rank_correlation as rank_c
 from judgestats.metrics.consensus.correlations import ranks as ranks
 from judgestats.metrics.consensus.deviations import consensus_deviation as consensus_deviation
 from judgestats.metrics.consensus.scores import score_matrix as score_matrix
+from judgestats.metrics.consensus.stability import run_sd as run_sd
 from judgestats.metrics.datasheets.comparison import compare_datasheets as compare_datasheets
 from judgestats.metrics.datasheets.sheets import datasheet as datasheet
 from judgestats.metrics.datasheets.sheets import profile as profile

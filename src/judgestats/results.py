@@ -282,8 +282,9 @@ UNEQUAL_COUNTS = Flag("unequal_counts", "not paired: different counts",
     "The two conditions hold different counts of the same stimulus, so the comparison is not paired.")
 NOTHING_SHARED = Flag("nothing_shared", "not paired: no stimulus shared",
     "The two conditions share no stimulus: the difference may be one of stimuli.")
-NOT_REPEATED = Flag("not_repeated", "no rating is repeated",
-    "Repeatability needs ratings with a second value in 'replicate'.", "invalid")
+NORMAL_RUNS = Flag("normal_runs", "repeats taken as normal",
+    "There are fewer than 10 clusters, so the interval takes the repeats of a rating as normal, and ratings as "
+    "independent. Scores on a coarse scale are not normal: read it with care.")
 
 # ---- Agreement and variance components -------------------------------------------------------------------------------
 

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import stats
 
 from instrument import instrument_calls
+from judgestats import published
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe, newcombe_paired
 from judgestats.metrics import datasheets
@@ -111,6 +113,7 @@ def test_several_temperatures_without_a_stimulus_are_repeats():
 
 def test_several_prompts_are_several_instruments():
     both = pd.concat([plain("g", answers(k, 40), prompt=f"p{k}") for k in range(2)])
+    both = pd.concat([rated("g").assign(prompt=p) for p in "ab"])
     with pytest.raises(DesignError, match="several values of 'prompt'"):
         compare_datasheets(both, plain("g", answers(5, 40)))
 
@@ -440,3 +443,66 @@ def test_a_read_datasheet_has_a_ceiling_too(sides):
     assert set(found["ceiling"]) <= {"below", "above", "not distinguishable", ""}
     assert row(found, "Δ0", "stable_cross_sensitivity")["ceiling"] == ""  # neither direction is worse
     assert (found["ceiling"] != "").sum() >= 8
+
+
+# ---------------------------------------------------------------- ratings
+
+
+def rated(judge, shift=0.0, noise=1.0, seed=0, items=15, systems="xy"):
+    """Three repeats of each rating."""
+    rng = np.random.default_rng(seed)
+    keys = pd.MultiIndex.from_product([[judge], list(systems), [f"i{k:02d}" for k in range(items)], range(3)])
+    table = keys.set_names(["judge", "system", "item", "replicate"]).to_frame(index=False)
+    quality = np.random.default_rng(99).normal(0, 3, items)
+    place = table["item"].str[1:].astype(int)
+    return table.assign(score=quality[place] + shift + rng.normal(0, noise, len(table)))
+
+
+def test_two_versions_of_a_rating_judge_are_paired():
+    one, two = rated("v1"), rated("v2", 0.5, seed=1)
+    got = row(compare_datasheets(one, two), "scores", "mean_score")
+    cells = [t.groupby(["system", "item"])["score"].mean() for t in (one, two)]
+    by_item = (cells[1] - cells[0]).groupby("item").mean()
+    test = stats.ttest_1samp(by_item, 0.0).confidence_interval()
+    assert got["estimate"] == pytest.approx(by_item.mean())
+    assert got["estimate"] == pytest.approx(got["second"] - got["first"])
+    assert (got["conf_low"], got["conf_high"]) == pytest.approx(tuple(test))
+    assert got["method"] == "paired, mean over systems, t clustered by item"
+    apart = row(compare_datasheets(datasheet(one), datasheet(two)), "scores", "mean_score")
+    assert apart["estimate"] == pytest.approx(got["estimate"])
+    assert apart["std_error"] > 3 * got["std_error"]  # items differ far more than versions
+    assert apart["method"].startswith("MOVER")
+
+
+def test_the_spread_and_missing_scores_of_two_versions():
+    one, two = rated("v1"), rated("v2", noise=3.0, seed=1)
+    two.loc[:9, "score"] = np.nan
+    result = compare_datasheets(one, two)
+    spread, missing = row(result, "scores", "run_sd"), row(result, "scores", "missing")
+    assert spread["estimate"] == pytest.approx(spread["second"] - spread["first"])
+    assert spread["conf_low"] > 0
+    assert missing["estimate"] == pytest.approx(10 / 90)
+
+
+def test_ratings_that_one_version_lacks_are_counted():
+    one, two = rated("v1", items=15), rated("v2", items=20, seed=1).query("item > 'i02'")
+    got = row(compare_datasheets(one, two), "scores", "mean_score")
+    assert (got["n"], "24 of 40 stimuli shared" in got["flag"]) == (24, True)
+    two = two.assign(item=two["item"] + "b")
+    assert "no stimulus shared" in row(compare_datasheets(one, two), "scores", "mean_score")["flag"]
+
+
+def test_the_printed_scores_of_two_conditions():
+    """Tables 1 and 6 of the merchant_risk paper: GPT-5.1 with and without the names of the systems."""
+    tables = [published.load(f"merchant_risk/table{i}") for i in (1, 6)]
+    sides = [t[t["criterion"] == "final"].drop(columns="condition").assign(item="all") for t in tables]
+    got = row(compare_datasheets(*sides), "scores", "mean_score")
+    assert (got["first"], got["second"]) == pytest.approx((8.604, 8.66))
+
+
+def test_ratings_and_preferences_are_not_compared(sides):
+    with pytest.raises(DesignError, match="One side has preferences, the other ratings"):
+        compare_datasheets(sides[0], rated("g"))
+    both = pd.concat([rated("g").assign(prompt=p) for p in "ab"])
+    with pytest.raises(DesignError, match="several values of 'prompt'"):
+        compare_datasheets(both, both)

@@ -8,6 +8,7 @@ from judgestats.metrics.consensus.calibration import calibrate
 from judgestats.metrics.consensus.correlations import kendall_w, rank_correlation, ranks
 from judgestats.metrics.consensus.deviations import consensus_deviation
 from judgestats.metrics.consensus.scores import score_matrix
+from judgestats.metrics.consensus.stability import run_sd
 
 __all__ = [
     "blinding_effect",
@@ -16,5 +17,6 @@ __all__ = [
     "kendall_w",
     "rank_correlation",
     "ranks",
+    "run_sd",
     "score_matrix",
 ]

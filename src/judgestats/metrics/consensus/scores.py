@@ -14,13 +14,12 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import (
     CONSTANT,
     FEW_CLUSTERS,
     FINAL_NOT_MEAN,
     NO_DATA,
-    NOT_REPEATED,
     SCORES_EXCLUDED,
     SD_UNKNOWN,
     SINGLE_RUN,
@@ -38,19 +37,6 @@ from judgestats.schema.splitting import as_runs
 EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
 
 
-def _run_sd(data: Any, options: Options) -> pd.DataFrame:
-    spread = cells(data, list(options.by)).rename(columns={"sd": "estimate", "runs": "n"})
-    return spread.assign(flag=str(NOT_REPEATED))
-
-
-@Measure(
-    "Does the judge repeat its score?", "consensus", "R", "none", "merchant_risk, Sec 3.1", frames=("ratings",),
-    take=_run_sd, sheet=("scores: run_sd",), name="run_sd",
-    terms=(
-        Term("run_sd", "spread over runs", "score", "scores with repeats", "higher",
-             "Standard deviation of the judge's repeats of one rating.", symbol="σ"),
-    ),
-)  # fmt: skip
 @Measure(
     "What is each judge's mean score for each system, and how much does it vary?", "consensus", "R",
     "t over runs, items or clusters of items", "merchant_risk, Sec 3.1", plot="score_matrix", frames=("ratings",),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, JudgestatsError, SchemaError, choose
 from judgestats.kernels.proportions import wilson
-from judgestats.metrics.datasheets.sheets import WAYS, datasheet
+from judgestats.metrics.datasheets.sheets import WAYS, datasheet, mean_of_scores
 from judgestats.metrics.measure_registry import terms
 from judgestats.metrics.rates import (
     Marks,
@@ -26,7 +26,8 @@ from judgestats.metrics.rates import (
     paired_difference,
     size_flag,
 )
-from judgestats.results import NO_DATA, ONE_SIDE, SMALL_N, estimates, flags
+from judgestats.results import NO_DATA, NOTHING_SHARED, ONE_SIDE, SMALL_N, STIMULI_SHARED, estimates, flags
+from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import kind_of
 from judgestats.schema.counting import units
@@ -35,8 +36,11 @@ from judgestats.schema.pairing import UNIT_COLUMNS
 #: Columns in which one stimulus may differ between judges or prompts.
 _MAY_DIFFER = ("prompt", "strategy", "scheme", "temperature")
 _STIMULUS = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c not in _MAY_DIFFER)]
+_RATED = ["system", "item", "criterion"]
 _PROPORTIONS = "Wilson|Goodman"
 _CLUSTERED = ("Wilson, clustered", "Goodman, 4 classes, clustered")
+#: Terms of a datasheet of ratings that are compared, besides proportions.
+_OF_SCORES = ("mean_score", "run_sd")
 _ESTIMATE = ["estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag"]
 #: Any judge, if each side has one judge.
 _ANY = object()
@@ -59,7 +63,7 @@ def compare_datasheets(
     Parameters
     ----------
     first, second : frame
-        Preferences (stimuli that both judged are paired), or results of :func:`datasheet` (independent samples). If
+        Preferences, or ratings (what both judged is paired), or results of :func:`datasheet` (independent samples). If
         each side has one judge, the two are compared; otherwise judges of the same name.
     role : {'judge', 'ceiling'}
         What `second` is: another judge, or a stronger comparator that estimates how good a judge can be here. It is no
@@ -74,7 +78,8 @@ def compare_datasheets(
     -------
     pandas.DataFrame
         ``judge`` if there are several, ``section``, ``detail``, ``first`` and ``second`` (the two estimates), and the
-        columns of every estimate, for ``second - first`` of each proportion in both datasheets, with the flags of both.
+        columns of every estimate, for ``second - first`` of each proportion in both datasheets (of ratings also
+        ``mean_score`` and ``run_sd``), with the flags of both.
         Rows of a judge on one side only come last, without a difference, flagged ``judge on one side only``. With
         ``role="ceiling"`` also ``ceiling``: whether `first` is ``below``, ``above`` or ``not distinguishable`` from
         `second`, by the interval and by which direction is worse; empty where neither is.
@@ -82,10 +87,10 @@ def compare_datasheets(
     Raises
     ------
     SchemaError
-        If a side is neither preferences nor a datasheet.
+        If a side is neither preferences, ratings nor a datasheet.
     DesignError
-        If the two have no row or, with several judges, no judge in common; or if a side has several rows for the same
-        proportion, as with several prompts.
+        If one side has preferences and the other ratings; if the two have no row or, with several judges, no judge in
+        common; or if a side has several rows for the same proportion, as with several prompts.
 
     Notes
     -----
@@ -99,6 +104,9 @@ def compare_datasheets(
 
     The dark_current paper (Sections 6 and 7, A.10) plans a comparator as a ceiling. A judge ``above`` it shows that it
     is none on that axis.
+
+    Ratings: ``mean_score`` is the mean paired difference of what both rated, system by system, with t clustered by
+    item; ``run_sd`` is compared by MOVER, which is somewhat too wide where both judged the same.
 
     References
     ----------
@@ -118,6 +126,11 @@ def compare_datasheets(
     """
     choose(role, get_args(Role), "role")
     (sheet_1, calls_1), (sheet_2, calls_2) = (_as_sheet(data, cluster, conf_level) for data in (first, second))
+    kinds = {
+        kind_of(nw.from_native(calls).collect_schema().names()) for calls in (calls_1, calls_2) if calls is not None
+    }
+    if len(kinds) > 1:
+        raise DesignError("One side has preferences, the other ratings. Compare data of the same kind.")
     one_judge = all(s["judge"].nunique(dropna=False) == 1 for s in (sheet_1, sheet_2))
     if not one_judge and not sheet_1["judge"].isin(sheet_2["judge"]).any():
         names = [", ".join(sorted({str(j) for j in s["judge"]})) or "none" for s in (sheet_1, sheet_2)]
@@ -131,7 +144,10 @@ def compare_datasheets(
     if both.empty:
         raise DesignError("The two datasheets have no proportion in common. Compare data of the same design.")
     joint = _Joint(calls_1, calls_2, cluster == "auto")
-    rows = [{**r, **_compared(r, joint, conf_level)} for r in both.to_dict("records")]
+    scores = _Scores(calls_1, calls_2)
+    rows = [
+        {**r, **_compared(r, scores if r["term"] in _OF_SCORES else joint, conf_level)} for r in both.to_dict("records")
+    ]
     if not one_judge:
         rows += [*_alone(sheet_1, sheet_2, "first"), *_alone(sheet_2, sheet_1, "second")]
     before = [*keys[:-1], "first", "second"]
@@ -157,12 +173,8 @@ def _as_sheet(data: Any, cluster: Cluster, conf_level: float) -> tuple[pd.DataFr
     columns = list(nw.from_native(data).collect_schema().names())
     if {"section", "term", "estimate", "n"} <= set(columns):
         return _proportions(nw.from_native(data).lazy().collect(backend="pandas").to_native()), None
-    if kind_of(columns) != "preferences":
-        raise SchemaError(
-            "compare_datasheets needs preferences or datasheets. For ratings compare the results of score_matrix()."
-        )
     sheet = datasheet(data, cluster=cluster, n_resamples=200, conf_level=conf_level)
-    if several := [way for way in WAYS if way in sheet.columns]:
+    if several := [c for c in sheet.columns[: sheet.columns.get_loc("section")] if c != "judge"]:
         raise DesignError(f"One side has several values of {several[0]!r}. Filter each side to one value.")
     return _proportions(sheet), data
 
@@ -172,7 +184,8 @@ def _proportions(sheet: pd.DataFrame) -> pd.DataFrame:
     sheet = sheet.reindex(columns=list(dict.fromkeys([*sheet.columns, "judge", "detail", *_ESTIMATE])))
     text = {c: sheet[c].astype(object).where(sheet[c].notna(), "") for c in ("section", "detail", "method", "flag")}
     sheet = sheet.assign(**text, judge=sheet["judge"].astype(object))
-    sheet = sheet[sheet["method"].astype(str).str.match(_PROPORTIONS)]
+    of_scores = (sheet["section"] == "scores") & sheet["term"].isin(_OF_SCORES)
+    sheet = sheet[sheet["method"].astype(str).str.match(_PROPORTIONS) | of_scores]
     again = sheet.duplicated(["judge", "section", "detail", "term"])
     if again.any():
         row = sheet[again].iloc[0]
@@ -201,7 +214,7 @@ def _alone(sheet: pd.DataFrame, other: pd.DataFrame, side: str) -> list[_Row]:
 # ---- Differences -----------------------------------------------------------------------------------------------------
 
 
-def _compared(record: _Row, joint: _Joint, conf_level: float) -> _Row:
+def _compared(record: _Row, joint: _Joint | _Scores, conf_level: float) -> _Row:
     """Both estimates and second minus first, with the flags of both and of the pairing."""
     row, pairing = joint.difference(record, conf_level)
     if row is None:
@@ -217,6 +230,9 @@ def _flags_but_size(flag: str) -> list[str]:
 
 
 def _independent(record: _Row, conf_level: float) -> _Row:
+    if record["term"] in _OF_SCORES:
+        sides = [{c: float(record[f"{c}_{side}"]) for c in _ESTIMATE[:-2]} for side in "21"]
+        return interval_difference(*sides)
     p1, n1, p2, n2 = (float(record[c]) for c in ("estimate_1", "n_1", "estimate_2", "n_2"))
     row = independent_difference(p2 * n2, n2, p1 * n1, n1, conf_level)
     if not row["n"] or not any(record[m].startswith(_CLUSTERED) for m in ("method_1", "method_2")):
@@ -232,6 +248,34 @@ def _side_interval(record: _Row, side: str, conf_level: float) -> _Row:
     p, n = cells["estimate"], cells["n"]
     low, high = (float(x) for x in wilson(p * n, n, conf_level))
     return {**cells, "std_error": math.sqrt(p * (1 - p) / n), "conf_low": low, "conf_high": high}
+
+
+class _Scores:
+    """The ratings of both sides: their cells, matched on what is rated."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self._sides = (first, second)
+        self._cells = cache(self._read)
+
+    def difference(self, record: _Row, conf_level: float) -> tuple[_Row | None, str]:
+        """Paired difference of the mean scores of what both rated, None if it cannot be paired, and a flag."""
+        if record["term"] != "mean_score" or any(s is None for s in self._sides):
+            return None, ""
+        judge = record.get("judge", _ANY)
+        first, second = (_rows_of(self._cells(side), None, "", judge).dropna(subset=["mean"]) for side in (0, 1))
+        both = first.merge(second, on=_RATED, suffixes=("_1", "_2"), validate="one_to_one")
+        if both.empty:
+            return None, NOTHING_SHARED if len(first) and len(second) else ""
+        either = len(first) + len(second) - len(both)
+        left_out = STIMULI_SHARED.of(len(both), total=f"{either:,}") if either > len(both) else ""
+        paired = both.assign(mean=both["mean_2"] - both["mean_1"])
+        value = paired.groupby(["system", "item"])["mean"].mean().groupby("system").mean().mean()
+        row = mean_of_scores(paired, float(value), conf_level)
+        return {**row, "method": "paired, mean over systems, t clustered by item"}, flags(row.get("flag"), left_out)
+
+    def _read(self, side: int) -> pd.DataFrame:
+        table = cells(self._sides[side])
+        return table.assign(**{c: table[c].astype(str) for c in _RATED})
 
 
 class _Joint:

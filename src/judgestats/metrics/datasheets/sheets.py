@@ -21,6 +21,7 @@ from judgestats.errors import DesignError
 from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
 from judgestats.metrics.consensus.deviations import deviations_of
 from judgestats.metrics.consensus.scores import score_matrix
+from judgestats.metrics.consensus.stability import run_sd
 from judgestats.metrics.measure_registry import Options, column_names, terms
 from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
@@ -36,7 +37,6 @@ from judgestats.results import (
     NOTHING_IN_COMMON,
     ONE_UNIT,
     SEVERAL_AVERAGED,
-    SINGLE_RUN,
     estimates,
     flags,
 )
@@ -132,34 +132,30 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     `groups`: ``judge`` and the further grouping columns. Terms: ``mean_score``, averaged over criteria within items,
     items within systems and systems with equal weights, which is the mean of the judge's row of
     :func:`judgestats.score_matrix`; its interval is clustered by item. ``missing``: share of scores that are missing.
-    ``run_sd``: root mean square of the standard deviations over ``replicate`` (or of those given with means); without
-    repeats NaN, flagged ``single run``.
+    ``run_sd``: that of :func:`judgestats.run_sd`; without repeats NaN, flagged ``single run``.
     """
     by = [g for g in groups if g != "judge"]
     present = nw.from_native(data).collect_schema().names()
     table = cells(data, by)
     numbered = "replicate" in present or "score" not in present
-    spread = table if numbered else table.assign(sd=math.nan)
-    codes, of_spread = codes_of(table, groups), codes_of(spread, groups)
+    codes = codes_of(table, groups)
     rows: list[dict[str, Any]] = []
     rows_of_matrix = options.call(score_matrix, data).groupby(groups, dropna=False)["estimate"].mean().reset_index()
     means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
     for g, key in enumerate(means[groups].to_dict("records")):
         here = table[codes.code == g]
         averaged = SEVERAL_AVERAGED if not numbered and (here["runs"] > 1).any() else ""
-        rows.append({**key, **_mean_score(here, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
+        rows.append({**key, **mean_of_scores(here, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
         counts = pd.DataFrame({"n": [float(here["runs"].sum()), float(here["n_missing"].sum())], "all": ""})
         (row,) = rates(counts, ["all"], "missing", np.array([False, True]), conf_level=options.conf_level)
         rows.append({**key, **row})
-    for g, key in enumerate(spread[groups].iloc[of_spread.first].to_dict("records")):
-        sd = spread.loc[of_spread.code == g, "sd"].dropna()
-        value = float(np.sqrt((sd**2).mean())) if len(sd) else math.nan
-        row = {"term": "run_sd", "estimate": value, "n": len(sd), "method": "root mean square"}
-        rows.append({**key, **row, "flag": "" if len(sd) else SINGLE_RUN})
+    spread = options.call(run_sd, data)
+    rows += spread[spread["term"] == "run_sd"].to_dict("records")
     return estimates(rows, groups)
 
 
-def _mean_score(here: pd.DataFrame, value: float, conf_level: float, averaged: str) -> dict[str, Any]:
+def mean_of_scores(here: pd.DataFrame, value: float, conf_level: float, averaged: str = "") -> dict[str, Any]:
+    """Cells of a mean over systems of means over items, whose value is known, with t clustered by item."""
     scored = (
         here.dropna(subset=["mean"]).groupby(["system", "item"], dropna=False, sort=False)["mean"].mean().reset_index()
     )

@@ -1,0 +1,210 @@
+"""Spread of each judge's repeats, and its ratio between judges: :func:`run_sd`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import NDArray
+from scipy.special import chdtri, fdtr, fdtri, stdtr, stdtrit
+from statsmodels.stats.multitest import multipletests
+
+from judgestats.defaults import CONF_LEVEL
+from judgestats.errors import confidence
+from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.results import (
+    CONSTANT,
+    EXCLUDED,
+    NO_DATA,
+    NORMAL_RUNS,
+    RESAMPLES_AGREE,
+    SINGLE_RUN,
+    estimates,
+    few_clusters,
+    flags,
+)
+from judgestats.schema.cells import cells
+from judgestats.schema.clustering import Cluster
+from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs
+
+Floats = NDArray[np.float64]
+#: Clusters that the jackknife needs; with fewer, the repeats of a rating are taken as normal.
+LEAST = 10
+_ABOUT = ("judge", "system", "item", "criterion")
+
+
+@Measure(
+    "Does the judge repeat its score, and which judge does so best?", "consensus", "R",
+    "t of log sd, jackknife of items; few items: chi-square, ratio: F", "merchant_risk, Sec 3.1",
+    plot="forest", frames=("ratings",), nothing="no rating is repeated: repeats have a second value in 'replicate'",
+    sheet=("scores: run_sd",), table=("run_sd",),
+    terms=(
+        Term("run_sd", "spread over runs", "score", "scores with repeats", "higher",
+             "Standard deviation of the judge's repeats of one rating.", symbol="σ"),
+        Term("ratio", "ratio of the spreads of two judges", neutral=1.0),
+    ),
+)  # fmt: skip
+def run_sd(
+    ratings: IntoFrame,
+    *,
+    by: By = (),
+    average_over: By = (),
+    cluster: Cluster = "auto",
+    ddof: int = 1,
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Standard deviation of each judge's repeats of one rating, and its ratio between judges.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings with repeats numbered in ``replicate``, or means per cell with ``sd`` and ``runs``. Every criterion
+        counts: remove a total first, or keep it alone.
+    by : str or sequence of str
+        Further columns that split the result (``criterion``, ``system``).
+    average_over : str or sequence of str
+        Columns whose values count as repeats, as in :func:`score_matrix`.
+    cluster : "auto", str or False
+        Column by which intervals are clustered. ``"auto"`` detects it: items, or a column that groups them. False:
+        every rating is a cluster of its own.
+    ddof : int
+        Divisor ``runs - ddof`` of the standard deviations in raw ratings.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, ``judge``, ``other``, the columns of every estimate, ``p_value`` and ``p_adjusted`` (Holm,
+        over the pairs of a group). Term ``run_sd``, with ``other`` empty: root mean square of the standard deviations.
+        Term ``ratio``: the ``run_sd`` of ``judge`` over that of ``other``, on the ratings that both repeated; a ratio
+        above 1 means that ``judge`` is less stable. ``n`` counts ratings.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    DesignError
+        If a column splits the ratings and is neither in `by` nor in `average_over`.
+
+    Notes
+    -----
+    With 10 clusters or more: Student's t of the log, from the jackknife of clusters, paired for a ratio. With fewer:
+    chi-square, for a ratio F, both with Satterthwaite's degrees of freedom; they take repeats as normal and ratings as
+    independent, and a flag says so. A rounded scale makes repeats of a stable judge equal: where all are, there is no
+    interval.
+
+    Source: merchant_risk paper, Section 3.1 (contribution 2).
+
+    Examples
+    --------
+    >>> means = pd.DataFrame({"judge": ["a", "a", "b", "b"], "system": ["x", "y"] * 2, "mean": [8.0, 7, 8, 6],
+    ...                       "sd": [0.2, 0.2, 0.4, 0.4], "runs": 10})
+    >>> run_sd(means)[["judge", "other", "term", "estimate", "conf_low", "conf_high", "n"]].round(2)
+      judge other    term  estimate  conf_low  conf_high    n
+    0     a        run_sd       0.2      0.15       0.30  2.0
+    1     b        run_sd       0.4      0.30       0.59  2.0
+    2     a     b   ratio       0.5      0.31       0.81  2.0
+    """
+    confidence(conf_level)
+    ratings = as_runs(ratings, average_over, by)
+    present = list(nw.from_native(ratings).collect_schema().names())
+    groups = [c for c in grouping(by, present, "ratings") if c != "judge"]
+    chosen = clustered_by(ratings, groups, cluster, whole="item")
+    more = [c for c in dict.fromkeys([*groups, chosen.column]) if c and c not in _ABOUT]
+    table = cells(ratings, more, ddof)
+    if "score" in present and not names(average_over) and "replicate" not in present:
+        table["sd"] = math.nan  # several scores of an item that nothing numbers are not known to be repeats
+    own = [c for c in (*_ABOUT, *more) if c != "judge"]
+    unit = table.groupby(own, dropna=False, sort=False).ngroup()  # what is rated, under which condition
+    shared = table[chosen.column or "item"]
+    table = table.assign(_unit=unit, _cluster=unit if cluster is False else pd.factorize(shared)[0])
+    rows: list[dict[str, Any]] = []
+    for key, part in table.groupby(groups, dropna=False, sort=True) if groups else [((), table)]:
+        label = dict(zip(groups, key, strict=True))
+        rows += [{**label, **row, "flag": flags(chosen.flag, row["flag"])} for row in _of_group(part, conf_level)]
+    return estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
+
+
+def _of_group(part: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
+    """Spread of each judge of a group, and the ratio of each two."""
+    sides = {judge: here.set_index("_unit") for judge, here in part.groupby("judge", dropna=False, sort=True)}
+    rows = [
+        {"judge": judge, "other": "", "term": "run_sd", **_cells([here], conf_level)} for judge, here in sides.items()
+    ]
+    ratios = []
+    for one, two in combinations([j for j, here in sides.items() if here["sd"].notna().any()], 2):
+        both = sides[one]["sd"].dropna().index.intersection(sides[two]["sd"].dropna().index)
+        kept = [sides[j].loc[both] for j in (one, two)]
+        lost = max(int(sides[j]["sd"].notna().sum()) for j in (one, two)) - len(both)
+        row = _cells(kept, conf_level)
+        row["flag"] = flags(EXCLUDED.of(lost, what="rating(s) that one judge did not repeat"), row["flag"])
+        ratios.append({"judge": one, "other": two, "term": "ratio", **row})
+    p = np.array([row.get("p_value", math.nan) for row in ratios], dtype=float)
+    tested = np.isfinite(p)
+    if tested.any():
+        p[tested] = multipletests(p[tested], method="holm")[1]
+    return rows + [{**row, "p_adjusted": q} for row, q in zip(ratios, p, strict=True)]
+
+
+def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
+    """Cells of the spread of one judge, or of the ratio of two on the same ratings."""
+    sides = [here.dropna(subset=["sd"]) for here in sides]
+    n = len(sides[0])
+    if not n:
+        return {"estimate": math.nan, "n": 0, "flag": SINGLE_RUN if len(sides) == 1 else NO_DATA}
+    squares = [here["sd"].to_numpy(dtype=float) ** 2 for here in sides]
+    variances = [float(s.mean()) for s in squares]
+    row = {"estimate": math.sqrt(variances[0]), "n": n, "flag": CONSTANT}
+    if len(sides) == 2:
+        row["estimate"] = math.sqrt(variances[0] / variances[1]) if variances[1] > 0 else math.nan
+    if min(variances) <= 0:
+        return row
+    code, levels = pd.factorize(sides[0]["_cluster"], use_na_sentinel=False)
+    g, tail = len(levels), (1 - conf_level) / 2
+    if g >= LEAST:
+        size = n - np.bincount(code)
+        logs = [0.5 * _log((s.sum() - np.bincount(code, s)) / size) for s in squares]
+        without = logs[0] - (logs[1] if len(logs) == 2 else 0.0)
+        error = math.sqrt((g - 1) / g * float(((without - without.mean()) ** 2).sum()))
+        if not (math.isfinite(error) and error > 1e-12):
+            return {**row, "flag": RESAMPLES_AGREE}
+        half = float(stdtrit(g - 1, 1 - tail)) * error
+        ends = [row["estimate"] * math.exp(sign * half) for sign in (-1, 1)]
+        p = float(2 * stdtr(g - 1, -abs(math.log(row["estimate"])) / error))
+        method, flag = f"t of log, jackknife of clusters (G = {g})", few_clusters(g)
+    else:
+        df = [_freedom(s, here["runs"].to_numpy(dtype=float) - 1) for s, here in zip(squares, sides, strict=True)]
+        if len(sides) == 1:
+            error = math.sqrt(0.5 / df[0])
+            low, high = (math.sqrt(df[0] / chdtri(df[0], q)) for q in (tail, 1 - tail))
+            method = f"chi-square ({df[0]:.1f} df)"
+        else:
+            error = math.sqrt(0.5 / df[0] + 0.5 / df[1])
+            low, high = (1 / math.sqrt(fdtri(*df, q)) for q in (1 - tail, tail))
+            method = f"F ({df[0]:.1f} and {df[1]:.1f} df)"
+            below = float(fdtr(*df, variances[0] / variances[1]))
+            p = 2 * min(below, 1 - below)
+        ends = [row["estimate"] * low, row["estimate"] * high]
+        flag = NORMAL_RUNS
+    found = {**row, "std_error": row["estimate"] * error, "conf_low": ends[0], "conf_high": ends[1]}
+    return {**found, "method": method, "flag": flag, **({"p_value": p} if len(sides) == 2 else {})}
+
+
+def _log(x: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        result: Floats = np.log(x)
+    return result
+
+
+def _freedom(squares: Floats, df: Floats) -> float:
+    """Satterthwaite's degrees of freedom of a mean of variances, at most their sum; their squares are unbiased."""
+    return min(float(squares.sum() ** 2 / (squares**2 / (df + 2)).sum()), float(df.sum()))

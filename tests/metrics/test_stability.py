@@ -1,0 +1,108 @@
+"""Spread of repeats: the printed tables, brute force, and coverage."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import judgestats as js
+from judgestats.errors import DesignError
+
+GPT, GROK = "GPT-5.1", "Grok 4"
+
+
+def repeated(spread, items=30, runs=4, systems=1, seed=0, judges="g", heavy=False):
+    """Ratings with a known spread of the repeats."""
+    rng = np.random.default_rng(seed)
+    keys = pd.MultiIndex.from_product([list(judges), range(systems), range(items), range(runs)])
+    table = keys.set_names(["judge", "system", "item", "replicate"]).to_frame(index=False)
+    noise = rng.laplace(0, 2**-0.5, len(table)) if heavy else rng.normal(size=len(table))
+    table["score"] = table["item"] + table["judge"].map(dict(zip(judges, spread, strict=True))) * noise
+    return table.astype({"system": str, "item": str})
+
+
+def row(result, judge, other=""):
+    return result[(result["judge"] == judge) & (result["other"] == other)].iloc[0]
+
+
+def test_the_printed_spreads_of_the_judges():
+    """Tables 1 to 5 of the merchant_risk paper: final scores, ten runs."""
+    tables = pd.concat([js.published.load(f"merchant_risk/table{i}") for i in range(1, 6)])
+    final = tables[tables["criterion"] == "final"]
+    result = js.run_sd(final)
+    want = np.sqrt((final["sd"] ** 2).groupby(final["judge"]).mean())
+    found = result[result["term"] == "run_sd"].set_index("judge")["estimate"]
+    pd.testing.assert_series_equal(found.sort_index(), want.sort_index(), check_names=False)
+    assert row(result, GPT)["estimate"] == pytest.approx(0.155, abs=0.0005)
+    ratio = row(result, GPT, GROK)
+    assert ratio["estimate"] == pytest.approx(found[GPT] / found[GROK])
+    assert ratio["conf_high"] < 1  # evaluators differ in stability (contribution 2)
+    assert ratio["p_adjusted"] < 0.01
+    assert (result["flag"] == "repeats taken as normal").all()
+
+
+def test_one_rating_gives_the_interval_of_a_variance():
+    means = pd.DataFrame({"judge": ["a", "b"], "system": "s", "mean": 1.0, "sd": [2.0, 1.0], "runs": 10})
+    got, ratio = row(js.run_sd(means), "a"), row(js.run_sd(means), "a", "b")
+    ends = np.sqrt(9 * 4 / stats.chi2.ppf([0.975, 0.025], 9))
+    assert [got["conf_low"], got["conf_high"]] == pytest.approx(list(ends))
+    ends = np.sqrt(4 / stats.f.ppf([0.975, 0.025], 9, 9))
+    assert [ratio["conf_low"], ratio["conf_high"]] == pytest.approx(list(ends))
+    assert ratio["p_value"] == pytest.approx(2 * stats.f.sf(4, 9, 9))
+    assert ratio["estimate"] == 2
+
+
+def test_the_jackknife_by_brute_force():
+    table = repeated([1.0, 2.0], items=12, systems=2, judges="gh")
+    result = js.run_sd(table)
+    squares = table.groupby(["judge", "system", "item"])["score"].var()
+    logs = []
+    for left in table["item"].unique():
+        rest = squares.drop(left, level="item").groupby("judge").mean()
+        logs.append(0.5 * np.log(rest["g"] / rest["h"]))
+    error = np.sqrt(11 / 12 * np.sum((logs - np.mean(logs)) ** 2))
+    got = row(result, "g", "h")
+    assert np.log(got["conf_high"] / got["estimate"]) == pytest.approx(stats.t.ppf(0.975, 11) * error)
+    assert got["n"] == 24
+    swapped = js.run_sd(table.assign(judge=table["judge"].map({"g": "h", "h": "g"})))
+    assert row(swapped, "g", "h")["estimate"] == pytest.approx(1 / got["estimate"])
+
+
+def test_what_is_not_repeated_has_no_spread():
+    once = repeated([1.0], runs=1)
+    assert row(js.run_sd(once), "g")["flag"] == "single run"
+    unnumbered = repeated([1.0]).drop(columns="replicate")
+    assert np.isnan(row(js.run_sd(unnumbered), "g")["estimate"])
+    equal = repeated([0.0])
+    got = row(js.run_sd(equal), "g")
+    assert (got["estimate"], np.isnan(got["conf_low"])) == (0, True)
+    assert "constant" in got["flag"]
+
+
+def test_a_ratio_is_of_the_ratings_that_both_repeated():
+    table = repeated([1.0, 1.0], judges="gh")
+    table = table[(table["judge"] == "g") | (table["item"].astype(int) < 20)]
+    got = row(js.run_sd(table), "g", "h")
+    assert got["n"] == 20
+    assert "10 ratings that one judge did not repeat excluded" in got["flag"]
+
+
+def test_an_unsplit_column_is_refused():
+    table = pd.concat([repeated([1.0]).assign(prompt=p) for p in "xy"])
+    with pytest.raises(DesignError, match="prompt"):
+        js.run_sd(table)
+    assert set(js.run_sd(table, by="prompt")["prompt"]) == {"x", "y"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("items", "heavy"), [(1, False), (30, True)])
+def test_coverage(items, heavy):
+    """At least nominal, within Monte Carlo error; repeats with heavy tails need ten items or more."""
+    hit, both, total = 0, 0, 120
+    for seed in range(total):
+        result = js.run_sd(repeated([1.0, 1.5], items, 5, seed=seed, judges="gh", systems=2, heavy=heavy))
+        one, ratio = row(result, "g"), row(result, "g", "h")
+        hit += one["conf_low"] <= 1.0 <= one["conf_high"]
+        both += ratio["conf_low"] <= 1 / 1.5 <= ratio["conf_high"]
+    assert hit / total >= 0.89  # 0.95 less three standard errors
+    assert both / total >= 0.89
