@@ -90,8 +90,8 @@ def test_every_public_function_of_the_metrics_has_a_record_or_is_no_measure():
     functions = {n for n in homes if inspect.isfunction(getattr(js, n))}
     recorded = {name for name, m in measures().items() if name == m.function.__name__}
     assert functions - set(NOT_MEASURES) == recorded
-    assert recorded - {name.partition(",")[0] for name in MEASURES} == {"shift_tests"}, (
-        "it takes correlations, not verdicts; tested in test_shifts"
+    assert recorded - {name.partition(",")[0] for name in MEASURES} == {"pair_tests", "shift_tests"}, (
+        "they take correlations, not verdicts; tested in test_pairs and test_shifts"
     )
 
 

@@ -24,6 +24,7 @@ from judgestats.metrics.agreement.human_agreement import judge_against_people as
 from judgestats.metrics.agreement.intraclass import icc as icc
 from judgestats.metrics.agreement.levels import agreement_levels as agreement_levels
 from judgestats.metrics.agreement.levels import correlation as correlation
+from judgestats.metrics.agreement.pairs import pair_tests as pair_tests
 from judgestats.metrics.agreement.quality import ordering_accuracy as ordering_accuracy
 from judgestats.metrics.agreement.quality import quality_agreement as quality_agreement
 from judgestats.metrics.agreement.shifts import agreement_shift as agreement_shift

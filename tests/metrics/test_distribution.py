@@ -10,6 +10,7 @@ from scipy import stats
 
 from judgestats.errors import DesignError
 from judgestats.metrics.agreement import disagreement, score_distribution
+from judgestats.published import load
 from metrics.tables import panel_of_two_conditions
 
 
@@ -178,3 +179,31 @@ def test_things_that_one_judge_scored_are_counted():
     row = disagreement(table, **FEW).iloc[0]
     assert row["n"] == 11
     assert "1 rated by one judge" in row["flag"]
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_sd_over_judges_of_the_means_of_each_system(ddof):
+    """The sigma of Table 4 of the consensus_illusion paper, whose divisor is not printed."""
+    table = panel()
+    got = (
+        disagreement(table, by="system", ddof=ddof, n_resamples=200).query("term == 'sd_of_means'").set_index("system")
+    )
+    want = table.groupby(["system", "judge"])["score"].mean().groupby("system").std(ddof=ddof)
+    assert got["estimate"].to_dict() == pytest.approx(want.to_dict())
+    assert (got["n"] == 3).all()
+    assert ((got["conf_low"] < got["estimate"]) & (got["estimate"] < got["conf_high"])).all()
+    one = disagreement(table, ddof=ddof, n_resamples=200).set_index("term").loc["sd_of_means"]
+    assert one["estimate"] == pytest.approx(table.groupby("judge")["score"].mean().std(ddof=ddof))
+
+
+def test_the_unanimous_picks():
+    """Merchant_risk paper, Section 5.3: all five models put grocery stores (5411) at the lowest level."""
+    picks = load("merchant_risk/picks").rename(columns={"model": "judge", "mcc": "item", "risk_level": "score"})
+    picks = picks.assign(system="risk", item=picks["item"].astype(str))
+    result = disagreement(picks, thresholds=(0,), top=100, n_resamples=100)
+    listed = result[result["term"] == "disputed"]
+    unanimous = listed[(listed["estimate"] == 0) & (listed["n"] == 5)]
+    assert "5411" in set(unanimous["item"])
+    assert (picks.loc[picks["item"] == "5411", "score"] == 1).all()
+    share = result[result["term"] == "share_above"].iloc[0]
+    assert share["estimate"] == pytest.approx((listed["estimate"] > 0).mean())

@@ -164,8 +164,9 @@ def test_levels_average_over_cells():
     table = panel(temperatures=(0.0, 1.0), systems="ABC")
     got = agreement_levels(table, cell="temperature", n_resamples=50).set_index("term")
     parts = [agreement_levels(p, n_resamples=50).set_index("term")["estimate"] for _, p in table.groupby("temperature")]
-    pd.testing.assert_series_equal(got["estimate"], sum(parts) / 2, check_names=False)
-    assert got["n"].tolist() == [3, 6, 6, 6, 6]
+    means = [t for t in got.index if not t.startswith("sd_")]
+    pd.testing.assert_series_equal(got.loc[means, "estimate"], sum(parts)[means] / 2, check_names=False)
+    assert got["n"].tolist() == [3, 6, 6, 6, 6, 6, 6]
     assert got["flag"].str.contains("fewer than 30 clusters").all()
     assert not agreement_levels(panel(items=31), n_resamples=20)["flag"].str.contains("fewer than 30 clusters").any()
 
@@ -398,3 +399,37 @@ def mean_r(table):
 
 
 # ---------------------------------------------------------------- rubrics
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_sd_over_cells_of_r_and_icc(ddof):
+    """Section 3.2 of the consensus_illusion paper prints a mean and an sd of ICC(2,1) over cells."""
+    table = panel(systems="ABC", temperatures=(0.0, 1.0))
+    got = agreement_levels(table, cell="temperature", ddof=ddof, n_resamples=200).set_index("term")
+    each = js.icc(table, by=["system", "temperature"]).query("term == 'ICC(2,1)'")["estimate"]
+    assert got.loc["icc", "estimate"] == pytest.approx(each.mean())
+    assert got.loc["sd_icc", "estimate"] == pytest.approx(each.std(ddof=ddof))
+    of_r = correlation(table, level="cell", cell="temperature", n_resamples=10)
+    assert got.loc["sd_sample", "estimate"] == pytest.approx(of_r[of_r["term"] == "r"]["estimate"].std(ddof=ddof))
+    assert got.loc["sd_icc", "n"] == 6
+    assert (got.loc[["sd_sample", "sd_icc"], "conf_low"] >= 0).all()
+    assert got.loc["sd_icc", "conf_low"] < got.loc["sd_icc", "estimate"] < got.loc["sd_icc", "conf_high"]
+
+
+def test_one_cell_has_no_sd():
+    got = agreement_levels(panel(systems="A"), n_resamples=50).set_index("term").loc["sd_icc"]
+    assert np.isnan(got["estimate"])
+    assert "one unit" in got["flag"]
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_sd_over_pairs_of_judges(ddof):
+    """The sigma of Table 5 of the consensus_illusion paper, whose divisor is not printed."""
+    table = panel()
+    got = correlation(table, pairs="sd", ddof=ddof, n_resamples=200).set_index("system")
+    each = correlation(table, pairs="each").groupby("system")["estimate"].std(ddof=ddof)
+    assert got["estimate"].to_dict() == pytest.approx(each.to_dict())
+    assert set(got["term"]) == {"sd_of_pairs"}
+    assert ((got["conf_low"] <= got["estimate"]) & (got["estimate"] < got["conf_high"])).all()
+    with pytest.raises(DesignError, match="pairs='each'"):
+        correlation(table, pairs="sd", interval="fisher")

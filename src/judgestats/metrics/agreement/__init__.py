@@ -9,6 +9,7 @@ from judgestats.metrics.agreement.gtheory import decision_study, variance_compon
 from judgestats.metrics.agreement.human_agreement import judge_against_people
 from judgestats.metrics.agreement.intraclass import icc
 from judgestats.metrics.agreement.levels import agreement_levels, correlation
+from judgestats.metrics.agreement.pairs import pair_tests
 from judgestats.metrics.agreement.quality import ordering_accuracy, quality_agreement
 from judgestats.metrics.agreement.shifts import agreement_shift, agreement_slope, cohen_d, shift_tests
 
@@ -26,6 +27,7 @@ __all__ = [
     "judge_against_people",
     "kappa",
     "ordering_accuracy",
+    "pair_tests",
     "quality_agreement",
     "score_distribution",
     "shift_tests",

@@ -27,10 +27,14 @@ from judgestats.metrics.agreement.levels import (
     blocks,
     codes,
     from_draws,
+    mean_defined,
     plan_of,
     rated,
     refuse_empty,
     resampled,
+    sd_defined,
+    system_means,
+    whole,
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
@@ -65,6 +69,7 @@ from judgestats.schema.splitting import as_runs
     terms=(
         Term("mean_spread", "mean spread, highest minus lowest"),
         Term("share_above", "share with a spread above the threshold"),
+        Term("sd_of_means", "sd over judges of their means"),
         Term("mean_difference", "mean absolute difference"),
         Term("highest_alone"),
         Term("highest_shared", "highest, ties split"),
@@ -79,6 +84,7 @@ def disagreement(
     by: By = (),
     average_over: By = (),
     unit: Unit = "item",
+    ddof: int = 1,
     cluster: Cluster = "auto",
     n_resamples: int = N_RESAMPLES,
     seed: int | np.random.Generator | None = SEED,
@@ -100,6 +106,8 @@ def disagreement(
         Columns averaged over, as in :func:`score_matrix`.
     unit : {'item', 'criterion'}
         A rated item is a response (the mean of its criteria), or a criterion of it; runs are averaged.
+    ddof : int
+        Divisor of ``sd_of_means``: judges - `ddof`.
     cluster, n_resamples, seed, conf_level
         As in :func:`correlation`.
 
@@ -111,6 +119,8 @@ def disagreement(
 
         - ``mean_spread``: mean over rated items of the highest score minus the lowest.
         - ``share_above``: share of rated items whose spread is above ``threshold`` (Wilson).
+        - ``sd_of_means``: standard deviation over judges of their mean scores; ``n`` counts judges. With
+          ``by="system"`` that of each system, as in the paper's Table 4.
         - ``mean_difference``: mean absolute difference of two judges.
         - ``highest_alone``: share of rated items on which ``judge`` is above all others (Wilson); ``highest_shared``:
           a tie for the highest is split equally among those who tie.
@@ -127,9 +137,12 @@ def disagreement(
     Notes
     -----
     An item counts where two judges or more rated it; the flag counts those that not all judges rated, whose spreads
-    are smaller. For three judges the three absolute differences on an item add up to twice its spread.
+    are smaller. For three judges the three absolute differences on an item add up to twice its spread. The judges are
+    unanimous on items of spread 0: ``share_above`` with the threshold 0 is the share of the others, and a large `top`
+    lists the unanimous ones last.
 
-    Source: consensus_illusion paper, Appendix C.
+    Source: consensus_illusion paper, Appendix C, and Table 4, whose divisor is not printed; merchant_risk paper,
+    Section 5.3 (unanimous items).
 
     Examples
     --------
@@ -137,19 +150,20 @@ def disagreement(
     ...                       "score": [6.4, 10.0, 3.2, 3.0, 9.7, 7.1]})
     >>> result = disagreement(table, thresholds=(2,), top=1)
     >>> result[["term", "judge", "other", "estimate"]].round(2)
-                  term judge other  estimate
-    0      mean_spread                  6.75
-    1      share_above                  1.00
-    2  mean_difference     a     b      5.15
-    3  mean_difference     a     c      3.65
-    4  mean_difference     b     c      4.70
-    5    highest_alone     a            0.00
-    6   highest_shared     a            0.00
-    7    highest_alone     b            1.00
-    8   highest_shared     b            1.00
-    9    highest_alone     c            0.00
-    10  highest_shared     c            0.00
-    11        disputed                  6.80
+               term judge other  estimate
+    0       mean_spread                  6.75
+    1       sd_of_means                  2.85
+    2       share_above                  1.00
+    3   mean_difference     a     b      5.15
+    4   mean_difference     a     c      3.65
+    5   mean_difference     b     c      4.70
+    6     highest_alone     a            0.00
+    7    highest_shared     a            0.00
+    8     highest_alone     b            1.00
+    9    highest_shared     b            1.00
+    10    highest_alone     c            0.00
+    11   highest_shared     c            0.00
+    12         disputed                  6.80
     """
     ratings = as_runs(ratings, average_over, by)
     choose(unit, UNITS, "unit")
@@ -165,7 +179,7 @@ def disagreement(
     refuse_empty(table)
     rows: list[dict[str, Any]] = []
     for block in blocks(table, groups, (), unit, drawn.column):
-        rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, cluster is not False)
+        rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, ddof, cluster is not False)
     for row in rows:
         row |= {"unit": unit, "flag": flags(row["flag"], drawn.flag)}
         for name in ("judge", "other", "system", "item"):
@@ -187,7 +201,7 @@ def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit)
 
 
 def _spread_rows(
-    block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap, clustered: bool
+    block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap, ddof: int, clustered: bool
 ) -> list[dict[str, Any]]:
     known = ~np.isnan(block.scores)
     n_judges = known.sum(axis=1)
@@ -213,6 +227,7 @@ def _spread_rows(
 
     spreads = next(means)
     rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags(notes, spreads["flag"])}]
+    rows.append({"term": "sd_of_means", **_sd_of_means(block, plan, ddof)})
     for t in thresholds:
         rows.append({"term": "share_above", "threshold": float(t), **share(spread > t + 1e-9, np.ones(n, bool))})
     for i, j in pairs:
@@ -229,6 +244,21 @@ def _spread_rows(
         labels = {"term": "disputed", "system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
         rows.append({**labels, "estimate": float(spread[k]), "n": int(judges[k]), "flag": ""})
     return [{**block.key, **r} for r in rows]
+
+
+def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> dict[str, Any]:
+    """Standard deviation over judges of their means, over systems, of the items they rated."""
+
+    def means(weights: Floats) -> Floats:
+        return mean_defined(system_means(block, weights), axis=1)
+
+    here = means(whole(block))
+    (draws,) = resampled(block, plan, means)
+    cells_of = from_draws(
+        float(sd_defined(here, ddof)[0]), sd_defined(draws, ddof), block.n_units, plan, (0.0, math.inf)
+    )
+    missing = MISSING.of(block.n_missing, what="score(s)")
+    return {**cells_of, "n": int((~np.isnan(here)).sum()), "flag": flags(missing, cells_of["flag"])}
 
 
 def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) -> Iterator[dict[str, Any]]:

@@ -234,6 +234,7 @@ METHODS: tuple[Method, ...] = ("pearson", "spearman")
 FISHER = "Fisher z; p from t on n - 2"
 #: Range of a correlation, and of a difference of two.
 CORRELATION, DIFFERENCE = (-1.0, 1.0), (-2.0, 2.0)
+_SD = (0.0, math.inf)
 #: Numbers held in memory at a time.
 _HELD = 2**23
 
@@ -311,13 +312,13 @@ def mean_defined(x: Floats, axis: int | tuple[int, ...] = -1) -> Floats:
     return result
 
 
-def sd_defined(x: Floats) -> Floats:
-    """Standard deviation along the last axis of the values that are not NaN, divisor n - 1."""
+def sd_defined(x: Floats, ddof: int = 1) -> Floats:
+    """Standard deviation along the last axis of the values that are not NaN, two or more; divisor n - ddof."""
     known = ~np.isnan(x)
     n = known.sum(axis=-1)
     away = np.where(known, x - mean_defined(x)[..., None], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(n > 1, np.sqrt((away**2).sum(axis=-1) / (n - 1)), np.nan)
+        return np.where(n > 1, np.sqrt((away**2).sum(axis=-1) / (n - ddof)), np.nan)
 
 
 def from_draws(
@@ -361,8 +362,8 @@ def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> di
 
 Level = Literal["sample", "cell", "system"]
 LEVELS: tuple[Level, ...] = ("sample", "cell", "system")
-Pairs = Literal["mean", "each"]
-PAIRS: tuple[Pairs, ...] = ("mean", "each")
+Pairs = Literal["mean", "sd", "each"]
+PAIRS: tuple[Pairs, ...] = ("mean", "sd", "each")
 Interval = Literal["fisher", "t"]
 
 
@@ -374,6 +375,7 @@ Interval = Literal["fisher", "t"]
     terms=(
         Term("r", "Pearson r"),
         Term("rho", "Spearman ρ"),
+        Term("sd_of_pairs", "sd over pairs of judges"),
     ),
 )  # fmt: skip
 def correlation(
@@ -383,6 +385,7 @@ def correlation(
     unit: Unit = "item",
     method: Method | Literal["repeated"] | None = None,
     pairs: Pairs | None = None,
+    ddof: int = 1,
     by: By = (),
     average_over: By = (),
     cell: By = (),
@@ -408,9 +411,11 @@ def correlation(
         By default Pearson over items and Spearman over systems, as in the paper. ``"repeated"`` is the
         repeated-measures correlation of each pair of judges over the responses to an item, with item means removed: do
         the judges rank the systems alike? pingouin computes it (``pip install "judgestats[pingouin]"``).
-    pairs : {'mean', 'each'}, optional
-        The mean over pairs (of r, not of Fisher's z; the default), or a row for each pair (always with
-        ``method="repeated"``).
+    pairs : {'mean', 'sd', 'each'}, optional
+        The mean over pairs (of r, not of Fisher's z; the default), their standard deviation over pairs (term
+        ``sd_of_pairs``), or a row for each pair (always with ``method="repeated"``).
+    ddof : int
+        Divisor of ``pairs="sd"``: pairs - `ddof`. The paper does not say which its Table 5 has.
     by : str or sequence of str
         Further grouping columns.
     average_over : str or sequence of str
@@ -492,12 +497,16 @@ def correlation(
     plan = plan_of(drawn.column, n_resamples, seed, conf_level)
     table, groups = rated(ratings, by, named, drawn.column)
     refuse_empty(table)
-    term = "r" if method == "pearson" else "rho"
+    term = "sd_of_pairs" if pairs == "sd" else "r" if method == "pearson" else "rho"
     rows: list[dict[str, Any]] = []
     for block in blocks(table, groups, named, unit, drawn.column):
-        rows += _rows(block, level, method, pairs, plan, interval == "fisher")
+        rows += _rows(block, level, method, pairs, plan, interval == "fisher", ddof)
     for row in rows:
-        row.update(unit=unit, term=row.get("term", term), flag=flags(drawn.flag, row.get("flag")))
+        row.update(
+            unit=unit,
+            term=row.get("term", "sd_of_pairs" if pairs == "sd" else term),
+            flag=flags(drawn.flag, row.get("flag")),
+        )
         if unit == "criterion" and row.get("method") == FISHER and level != "system":
             row["flag"] = flags(NOT_INDEPENDENT, row["flag"])
     labels = [] if level == "system" else [*named, *([] if "system" in groups else ["system"])]
@@ -533,7 +542,7 @@ def _cell_columns(ratings: Any, by: By, cell: By) -> list[str]:
 
 
 def _rows(
-    block: Block, level: Level, method: Method, pairs: Pairs, plan: Bootstrap, fisher: bool
+    block: Block, level: Level, method: Method, pairs: Pairs, plan: Bootstrap, fisher: bool, ddof: int
 ) -> list[dict[str, Any]]:
     """The estimates of one block."""
     over_systems = level == "system"
@@ -568,12 +577,16 @@ def _rows(
                 lacking = MISSING.of(missing * over_systems, what="score(s)")
                 rows.append({**mine, **cells, "n": n, "flag": flags(size, why, lacking, cells["flag"])})
         elif draws is not None:
-            value = float(mean_defined(r[k]))
-            cells = from_draws(value, mean_defined(draws[:, k]), block.n_units, plan, CORRELATION)
+            if pairs == "sd":
+                value, many, limits = float(sd_defined(r[k], ddof)), sd_defined(draws[:, k], ddof), _SD
+            else:
+                value, many, limits = float(mean_defined(r[k])), mean_defined(draws[:, k]), CORRELATION
+            cells = from_draws(value, many, block.n_units, plan, limits)
             size = NO_DATA if not points[k] else SMALL_N if points[k] < 30 else ""
             flag = flags(pair_flags(r[k], common[k], missing), size, cells["flag"])
             rows.append({**key, **cells, "n": int(points[k]), "flag": flag})
-    return rows + (_over_cells(block, r, draws, method, pairs, plan) if level == "cell" else [])
+    over = level == "cell" and pairs != "sd"
+    return rows + (_over_cells(block, r, draws, method, pairs, plan) if over else [])
 
 
 def _over_cells(
@@ -592,7 +605,7 @@ def _over_cells(
     for label, value, many in taken:
         n = int((~np.isnan(value)).sum())
         without = EXCLUDED.of(len(value) - n, what="cell(s) without a correlation")
-        for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, (0.0, math.inf))):
+        for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, _SD)):
             cells = from_draws(float(function(value)), function(many), block.n_units, plan, limits)
             flag = flags(without, cells["flag"])
             rows.append({**block.key, **blank, **label, "term": term, **cells, "n": n, "flag": flag})
@@ -613,6 +626,8 @@ def _over_cells(
         Term("icc", "scores: mean ICC(2,1)"),
         Term("gap_system_sample", "gap, systems to items"),
         Term("gap_sample_icc", "gap, items to scores"),
+        Term("sd_sample", "sd over cells of r"),
+        Term("sd_icc", "sd over cells of ICC(2,1)"),
     ),
 )  # fmt: skip
 def agreement_levels(
@@ -622,6 +637,7 @@ def agreement_levels(
     average_over: By = (),
     cell: By = (),
     unit: Unit = "item",
+    ddof: int = 1,
     cluster: Cluster = "auto",
     n_resamples: int = N_RESAMPLES,
     seed: int | np.random.Generator | None = SEED,
@@ -642,6 +658,8 @@ def agreement_levels(
         each cell, ρ in each setting, and then averaged.
     unit : {'item', 'criterion'}
         Points of ``r_sample``. The subjects of the ICC are items.
+    ddof : int
+        Divisor of the standard deviations over cells: n - `ddof`.
     cluster, n_resamples, seed, conf_level
         As in :func:`correlation`.
 
@@ -650,8 +668,9 @@ def agreement_levels(
     pandas.DataFrame
         Terms ``rho_system`` (Spearman over systems of the mean scores, mean over pairs of judges), ``r_sample``
         (Pearson over items in each cell, mean over pairs, then cells), ``icc`` (ICC(2,1) in each cell, mean over
-        cells), ``gap_system_sample`` and ``gap_sample_icc``, and the column ``unit``. ``n`` counts systems for
-        ``rho_system``, cells for the others.
+        cells), ``gap_system_sample`` and ``gap_sample_icc``, ``sd_sample`` and ``sd_icc`` (standard deviation over
+        cells, divisor n - `ddof`), and the column ``unit``. ``n`` counts systems for ``rho_system``, cells for the
+        others.
 
     Raises
     ------
@@ -662,9 +681,10 @@ def agreement_levels(
     -----
     All intervals come from one bootstrap of items, so that the draws of the gaps are paired. ICC(2,1) uses complete
     items and is never clipped. A rater with constant scores stays in the ICC. With few systems ``rho_system`` is
-    discrete, and noise in the systems' means lowers it; large effects are flagged (docs/coverage.md).
+    discrete, and noise in the systems' means lowers it; large effects are flagged (docs/coverage.md). The spread over
+    cells is that of the estimates, and so wider than that of the true values.
 
-    Source: consensus_illusion paper, Section 3.2 (0.989, 0.72 and 0.67).
+    Source: consensus_illusion paper, Section 3.2 (0.989, 0.72 and 0.67; sd of ICC over cells 0.10).
 
     Examples
     --------
@@ -679,6 +699,8 @@ def agreement_levels(
     2                icc      0.38  4.0
     3  gap_system_sample      0.56  4.0
     4     gap_sample_icc      0.05  4.0
+    5          sd_sample      0.10  4.0
+    6             sd_icc      0.08  4.0
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(cell)])
     choose(unit, UNITS, "unit")
@@ -692,19 +714,21 @@ def agreement_levels(
     rows: list[dict[str, Any]] = []
     for items, units in zip(by_item, by_unit, strict=True):
         rows += [
-            {**items.key, **row, "flag": flags(row["flag"], drawn.flag)} for row in _levels(items, units, unit, plan)
+            {**items.key, **row, "flag": flags(row["flag"], drawn.flag)}
+            for row in _levels(items, units, unit, plan, ddof)
         ]
     return estimates(rows, groups, ["unit"])
 
 
-def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap) -> list[dict[str, Any]]:
+def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) -> list[dict[str, Any]]:
     statistics: tuple[Callable[[Floats], Floats], ...] = (
         lambda weights: system_correlations(items, "spearman", weights),
         lambda weights: pair_correlations(units, "pearson", weights),
         lambda weights: row_icc(items, weights)[..., None],
     )
     points = [statistic(whole(items)) for statistic in statistics]
-    many = [mean_defined(mean_defined(values)) for values in resampled(items, plan, *statistics)]  # over pairs, rows
+    of_rows = [mean_defined(values) for values in resampled(items, plan, *statistics)]  # over pairs
+    many = [mean_defined(values) for values in of_rows]  # over rows
     values = [(float(mean_defined(mean_defined(p))[0]), draws) for p, draws in zip(points, many, strict=True)]
     undefined = [
         UNDEFINED.of(int(np.isnan(p).sum()), what=what)
@@ -727,4 +751,10 @@ def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap) -> list[dic
         empty = NO_DATA if math.isnan(gap) else ""
         cells = from_draws(gap, draws, items.n_units, plan, DIFFERENCE)
         rows.append({"term": term, **cells, "n": n_cells, "unit": unit, "flag": flags(empty, missing, cells["flag"])})
+    for k, term in ((1, "sd_sample"), (2, "sd_icc")):
+        of_cells = mean_defined(points[k])[0]
+        n = int((~np.isnan(of_cells)).sum())
+        cells = from_draws(float(sd_defined(of_cells, ddof)), sd_defined(of_rows[k], ddof), items.n_units, plan, _SD)
+        flag = flags(ONE_UNIT if n < 2 else "", missing, cells["flag"])
+        rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": flag})
     return rows

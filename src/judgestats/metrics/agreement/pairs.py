@@ -1,0 +1,145 @@
+"""Do some pairs of judges agree more than others: :func:`pair_tests`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+from scipy.special import fdtrc, stdtr, stdtrit
+from scipy.stats import f_oneway
+
+from judgestats.defaults import CONF_LEVEL
+from judgestats.errors import DesignError, SchemaError, confidence
+from judgestats.kernels.variance import mean_squares
+from judgestats.metrics.measure_registry import Measure
+from judgestats.results import COLUMNS, CONSTANT, EXCLUDED, NOT_INDEPENDENT, SMALL_N, TOO_FEW, estimates, flags
+from judgestats.schema.columns import By, grouping, names
+
+
+@Measure(
+    "Do some pairs of judges agree more than others?", "agreement", "table", "t over cells; F tests: none",
+    "consensus_illusion, Sec 3.2",
+)  # fmt: skip
+def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+    """Compare the pairs of judges in their agreement over cells (systems, or systems x temperatures).
+
+    Parameters
+    ----------
+    correlations : frame
+        A result of :func:`correlation` with ``pairs="each"``; or a table of ``judge``, ``other``, ``estimate`` and
+        columns that name the cell (``system``).
+    by : str or sequence of str
+        Grouping columns: one set of tests each.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per group ``judge`` and ``other``, the columns of every estimate, ``df1``, ``df2`` and ``p_value``. Term
+        ``deviation``, a row for each pair: its mean correlation minus that of all pairs, with a t interval over cells.
+        Term ``F_repeated``: F of the pairs with cells as subjects (repeated measures). Term ``F_one_way``: F of the
+        pairs as independent groups, as in the paper. ``n`` counts cells, for ``F_one_way`` correlations.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    DesignError
+        If there are fewer than two pairs, or a pair has several correlations in a cell.
+
+    Notes
+    -----
+    Pairs share judges, items and cells, so the correlations of one cell are not independent: ``F_one_way`` (SciPy's
+    ``f_oneway``) is flagged, and ``F_repeated`` is the better of the two. It assumes equal variances of the differences
+    of pairs. Cells that lack a pair are excluded from all but ``F_one_way``.
+
+    Source: consensus_illusion paper, Section 3.2: F(2, 93) = 14.7, which is one-way over three pairs and 32 systems.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"judge": ["a", "a", "b"] * 4, "other": ["b", "c", "c"] * 4,
+    ...                       "system": list("wwwxxxyyyzzz"),
+    ...                       "estimate": [.8, .7, .6, .7, .7, .5, .9, .7, .7, .8, .6, .5]})
+    >>> pair_tests(table)[["judge", "other", "term", "estimate", "p_value", "n"]].round(3)
+      judge other        term  estimate  p_value     n
+    0     a     b   deviation     0.117    0.012   4.0
+    1     a     c   deviation    -0.008    0.789   4.0
+    2     b     c   deviation    -0.108    0.007   4.0
+    3              F_repeated    16.636    0.004   4.0
+    4               F_one_way     8.318    0.009  12.0
+    """
+    confidence(conf_level)
+    table = nw.from_native(correlations).lazy().collect(backend="pandas").to_native()
+    absent = [c for c in ("judge", "other", "estimate") if c not in table.columns]
+    if absent:
+        raise SchemaError(
+            f"The table lacks {', '.join(absent)}. Columns: {', '.join(map(str, table.columns))}. Give a result of "
+            "correlation(pairs='each')."
+        )
+    if "term" in table.columns:
+        table = table[~table["term"].isin(["mean", "sd"])]  # those of all cells
+    groups = grouping(by, table.columns, "table") if names(by) else []
+    known = {*COLUMNS, "p_value", "unit", "judge", "other", *groups}
+    cell = [c for c in table.columns if c not in known]
+    if not cell:
+        raise SchemaError("The table has no column that names the cell of a correlation. Add one, e.g. 'system'.")
+    rows: list[dict[str, Any]] = []
+    for key, part in table.groupby(groups, dropna=False, sort=True) if groups else [((), table)]:
+        rows += [{**dict(zip(groups, key, strict=True)), **row} for row in _of_group(part, cell, conf_level)]
+    return estimates(rows, [*groups, "judge", "other"], ["df1", "df2", "p_value"], sort=False)
+
+
+def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[dict[str, Any]]:
+    again = part.duplicated([*cell, "judge", "other"])
+    if again.any():
+        row = part[again].iloc[0]
+        raise DesignError(
+            f"{row['judge']} and {row['other']} have several correlations in one cell ({', '.join(cell)}). Name the "
+            "column that distinguishes them in by=."
+        )
+    wide = part.pivot(index=cell, columns=["judge", "other"], values="estimate").sort_index(axis=1)
+    if wide.shape[1] < 2:
+        raise DesignError("Pairs are compared with each other: the table has one pair. Give three judges or more.")
+    values, whole = wide.to_numpy(dtype=float), wide.dropna().to_numpy(dtype=float)
+    n, k = whole.shape
+    notes = flags(
+        EXCLUDED.of(len(wide) - n, what="cell(s) without every pair"),
+        TOO_FEW if n < 2 else SMALL_N if n < 30 else "",
+    )
+    away = whole - whole.mean(axis=1, keepdims=True) if n else whole
+    rows: list[dict[str, Any]] = []
+    for p, (judge, other) in enumerate(wide.columns):
+        row = {"judge": judge, "other": other, "term": "deviation", "n": n, "flag": notes}
+        row["estimate"] = float(away[:, p].mean()) if n else math.nan
+        error = float(away[:, p].std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+        if error > 1e-12:
+            half = float(stdtrit(n - 1, (1 + conf_level) / 2)) * error
+            row |= {"std_error": error, "conf_low": row["estimate"] - half, "conf_high": row["estimate"] + half}
+            row |= {"p_value": float(2 * stdtr(n - 1, -abs(row["estimate"]) / error)), "method": "t over cells"}
+        elif n > 1:
+            row["flag"] = flags(notes, CONSTANT)
+        rows.append(row)
+    repeated = {"term": "F_repeated", "n": n, "flag": notes, "method": "F, cells as subjects"}
+    if n > 1:
+        ms = mean_squares(np.ascontiguousarray(whole), np.zeros(1, np.int64))
+        pairs, residual = float(ms.raters[0]), float(ms.residual[0])
+        df1, df2 = k - 1, (n - 1) * (k - 1)
+        if residual > 0:
+            repeated |= {"estimate": pairs / residual, "df1": df1, "df2": df2}
+            repeated["p_value"] = float(fdtrc(df1, df2, pairs / residual))
+        else:
+            repeated["flag"] = flags(notes, CONSTANT)
+    samples = [column[~np.isnan(column)] for column in values.T]
+    total = sum(len(s) for s in samples)
+    one_way = {"term": "F_one_way", "n": total, "method": "F, one-way", "flag": NOT_INDEPENDENT}
+    if min(map(len, samples)) and total > k:
+        found = f_oneway(*samples)
+        one_way |= {"estimate": found.statistic, "p_value": found.pvalue, "df1": k - 1, "df2": total - k}
+    else:
+        one_way["flag"] = flags(TOO_FEW, NOT_INDEPENDENT)
+    return [*rows, *({"judge": "", "other": "", **row} for row in (repeated, one_way))]
