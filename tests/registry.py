@@ -192,6 +192,12 @@ def later() -> pd.DataFrame:
     return pd.concat([scores().assign(condition="a"), noisier().assign(condition="b")], ignore_index=True)
 
 
+def mean_of_items(data: Any) -> pd.DataFrame:
+    """A known value of each item: its mean score."""
+    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    return table.groupby("item")["score"].mean().rename("value").reset_index()
+
+
 def under(data: Any, condition: str) -> Any:
     """Rows of one condition, of a frame of any engine."""
     return nw.from_native(data).filter(nw.col("condition") == condition).to_native()
@@ -220,6 +226,10 @@ CASES: dict[str, Case] = {
     "calibrate": Case(few(js.calibrate), scores, {"items": "items are dealt to folds by a seed and their names"}),
     "blinding_effect": Case(data=hidden),
     "rank_correlation": Case(data=scores),
+    "level_progression": Case(
+        lambda data: js.level_progression(data, mean_of_items(data)),
+        lambda: single_scores().query("system == 'a'"),
+    ),
     "ranks": Case(data=scores),
     "kendall_w": Case(data=scores),
     "consistency": Case(swaps=(("first_twice", "second_twice"),)),

@@ -19,6 +19,8 @@ MEASURES = registry.registry()
 NOT_MEASURES = {
     "datasheet": "several measures side by side; each is here",
     "compare_datasheets": "two datasheets side by side",
+    "agreement_bands": "words for the coefficients of other results",
+    "side_by_side": "results about the same judges in one table",
     "profile": "words for the numbers of a datasheet",
     "available_measures": "says which measures can be taken",
     "describe": "describes the data",
@@ -90,9 +92,11 @@ def test_every_public_function_of_the_metrics_has_a_record_or_is_no_measure():
     functions = {n for n in homes if inspect.isfunction(getattr(js, n))}
     recorded = {name for name, m in measures().items() if name == m.function.__name__}
     assert functions - set(NOT_MEASURES) == recorded
-    assert recorded - {name.partition(",")[0] for name in MEASURES} == {"pair_tests", "shift_tests"}, (
-        "they take correlations, not verdicts; tested in test_pairs and test_shifts"
-    )
+    assert recorded - {name.partition(",")[0] for name in MEASURES} == {
+        "correlate_over_judges",
+        "pair_tests",
+        "shift_tests",
+    }, "they take other results, not verdicts; tested in test_validity, test_pairs and test_shifts"
 
 
 def test_every_case_is_of_a_measure_and_says_no_more_than_its_record():

@@ -12,6 +12,7 @@ from judgestats.ingest import join_labels as join_labels
 from judgestats.ingest import parse_verdicts as parse_verdicts
 from judgestats.ingest import read as read
 from judgestats.ingest import suggest_mapping as suggest_mapping
+from judgestats.metrics.agreement.bands import agreement_bands as agreement_bands
 from judgestats.metrics.agreement.chance_corrected import ac1 as ac1
 from judgestats.metrics.agreement.chance_corrected import alpha as alpha
 from judgestats.metrics.agreement.chance_corrected import kappa as kappa
@@ -54,6 +55,9 @@ from judgestats.metrics.consensus.correlations import ranks as ranks
 from judgestats.metrics.consensus.deviations import consensus_deviation as consensus_deviation
 from judgestats.metrics.consensus.scores import score_matrix as score_matrix
 from judgestats.metrics.consensus.stability import run_sd as run_sd
+from judgestats.metrics.consensus.validity import correlate_over_judges as correlate_over_judges
+from judgestats.metrics.consensus.validity import level_progression as level_progression
+from judgestats.metrics.consensus.validity import side_by_side as side_by_side
 from judgestats.metrics.datasheets.comparison import compare_datasheets as compare_datasheets
 from judgestats.metrics.datasheets.sheets import datasheet as datasheet
 from judgestats.metrics.datasheets.sheets import profile as profile

@@ -3,6 +3,7 @@
 May import what ``metrics`` may.
 """
 
+from judgestats.metrics.agreement.bands import agreement_bands
 from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
 from judgestats.metrics.agreement.distribution import disagreement, score_distribution
 from judgestats.metrics.agreement.gtheory import decision_study, variance_components
@@ -15,6 +16,7 @@ from judgestats.metrics.agreement.shifts import agreement_shift, agreement_slope
 
 __all__ = [
     "ac1",
+    "agreement_bands",
     "agreement_levels",
     "agreement_shift",
     "agreement_slope",

@@ -9,14 +9,18 @@ from judgestats.metrics.consensus.correlations import kendall_w, rank_correlatio
 from judgestats.metrics.consensus.deviations import consensus_deviation
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.consensus.stability import run_sd
+from judgestats.metrics.consensus.validity import correlate_over_judges, level_progression, side_by_side
 
 __all__ = [
     "blinding_effect",
     "calibrate",
     "consensus_deviation",
+    "correlate_over_judges",
     "kendall_w",
+    "level_progression",
     "rank_correlation",
     "ranks",
     "run_sd",
     "score_matrix",
+    "side_by_side",
 ]

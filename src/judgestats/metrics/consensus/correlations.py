@@ -286,7 +286,7 @@ def rank_correlation(
     if truth is not None:
         if not (isinstance(reference, str) and reference == "peers"):
             raise DesignError("Give reference= (scores of systems) or truth= (known values of items), not both.")
-        paired, groups = _with_truth(ratings, truth, by)
+        paired, groups = with_truth(ratings, truth, by)
     elif isinstance(reference, tuple | list):
         paired, groups = _between(ratings, reference, condition, by, identity or {}, per_criterion, overall_criterion)
     else:
@@ -529,7 +529,7 @@ def _with_reference(
     return paired, groups
 
 
-def _with_truth(ratings: Any, truth: Any, by: By) -> tuple[pd.DataFrame, list[str]]:
+def with_truth(ratings: Any, truth: Any, by: By) -> tuple[pd.DataFrame, list[str]]:
     """Mean scores of each judge per item, and the known values."""
     data = nw.from_native(ratings)
     if "system" not in data.collect_schema().names():
