@@ -230,6 +230,7 @@ CASES: dict[str, Case] = {
         lambda data: js.level_progression(data, mean_of_items(data)),
         lambda: single_scores().query("system == 'a'"),
     ),
+    "run_sd": Case(data=scores),
     "ranks": Case(data=scores),
     "kendall_w": Case(data=scores),
     "consistency": Case(swaps=(("first_twice", "second_twice"),)),

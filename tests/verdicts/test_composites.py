@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import score_matrix
 from judgestats.schema import check
@@ -341,3 +342,58 @@ def test_hanna_composite_is_the_mean_of_six_criteria(real_data):
     some = composite(table[["judge", "system", "item", "criterion", "score"]], missing="renormalise")
     np.testing.assert_allclose(by_thing(some), wide.mean(axis=1))
     assert result.isna().sum() > by_thing(some).isna().sum()
+
+
+# ---------------------------------------------------------------- known values of items
+
+
+def indicators(n=12, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"item": [f"m{i:02}" for i in range(n)], "count": rng.random(n), "amount": 1e6 * rng.random(n)})
+
+
+@pytest.mark.parametrize(
+    ("scale", "by_hand"),
+    [
+        ("as given", lambda x: x),
+        ("z", lambda x: (x - x.mean()) / x.std(ddof=1)),
+        ("minmax", lambda x: (x - x.min()) / (x.max() - x.min())),
+        ("rank", lambda x: x.rank() / len(x)),
+    ],
+)
+def test_an_index_is_a_weighted_mean(scale, by_hand):
+    table = indicators()
+    got = js.weighted_index(table, {"count": 1, "amount": 3}, scale=scale)
+    want = (by_hand(table["count"]) + 3 * by_hand(table["amount"])) / 4
+    assert got.columns.tolist() == ["item", "value"]
+    assert got["value"].tolist() == pytest.approx(want.tolist())
+    twice = pd.concat([table.assign(year=y, amount=table["amount"] * y) for y in (1, 2)])
+    each = js.weighted_index(twice, {"count": 1, "amount": 3}, scale=scale, by="year")
+    if scale != "as given":
+        assert each.loc[each["year"] == 2, "value"].tolist() == pytest.approx(want.tolist())
+
+
+def test_an_index_is_a_truth_of_rank_correlation():
+    table = indicators()
+    picks = table[["item"]].assign(judge="g", score=table["amount"].rank() // 3)
+    truth = js.weighted_index(table, {"count": 0, "amount": 1}, scale="as given")
+    got = js.rank_correlation(picks, truth=truth, method="spearman").iloc[0]
+    assert got["estimate"] == pytest.approx(picks["score"].corr(table["amount"], method="spearman"))
+    assert js.level_progression(picks, truth).iloc[-1]["estimate"] == 1
+
+
+def test_an_index_that_cannot_be_is_refused():
+    table = indicators()
+    with pytest.raises(TypeError, match="scale"):
+        js.weighted_index(table, {"count": 1})
+    with pytest.raises(SchemaError, match="'cnt' is no column"):
+        js.weighted_index(table, {"cnt": 1}, scale="z")
+    with pytest.raises(SchemaError, match="holds text"):
+        js.weighted_index(table, {"item": 1}, scale="z")
+    for weights in ({}, {"count": 0}, {"count": -1, "amount": 2}, {"count": float("nan")}):
+        with pytest.raises(DesignError, match="not negative"):
+            js.weighted_index(table, weights, scale="z")
+    with pytest.raises(DesignError, match="constant"):
+        js.weighted_index(table.assign(count=1.0), {"count": 1}, scale="z")
+    table.loc[0, "count"] = np.nan
+    assert js.weighted_index(table, {"count": 1}, scale="z")["value"].isna().tolist() == [True, *[False] * 11]

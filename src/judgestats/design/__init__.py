@@ -21,6 +21,7 @@ from judgestats.design.controlled import (
 )
 from judgestats.design.cues import cues, equal_pairs
 from judgestats.design.evidence import evidence_lock
+from judgestats.design.explanations import explanations, read_explanations
 from judgestats.design.exports import export
 from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
@@ -58,6 +59,7 @@ __all__ = [
     "detectable",
     "equal_pairs",
     "evidence_lock",
+    "explanations",
     "export",
     "extracts",
     "generated_rubrics",
@@ -74,6 +76,7 @@ __all__ = [
     "prompts",
     "questions",
     "read_controlled",
+    "read_explanations",
     "remaining",
     "rubric",
     "rubric_similarity",

@@ -1,11 +1,11 @@
 """From several calls to one verdict (:func:`aggregate`), from criteria to one score (:func:`composite`), and from
-scores to verdicts (:func:`compare_scores`).
+scores to verdicts (:func:`compare_scores`); and from indicators to one known value (:func:`weighted_index`).
 
 May import schema, results, kernels and errors; independent of files, measures and models.
 """
 
 from judgestats.verdicts.aggregation import MISSING_PARTNER, PANEL, RULES, Rule, aggregate
 from judgestats.verdicts.comparisons import compare_scores
-from judgestats.verdicts.composites import composite
+from judgestats.verdicts.composites import composite, weighted_index
 
-__all__ = ["MISSING_PARTNER", "PANEL", "RULES", "Rule", "aggregate", "compare_scores", "composite"]
+__all__ = ["MISSING_PARTNER", "PANEL", "RULES", "Rule", "aggregate", "compare_scores", "composite", "weighted_index"]

@@ -1,4 +1,4 @@
-"""Criteria -> one score: :func:`composite`."""
+"""Criteria -> one score: :func:`composite`; indicators of an item -> one known value: :func:`weighted_index`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from judgestats.verdicts.aggregation import (
     to_table,
 )
 
+Scale = Literal["as given", "z", "minmax", "rank"]
+SCALES: tuple[Scale, ...] = ("as given", "z", "minmax", "rank")
 Missing = Literal["drop", "renormalise", "refuse"]
 MISSING: tuple[Missing, ...] = ("drop", "renormalise", "refuse")
 #: Criteria that are overall scores, not parts of one where there are other criteria.
@@ -318,3 +320,87 @@ def _expected(things: pd.DataFrame, plan: Plan) -> NDArray[np.int64]:
     row = _rows_of(plan.table.iloc[plan.codes.first], things, plan.keys)
     expected: NDArray[np.int64] = np.maximum(np.append(counts, 0)[row], 1)  # 1 where the plan has no row for it
     return expected
+
+
+# ---- Indicators of an item -> one known value: :func:`weighted_index` ------------------------------------------------
+
+
+def weighted_index(
+    table: IntoFrame, weights: Mapping[str, float], *, scale: Scale, name: str = "value", by: By = ()
+) -> pd.DataFrame:
+    """Weighted mean of indicators, as the known value of each item: an empirical risk score, say.
+
+    Parameters
+    ----------
+    table : frame
+        One row per item, with a column of numbers for each indicator, in which more always means more of the same
+        (risk rates by count and by amount, say).
+    weights : mapping of str to float
+        Indicator -> weight, not negative; they are divided by their sum.
+    scale : {'as given', 'z', 'minmax', 'rank'}
+        How indicators are made comparable before they are averaged: not at all (they have one unit); less the mean,
+        over the standard deviation (divisor n - 1); from 0 to 1 over the range; or ranks over n, ties averaged. There
+        is no default, because the order of the items may depend on it.
+    name : str
+        Column of the result.
+    by : str or sequence of str
+        Columns within whose values indicators are scaled (a year, say).
+
+    Returns
+    -------
+    pandas.DataFrame
+        The table without the indicators, with the column `name`; NaN where an item lacks an indicator of weight above
+        0. It is what ``truth=`` of :func:`rank_correlation` and :func:`level_progression` take.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or holds text.
+    DesignError
+        If a weight is negative, all are 0, or an indicator is constant and cannot be scaled.
+
+    Notes
+    -----
+    The merchant_risk paper, Section 5.1: a weighted average of fraud, chargeback and reliability indicators, by count
+    and by amount. Its weights, its scaling and the values are not printed.
+
+    Examples
+    --------
+    >>> rates = pd.DataFrame({"item": ["5411", "5967"], "fraud_count": [0.1, 0.5], "fraud_amount": [0.2, 0.9]})
+    >>> weighted_index(rates, {"fraud_count": 1, "fraud_amount": 3}, scale="as given")
+       item  value
+    0  5411  0.175
+    1  5967  0.800
+    """
+    choose(scale, SCALES, "scale")
+    data = nw.from_native(table).lazy().collect(backend="pandas").to_native()
+    absent = [c for c in weights if c not in data.columns]
+    if absent:
+        raise SchemaError(
+            f"{absent[0]!r} is no column. Columns: {', '.join(map(str, data.columns))}."
+            f"{suggestion(absent[0], list(map(str, data.columns)))}"
+        )
+    weight = np.array([float(w) for w in weights.values()])
+    if not len(weight) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.sum() > 0:
+        raise DesignError(f"weights={dict(weights)} must be numbers, not negative, and not all 0.")
+    groups = grouping(by, data.columns, "table")
+    used = [c for c, w in zip(weights, weight, strict=True) if w > 0]
+    total = np.zeros(len(data))
+    for column, w in zip(used, weight[weight > 0], strict=True):
+        try:
+            value = pd.to_numeric(data[column]).astype(float)
+        except (ValueError, TypeError):
+            raise SchemaError(f"{column!r} holds text where a number belongs.") from None
+        refuse_infinite(column, int(np.isinf(value).sum()))
+        apart = value.groupby([data[g] for g in groups], dropna=False) if groups else value.groupby(np.zeros(len(data)))
+        spread = apart.transform("max") - apart.transform("min")
+        if scale in ("z", "minmax") and (spread == 0).any():
+            raise DesignError(f"{column!r} is constant, so scale={scale!r} is not defined. Leave it out.")
+        if scale == "z":
+            value = (value - apart.transform("mean")) / apart.transform("std")
+        elif scale == "minmax":
+            value = (value - apart.transform("min")) / spread
+        elif scale == "rank":
+            value = apart.rank() / apart.transform("count")
+        total = total + w * value.to_numpy()
+    return data.drop(columns=list(weights)).assign(**{name: total / weight.sum()})
