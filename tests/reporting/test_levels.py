@@ -194,3 +194,34 @@ def test_pictures_of_rows_draw_on_the_axes_given():
     assert plots.icc(agreement.icc(scores(), by="system"), ax=ax) is ax
     with pytest.raises(DesignError, match="3 panels"):
         plots.disagreement(agreement.disagreement(scores(), **FEW), ax=ax)
+
+
+# ---------------------------------------------------------------- quantiles of scores
+
+
+def test_score_quantiles_are_boxes_of_each_judge_and_system():
+    """Figure 6 of the consensus_illusion paper."""
+    result = agreement.score_distribution(
+        single_scores(), by="system", quantiles=(0.05, 0.25, 0.5, 0.75, 0.95), n_resamples=10
+    )
+    ax = drawn(plots.score_quantiles(result, title="Scores"))
+    wide = result.pivot(index=["system", "judge"], columns="term", values="estimate")
+    scored = single_scores().groupby(["system", "judge"])["score"].quantile([0.25, 0.95]).unstack()
+    np.testing.assert_allclose(wide[["q25", "q95"]], scored)
+    rows = names(ax)
+    assert sorted(rows) == list("abcd")
+    middle = wide["q50"].groupby("system").mean()
+    assert middle[rows].tolist() == sorted(middle, reverse=True)
+    boxes = {(round(b.get_x(), 6), round(b.get_x() + b.get_width(), 6)) for b in ax.patches}
+    assert boxes == {(round(r["q25"], 6), round(r["q75"], 6)) for _, r in wide.iterrows()}
+    assert legend(ax) == ["a", "b", "c"]
+    assert names(plots.score_quantiles(result, order=list("dcba"))) == list("dcba")
+    with pytest.raises(DesignError, match="order= lacks"):
+        plots.score_quantiles(result, order=["a"])
+    with pytest.raises(DesignError, match="q05"):
+        plots.score_quantiles(result[result["term"] != "q05"])
+
+
+def test_quantiles_beyond_0_and_1_are_refused():
+    with pytest.raises(DesignError, match="between 0 and 1"):
+        agreement.score_distribution(single_scores(), quantiles=(5, 50))

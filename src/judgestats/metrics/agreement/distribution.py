@@ -306,7 +306,7 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
 
 @Measure(
     "How does each judge use the scale?", "scores", "R", "t, bootstrap; ceiling: Wilson, clustered",
-    "consensus_illusion, App F", plot="score_distribution", frames=("ratings",),
+    "consensus_illusion, App F", plot="score_distribution, score_quantiles", frames=("ratings",),
     caption="Mean and spread of the scores, and the share at the top of the scale.",
     terms=(
         Term("skew", "skewness"),
@@ -321,6 +321,7 @@ def score_distribution(
     average_over: By = (),
     scale: tuple[float, float] | None = None,
     tier: str | None = None,
+    quantiles: Sequence[float] = (),
     cluster: Cluster = "auto",
     n_resamples: int = N_RESAMPLES,
     seed: int | np.random.Generator | None = SEED,
@@ -340,6 +341,8 @@ def score_distribution(
         Lowest and highest possible score; by default the highest observed score is the top.
     tier : str, optional
         Column of the systems' tiers: adds ``tier_range``.
+    quantiles : sequence of float
+        Adds a term for each, ``q05`` for 0.05 (linear between scores); ``plot.score_quantiles`` draws them.
     cluster, n_resamples, seed, conf_level
         As in :func:`correlation`.
 
@@ -361,7 +364,8 @@ def score_distribution(
     Notes
     -----
     Intervals of the first three: bootstrap of items. ``tier_range`` has no interval: a range of means grows with the
-    number of systems and with noise, so that its bootstrap would be biased.
+    number of systems and with noise, so that its bootstrap would be biased. Quantiles describe the scores and have none
+    either: those of a coarse scale jump, and a bootstrap of them fails.
 
     Source: consensus_illusion paper, Appendix F.
 
@@ -379,6 +383,9 @@ def score_distribution(
     ratings = as_runs(ratings, average_over, by)
     if scale is not None and not (isinstance(scale, tuple | list) and len(scale) == 2 and scale[0] < scale[1]):
         raise DesignError(f"scale={scale!r} is not a scale. Give its lowest and highest score, e.g. (1, 10).")
+    asked = np.atleast_1d(np.asarray(quantiles, dtype=float))
+    if not ((asked >= 0) & (asked <= 1)).all():
+        raise DesignError(f"quantiles={quantiles!r} are not between 0 and 1. Use e.g. (0.05, 0.25, 0.5, 0.75, 0.95).")
     present = nw.from_native(ratings).collect_schema().names()
     groups = list(dict.fromkeys(["judge", *grouping(by, present, "ratings")]))
     drawn = clustered_by(ratings, groups, cluster, whole="item")
@@ -399,12 +406,18 @@ def score_distribution(
                 "give the scale that was used."
             )
     rows: list[dict[str, Any]] = []
+    row: dict[Any, Any]
     for key, part in table.groupby(groups, dropna=False, sort=True):
         named = dict(zip(groups, key, strict=True))
         rows += [{**named, **row} for row in _moments(part, cluster is not False, top, scale is None, plan, named)]
+        known = part["mean"].dropna().to_numpy(dtype=float)
+        for q in asked:
+            row = {"term": f"q{100 * q:02g}", "n": known.size, "flag": "" if known.size else NO_DATA}
+            row["estimate"] = float(np.quantile(known, q)) if known.size else math.nan
+            rows.append({**named, **row})
         for value, inside in part.groupby(tier, dropna=False, sort=True) if tier else ():
             means = inside.groupby("system")["mean"].mean().dropna()
-            row: dict[Any, Any] = {"term": "tier_range", tier: str(value), "n": len(means)}
+            row = {"term": "tier_range", tier: str(value), "n": len(means)}
             row["estimate"] = float(means.max() - means.min()) if len(means) > 1 else math.nan
             rows.append({**named, **row, "flag": "" if len(means) > 1 else ONE_SYSTEM if len(means) else NO_DATA})
     rows = [{**row, "flag": flags(row.get("flag"), drawn.flag)} for row in rows]

@@ -362,15 +362,15 @@ def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> di
 
 Level = Literal["sample", "cell", "system"]
 LEVELS: tuple[Level, ...] = ("sample", "cell", "system")
-Pairs = Literal["mean", "sd", "each"]
-PAIRS: tuple[Pairs, ...] = ("mean", "sd", "each")
+Pairs = Literal["mean", "each"]
+PAIRS: tuple[Pairs, ...] = ("mean", "each")
 Interval = Literal["fisher", "t"]
 
 
 @Measure(
     "Which judges agree, over items or over systems?", "agreement", "R",
     "Fisher for each pair; t, bootstrap for their mean", "consensus_illusion, Sec 2.1, 3.2",
-    plot="kappa_matrix, with pairs=\"each\"", frames=("ratings",), needs=(few_systems, pairs_of_judges),
+    plot="lines, kappa_matrix, with pairs=\"each\"", frames=("ratings",), needs=(few_systems, pairs_of_judges),
     arguments=lambda *_: {"level": "cell", "pairs": "each"}, table=("mean", "sd"),
     terms=(
         Term("r", "Pearson r"),
@@ -384,7 +384,7 @@ def correlation(
     level: Level = "sample",
     unit: Unit = "item",
     method: Method | Literal["repeated"] | None = None,
-    pairs: Pairs | None = None,
+    pairs: Pairs | Literal["sd"] | None = None,
     ddof: int = 1,
     by: By = (),
     average_over: By = (),
@@ -472,7 +472,7 @@ def correlation(
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(cell)])
     pairs = pairs or ("each" if method == "repeated" else "mean")
-    for value, allowed, name in ((level, LEVELS, "level"), (unit, UNITS, "unit"), (pairs, PAIRS, "pairs")):
+    for value, allowed, name in ((level, LEVELS, "level"), (unit, UNITS, "unit"), (pairs, (*PAIRS, "sd"), "pairs")):
         choose(value, allowed, name)
     if method == "repeated":
         if (level, pairs, names(cell), interval or "fisher") != ("sample", "each", [], "fisher"):
@@ -542,7 +542,7 @@ def _cell_columns(ratings: Any, by: By, cell: By) -> list[str]:
 
 
 def _rows(
-    block: Block, level: Level, method: Method, pairs: Pairs, plan: Bootstrap, fisher: bool, ddof: int
+    block: Block, level: Level, method: Method, pairs: Pairs | Literal["sd"], plan: Bootstrap, fisher: bool, ddof: int
 ) -> list[dict[str, Any]]:
     """The estimates of one block."""
     over_systems = level == "system"
@@ -585,8 +585,9 @@ def _rows(
             size = NO_DATA if not points[k] else SMALL_N if points[k] < 30 else ""
             flag = flags(pair_flags(r[k], common[k], missing), size, cells["flag"])
             rows.append({**key, **cells, "n": int(points[k]), "flag": flag})
-    over = level == "cell" and pairs != "sd"
-    return rows + (_over_cells(block, r, draws, method, pairs, plan) if over else [])
+    if level == "cell" and pairs != "sd":
+        rows += _over_cells(block, r, draws, method, pairs, plan)
+    return rows
 
 
 def _over_cells(

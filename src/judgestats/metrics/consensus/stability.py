@@ -163,9 +163,10 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
         return {"estimate": math.nan, "n": 0, "flag": SINGLE_RUN if len(sides) == 1 else NO_DATA}
     squares = [here["sd"].to_numpy(dtype=float) ** 2 for here in sides]
     variances = [float(s.mean()) for s in squares]
-    row = {"estimate": math.sqrt(variances[0]), "n": n, "flag": CONSTANT}
+    value = math.sqrt(variances[0])
     if len(sides) == 2:
-        row["estimate"] = math.sqrt(variances[0] / variances[1]) if variances[1] > 0 else math.nan
+        value = math.sqrt(variances[0] / variances[1]) if variances[1] > 0 else math.nan
+    row = {"estimate": value, "n": n, "flag": CONSTANT}
     if min(variances) <= 0:
         return row
     code, levels = pd.factorize(sides[0]["_cluster"], use_na_sentinel=False)
@@ -178,8 +179,8 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
         if not (math.isfinite(error) and error > 1e-12):
             return {**row, "flag": RESAMPLES_AGREE}
         half = float(stdtrit(g - 1, 1 - tail)) * error
-        ends = [row["estimate"] * math.exp(sign * half) for sign in (-1, 1)]
-        p = float(2 * stdtr(g - 1, -abs(math.log(row["estimate"])) / error))
+        ends = [value * math.exp(sign * half) for sign in (-1, 1)]
+        p = float(2 * stdtr(g - 1, -abs(math.log(value)) / error))
         method, flag = f"t of log, jackknife of clusters (G = {g})", few_clusters(g)
     else:
         df = [_freedom(s, here["runs"].to_numpy(dtype=float) - 1) for s, here in zip(squares, sides, strict=True)]
@@ -193,9 +194,9 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
             method = f"F ({df[0]:.1f} and {df[1]:.1f} df)"
             below = float(fdtr(*df, variances[0] / variances[1]))
             p = 2 * min(below, 1 - below)
-        ends = [row["estimate"] * low, row["estimate"] * high]
+        ends = [value * low, value * high]
         flag = NORMAL_RUNS
-    found = {**row, "std_error": row["estimate"] * error, "conf_low": ends[0], "conf_high": ends[1]}
+    found = {**row, "std_error": value * error, "conf_low": ends[0], "conf_high": ends[1]}
     return {**found, "method": method, "flag": flag, **({"p_value": p} if len(sides) == 2 else {})}
 
 

@@ -15,7 +15,9 @@ from judgestats.reporting.plots.levels import (
     kappa_matrix,
     quality_agreement,
     score_distribution,
+    score_quantiles,
 )
+from judgestats.reporting.plots.lines import lines
 from judgestats.reporting.plots.matrices import deviation_matrix, score_matrix
 from judgestats.reporting.plots.predictions import predictive
 from judgestats.reporting.plots.preferences import preference_gaps, verbosity_bias
@@ -37,6 +39,7 @@ __all__ = [
     "forest",
     "icc",
     "kappa_matrix",
+    "lines",
     "metrology_map",
     "operating_point",
     "pareto",
@@ -49,6 +52,7 @@ __all__ = [
     "schemes",
     "score_distribution",
     "score_matrix",
+    "score_quantiles",
     "stable_positional",
     "strategies",
     "variance_components",

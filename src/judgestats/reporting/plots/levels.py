@@ -234,6 +234,83 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     return [left, right]
 
 
+#: Quantiles of a box: ends of the thin line, of the box, and the mark.
+QUANTILES = ("q05", "q25", "q50", "q75", "q95")
+
+
+def score_quantiles(
+    result: pd.DataFrame, *, order: Sequence[str] | None = None, ax: Any = None, title: str | None = None
+) -> Any:
+    """Draw the distribution of the scores that each judge gave each system: median, quartiles, and 5 to 95 percent.
+
+    Parameters
+    ----------
+    result : pandas.DataFrame
+        A result of :func:`score_distribution` with ``quantiles=(0.05, 0.25, 0.5, 0.75, 0.95)`` and ``by="system"``, or
+        without `by`.
+    order : sequence of str, optional
+        Rows from the top (systems by tier, say); by default by the median over judges, highest first.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row for each system, in it a box for each judge. These are scores, not intervals of an estimate.
+
+    Raises
+    ------
+    DesignError
+        If the quantiles are not there, or `order` lacks a row.
+
+    Notes
+    -----
+    consensus_illusion paper, Figure 6.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "system": "s", "term": ["q05", "q25", "q50", "q75", "q95"],
+    ...                      "estimate": [2.0, 4, 5, 6, 9]})
+    >>> [t.get_text() for t in score_quantiles(rows).get_yticklabels()]
+    ['s']
+    """
+    here = canvas.chosen(result, list(QUANTILES), "judge", source="score_distribution")
+    absent = [q for q in QUANTILES if q not in set(here["term"])]
+    if absent:
+        raise DesignError(
+            f"The picture needs the term {absent[0]}. Use score_distribution(quantiles=(0.05, 0.25, 0.5, 0.75, 0.95))."
+        )
+    here = here.assign(_row=canvas.names_of(here, "judge", "tier"), _judge=here["judge"].astype(str))
+    canvas.one_row_each(here, ["_row", "_judge", "term"])
+    wide = here.pivot(index=["_row", "_judge"], columns="term", values="estimate")
+    middle = wide["q50"].groupby("_row").mean().sort_values(ascending=False, kind="stable")
+    labels = list(middle.index) if order is None else [str(o) for o in order]
+    lacking = [r for r in middle.index if r not in labels]
+    if lacking:
+        raise DesignError(f"order= lacks {', '.join(lacking)}. Name every row.")
+    labels = [r for r in labels if r in middle.index]
+    judges = canvas.distinct(here["_judge"])
+    each = 0.16 * len(judges) + 0.12
+    ax = canvas.new_axes(
+        ax, 5.4 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), each)
+    )
+    canvas.limits(ax, wide.to_numpy(float), bounds=(-np.inf, np.inf))
+    canvas.lanes(ax, labels)
+    step = 0.8 / len(judges)
+    for (label, judge), row in wide.iterrows():
+        k = judges.index(judge)
+        at, color = labels.index(label) + step * (k - (len(judges) - 1) / 2), canvas.style_of(k)["color"]
+        ax.plot([row["q05"], row["q95"]], [at, at], color=color, linewidth=1.0, zorder=2)
+        ax.barh(at, row["q75"] - row["q25"], left=row["q25"], height=0.7 * step, color=color, alpha=0.45, zorder=3)
+        canvas.point(ax, row["q50"], at, color, marker="|")
+    if len(judges) > 1:
+        canvas.legend_above(ax, [Patch(color=canvas.style_of(k)["color"], label=j) for k, j in enumerate(judges)], 4)
+    canvas.named(ax, "score: median, quartiles, 5 to 95 %", title=title, pad=24)
+    return ax
+
+
 # ---- Levels of agreement, ICC, and agreement against the quality of systems ------------------------------------------
 
 #: Term -> label and colour, from the coarsest level to the finest.
