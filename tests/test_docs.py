@@ -237,3 +237,22 @@ def test_every_rule_of_the_audit_has_one_row_with_what_it_needs_and_takes():
         needs, takes = (set(re.findall(r"`(\w+)`", rows[name][i])) for i in (2, 3))
         assert needs == set(rule.needs), name
         assert takes == set(rule.takes), name
+
+
+def test_the_head_of_the_coverage_of_the_papers_counts_its_rows():
+    """Every item of the list is a row, with one of four states; what is not a yes has its reason."""
+    head, *papers = re.split(r"(?m)^## ", (DOCS / "coverage_of_papers.md").read_text(encoding="utf-8"))
+    states, rows, counts = ["yes", "partly", "no", "out of reach"], [], {}
+    for paper in papers:
+        name, _, table = paper.partition("\n")
+        found = [
+            [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]] for line in re.findall(r"(?m)^\| \d+ .*$", table)
+        ]
+        rows += found
+        counts[name.strip()] = [sum(r[2] == state for r in found) for state in states]
+    assert [int(r[0]) for r in rows] == list(range(1, 220))
+    assert {len(r) for r in rows} == {5}
+    assert [r[0] for r in rows if r[2] in ("partly", "no") and not r[4]] == []
+    counts["**all**"] = [sum(column) for column in zip(*counts.values(), strict=True)]
+    told = {n: [int(k) for k in k.split("|")] for n, k in re.findall(r"(?m)^\| (\S+) \| (\d.*\d) \|$", head)}
+    assert told == counts

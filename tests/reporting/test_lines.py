@@ -66,8 +66,9 @@ def test_what_cannot_be_drawn_is_refused(by_temperature):
         plots.lines(by_temperature, "temprature")
     with pytest.raises(DesignError, match="drawn on top"):
         plots.lines(by_temperature.drop(columns="temperature").assign(x=1), "x", term="r")
-    with pytest.raises(DesignError, match="several values of 'other'"):
-        plots.lines(by_temperature, "temperature", term="r", panel="system", shade="other")
+    mixed = by_temperature.assign(tier=by_temperature["temperature"].astype(str))
+    with pytest.raises(DesignError, match="several values of 'tier'"):
+        plots.lines(mixed, "temperature", term="r", panel="system", shade="tier")
     both = pd.concat([by_temperature, by_temperature.assign(term="rho")])
     with pytest.raises(DesignError, match="Name one in term="):
         plots.lines(both, "temperature")
