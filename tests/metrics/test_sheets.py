@@ -171,6 +171,9 @@ def test_an_empty_frame_has_no_datasheet_and_says_so():
 
 
 def test_spread_of_repeats_has_an_interval(scores):
-    got, want = row(datasheet(scores), "run_sd"), js.run_sd(scores).query("judge == 'g' and term == 'run_sd'").iloc[0]
+    got, want = (
+        row(datasheet(scores), "run_sd"),
+        judgestats.run_sd(scores).query("judge == 'g' and term == 'run_sd'").iloc[0],
+    )
     assert got["conf_low"] < got["estimate"] < got["conf_high"]
     assert got["conf_low"] == want["conf_low"]
