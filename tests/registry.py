@@ -230,7 +230,12 @@ CASES: dict[str, Case] = {
         lambda data: js.level_progression(data, mean_of_items(data)),
         lambda: single_scores().query("system == 'a'"),
     ),
-    "run_sd": Case(data=scores),
+    "run_sd": Case(lambda data: js.run_sd(data).query("term == 'run_sd'"), scores),
+    "run_sd, ratios": Case(
+        js.run_sd,
+        scores,
+        dict.fromkeys(("judges", "candidates"), "a ratio is inverted when the names are; tested in test_stability"),
+    ),
     "ranks": Case(data=scores),
     "kendall_w": Case(data=scores),
     "consistency": Case(swaps=(("first_twice", "second_twice"),)),

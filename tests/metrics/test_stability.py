@@ -64,6 +64,8 @@ def test_the_jackknife_by_brute_force():
     got = row(result, "g", "h")
     assert np.log(got["conf_high"] / got["estimate"]) == pytest.approx(stats.t.ppf(0.975, 11) * error)
     assert got["n"] == 24
+    alone = js.run_sd(table, ratios=False)
+    pd.testing.assert_frame_equal(alone, result[result["term"] == "run_sd"])
     swapped = js.run_sd(table.assign(judge=table["judge"].map({"g": "h", "h": "g"})))
     assert row(swapped, "g", "h")["estimate"] == pytest.approx(1 / got["estimate"])
 

@@ -45,7 +45,7 @@ _ABOUT = ("judge", "system", "item", "criterion")
     "Does the judge repeat its score, and which judge does so best?", "consensus", "R",
     "t of log sd, jackknife of items; few items: chi-square, ratio: F", "merchant_risk, Sec 3.1",
     plot="forest", frames=("ratings",), nothing="no rating is repeated: repeats have a second value in 'replicate'",
-    sheet=("scores: run_sd",), table=("run_sd",),
+    sheet=("scores: run_sd",), table=("run_sd",), arguments=lambda *_: {"ratios": False},
     terms=(
         Term("run_sd", "spread over runs", "score", "scores with repeats", "higher",
              "Standard deviation of the judge's repeats of one rating.", symbol="σ"),
@@ -57,6 +57,7 @@ def run_sd(
     *,
     by: By = (),
     average_over: By = (),
+    ratios: bool = True,
     cluster: Cluster = "auto",
     ddof: int = 1,
     conf_level: float = CONF_LEVEL,
@@ -72,6 +73,8 @@ def run_sd(
         Further columns that split the result (``criterion``, ``system``).
     average_over : str or sequence of str
         Columns whose values count as repeats, as in :func:`score_matrix`.
+    ratios : bool
+        Compare each two judges. False gives the spreads alone, which is faster with many judges.
     cluster : "auto", str or False
         Column by which intervals are clustered. ``"auto"`` detects it: items, or a column that groups them. False:
         every rating is a cluster of its own.
@@ -130,16 +133,20 @@ def run_sd(
     rows: list[dict[str, Any]] = []
     for key, part in table.groupby(groups, dropna=False, sort=True) if groups else [((), table)]:
         label = dict(zip(groups, key, strict=True))
-        rows += [{**label, **row, "flag": flags(chosen.flag, row["flag"])} for row in _of_group(part, conf_level)]
+        rows += [
+            {**label, **row, "flag": flags(chosen.flag, row["flag"])} for row in _of_group(part, ratios, conf_level)
+        ]
     return estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
 
 
-def _of_group(part: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
+def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[dict[str, Any]]:
     """Spread of each judge of a group, and the ratio of each two."""
     sides = {judge: here.set_index("_unit") for judge, here in part.groupby("judge", dropna=False, sort=True)}
     rows = [
         {"judge": judge, "other": "", "term": "run_sd", **_cells([here], conf_level)} for judge, here in sides.items()
     ]
+    if not compared:
+        return rows
     ratios = []
     for one, two in combinations([j for j, here in sides.items() if here["sd"].notna().any()], 2):
         both = sides[one]["sd"].dropna().index.intersection(sides[two]["sd"].dropna().index)

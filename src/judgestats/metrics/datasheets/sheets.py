@@ -149,8 +149,7 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
         counts = pd.DataFrame({"n": [float(here["runs"].sum()), float(here["n_missing"].sum())], "all": ""})
         (row,) = rates(counts, ["all"], "missing", np.array([False, True]), conf_level=options.conf_level)
         rows.append({**key, **row})
-    spread = options.call(run_sd, data)
-    rows += spread[spread["term"] == "run_sd"].to_dict("records")
+    rows += options.call(run_sd, data, ratios=False).to_dict("records")
     return estimates(rows, groups)
 
 
