@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, JudgestatsError, SchemaError, choose
+from judgestats.errors import DesignError, JudgestatsError, choose
 from judgestats.kernels.proportions import wilson
-from judgestats.metrics.datasheets.sheets import WAYS, datasheet, mean_of_scores
+from judgestats.metrics.datasheets.sheets import datasheet, mean_of_scores
 from judgestats.metrics.measure_registry import terms
 from judgestats.metrics.rates import (
     Marks,
