@@ -42,6 +42,9 @@ _CONDITIONS = tuple(c for c in HIDDEN if c not in ("judge", "alias"))
 _FILES = ("calls.parquet", "texts.jsonl", "prompts.json")
 _LATER = "later.parquet"
 _SHORTEST_WORD = 3
+_RUN = re.compile(r"\w+")
+#: Characters of rendered messages that are kept, for calls that show the same.
+_KEPT = 200_000_000
 
 
 @dataclass(frozen=True)
@@ -256,14 +259,22 @@ class Plan:
         shown = {n: {*p.placeholders, *(["earlier"] if p.dialogue else [])} for n, p in self.prompts.items()}
         used = [p for p in columns if any(p in s for s in shown.values())]
         values = [self._filled(p, columns[p]) for p in used]
-        for call, name, *texts in zip(self.calls[CALL], self.calls["prompt"], *values, strict=True):
-            here = shown[name]
+        rendered: dict[tuple[str | None, ...], str] = {}
+        kept = 0
+        for call, *key in zip(self.calls[CALL], self.calls["prompt"], *values, strict=True):
+            name, *texts = key
+            asked, here = self.prompts[name], shown[name]
             filled = {p: text for p, text in zip(used, texts, strict=True) if text is not None and p in here}
-            asked = self.prompts[name]
             earlier = json.loads(filled.pop("earlier")) if "earlier" in filled else []
             first = earlier[0]["content"] if earlier and earlier[0]["role"] == "system" else ""
             turns = earlier[1:] if first else earlier
-            yield call, asked.system or first, turns, asked.render(**filled)
+            user = rendered.get(tuple(key))
+            if user is None:
+                user = asked.render(**filled)
+                kept += len(user)
+                if kept < _KEPT:
+                    rendered[tuple(key)] = user
+            yield call, asked.system or first, turns, user
 
     def _filled(self, placeholder: str, column: str) -> list[str | None]:
         """The text of a placeholder in each call, None without one; a label that is not shown is empty."""
@@ -340,9 +351,9 @@ class Plan:
         -------
         pandas.DataFrame
             ``fault``: the prompt or a text shows a word that the judge must not see: the name of a judge, a
-            condition, a stimulus or a system. ``caution``: pairs planned in one order only; the better candidate, or
-            the target, more often in one slot; calls of a later stage that have no answer to go on from. Columns as in
-            :func:`judgestats.check`.
+            condition, a stimulus or a system. ``caution``: pairs planned in one order only, where others under the same
+            conditions are in both; the better candidate, or the target, more often in one slot; calls of a later stage
+            that have no answer to go on from. Columns as in :func:`judgestats.check`.
         """
         return as_frame([*self._leaks(), *self._imbalance(), *self._cut_off()])
 
@@ -361,13 +372,13 @@ class Plan:
                     words.setdefault(str(value), column)
         if not words:
             return
-        pattern = re.compile("|".join(rf"(?<!\w){re.escape(w)}(?!\w)" for w in sorted(words, key=len, reverse=True)))
+        hidden = _HiddenWords(words)
         leaking: dict[str, list[str]] = {}
         for key, text in self.texts.items():
-            for word in set(pattern.findall(text)):
+            for word in hidden.found_in(text):
                 leaking.setdefault(word, []).append(key)
         for name, p in self.prompts.items():
-            template = pattern.search(f"{p.system}\n{p.user}")
+            template = hidden.found_in(f"{p.system}\n{p.user}")
             if template:
                 rows = np.flatnonzero(self.calls["prompt"] == name)
                 yield self._leak(template[0], words[template[0]], rows, f"prompt {name!r}")
@@ -396,10 +407,7 @@ class Plan:
         if self.kind != "preferences":
             return
         calls = self.calls
-        low, high = np.minimum(calls["first"], calls["second"]), np.maximum(calls["first"], calls["second"])
-        keys = [c for c in ("judge", "item", "prompt", "strategy", "scheme", "probe", "arm", "replicate") if c in calls]
-        orders = calls.assign(_low=low, _high=high).groupby([*keys, "_low", "_high"], dropna=False)["first"]
-        alone = (orders.transform("nunique") == 1) & (low != high)
+        alone = self._in_one_order()
         if alone.any():
             cure = "Plan both orders, orders='both', for measures of position and consistency."
             yield Finding(
@@ -416,6 +424,24 @@ class Plan:
                 yield Finding(
                     "caution", column, what, tuple(map(int, np.flatnonzero(calls[column].notna()))), cure=cure
                 )
+
+    def _in_one_order(self) -> NDArray[np.bool_]:
+        """Calls on pairs that are shown in one order, where other pairs under the same conditions are in both."""
+        calls = self.calls
+        number, _ = pd.factorize(pd.concat([calls["first"], calls["second"]], ignore_index=True))
+        one, two = number[: len(calls)], number[len(calls) :]
+        low, high = np.minimum(one, two), np.maximum(one, two)
+        conditions = [c for c in ("judge", "prompt", *_CONDITIONS, "bias") if c in calls]
+        keys = [*conditions, *(c for c in ("item", "replicate") if c in calls)]
+        pairs = calls[keys].assign(_low=low, _high=high).groupby([*keys, "_low", "_high"], dropna=False, sort=False)
+        pair = pairs.ngroup().to_numpy()
+        cell = calls.groupby(conditions, dropna=False, sort=False).ngroup().to_numpy()
+        lower_first, higher_first, in_both = (np.zeros(len(calls), dtype=bool) for _ in range(3))
+        lower_first[pair[one == low]] = True
+        higher_first[pair[one == high]] = True
+        both = (lower_first & higher_first)[pair] & (low != high)
+        in_both[cell[both]] = True
+        return np.asarray(~both & (low != high) & in_both[cell])
 
     def write(self, folder: str | Path) -> Path:
         """Write the plan to a folder: ``calls.parquet``, ``texts.jsonl``, ``prompts.json`` and ``manifest.json``.
@@ -492,6 +518,28 @@ class Plan:
         except (OSError, KeyError, ValueError, TypeError) as problem:
             raise DesignError(f"{folder} holds no plan ({problem}). `judgestats plan` writes one.") from None
         return cls(calls, texts, {p.name: p for p in prompts}, manifest["about"], later)
+
+
+class _HiddenWords:
+    """Names and conditions that a judge must not read.
+
+    Each is looked up by its first run of letters and digits, which is a whole word of every text that has it.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._by_run: dict[str, list[str]] = {}
+        for word in words:
+            run = _RUN.search(word)
+            self._by_run.setdefault(run[0] if run else "", []).append(word)
+
+    def found_in(self, text: str) -> list[str]:
+        """Those that the text has as whole words, in its order; of two that overlap, the longer."""
+        runs = self._by_run.keys() & {*_RUN.findall(text), ""}
+        maybe = sorted((w for run in runs for w in self._by_run[run] if w in text), key=len, reverse=True)
+        if not maybe:
+            return []
+        pattern = "|".join(rf"(?<!\w){re.escape(w)}(?!\w)" for w in maybe)
+        return list(dict.fromkeys(re.findall(pattern, text)))
 
 
 def opened(plan: Plan | str | Path) -> Plan:
@@ -708,6 +756,15 @@ def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str
     )
     ids = tuple(c for c in ids if c in frame)
     parts = [keyed, *(frame[c] for c in texts if c in frame), frame["judge"], frame["temperature"], frame["replicate"]]
-    parts += [frame[c].where(frame[c].notna(), "") if frame[c].hasnans else frame[c] for c in ids]
-    columns = [p.astype(str).tolist() for p in parts]
+    columns = [_as_text(p) for p in (*parts, *(frame[c] for c in ids))]
     return [blake2b("\x1f".join(row).encode(), digest_size=8).hexdigest() for row in zip(*columns, strict=True)]
+
+
+def _as_text(column: pd.Series[Any]) -> list[str]:
+    """A column as text, '' where it is missing; each value is written once, however often it occurs."""
+    if column.dtype == object:  # 1 and True are the same to a hash table
+        return [str(x) for x in column.where(column.notna(), "")]
+    codes, values = pd.factorize(column)
+    written = np.array([*pd.Series(values).astype(str), ""], dtype=object)
+    result: list[str] = written[codes].tolist()
+    return result
