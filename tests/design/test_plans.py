@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from judgestats.design import Plan, Prompt, build, ladder, vacuum
+from judgestats.design.plans import _HiddenWords
 from judgestats.errors import DesignError
 
 PAIRS = pd.DataFrame(
@@ -103,8 +105,78 @@ def test_what_the_judge_must_not_see_is_found():
     leak = build(PAIRS.assign(probe="strict"), judges="m", prompts=told).check()
     assert leak["what"].tolist() == ["'strict' (probe) stands in prompt 'mine'"]
     assert leak["n"].tolist() == [4]
-    alone = build(PAIRS.assign(target="alpha"), judges="m", orders="as given").check()
-    assert alone["what"].tolist()[0] == "pairs in one order only"
+
+
+def test_missing_orders_are_told_from_one_order_by_design():
+    for orders in ("as given", "random"):
+        assert build(PAIRS, judges="m", orders=orders).check().empty
+    both = build(PAIRS, judges=["m", "k"])
+    lost = both.rows(~((both.calls["item"] == "2") & (both.calls["first"] == "beta") & (both.calls["judge"] == "m")))
+    found = lost.check()
+    assert found["what"].tolist() == ["pairs in one order only"]
+    assert [lost.calls.loc[list(rows), ["judge", "item"]].to_numpy().tolist() for rows in found["rows"]] == [
+        [["m", "2"]]
+    ]
+    # one strategy asks both orders, the other one
+    one = build(PAIRS.assign(strategy="B0"), judges="m", orders="as given")
+    assert (one + build(PAIRS.assign(strategy="S1"), judges="m")).check().empty
+    same = PAIRS.assign(second="alpha", target=None)
+    assert build(same.assign(strategy="S1"), judges="m", orders="as given").check().empty
+
+
+def test_ids_of_calls_do_not_change_with_the_package():
+    """Answers to a plan are joined by these ids: a release that changes them loses the answers to earlier plans."""
+    ask = Prompt("ask", "{{ task }} {{ label_first }} {{ first }} {{ label_second }} {{ second }}")
+    labelled = PAIRS.assign(label_first=["x", None], label_second=[None, "y"], probe=["p", None], item=[1, 2])
+    plan = build(labelled, judges=["a", "b"], prompts=ask, temperature=[0, 0.7], orders="as given")
+    assert plan.calls["call"].tolist() == [
+        "eeffbb28ca87b9c5", "2d1b83bdf50506a5", "827b6b8339826054", "c6468262e27a0d1c",
+        "f047c03fc8bc3197", "6bfcd6d17f766be3", "88970b60b373b886", "01e48c54327cb757",
+    ]  # fmt: skip
+    later = plan.then(Prompt("again", "Once more.", dialogue=True), strategy="second look").later
+    assert later["call"].tolist()[:2] == ["b02176d916e3dc49", "81ede64545c73e0a"]
+
+
+def test_hidden_words_are_found_as_one_pattern_finds_them():
+    """The lookup by runs of letters against the alternation of all words, the longest first."""
+    rng = np.random.default_rng(0)
+    parts = [
+        "model",
+        "model-1",
+        "a",
+        "dark current",
+        "--x",
+        "x--",
+        "-x-y",
+        "ünder",
+        "1",
+        "_",
+        " ",
+        "-",
+        ".",
+        "the",
+        "{}",
+    ]
+    for _ in range(300):
+        words = ["".join(rng.choice(parts, rng.integers(1, 4))) for _ in range(6)]
+        text = "".join(rng.choice([*parts, *words], 12))
+        words = [w for w in dict.fromkeys(words) if w]
+        by_length = sorted(words, key=len, reverse=True)
+        pattern = re.compile("|".join(rf"(?<!\w){re.escape(w)}(?!\w)" for w in by_length))
+        assert _HiddenWords(words).found_in(text) == list(dict.fromkeys(pattern.findall(text))), (words, text)
+
+
+def test_messages_that_recur_are_filled_in_once(monkeypatch):
+    filled = []
+    render = Prompt.render
+    monkeypatch.setattr(Prompt, "render", lambda self, **v: filled.append(self.name) or render(self, **v))
+    plan = build(PAIRS, judges=["a", "b"], prompts=["pairwise", "pairwise_strict"], replicates=3)
+    shown = [m for *_, m in plan.messages()]
+    assert len(shown) == len(plan) == 48
+    assert len(filled) == len(set(shown)) == 8
+    monkeypatch.setattr("judgestats.design.plans._KEPT", 0)
+    assert [m for *_, m in plan.messages()] == shown
+    assert len(filled) == 8 + 48
 
 
 def test_a_plan_is_written_and_read(tmp_path):

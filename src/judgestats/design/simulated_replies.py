@@ -13,7 +13,7 @@ from judgestats.defaults import SEED
 from judgestats.design.checklists import checklists
 from judgestats.design.evidence import side_scores
 from judgestats.design.judges import Judge
-from judgestats.design.plans import CALL, TEXTS, Plan
+from judgestats.design.plans import CALL, EARLIER, TEXTS, Plan
 from judgestats.design.prompts import Prompt
 from judgestats.design.rubrics import Criterion, read_dimensions, rubric_json
 from judgestats.design.simulation import simulate
@@ -96,8 +96,7 @@ def simulate_replies(
         found, text = plan.calls, _texts(plan)
     elif plan.kind == "preferences":
         found = simulate(plan.calls, judges, seed=seed)
-        choice = found["choice"].astype(str)
-        text = [_reply(plan, row, c) for row, c in zip(plan.calls.to_dict("records"), choice, strict=True)]
+        text = _compared(plan, found["choice"].astype(str).tolist())
     else:
         between = (
             plan.calls["prompt"].map({n: p.frame == "texts" for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
@@ -122,9 +121,23 @@ def simulate_replies(
         {
             CALL: found[CALL].to_numpy(),
             "answer": answer,
-            "error": ["simulated failure" if x < error else None for x in u],
+            "error": np.where(u < error, "simulated failure", None),
         }
     )
+
+
+def _compared(plan: Plan, choices: Sequence[str]) -> list[str]:
+    """The reply to each comparison; calls that agree in all that a reply depends on share one."""
+    quoting = any("notes" in p.schema.get("properties", {}) for p in plan.prompts.values())
+    texts = ("first_text", "second_text") if quoting else ()
+    used = [c for c in plan.calls if c in ("prompt", "stage", *texts) or c in EARLIER.values()]
+    made: dict[tuple[Any, ...], str] = {}
+    replies = []
+    for key in zip(choices, *(plan.calls[c].tolist() for c in used), strict=True):
+        if key not in made:
+            made[key] = _reply(plan, dict(zip(used, key[1:], strict=True)), key[0])
+        replies.append(made[key])
+    return replies
 
 
 def _reply(plan: Plan, row: Mapping[str, Any], choice: str) -> str:
@@ -183,19 +196,22 @@ def _scores(
     asked = plan.calls.assign(criterion=each).explode("criterion", ignore_index=True)
     single = asked["criterion"].isna()
     found = simulate(asked.drop(columns="criterion") if single.all() else asked, judges, seed=seed)
-    scores = found["score"].round(4).tolist()
-    replies: dict[str, dict[str, float]] = {}
     names = ["score"] * len(found) if single.all() else found["criterion"].fillna("score").tolist()
-    for call, name, score in zip(found[CALL], names, scores, strict=True):
+    replies: dict[str, dict[str, float]] = {}
+    for call, name, score in zip(found[CALL].tolist(), names, found["score"].round(4).tolist(), strict=True):
         if score == score:
             replies.setdefault(call, {})[name] = score
+    written: dict[tuple[tuple[str, float], ...], str] = {(): _UNREADABLE[0]}
     text = []
-    for call in plan.calls[CALL]:
+    for call in plan.calls[CALL].tolist():
         given = replies.get(call, {})
         if call in rubrics and given:
             text.append(_by_dimension(rubrics[call], given))
             continue
-        text.append(json.dumps(given if "score" in given else {"scores": given}) if given else _UNREADABLE[0])
+        key = tuple(given.items())
+        if key not in written:
+            written[key] = json.dumps(given if "score" in given else {"scores": given})
+        text.append(written[key])
     return plan.calls, text
 
 

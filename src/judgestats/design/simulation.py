@@ -197,6 +197,8 @@ def _repeated(table: pd.DataFrame, replicates: int) -> pd.DataFrame:
 # ---- Answers of a simulated judge to a pair: the signal, and the probability of each answer --------------------------
 
 _COLUMN = {name: i for i, name in enumerate(CHOICES)}
+#: Effect that all judges share -> columns whose levels it is drawn for, and the key of the draw.
+_DIFFICULTY = {"item_difficulty": (("task", "item"), ("item",)), "task_difficulty": (("task",), ("task",))}
 
 
 class Pairs:
@@ -297,19 +299,26 @@ def fixed_signal(pairs: Pairs, judge: Judge) -> Floats:
     return signal
 
 
-def signal_effects(pairs: Pairs, name: str, seed: int | np.random.Generator | None) -> dict[str, Floats]:
-    """Standard normal effects of each row, by the property that scales them; 0 where there is no content."""
+def signal_effects(
+    pairs: Pairs, name: str, seed: int | np.random.Generator | None, judges: Iterable[Judge]
+) -> dict[str, Floats]:
+    """Standard normal effects of each row, by the property that scales them; 0 where there is no content.
+
+    `judges`: the judge under each of its conditions; a property that none of them has is left out.
+    """
     asked = pairs.asked
-    pair, n_pairs, side = asked.pair
-    item, n_items = asked.groups("task", "item")
-    task, n_tasks = asked.groups("task")
     signed = np.where(pairs.vacuum, 0.0, 1.0)
-    shared = pairs.towards * signed
-    return {
-        "stable_preference": _normals(seed, ("stable", name), n_pairs)[pair] * side * signed,
-        "item_difficulty": _normals(seed, ("item",), n_items)[item] * shared,
-        "task_difficulty": _normals(seed, ("task",), n_tasks)[task] * shared,
-    }
+    several = list(judges)
+    planted = {effect for effect in ("stable_preference", *_DIFFICULTY) if any(getattr(j, effect) for j in several)}
+    effects = {}
+    if "stable_preference" in planted:
+        pair, n_pairs, side = asked.pair
+        effects["stable_preference"] = _normals(seed, ("stable", name), n_pairs)[pair] * side * signed
+    for effect, (columns, key) in _DIFFICULTY.items():
+        if effect in planted:
+            level, size = asked.groups(*columns)
+            effects[effect] = _normals(seed, key, size)[level] * pairs.towards * signed
+    return effects
 
 
 def _normals(seed: int | np.random.Generator | None, key: tuple[str, ...], size: int) -> Floats:
@@ -644,11 +653,12 @@ Answers = dict[str, tuple[RowIndex, dict[str, Any]]]
 
 def _chances(pairs: Pairs, judge: Judge, rows: RowIndex, seed: int | None) -> Floats:
     """Probabilities of the answers to `rows`, in their order."""
-    effects = None if seed is None else signal_effects(pairs, judge.name, seed)
+    cases = list(pairs.asked.cases(judge, rows))
+    effects = None if seed is None else signal_effects(pairs, judge.name, seed, [case for case, _ in cases])
     place = np.empty(len(pairs.asked), dtype=np.intp)
     place[rows] = np.arange(rows.size)
     result = np.empty((rows.size, len(CHOICES)))
-    for case, chosen in pairs.asked.cases(judge, rows):
+    for case, chosen in cases:
         result[place[chosen]] = chances(pairs, case, chosen, effects)
     return result
 
