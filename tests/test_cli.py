@@ -597,6 +597,60 @@ def test_strategies_and_controlled_pairs_are_planned_from_a_file(tmp_path, monke
         assert said in plain(found)
 
 
+@pytest.mark.slow
+def test_generations_and_ratings_are_planned(tmp_path, monkeypatch):
+    """Both steps of the texts to be written, and a rubric by its file."""
+    from judgestats.design import Judge, Plan, generations, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    made = run.invoke(app, ["plan", "generations", "--judge", "writer", "--models", "gpt,claude"])
+    assert made.exit_code == 0, made.output
+    plan = Plan.read("plan")
+    assert plan.calls["call"].tolist() == generations("writer", models=["gpt", "claude"]).calls["call"].tolist()
+    judges = [Judge(n) for n in ("writer", "gpt", "claude")]
+    simulate_replies(plan, judges).to_json("answers.jsonl", orient="records", lines=True)
+    done = run.invoke(app, ["collect", "plan", "answers.jsonl", "--out", "texts.csv"])
+    assert done.exit_code == 0, done.output
+    made = run.invoke(app, ["plan", "generations", "--judge", "writer", "--written", "texts.csv", "--out", "second"])
+    assert made.exit_code == 0, made.output
+    assert Plan.read("second").calls["role"].unique().tolist() == ["expanded"]
+    table = pd.DataFrame({"item": "r", "system": ["s", "t"], "task_text": "Explain.", "response_text": ["u", "v"]})
+    table.to_csv("responses.csv", index=False)
+    rated = ["plan", "rubric", "--judge", "m", "--responses", "responses.csv", "--by", "summary", "--out", "rated"]
+    made = run.invoke(app, [*rated, "--format", "form"])
+    assert made.exit_code == 0, made.output
+    assert len(Plan.read("rated")) == 40
+    assert (tmp_path / "rated" / "form.m.csv").exists()
+    for wrong, said in (
+        (["generations", "--judge", "a", "--judge", "b"], "One model writes the texts that are changed"),
+        (["vacuum", "--judge", "m", "--seed", "3"], "--seed is not an option of the study 'vacuum'"),
+        (["rubric", "--judge", "m"], "needs --responses FILE"),
+    ):
+        found = run.invoke(app, ["plan", *wrong, "--out", "no"])
+        assert found.exit_code == 2
+        assert said in plain(found)
+
+
+def test_answers_and_folders_are_read_once(tmp_path, monkeypatch):
+    from judgestats.design import Judge, Plan, collecting, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    run.invoke(app, ["plan", "vacuum", "--judge", "m"])
+    simulate_replies(Plan.read("plan"), Judge("m")).to_json("answers.jsonl", orient="records", lines=True)
+    opened = []
+    resolve = collecting.resolve
+    monkeypatch.setattr(collecting, "resolve", lambda *a, **k: opened.append(a) or resolve(*a, **k))
+    assert run.invoke(app, ["collect", "plan", "answers.jsonl"]).exit_code == 0
+    assert len(opened) == 1
+    (tmp_path / "found").mkdir()
+    pd.read_csv("verdicts.csv").to_csv("found/verdicts.csv", index=False)
+    (tmp_path / "found" / "readme.txt").write_text("Not verdicts.")
+    monkeypatch.setattr("judgestats.ingest.sniffing.find_files", lambda *a, **k: pytest.fail("looked for files again"))
+    found = run.invoke(app, ["check", "found"])
+    assert found.exit_code == 0, found.output
+    assert "1 of 2 files read; not read: readme.txt" in plain(found)
+
+
 def test_texts_that_a_model_wrote_are_collected(tmp_path, monkeypatch):
     from judgestats.design import Judge, generations, simulate_replies
 

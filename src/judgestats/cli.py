@@ -470,7 +470,7 @@ def check(
     if found is not None:
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not reading.mapped else ", mapped as given"
         console.print(_text(f"{reading.name}: {found.format}{why}"))
-    _show_unread(console, reading)
+    _show_unread(console, reading.unread() if found is None else found.unread)
     rows = check_frame(data)
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
@@ -515,7 +515,7 @@ def report(
             seed=seed,
             **reading.against(),
         )
-    _show_unread(console, reading)
+    _show_unread(console, reading.unread())
     rows = check_frame(data)
     _show_totals(console, rows)
     _show_rows(console, rows)
@@ -657,8 +657,8 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
     _print_table(console, "Agreement with people", shown)
 
 
-def _show_unread(console: Console, reading: _Reading) -> None:
-    if note := reading.unread():
+def _show_unread(console: Console, note: str) -> None:
+    if note:
         console.print(_text(note), soft_wrap=True)
 
 
@@ -735,18 +735,34 @@ if __name__ == "__main__":
 
 # ---- Planning a study ------------------------------------------------------------------------------------------------
 
+
+@dataclass(frozen=True)
+class _Study:
+    """How a study is planned: the function of judgestats.design, the option with its table, and its other options."""
+
+    function: str
+    table: str = ""
+    takes: tuple[str, ...] = ()
+
+
 _STUDIES = {
-    "dark-current": "dark_current",
-    "vacuum": "vacuum",
-    "ladder": "ladder",
-    "debiasing": "strategies",
-    "controlled": "controlled",
-    "cues": "cues",
-    "merg": "merg",
+    "dark-current": _Study("dark_current", takes=("prompt", "seed")),
+    "vacuum": _Study("vacuum", takes=("prompt",)),
+    "ladder": _Study("ladder", takes=("prompt", "seed")),
+    "debiasing": _Study("strategies", "pairs", ("strategies", "panel")),
+    "controlled": _Study("controlled", "pairs", ("strategies", "panel")),
+    "generations": _Study("generations", takes=("models", "written")),
+    "cues": _Study("cues", "pairs", ("seed",)),
+    "rubric": _Study("rubric", "responses", ("prompt", "by")),
+    "merg": _Study("merg", "responses", ("variant", "rubric_judge", "rubrics")),
 }
-#: Studies of pairs, or of responses, in a file.
-_OF_PAIRS = ("debiasing", "controlled", "cues")
-_OF_RESPONSES = ("merg",)
+#: Studies whose power can be simulated without a table.
+_WITH_POWER = ("dark-current", "vacuum", "ladder")
+
+
+def _of(option: str) -> str:
+    """The studies that take an option."""
+    return ", ".join(name for name, study in _STUDIES.items() if option in (study.table, *study.takes))
 
 
 @app.command()
@@ -755,18 +771,27 @@ def plan(
     study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(_STUDIES)}.")],
     judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("plan"),
-    prompt: Annotated[str, typer.Option("--prompt", help="Name of a prompt, or a .toml file.")] = "",
+    prompt: Annotated[str, typer.Option("--prompt", help=f"{_of('prompt')}: name of a prompt, or a .toml file.")] = "",
     temperature: Annotated[float | None, typer.Option("--temperature", help="Temperature of the calls.")] = None,
     format: Annotated[
-        str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect or promptfoo, for the runner.")
+        str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.")
     ] = "jsonl",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
-    pairs: Annotated[
-        str, typer.Option("--pairs", help="debiasing, controlled, cues: file of pairs of responses.")
+    seed: Annotated[
+        int | None, typer.Option("--seed", help=f"{_of('seed')}: seed of the random numbers (by default {SEED}).")
+    ] = None,
+    pairs: Annotated[str, typer.Option("--pairs", help=f"{_of('pairs')}: file of pairs of responses.")] = "",
+    responses: Annotated[
+        str, typer.Option("--responses", help=f"{_of('responses')}: file of responses of systems.")
     ] = "",
-    strategies: Annotated[str, typer.Option("--strategies", help="debiasing, controlled: B0,S1,S8, say.")] = "",
+    strategies: Annotated[str, typer.Option("--strategies", help=f"{_of('strategies')}: B0,S1,S8, say.")] = "",
     panel: Annotated[str, typer.Option("--panel", help="Judges of S3 and S7: a,b,c.")] = "",
-    responses: Annotated[str, typer.Option("--responses", help="merg: file of responses.")] = "",
+    models: Annotated[
+        str, typer.Option("--models", help=f"{_of('models')}: models whose answers are compared: a,b,c.")
+    ] = "",
+    written: Annotated[
+        str, typer.Option("--written", help=f"{_of('written')}: texts of the first step, collected; plans the second.")
+    ] = "",
+    by: Annotated[str, typer.Option("--by", help=f"{_of('by')}: name of a rubric, or a .toml file.")] = "",
     variant: Annotated[
         str, typer.Option("--variant", help="merg: original-4-stage (default), baseline-score, ...")
     ] = "",
@@ -779,47 +804,22 @@ def plan(
 
     if study not in _STUDIES:
         raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_STUDIES)}.{suggestion(study, _STUDIES)}")
-    of_pairs, of_responses = study in _OF_PAIRS, study in _OF_RESPONSES
-    debiasing = {"--strategies": strategies, "--panel": panel} if study not in ("debiasing", "controlled") else {}
-    given = debiasing | ({} if of_pairs else {"--pairs": pairs})
-    given |= {"--prompt": prompt} if of_pairs or of_responses else {}
-    merg = {"--variant": variant, "--rubric-judge": rubric_judge, "--rubrics": rubrics}
-    given |= {} if of_responses else {"--responses": responses, **merg}
-    if wrong := [name for name, value in given.items() if value]:
-        raise DesignError(f"{wrong[0]} is not an option of the study {study!r}. Leave it out.")
-    if of_pairs and not pairs:
-        raise DesignError(
-            f"The study {study!r} needs --pairs FILE, the pairs of responses. docs/studies.md has an example."
-        )
-    if of_responses and not responses:
-        raise DesignError(f"The study {study!r} needs --responses FILE. docs/studies.md has an example.")
-    options: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
-    options |= {"prompts": prompt} if prompt else {}
-    options |= {"seed": seed} if study in ("dark-current", "ladder", "cues") else {}
-    options |= {"strategies": strategies.split(",")} if strategies else {}
-    options |= {"panel": panel.split(",")} if panel else {}
-    options |= {"variant": variant} if variant else {}
-    options |= {"rubric_judge": rubric_judge} if rubric_judge else {}
-    options |= (
-        {"rubrics": _table_of(rubrics) if Path(rubrics).suffix not in ("", ".toml") else rubrics} if rubrics else {}
-    )
-    if study == "cues":
-        made = design.cues(judge, _table_of(pairs), **options)
-    elif study == "merg":
-        made = design.merg(judge, _table_of(responses), **options)
-    else:
-        made = getattr(design, _STUDIES[study])(judge, *([pairs] if of_pairs else []), **options)
-    _show_plan(made, out, out, format)
-
-
-def _table_of(path: str) -> pd.DataFrame:
-    """A table from a file, ids and texts as text."""
-    from judgestats.ingest.sources import resolve
-    from judgestats.ingest.tables import plain_table
-
-    table = plain_table(resolve(path))
-    names = [c for c in table if c in ("item", "first", "second", "system") or c.endswith("_text")]
-    return table.assign(**{c: table[c].where(table[c].notna(), "").astype(str) for c in names})
+    chosen = _STUDIES[study]
+    tables = {"pairs": pairs, "responses": responses}
+    several = {"strategies": strategies, "panel": panel, "models": models}
+    options: dict[str, Any] = {"prompt": prompt, "seed": seed, "written": written, "by": by}
+    options |= {"variant": variant, "rubric_judge": rubric_judge, "rubrics": rubrics}
+    options |= {name: text.split(",") if text else None for name, text in several.items()}
+    given = {name: value for name, value in {**tables, **options}.items() if value not in ("", None)}
+    if wrong := [name for name in given if name not in (chosen.table, *chosen.takes)]:
+        raise DesignError(f"--{wrong[0].replace('_', '-')} is not an option of the study {study!r}. Leave it out.")
+    if chosen.table and chosen.table not in given:
+        raise DesignError(f"The study {study!r} needs --{chosen.table} FILE. docs/studies.md has an example.")
+    table = [given.pop(chosen.table)] if chosen.table else []
+    if "prompt" in given:
+        given["prompts"] = given.pop("prompt")
+    given |= {} if temperature is None else {"temperature": temperature}
+    _show_plan(getattr(design, chosen.function)(judge, *table, **given), out, out, format)
 
 
 def _show_plan(made: Any, folder: Path, whole: Path, format: str) -> None:
@@ -866,11 +866,12 @@ def collect(
 ) -> None:
     """Join answers to their plan and read the verdicts: judgestats collect plan answers.jsonl --report page.html"""
     from judgestats import design
+    from judgestats.design.collecting import collected
     from judgestats.ingest import parse_labels
     from judgestats.reporting import report as write
     from judgestats.schema import check as check_frame
 
-    data = design.collect(folder, answers, labels=parse_labels(labels) if labels else None)
+    data, rest = collected(folder, answers, labels=parse_labels(labels) if labels else None)
     console = _console()
     data.to_csv(out, index=False)
     if "text" in data:
@@ -880,7 +881,6 @@ def collect(
         _show_totals(console, rows)
         _show_rows(console, rows)
         console.print(_text(f"Verdicts: {out}"))
-    rest = design.remaining(folder, answers)
     if len(rest):
         what = f"{len(rest):,} call{'s' * (len(rest) != 1)} failed or never came back"
         if left is None:
@@ -910,11 +910,11 @@ def power(
     from judgestats.errors import DesignError, suggestion
     from judgestats.ingest import parse_planted
 
-    able = [name for name in _STUDIES if name not in (*_OF_PAIRS, *_OF_RESPONSES)]
-    if study not in able:
-        raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(able)}.{suggestion(study, able)}")
+    if study not in _WITH_POWER:
+        near = suggestion(study, _WITH_POWER)
+        raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_WITH_POWER)}.{near}")
     judge: Any = {"judge": parse_planted(planted)}
-    made = getattr(design, _STUDIES[study])("judge")
+    made = getattr(design, _STUDIES[study].function)("judge")
     found = design.power(
         made, judge, measure, null=null, replications=replications, processes=processes, seed=seed, progress=True
     )

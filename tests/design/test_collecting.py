@@ -14,10 +14,12 @@ from judgestats.design import (
     Judge,
     Plan,
     collect,
+    collecting,
     dark_current,
     export,
     ladder,
     remaining,
+    rubric,
     simulate,
     simulate_replies,
     vacuum,
@@ -149,6 +151,22 @@ def test_answers_of_another_plan_and_odd_records_are_refused(tmp_path):
         collect(tmp_path, [{"call": "x", "answer": "A"}])
     with pytest.raises(DesignError, match="not shares"):
         simulate_replies(plan, Judge("m"), error=0.7, refused=0.7)
+
+
+def test_the_json_of_a_reply_is_read_once_for_all_criteria(monkeypatch):
+    texts = pd.DataFrame({"item": "1", "system": ["s", "t"], "task_text": "Explain.", "response_text": ["u", "v"]})
+    plan = rubric("m", texts, replicates=5)
+    read = []
+    once = collecting.json_objects
+    monkeypatch.setattr(collecting, "json_objects", lambda text: read.append(text) or once(text))
+    replies = simulate_replies(plan, Judge("m", noise=3.0), unreadable=0.1, seed=2).to_dict("records")
+    data = collect(plan, replies)
+    assert len(data) == 5 * 20
+    assert len(read) == len({r["answer"] for r in replies})
+    for score, row in zip(data["score"], data.to_dict("records"), strict=True):
+        answer = next(r["answer"] for r in replies if r["call"] == row["call"])
+        given = json.loads(answer)["scores"][row["criterion"]] if answer.startswith('{"scores') else None
+        assert score == given if given is not None else score != score
 
 
 def test_answers_to_part_of_a_plan_leave_a_plan_that_completes_it():

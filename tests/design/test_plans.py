@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgestats.design import Plan, Prompt, build, ladder, vacuum
+from judgestats.design import Plan, Prompt, build, cues, ladder, rubric, strategies, vacuum
 from judgestats.design.plans import _HiddenWords
 from judgestats.errors import DesignError
 
@@ -105,6 +105,31 @@ def test_what_the_judge_must_not_see_is_found():
     leak = build(PAIRS.assign(probe="strict"), judges="m", prompts=told).check()
     assert leak["what"].tolist() == ["'strict' (probe) stands in prompt 'mine'"]
     assert leak["n"].tolist() == [4]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_every_builder_reads_its_table_from_a_file(ending, tmp_path):
+    """Ids and texts stay text, numbers of candidates are numbers, an empty cell of another column is missing."""
+    table = PAIRS.assign(
+        item=["07", "8"], second_text=["", "7"], source_first=["LLM", "TradML"], source_second=["TradML", "LLM"]
+    )
+    table = table.assign(gold=["alpha", None], better=[None, "beta"]).drop(columns="target")
+    path = tmp_path / f"pairs.{ending}"
+    table.to_csv(path, index=False) if ending == "csv" else table.to_json(path, orient="records", lines=True)
+    builders = (
+        lambda t: build(t, judges="m"),
+        lambda t: strategies("m", t, strategies=["B0", "S1"]),
+        lambda t: cues("m", t, seed=1),
+    )
+    for builder in builders:
+        one, two = builder(table), builder(path)
+        assert two.calls["call"].tolist() == one.calls["call"].tolist()
+        pd.testing.assert_frame_equal(two.calls, one.calls, check_dtype=False)
+        assert dict(two.texts) == dict(one.texts)
+        assert two.calls["length_first"].dtype.kind in "if"
+    scored = table.rename(columns={"first_text": "response_text", "first": "system"})[["item", "system", "task_text", "response_text"]]  # fmt: skip
+    scored.to_csv(tmp_path / "responses.csv", index=False)
+    assert rubric("m", tmp_path / "responses.csv").calls["call"].tolist() == rubric("m", scored).calls["call"].tolist()
 
 
 def test_missing_orders_are_told_from_one_order_by_design():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -183,9 +183,40 @@ def collect(
     >>> collect(plan, replies[:5])["choice"].tolist()
     ['tie', 'tie', 'tie', 'tie', 'tie']
     """
+    return collected(plan, answers, form=form, labels=labels, scale=scale)[0]
+
+
+def collected(
+    plan: Plan | str | Path,
+    answers: Any,
+    *,
+    form: Any = None,
+    labels: Mapping[Any, Any] | None = None,
+    scale: tuple[float, float] | None = None,
+) -> tuple[pd.DataFrame, Plan]:
+    """What :func:`collect` and :func:`remaining` return, of answers that are read once."""
     plan = opened(plan)
+    matched = _matched(plan, _replies(answers, plan))
+    return _verdicts(plan, *matched, form, labels, scale), _left(plan, matched[0])
+
+
+def _left(plan: Plan, found: Mapping[str, tuple[str, Reply]]) -> Plan:
+    """The plan of the calls without an answer."""
+    done = {call for call, (_, reply) in found.items() if reply.text is not None}
+    return plan.rows(~plan.calls[CALL].isin(done))
+
+
+def _verdicts(
+    plan: Plan,
+    found: Mapping[str, tuple[str, Reply]],
+    excluded: list[Exclusion],
+    n: int,
+    form: Any,
+    labels: Mapping[Any, Any] | None,
+    scale: tuple[float, float] | None,
+) -> pd.DataFrame:
+    """The verdicts, scores or texts in the answers found, with their account."""
     kind = plan.kind
-    found, excluded, n = _matched(plan, _replies(answers, plan))
     between = [name for name, p in plan.prompts.items() if p.frame == "texts" != kind]
     if not found:
         example = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
@@ -209,6 +240,7 @@ def collect(
     rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
     places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
     parts = []
+    said = cache(_said)  # the JSON of a reply is read once for all criteria
     for name, calls in rows.groupby("prompt", sort=False):
         part = [replies[i] for i in calls.index]
         asked = plan.prompts[str(name)]
@@ -217,7 +249,7 @@ def collect(
             parts.append(_by_rubric(plan, asked, calls, part, form, labels, given))
             continue
         for criterion in asked.criteria or (None,):
-            parts.append(calls.join(_read(part, kind, criterion, form, labels, given).set_index(calls.index)))
+            parts.append(calls.join(_read(part, said, kind, criterion, form, labels, given).set_index(calls.index)))
     order = pd.concat(parts).sort_index(kind="stable")
     everywhere = [places[i] for i in order.index]
     rows = order.reset_index(drop=True)
@@ -259,6 +291,7 @@ def replied(plan: Plan, answers: Any) -> dict[str, str]:
 
 def _read(
     replies: Sequence[Reply],
+    said: Callable[[str], Mapping[str, Mapping[Any, Any]]],
     kind: Kind,
     criterion: str | None,
     form: Any,
@@ -269,7 +302,7 @@ def _read(
     several = criterion is not None and form is None
     read = parse_verdicts(
         [r.text for r in replies],
-        form=partial(_scored, criterion=criterion) if several else form,
+        form=(lambda text: said(text)["scores"].get(criterion)) if several else form,
         answer="choice" if kind == "preferences" else "score",
         labels=labels,
         scale=None if kind == "preferences" else scale,
@@ -277,7 +310,8 @@ def _read(
     )
     read["status"] = read["status"].mask([r.text is None for r in replies], "error")
     read["rationale"] = [
-        _scored(r.text or "", criterion, "reasons") if several else (explanation(r.text or "") or None) for r in replies
+        said(r.text or "")["reasons"].get(criterion) if several else (explanation(r.text or "") or None)
+        for r in replies
     ]
     return read if criterion is None else read.assign(criterion=criterion)
 
@@ -361,14 +395,19 @@ def explanation(text: str) -> str:
     return said.pop() if len(said) == 1 else text
 
 
-def _scored(text: str, criterion: str | None, what: str = "scores") -> Any:
-    """What the JSON object of a reply has for a criterion; None without one, or with two that differ."""
+def _said(text: str) -> dict[str, dict[Any, Any]]:
+    """Scores and reasons by criterion in the JSON of a reply, without those that are there twice and differ."""
     found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
-    parts = [
-        dict(o[what]) for o in found if isinstance(o.get(what), list) and all(isinstance(x, tuple) for x in o[what])
-    ]
-    values = {p[criterion] for p in parts if isinstance(p.get(criterion), str | int | float)}
-    return values.pop() if len(values) == 1 else None
+    result = {}
+    for what in ("scores", "reasons"):
+        given: dict[str, set[Any]] = {}
+        for part in (o[what] for o in found if isinstance(o.get(what), list)):
+            pairs = dict(part) if all(isinstance(x, tuple) for x in part) else {}
+            for name, value in pairs.items():
+                if isinstance(value, str | int | float):
+                    given.setdefault(name, set()).add(value)
+        result[what] = {name: values.pop() for name, values in given.items() if len(values) == 1}
+    return result
 
 
 def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
@@ -391,9 +430,7 @@ def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
     5
     """
     plan = opened(plan)
-    found, _, _ = _matched(plan, _replies(answers, plan))
-    done = {call for call, (_, reply) in found.items() if reply.text is not None}
-    return plan.rows(~plan.calls[CALL].isin(done))
+    return _left(plan, _matched(plan, _replies(answers, plan))[0])
 
 
 def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply]]:

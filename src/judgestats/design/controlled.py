@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.defaults import SEED
-from judgestats.design.plans import Plan, build, swapped
+from judgestats.design.plans import Plan, build, opened_table, swapped
 from judgestats.design.strategies import TEMPERATURE
 from judgestats.design.strategies import strategies as plan_strategies
 from judgestats.errors import DesignError, suggestion
@@ -230,10 +230,10 @@ def questions(path: str | Path | None = None) -> pd.DataFrame:
 
 
 def generations(
-    generator: str,
+    generator: str | Sequence[str],
     *,
     models: Sequence[str] = (),
-    written: pd.DataFrame | None = None,
+    written: pd.DataFrame | str | Path | None = None,
     style: bool = False,
     asked: pd.DataFrame | None = None,
     temperature: float = 0.7,
@@ -247,12 +247,12 @@ def generations(
     Parameters
     ----------
     generator : str
-        Model that writes the texts that are compared with their own changes. It should be none of the judges.
+        Model that writes the texts that are compared with their own changes. It should be none of the judges. One only.
     models : sequence of str
         Models whose answers are compared with each other (model origin): each answers every question. The first two
         are the pair of the original design; each further one meets both of them in the round robin.
-    written : pandas.DataFrame, optional
-        What :func:`collect` returned for the first step.
+    written : pandas.DataFrame or path, optional
+        What :func:`collect` returned for the first step, or a file with it.
     style : bool
         Second step: have the formatted answers rewritten as plain prose by the model, as in the paper. By default
         :func:`controlled_pairs` takes the Markdown out itself, which keeps every word.
@@ -270,7 +270,7 @@ def generations(
     Raises
     ------
     DesignError
-        If a text to be rewritten is missing.
+        If a text to be rewritten is missing, or several models are to write them.
 
     Examples
     --------
@@ -278,21 +278,25 @@ def generations(
     >>> plan.calls["role"].value_counts(sort=False).to_dict()
     {'base': 50, 'markdown': 50, 'complete': 25, 'answer': 100}
     """
+    writers = [generator] if isinstance(generator, str) else list(generator)
+    if len(writers) != 1:
+        raise DesignError(f"One model writes the texts that are changed, not {writers}. Give others as models=.")
     options: dict[str, Any] = {"temperature": temperature}
     if written is not None:
+        written = opened_table(written)
         roles = ["expanded", *(["prose"] if style else [])]
         parts = []
         for role in roles:
             source = _texts_of(written, REWRITTEN[role])
             shown = source[["item", "topic", "task_text"]].assign(role=role, response_text=source["text"].to_numpy())
-            parts.append(build(shown, judges=generator, prompts=ROLES[role], **options))
+            parts.append(build(shown, judges=writers, prompts=ROLES[role], **options))
         return parts[0] + parts[1] if style else parts[0]
     table = questions() if asked is None else asked
     plan: Plan | None = None
     for role, who, here in (
-        ("base", [generator], ~table["long"]),
-        ("markdown", [generator], ~table["long"]),
-        ("complete", [generator], table["long"]),
+        ("base", writers, ~table["long"]),
+        ("markdown", writers, ~table["long"]),
+        ("complete", writers, table["long"]),
         ("answer", list(models), ~table["long"]),
     ):
         if here.any() and who:

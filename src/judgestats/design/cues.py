@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.defaults import SEED
 from judgestats.design.attacks import Attack, Keeps, attacked, lost_content
-from judgestats.design.plans import Plan, build
+from judgestats.design.plans import Plan, build, opened_table
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.resampling import generator
@@ -29,7 +29,7 @@ _REVEAL = "corrected_labels"
 
 def cues(
     judges: str | Sequence[str],
-    pairs: pd.DataFrame,
+    pairs: pd.DataFrame | str | Path,
     *,
     probes: Sequence[str] = PROBES,
     schemes: Sequence[str] | Mapping[str, Sequence[str | Path | Prompt]] = tuple(SCHEMES),
@@ -48,9 +48,10 @@ def cues(
     ----------
     judges : str or sequence of str
         Who is asked.
-    pairs : pandas.DataFrame
-        ``item``, ``first``, ``second`` (ids), ``task_text``, ``first_text``, ``second_text``; ``source_first`` and
-        ``source_second``, who truly wrote them, each one of `labels`. Other columns are design columns.
+    pairs : pandas.DataFrame or path
+        A table, or a file with one: ``item``, ``first``, ``second`` (ids), ``task_text``, ``first_text``,
+        ``second_text``; ``source_first`` and ``source_second``, who truly wrote them, each one of `labels`. Other
+        columns are design columns.
     probes : sequence of str
         ``blind``: no labels. ``truth``: the right ones. ``flip``: exchanged. ``placebo``: labels without information.
         ``reveal``: a further turn after ``flip``, with the right labels.
@@ -114,7 +115,7 @@ def cues(
     taken = sorted(set(styles) & set(PROBES))
     if taken:
         raise DesignError(f"The attack {taken[0]!r} has the name of a probe. Rename it.")
-    table = _probed(pairs.reset_index(drop=True), asked, labels, placebo, styles, keeps, seed)
+    table = _probed(opened_table(pairs).reset_index(drop=True), asked, labels, placebo, styles, keeps, seed)
     about = {
         "cues": {
             "probes": list(probes),

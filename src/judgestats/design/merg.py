@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.collecting import replied
-from judgestats.design.plans import CALL, TEXTS, Plan, build, opened
+from judgestats.design.plans import CALL, TEXTS, Plan, build, opened, opened_table
 from judgestats.design.prompts import REPLIES, Prompt, prompt
 from judgestats.design.rubrics import Criterion, Dimensions, Rubric, read_dimensions, rubric_json
 from judgestats.errors import DesignError, suggestion
@@ -43,7 +43,7 @@ _CALL = ("judge", "prompt", "temperature", "replicate")
 
 def merg(
     judges: str | Sequence[str],
-    responses: pd.DataFrame,
+    responses: pd.DataFrame | str | Path,
     *,
     variant: str = "original-4-stage",
     rubric_judge: str | None = None,
@@ -58,8 +58,9 @@ def merg(
     ----------
     judges : str or sequence of str
         Who scores.
-    responses : pandas.DataFrame
-        ``item``, ``system``, ``task_text`` (one for each item), ``response_text``. Other columns are design columns.
+    responses : pandas.DataFrame or path
+        A table, or a file with one: ``item``, ``system``, ``task_text`` (one for each item), ``response_text``. Other
+        columns are design columns.
     variant : str
         ``original-4-stage``: each judge notes its knowledge about the task, then its biases, writes a rubric of five
         dimensions with weights and anchors, and scores each response by it. ``5-dim-per-dim``: the same, and the
@@ -126,7 +127,7 @@ def merg(
     chain = VARIANTS[variant] if prompts is None else tuple(prompts)
     if len(chain) != len(VARIANTS[variant]):
         raise DesignError(f"prompts= has {len(chain)} of the {len(VARIANTS[variant])} stages of {variant!r}.")
-    responses = _checked(responses)
+    responses = _checked(opened_table(responses))
     several = [judges] if isinstance(judges, str) else list(judges)
     about = {"merg": {"variant": variant, "rubric_judge": rubric_judge}}
     calls: dict[str, Any] = {"temperature": temperature, "replicates": replicates, "about": about}
@@ -167,6 +168,8 @@ def _checked(responses: pd.DataFrame) -> pd.DataFrame:
 
 def _given(rubrics: str | Path | Rubric | pd.DataFrame, items: pd.Series[Any], asked: Prompt) -> dict[Any, str]:
     """The rubric of each item, in JSON."""
+    if isinstance(rubrics, str | Path) and Path(rubrics).suffix not in ("", ".toml"):
+        rubrics = opened_table(rubrics)
     if not isinstance(rubrics, pd.DataFrame):
         found = Rubric.read(rubrics)
         if asked.scale is not None and tuple(found.scale) != tuple(asked.scale):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from judgestats.defaults import SEED
 from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
 from judgestats.errors import DesignError
+from judgestats.ingest.tables import as_table
 from judgestats.kernels.resampling import generator
 from judgestats.schema.columns import By, Finding, as_frame, names
 
@@ -552,8 +553,29 @@ def opened(plan: Plan | str | Path) -> Plan:
     return whole
 
 
+def opened_table(given: pd.DataFrame | str | Path) -> pd.DataFrame:
+    """A table of contents; from a file, with ids and texts as text and attributes of candidates as numbers.
+
+    In a file, an empty cell of a text is an empty text, and any other empty cell is missing.
+    """
+    if not isinstance(given, str | Path):
+        return given
+    table: pd.DataFrame = as_table(given)
+    for name in table.columns:
+        values = table[name].astype(object).where(table[name].notna(), "")
+        if name.endswith("_text") or name in ("item", "first", "second", "system", "text"):
+            table[name] = values.astype(str)
+            continue
+        empty = values.astype(str) == ""
+        table[name] = values.mask(empty, None).infer_objects()
+        if name == "delta" or name.endswith(("_first", "_second")):
+            number = pd.to_numeric(table[name], errors="coerce")
+            table[name] = number if (number.notna() == ~empty).all() and not empty.all() else table[name]
+    return table
+
+
 def build(
-    table: pd.DataFrame,
+    table: pd.DataFrame | str | Path,
     *,
     judges: str | Sequence[str],
     prompts: str | Path | Prompt | Iterable[str | Path | Prompt] = "pairwise",
@@ -567,11 +589,11 @@ def build(
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        Of preferences: ``item``, ``first``, ``second`` (ids) and the texts ``first_text``, ``second_text``; of ratings:
-        ``item``, ``system`` and ``response_text``; of texts to be written: ``item``. ``task_text`` and ``note_text``
-        (and ``rubric_text``) where the prompt shows them. All other columns are design columns; ``x_first`` and
-        ``x_second`` go with their candidate.
+    table : pandas.DataFrame or path
+        A table, or a file with one. Of preferences: ``item``, ``first``, ``second`` (ids) and the texts ``first_text``,
+        ``second_text``; of ratings: ``item``, ``system`` and ``response_text``; of texts to be written: ``item``.
+        ``task_text`` and ``note_text`` (and ``rubric_text``) where the prompt shows them. All other columns are design
+        columns; ``x_first`` and ``x_second`` go with their candidate.
     judges : str or sequence of str
         Who is asked.
     prompts : name, path, Prompt, or several
@@ -609,6 +631,7 @@ def build(
         raise DesignError(f"orders={orders!r} is not known. Allowed: 'both', 'random', 'as given'.")
     if not isinstance(replicates, int) or replicates < 1:
         raise DesignError(f"replicates={replicates!r} is not a number of repeats. Allowed: 1 or more.")
+    table = opened_table(table)
     chosen = by_name(prompts)
     kind = _kind(chosen)
     shown = dict.fromkeys(q for one in chosen.values() for q in one.placeholders)

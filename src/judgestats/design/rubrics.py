@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.design.plans import Plan, build
+from judgestats.design.plans import Plan, build, opened_table
 from judgestats.design.prompts import Prompt, prompt
 from judgestats.errors import DesignError, suggestion
 from judgestats.ingest.reply_forms import json_objects
@@ -302,7 +302,7 @@ def points_score(points: Any, of: int = 25, top: float = 10.0) -> Any:
 
 def rubric(
     judges: str | Sequence[str],
-    responses: pd.DataFrame,
+    responses: pd.DataFrame | str | Path,
     *,
     by: str | Path | Rubric = "explanation",
     arms: Sequence[str] = ("attributed", "anonymized"),
@@ -317,9 +317,9 @@ def rubric(
     ----------
     judges : str or sequence of str
         Who rates. Systems may be among them.
-    responses : pandas.DataFrame
-        ``item``, ``system``, ``task_text``, ``response_text``; ``restyled_text``, the response in another style, for
-        the arm ``style-transferred``. Other columns are design columns.
+    responses : pandas.DataFrame or path
+        A table, or a file with one: ``item``, ``system``, ``task_text``, ``response_text``; ``restyled_text``, the
+        response in another style, for the arm ``style-transferred``. Other columns are design columns.
     by : str, path or Rubric
         The rubric; see :meth:`Rubric.read`.
     arms : sequence of str
@@ -359,6 +359,7 @@ def rubric(
     unknown = [a for a in arms if a not in ARMS]
     if unknown or not len(arms):
         raise DesignError(f"arms={list(arms)} are not known. Allowed: {', '.join(ARMS)}.")
+    responses = opened_table(responses)
     if "system" not in responses:
         raise DesignError(f"The table has no column 'system'. It has: {', '.join(responses)}.")
     systems = list(dict.fromkeys(responses["system"].astype(str)))

@@ -121,7 +121,7 @@ def simulate_replies(
         {
             CALL: found[CALL].to_numpy(),
             "answer": answer,
-            "error": np.where(u < error, "simulated failure", None),
+            "error": ["simulated failure" if x < error else None for x in u.tolist()],
         }
     )
 

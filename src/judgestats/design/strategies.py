@@ -11,10 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.design.plans import CALL, Plan, build
+from judgestats.design.plans import CALL, Plan, build, opened_table
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError, suggestion
-from judgestats.ingest.tables import as_table
 from judgestats.schema.columns import CHOICES
 from judgestats.verdicts import aggregate
 
@@ -160,7 +159,7 @@ def strategies(
     replaced = dict(prompts or {})
     for name in replaced:
         _strategy(name)
-    pairs = _read(pairs) if isinstance(pairs, str | Path) else pairs
+    pairs = opened_table(pairs)
     _refuse_unplannable(chosen, pairs, panel)
     table = pairs.drop(columns=[c for c in ("reference_text", "strategy") if c in pairs])
     parts = []
@@ -177,21 +176,6 @@ def strategies(
             )
         )
     return reduce(add, parts)
-
-
-def _read(path: str | Path) -> pd.DataFrame:
-    """A table of pairs; attributes of the candidates that are numbers become numbers."""
-    table: pd.DataFrame = as_table(path)
-    for name in table.columns:
-        if name.endswith(("_first", "_second")):
-            number = pd.to_numeric(table[name].replace("", None), errors="coerce")
-            if (number.notna() == (table[name].notna() & (table[name] != ""))).all():
-                table[name] = number
-        elif name.endswith("_text"):
-            table[name] = table[name].fillna("")
-    if "gold" in table:
-        table["gold"] = table["gold"].replace("", None)
-    return table
 
 
 def _strategy(name: str) -> Strategy:
