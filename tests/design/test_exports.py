@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import csv
+import importlib
 import json
 
+import pandas as pd
 import pytest
 
-from judgestats.design import collect, export, vacuum
+from judgestats.design import build, collect, export, vacuum
 from judgestats.errors import DesignError
 
 PLAN = vacuum(["model-a", "org/model b"], calls=6)
+PAIRS = pd.DataFrame({"item": [str(i) for i in range(8)], "first": "u", "second": "v", "first_text": "One.", "second_text": "Two."})  # fmt: skip
+PAIRS["task_text"] = "Item " + PAIRS["item"]
 MESSAGES = {call: (system, user) for call, system, user in PLAN.messages()}
 
 
@@ -60,19 +64,39 @@ def test_an_unknown_format(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.inspect
 def test_inspect_s_mock_model_answers_the_task_file(tmp_path, monkeypatch):
-    """With Inspect AI installed: its own runner reads the task file, and ``collect`` its zipped log."""
-    inspect_ai = pytest.importorskip("inspect_ai")
-    import tiktoken  # counts tokens by a table that it would download
+    """With Inspect AI installed: its own runner reads the task file, and ``collect`` its zipped logs.
 
-    monkeypatch.setattr(
-        tiktoken, "get_encoding", lambda _: type("Words", (), {"encode": lambda s, t, **_: t.split()})()
-    )
-    monkeypatch.chdir(tmp_path)
-    plan = vacuum("mockllm/model", calls=6)
+    Replies that state their usage are not counted by a table of tokens, which would be downloaded.
+    """
+    inspect_ai = pytest.importorskip("inspect_ai")
+    model_api = importlib.import_module("inspect_ai.model")
+    plan = build(PAIRS, judges=["mockllm/a", "mockllm/b"], temperature=[0.0, 0.7])
+    plan.write(tmp_path / "plan")
     export(plan, tmp_path, "inspect")
-    answers = [inspect_ai.model.ModelOutput.from_content("mockllm/model", '{"verdict": "tie"}') for _ in range(6)]
-    model = inspect_ai.model.get_model("mockllm/model", custom_outputs=answers)
-    inspect_ai.eval("inspect_task.py", model=model, display="none")
-    data = collect(plan, str(tmp_path / "logs"))
-    assert data["choice"].tolist() == ["tie"] * 6
+    monkeypatch.chdir(tmp_path)
+    asked = []
+
+    def reply(messages, _tools, _choice, config):
+        asked.append((messages[-1].text, config.temperature))
+        text = messages[-1].text
+        if "Item 3" in text:
+            raise RuntimeError("overloaded")
+        answer = "I'm sorry, but I can't help with that." if "Item 5" in text else '{"verdict": "A"}'
+        output = model_api.ModelOutput.from_content("mockllm/model", answer)
+        output.usage = model_api.ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return output
+
+    for judge in ("a", "b"):
+        model = model_api.get_model(f"mockllm/{judge}", custom_outputs=reply)
+        inspect_ai.eval("inspect_task.py", model=model, task_args={"judge": f"mockllm/{judge}"}, display="none")
+    wanted = zip([user for *_, user in plan.messages()], plan.calls["temperature"], strict=True)
+    assert sorted(asked) == sorted(wanted)
+    data = collect(tmp_path / "plan", str(tmp_path / "logs"))
+    assert set(data["call"]) == set(plan.calls["call"])
+    by_item = data.groupby("item")["status"].agg(lambda s: ", ".join(sorted(set(s.astype(str)))))
+    assert by_item.to_dict() == {**{str(i): "ok" for i in range(8)}, "3": "error", "5": "refused"}
+    assert (data.loc[data["status"] == "ok", "choice"] == "first").all()
+    with pytest.raises(ValueError, match=r"The calls are for mockllm/a, mockllm/b\. Name one"):
+        inspect_ai.eval("inspect_task.py", model=model, display="none")

@@ -11,18 +11,32 @@ from typing import Any
 from judgestats.design.plans import CALL, TEXTS, Plan
 from judgestats.errors import DesignError, suggestion
 
-#: A prompt in a tool that fills in its own templates: the message goes through as it is.
-_INSPECT_TASK = '''"""Asks the calls of calls.inspect.jsonl: inspect eval inspect_task.py --model PROVIDER/MODEL"""
+_INSPECT_TASK = '''"""Asks the calls of one judge: inspect eval inspect_task.py --model PROVIDER/MODEL -T judge=JUDGE"""
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import json_dataset
-from inspect_ai.solver import generate
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+
+@solver
+def planned() -> Solver:
+    """Ask at the temperature of the plan."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        return await generate(state, temperature=state.metadata["temperature"])
+
+    return solve
 
 
 @task
-def calls() -> Task:
-    """One sample per call; its id is the call's."""
-    return Task(dataset=json_dataset("calls.inspect.jsonl"), solver=generate())
+def calls(judge: str = "") -> Task:
+    """One sample per call, with its id. A call that fails stops no other."""
+    dataset = json_dataset("calls.inspect.jsonl")
+    judges = sorted({sample.metadata["judge"] for sample in dataset})
+    if judge not in judges and (judge or len(judges) > 1):
+        raise ValueError(f"The calls are for {', '.join(judges)}. Name one of them: -T judge=...")
+    chosen = dataset.filter(lambda sample: judge in ("", sample.metadata["judge"]))
+    return Task(dataset=chosen, solver=planned(), fail_on_error=False)
 '''
 
 
@@ -58,7 +72,7 @@ def _anthropic(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inspect(row: dict[str, Any]) -> dict[str, Any]:
-    return {"id": row["call"], "input": _messages(row), "metadata": {"judge": row["judge"]}}
+    return {"id": row["call"], "input": _messages(row), "metadata": {k: row[k] for k in ("judge", "temperature")}}
 
 
 def _promptfoo(row: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +103,8 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
         Where to; made if it does not exist.
     format : {'jsonl', 'csv', 'openai', 'anthropic', 'inspect', 'promptfoo', 'form'}
         ``openai`` and ``anthropic``: files for their batch endpoints, one or more a judge, whose name is the model.
-        ``inspect``: a dataset and a task file for Inspect AI. ``promptfoo``: a configuration; add providers to it.
+        ``inspect``: a dataset and a task file for Inspect AI, which asks the calls of one judge at a time.
+        ``promptfoo``: a configuration; add the provider to it, and plan each judge by itself.
         The earlier messages of a dialogue are sent before the last; in ``csv`` and ``jsonl`` they are in ``earlier``.
         ``form``: for people, a CSV file for each annotator (``judge``), in an order of their own, with the texts and
         empty columns to fill in; nothing in it names a system or a condition.
