@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from typing import Any
 
@@ -15,12 +14,10 @@ from judgestats.design import (
     Plan,
     collect,
     collecting,
-    dark_current,
     export,
     ladder,
     remaining,
     rubric,
-    simulate,
     simulate_replies,
     vacuum,
 )
@@ -29,88 +26,41 @@ from judgestats.errors import DesignError, SchemaError
 JUDGE = Judge("m", sensitivity=1.5, tie_criterion=1.0, slot_bias=0.5)
 
 
-def openai(call: str, answer: str | None) -> dict[str, Any]:
+def openai(call: str, message: dict[str, Any], finish: str) -> dict[str, Any]:
     """A line of the output of OpenAI's batch endpoint."""
-    if answer is None:
-        return {
-            "id": "b",
-            "custom_id": call,
-            "response": None,
-            "error": {"code": "batch_expired", "message": "expired"},
-        }
-    body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": answer}, "finish_reason": "stop"}]}
-    return {"id": "b", "custom_id": call, "response": {"status_code": 200, "body": body}, "error": None}
+    body = {"choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}]}
+    return {"custom_id": call, "response": {"status_code": 200, "body": body}, "error": None}
 
 
-def anthropic(call: str, answer: str | None) -> dict[str, Any]:
+def anthropic(call: str, text: str, stop: str) -> dict[str, Any]:
     """A line of the results of Anthropic's message batches."""
-    if answer is None:
-        return {"custom_id": call, "result": {"type": "errored", "error": {"type": "overloaded_error"}}}
-    message = {"role": "assistant", "content": [{"type": "text", "text": answer}], "stop_reason": "end_turn"}
+    message = {"content": [{"type": "text", "text": text}] if text else [], "stop_reason": stop}
     return {"custom_id": call, "result": {"type": "succeeded", "message": message}}
 
 
-def inspect(call: str, answer: str | None) -> dict[str, Any]:
+def inspect(call: str, text: str, stop: str) -> dict[str, Any]:
     """A sample of an Inspect AI log."""
-    choices = [] if answer is None else [{"message": {"role": "assistant", "content": answer}, "stop_reason": "stop"}]
-    return {"id": call, "epoch": 1, "input": "", "messages": [], "output": {"model": "m", "choices": choices}}
+    choices = [{"message": {"role": "assistant", "content": text}, "stop_reason": stop}]
+    return {"id": call, "messages": [], "output": {"choices": choices}}
 
 
-def promptfoo(call: str, answer: str | None) -> dict[str, Any]:
-    """A result of promptfoo."""
-    response = {"output": answer} if answer is not None else {"error": "timeout"}
-    return {"vars": {"call": call}, "response": response, "success": answer is not None}
-
-
-def plain(call: str, answer: str | None) -> dict[str, Any]:
-    """A line of our own table."""
-    return {"call": call, "answer": answer, "error": None if answer is not None else "timeout"}
-
-
-def written(path: Any, form: str, replies: pd.DataFrame) -> Any:
-    """The answers as the runner writes them."""
-    make = {
-        "openai": openai,
-        "anthropic": anthropic,
-        "inspect": inspect,
-        "promptfoo": promptfoo,
-        "jsonl": plain,
-        "csv": plain,
-    }
-    texts = replies["answer"].astype(object).where(replies["answer"].notna(), None)
-    records = [make[form](c, a) for c, a in zip(replies["call"], texts, strict=True)]
-    if form == "csv":
-        with path.open("w", newline="") as out:
-            writer = csv.DictWriter(out, ["call", "answer", "error"])
-            writer.writeheader()
-            writer.writerows(records)
-    elif form == "inspect":
-        path.write_text(json.dumps({"version": 2, "status": "success", "eval": {}, "samples": records}))
-    elif form == "promptfoo":
-        path.write_text(json.dumps({"evalId": "e", "results": {"version": 3, "results": records, "stats": {}}}))
-    else:
-        path.write_text("".join(json.dumps(r) + "\n" for r in records))
-    return path
-
-
-@pytest.mark.parametrize("form", ["openai", "anthropic", "inspect", "promptfoo", "jsonl", "csv"])
-def test_a_round_trip_gives_the_verdicts_that_the_judge_gave(form, tmp_path):
-    plan = dark_current("m")
-    assert all(p.exists() for p in export(plan, tmp_path, form))
-    true = simulate(plan.calls, JUDGE, seed=5).set_index("call")["choice"].astype(str)
-    replies = simulate_replies(plan, JUDGE, error=0.03, refused=0.03, unreadable=0.06, seed=5)
-    path = written(tmp_path / ("answers.csv" if form == "csv" else "answers.json" if form in ("inspect", "promptfoo") else "answers.jsonl"), form, replies)  # fmt: skip
-    data = collect(plan.write(tmp_path / "plan"), path)
-    assert len(data) == len(plan)
-    status = data.set_index("call")["status"].astype(str)
-    assert (status == "error").sum() == replies["answer"].isna().sum() > 0
-    assert (status == "refused").sum() == replies["answer"].fillna("").str.contains("sorry").sum() > 0
-    sound = data[data["status"] == "ok"].set_index("call")["choice"].astype(str)
-    assert 500 < len(sound) < len(plan)
-    assert sound.to_dict() == true[sound.index].to_dict()
-    assert (data.loc[data["status"] != "ok", "choice"] == "invalid").all()
-    assert js.check(data).set_index("what").loc["rows in", "n"] == len(plan)
-    assert remaining(plan, path).calls["call"].tolist() == replies.loc[replies["answer"].isna(), "call"].tolist()
+def test_why_a_reply_ended_is_read_in_the_words_of_each_provider():
+    plan = vacuum("m", calls=12)
+    calls = plan.calls["call"].tolist()
+    answers = [
+        openai(calls[0], {"content": None, "refusal": "No verdict: tie."}, "stop"),
+        openai(calls[1], {"content": "The better one is A, I th"}, "length"),
+        anthropic(calls[2], "", "refusal"),
+        anthropic(calls[3], "The better one is A, I th", "max_tokens"),
+        anthropic(calls[4], "A", "end_turn"),
+        inspect(calls[5], "The better one is A, I th", "model_length"),
+        inspect(calls[6], "", "content_filter"),
+        inspect(calls[7], "A", "stop"),
+    ]
+    status = collect(plan, answers).set_index("call")["status"].astype(str)
+    assert [status[c] for c in calls[:8]] == [
+        "refused", "truncated", "refused", "truncated", "ok", "truncated", "refused", "ok",
+    ]  # fmt: skip
 
 
 def test_every_answer_is_accounted_for():
@@ -167,6 +117,29 @@ def test_the_json_of_a_reply_is_read_once_for_all_criteria(monkeypatch):
         answer = next(r["answer"] for r in replies if r["call"] == row["call"])
         given = json.loads(answer)["scores"][row["criterion"]] if answer.startswith('{"scores') else None
         assert score == given if given is not None else score != score
+
+
+def test_a_refusal_in_place_of_scores_is_one_for_each_criterion():
+    texts = pd.DataFrame({"item": "1", "system": ["s"], "task_text": "Explain.", "response_text": ["u"]})
+    plan = rubric("m", texts, arms=["anonymized"], replicates=2)
+    one, two = plan.calls["call"]
+    said = [{"call": one, "answer": "I'm sorry, but I can't help with that."}, {"call": two, "answer": "All are good."}]
+    status = collect(plan, said).set_index("call")["status"].astype(str)
+    assert status[one].tolist() == ["refused"] * 5
+    assert status[two].tolist() == ["parse"] * 5
+
+
+def test_a_file_of_answers_to_another_plan_is_refused_and_a_few_are_rows_of_the_account(tmp_path):
+    plan, other = vacuum("m", calls=12), vacuum("n", calls=6)
+    (path,) = export(other, tmp_path / "other", "jsonl")
+    lines = [{**json.loads(line), "answer": "tie"} for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(x) + "\n" for x in lines))
+    with pytest.raises(DesignError, match=r"None of the 6 answers .* Is it the answer of another plan\?"):
+        collect(plan, path)
+    mixed = [{"call": plan.calls["call"][0], "answer": "tie"}, *lines]
+    found = js.check(collect(plan, mixed)).set_index("what")["n"]
+    assert found["the call is not of this plan"] == 6
+    assert found["rows in"] == 1 + 6 + 11
 
 
 def test_answers_to_part_of_a_plan_leave_a_plan_that_completes_it():

@@ -132,6 +132,22 @@ def test_every_builder_reads_its_table_from_a_file(ending, tmp_path):
     assert rubric("m", tmp_path / "responses.csv").calls["call"].tolist() == rubric("m", scored).calls["call"].tolist()
 
 
+def test_a_label_that_a_template_or_a_text_gives_away_is_found():
+    told = Prompt("told", "One of these is by TradML. {{ label_first }} {{ first }} {{ label_second }} {{ second }}")
+    plan = cues("m", PAIRS, probes=["blind", "truth"], schemes={"own": [told]})
+    (what,) = plan.check()["what"]
+    assert re.fullmatch(r"'TradML' \(label_(first|second)\) stands in prompt 'told'", what)
+    shown = PAIRS.assign(label_first=["LLM", None], label_second=["TradML", None])
+    found = build(shown.assign(second_text=["Good day.", "See you, TradML."]), judges="m", prompts="labelled").check()
+    assert found["what"].tolist() == [f"'TradML' (label_first) stands in the {slot}" for slot in ("first", "second")]
+    # both with and without labels: the text tells nothing
+    both = pd.concat(
+        [PAIRS.assign(label_first="LLM", label_second="TradML", probe="truth"), PAIRS.assign(probe="blind")]
+    )
+    both = both.assign(task_text="Write about an LLM.")
+    assert build(both, judges="m", prompts="labelled").check().empty
+
+
 def test_missing_orders_are_told_from_one_order_by_design():
     for orders in ("as given", "random"):
         assert build(PAIRS, judges="m", orders=orders).check().empty

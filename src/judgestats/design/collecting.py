@@ -26,14 +26,20 @@ from judgestats.schema.columns import Kind
 
 #: Names of the column with the reply, in a plain table of answers.
 _REPLIES = ("answer", "verdict", "reply", "response", "completion", "output", "text", "content")
+#: Why a reply ended, in the words of providers.
+_FINISH = {
+    **dict.fromkeys(("max_tokens", "max_output_tokens", "model_length"), "length"),
+    **dict.fromkeys(("refusal", "safety"), "content_filter"),
+}
 
 
 @dataclass(frozen=True)
 class Reply:
     """One answer that came back.
 
-    `call`: id. `text`: None if the call failed; an empty cell is an empty reply. `finish`: why the reply ended.
-    `asked`: the message as it was sent, if the file has it. `error`: what failed.
+    `call`: id. `text`: None if the call failed; an empty cell is an empty reply. `finish`: why the reply ended, with
+    ``length`` and ``content_filter`` for what providers name otherwise. `asked`: the message as it was sent, if the
+    file has it. `error`: what failed.
     """
 
     call: str
@@ -41,6 +47,9 @@ class Reply:
     finish: str = ""
     asked: str | None = None
     error: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "finish", _FINISH.get(self.finish, self.finish))
 
 
 def _plain(record: Mapping[str, Any]) -> Reply | None:
@@ -79,7 +88,9 @@ def _openai(record: Mapping[str, Any]) -> Reply | None:
         failed = record.get("error") or body.get("error") or "no choices"
         return Reply(str(record["custom_id"]), None, error=json.dumps(failed)[:200])
     message = choices[0].get("message") or {}
-    text = message.get("content") if message.get("content") is not None else message.get("refusal")
+    text, refusal = message.get("content"), message.get("refusal")
+    if text is None and refusal:
+        return Reply(str(record["custom_id"]), refusal, "refusal")
     return Reply(str(record["custom_id"]), text or "", str(choices[0].get("finish_reason") or ""))
 
 
@@ -92,8 +103,7 @@ def _anthropic(record: Mapping[str, Any]) -> Reply | None:
     message = result.get("message") or {}
     parts = message.get("content") or []
     text = "".join(p.get("text", "") for p in parts if isinstance(p, dict) and p.get("type") == "text")
-    finish = {"max_tokens": "length", "end_turn": "stop"}.get(str(message.get("stop_reason")), "")
-    return Reply(str(record["custom_id"]), text, finish)
+    return Reply(str(record["custom_id"]), text, str(message.get("stop_reason") or ""))
 
 
 def _inspect(sample: Mapping[str, Any]) -> Reply | None:
@@ -106,10 +116,7 @@ def _inspect(sample: Mapping[str, Any]) -> Reply | None:
     content = (choices[0].get("message") or {}).get("content")
     if isinstance(content, list):
         content = "".join(p.get("text", "") for p in content if isinstance(p, dict))
-    finish = {"max_tokens": "length", "content_filter": "content_filter"}.get(
-        str(choices[0].get("stop_reason")), "stop"
-    )
-    return Reply(str(sample["id"]), content or "", finish)
+    return Reply(str(sample["id"]), content or "", str(choices[0].get("stop_reason") or ""))
 
 
 def _promptfoo(result: Mapping[str, Any]) -> Reply | None:

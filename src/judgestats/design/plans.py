@@ -352,9 +352,9 @@ class Plan:
         -------
         pandas.DataFrame
             ``fault``: the prompt or a text shows a word that the judge must not see: the name of a judge, a
-            condition, a stimulus or a system. ``caution``: pairs planned in one order only, where others under the same
-            conditions are in both; the better candidate, or the target, more often in one slot; calls of a later stage
-            that have no answer to go on from. Columns as in :func:`judgestats.check`.
+            condition, a stimulus or a system, or a label that other calls show. ``caution``: pairs planned in one order
+            only, where others under the same conditions are in both; the better candidate, or the target, more often in
+            one slot; calls of a later stage that have no answer to go on from. Columns as in :func:`judgestats.check`.
         """
         return as_frame([*self._leaks(), *self._imbalance(), *self._cut_off()])
 
@@ -367,7 +367,7 @@ class Plan:
     def _leaks(self) -> Iterator[Finding]:
         ids = ("first", "second") if self.kind == "preferences" else ("system",)
         words: dict[str, str] = {}
-        for column in (*HIDDEN, *ids):
+        for column in (*HIDDEN, *ids, *SHOWN):
             for value in self.calls[column].dropna().unique() if column in self.calls else ():
                 if len(str(value)) >= _SHORTEST_WORD:
                     words.setdefault(str(value), column)
@@ -392,7 +392,10 @@ class Plan:
                 if column == "note_text" and word in named:
                     continue
                 shown = self.calls[column].isin(keys)
-                if words[word] in _CONDITIONS:  # a text that stands under several conditions tells none of them
+                if words[word] in (
+                    *_CONDITIONS,
+                    *SHOWN,
+                ):  # one under several tells none of them
                     under = self.calls[shown].groupby(column)[words[word]].nunique(dropna=False)
                     shown &= ~self.calls[column].isin(under.index[under > 1])
                 if shown.any():

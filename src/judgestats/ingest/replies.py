@@ -113,6 +113,13 @@ def _pooled(found: Sequence[tuple[str, Found]]) -> Outcome | None:
     return Outcome(best.answer._replace(strength=strength, sd=sd, out_of=out_of), "ok", form)
 
 
+_REFUSAL = Outcome(Answer(), "refused", "", "a refusal in place of an answer")
+
+
+def _is_refusal(text: str) -> bool:
+    return bool(_REFUSED.match(text.lstrip().replace("’", "'")))
+
+
 @dataclass(frozen=True)
 class _Parser:
     """All that is needed to read one reply."""
@@ -142,6 +149,8 @@ class _Parser:
         result = _pooled(found)
         if result is None and found and found[0][1].raw:
             return Outcome(Answer(), "schema", "", f"unknown answer: {found[0][1].raw[:60]!r}")
+        if result is None and not ended and _is_refusal(text):
+            return _REFUSAL
         return result or Outcome(Answer(), ended or "parse", "", "no answer")
 
     def _by_form(self, text: str, ended: str, finish: str) -> Outcome:
@@ -167,8 +176,8 @@ class _Parser:
             return Outcome(Answer(), ended, "", f"finish reason: {finish}")
         if problem in ("error", "refused"):
             return Outcome(Answer(), problem, "json", f"an object with {problem}")
-        if _REFUSED.match(text.lstrip().replace("’", "'")):
-            return Outcome(Answer(), "refused", "", "a refusal in place of an answer")
+        if _is_refusal(text):
+            return _REFUSAL
         if thinking or _is_open(rest):
             return Outcome(Answer(), "truncated", "", "ends inside a tag, brackets, a fence or an object")
         unknown = [(form, f) for form, f in found if f.answer is None]
