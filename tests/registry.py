@@ -162,6 +162,20 @@ def people() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "target"])
 
 
+def contests() -> pd.DataFrame:
+    """Three judges on forty items, each of which compares two of four systems; some ties, some invalid."""
+    rng = np.random.default_rng(8)
+    worth = {"w": 0.8, "x": 0.2, "y": -0.2, "z": -0.8}
+    rows = []
+    for i in range(40):
+        first, second = rng.choice(list(worth), 2, replace=False)
+        for judge in "ghk":
+            eta = worth[first] - worth[second] + 0.3 + rng.logistic()
+            choice = "invalid" if rng.random() < 0.03 else "first" if eta > 0.4 else "second" if eta < -0.4 else "tie"
+            rows.append((judge, f"c{i}", first, second, choice))
+    return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
+
+
 def probes() -> pd.DataFrame:
     """Two judges under two schemes, blind and with true and flipped labels, with explanations."""
     rng = np.random.default_rng(7)
@@ -257,6 +271,7 @@ CASES: dict[str, Case] = {
         lambda: calls().assign(cost=lambda t: 0.01 * (1 + t.groupby("judge").cumcount() % 5)),
         {"count": "calls that are asked again cost again"},
     ),
+    "rank_systems": Case(lambda data: js.rank_systems(data, slot=True), contests, flips=("slot",)),
     "compare_strategies": Case(data=strategies, baseline="B0"),
     "best_of_accuracy": Case(lambda data: js.best_of_accuracy(data, by="criterion"), lambda: scores().assign(gold="c")),
     "score_error": Case(

@@ -77,6 +77,7 @@ from judgestats.metrics.psychometrics.surface import filler_preference as filler
 from judgestats.metrics.psychometrics.threshold import detection_threshold as detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current as dark_current
 from judgestats.metrics.psychometrics.vacuum import validity_gates as validity_gates
+from judgestats.metrics.system_ranking import rank_systems as rank_systems
 from judgestats.models import anova as anova
 from judgestats.models import fit as fit
 from judgestats.models import hierarchical as hierarchical

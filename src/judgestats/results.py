@@ -405,6 +405,22 @@ SELECTED = Flag("selected", "selected comparisons",
     "Get all comparisons: those that are printed may have been chosen for being large.")
 UNKNOWN_JOINT = Flag("unknown_joint", "joint distribution of the strategies unknown",
     "Give calls with their items, or discordant counts of every comparison.")
+NEVER_LOST = Flag("never_lost", "never lost to the others: infinite",
+    "This system, or its group, lost no comparison with the rest, so maximum likelihood puts it at infinity. "
+    "pseudo_ties=1, a weak prior, gives it a finite strength.")
+NEVER_WON = Flag("never_won", "never won against the others: infinite",
+    "This system, or its group, won no comparison with the rest, so maximum likelihood puts it at minus infinity. "
+    "pseudo_ties=1, a weak prior, gives it a finite strength.")
+NOT_PLACED = Flag("not_placed", "not placed by these comparisons",
+    "The comparisons link this system with the others only through wins, or only through losses, so that it may stand "
+    "anywhere among them. pseudo_ties=1, a weak prior, gives it a strength; more comparisons are better.", "invalid")
+FINITE_BY_PRIOR = Flag("finite_by_prior", "finite by the pseudo-ties only",
+    "This system, or its group, never lost to the rest, or never won: the data bound its strength on one side only. "
+    "Its strength and interval rest on pseudo_ties=; try another value, and report both.")
+REFERENCE = Flag("reference", "reference", "Its strength is 0: the others are differences from it.", "note")
+POSITION_UNBALANCED = Flag("position_unbalanced", "positions not balanced",
+    "This system was not shown first in about half of its calls, so a preference for a position moves its strength. "
+    "slot=True puts the preference into the model.")
 HUB = Flag("hub", "strategies linked through the baseline only", "Give calls with their items.")
 
 # ---- Fitted models ---------------------------------------------------------------------------------------------------

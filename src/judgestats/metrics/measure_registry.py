@@ -108,6 +108,7 @@ SECTIONS = {
     "people": "Do the judges agree with people?",
     "bias": "Is it biased?",
     "accuracy": "Is it right?",
+    "ranking": "Which system is better?",
     "strategies": "Does another way of asking help?",
     "psychometrics": "Does it prefer between equals?",
     "cues": "Do cues shift its answers?",
@@ -118,8 +119,8 @@ SECTIONS = {
     "calibration": "What would bring the judges together?",
 }
 Section = Literal[
-    "people", "bias", "accuracy", "strategies", "psychometrics", "cues", "agreement", "variance", "scores", "consensus",
-    "calibration",
+    "people", "bias", "accuracy", "ranking", "strategies", "psychometrics", "cues", "agreement", "variance", "scores",
+    "consensus", "calibration",
 ]  # fmt: skip
 #: Reason why a measure does not apply to the data, or an empty string.
 Need = Callable[[Any, Options], str]

@@ -30,7 +30,7 @@ from judgestats.schema.clustering import (
     with_pair,
 )
 from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
-from judgestats.schema.coding import as_scores, codes_of, count, tidy
+from judgestats.schema.coding import as_scores, codes_of, count, hashed, tidy
 from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, By, N, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import memory_advice, one_if, refuse_nested
@@ -277,7 +277,8 @@ def _estimate_keys(by: By, pattern: Pattern, present: Sequence[str]) -> list[str
     """Columns that distinguish two estimates: calls in different ones need not be independent."""
     own = [c for c in pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other")]
     own += [c for c in pattern.optional if c == "scheme" and c in present]  # never pooled
-    return list(dict.fromkeys([*(c for c in names(by) if c in present), "judge", *own]))
+    judge = ["judge"] if "judge" in pattern.columns else []  # else pooled
+    return list(dict.fromkeys([*(c for c in names(by) if c in present), *judge, *own]))
 
 
 def _kept(columns: tuple[str, ...] | None, found: Sharing) -> tuple[str, ...]:
@@ -334,9 +335,11 @@ def _count_frame(
         data = data.drop("stimulus")  # it has one value
     if pattern.unit == "change":
         return count_changes(data, pattern, split, groups, keys, columns, baseline)
-    if pattern.unit == "side" and "choice" in groups:
+    if (pattern.unit == "side" or "opponent" in pattern.columns) and "choice" in groups:
         raise DesignError(f"by='choice' is the answer, which {measure} counts by candidate: leave it out.")
     present = list(data.collect_schema().names())
+    if "opponent" in pattern.columns:
+        _refuse_nameless(data)
     if pattern.unit == "side":
         _refuse_nameless(data)
         found = auto_cluster(_sides(data, keys), keys, pattern.cluster, 2 * _calls(data))
@@ -489,7 +492,8 @@ def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = N
 
 def _groups(by: By, cluster: Sequence[str], present: list[str], pattern: Pattern, what: str) -> list[str]:
     asked = grouping([*names(by), *cluster], present, what)
-    return list(dict.fromkeys([*asked, *(c for c in pattern.optional if c in present), "judge"]))
+    judge = ["judge"] if "judge" in pattern.columns else []
+    return list(dict.fromkeys([*asked, *(c for c in pattern.optional if c in present), *judge]))
 
 
 def _count_sides(data: Any, groups: list[str], columns: list[str]) -> pd.DataFrame:
@@ -505,10 +509,28 @@ def _count_sides(data: Any, groups: list[str], columns: list[str]) -> pd.DataFra
     return count(pd.concat(parts, ignore_index=True), columns, "n")
 
 
+def _count_contests(data: Any, columns: list[str]) -> pd.DataFrame:
+    """Each call with the candidate shown first as its system, and what it came to for that one."""
+    made = ("system", "opponent", "outcome")
+    seen = list(dict.fromkeys([*(c for c in columns if c not in made), "first", "second", "choice"]))
+    if isinstance(data, nw.DataFrame):
+        weight = COUNTS if COUNTS in data.columns else None
+        calls = data.select(*seen, *([weight] if weight else [])).to_pandas()
+    else:
+        calls, weight = _counted(data, seen), N
+    code, labels = hashed(calls["choice"])
+    known = {"first": "win", "second": "loss", "abstain": "tie"}
+    outcome = np.array([*(known.get(c, c) for c in labels), "invalid"], dtype=object)[code]  # code -1: missing
+    named = calls.assign(system=calls["first"], opponent=calls["second"], outcome=outcome)
+    return count(named, columns, weight)
+
+
 def _count_calls(data: Any, groups: list[str], pattern: Pattern) -> pd.DataFrame:
     columns = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))
     if pattern.unit == "side":
         return _count_sides(data, groups, columns)
+    if "opponent" in pattern.columns:
+        return _count_contests(data, columns)
     if isinstance(data, nw.DataFrame):
         data = _distinct(data, groups, pattern)
     return _counted(with_outcome(data, pattern), columns)

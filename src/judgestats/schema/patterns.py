@@ -124,6 +124,9 @@ PATTERNS: dict[str, Pattern] = {
         beside=("answer", "gold_answer"),
         against=("gold", "correct", "wrong"),
     ),
+    "rank_systems": Pattern(
+        "preferences", "call", {"system": None, "opponent": None, "outcome": SIDES}, "item", annotations=("judge",)
+    ),
     "preference_rate": Pattern("preferences", "side", {"judge": None, "candidate": None, "outcome": SIDES}, "item"),
     "bias_score": Pattern(
         "preferences",

@@ -22,6 +22,7 @@ from judgestats.reporting.plots.matrices import deviation_matrix, score_matrix
 from judgestats.reporting.plots.predictions import predictive
 from judgestats.reporting.plots.preferences import preference_gaps, verbosity_bias
 from judgestats.reporting.plots.probes import anchoring, rationale_shift, revision, schemes
+from judgestats.reporting.plots.rankings import rank_sets
 from judgestats.reporting.plots.scatter import bias_map, bias_scores, metrology_map, stable_positional
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "preference_gaps",
     "psychometric_curves",
     "quality_agreement",
+    "rank_sets",
     "rationale_shift",
     "revision",
     "schemes",

@@ -1,0 +1,449 @@
+"""Strengths of systems from paired comparisons: Bradley and Terry's model, with ties by Davidson or by Rao and Kupper.
+
+The log-odds of a comparison of systems i and j are η = β_i - β_j + x'γ, with a column of x for the slot and for each
+covariate. Outcomes are win, loss and tie of i.
+
+Bradley-Terry: P(win) = σ(η), P(loss) = σ(-η); a tie is half a win and half a loss.
+Davidson: P(win) ∝ exp(η/2), P(loss) ∝ exp(-η/2), P(tie) ∝ ν; the parameter is τ = log ν.
+Rao-Kupper: P(win) = σ(η - θ), P(loss) = σ(-η - θ); the parameter is τ = θ > 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import NegativeCycleError, bellman_ford, breadth_first_order, connected_components
+
+from judgestats.kernels.compiling import njit
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: How a tie enters the likelihood; the place of a model is its number in the compiled code.
+Model = Literal["bradley-terry", "davidson", "rao-kupper"]
+MODELS: tuple[Model, ...] = ("bradley-terry", "davidson", "rao-kupper")
+#: Outcomes of a comparison for its first system, in the order of the columns of the counts.
+WIN, LOSS, TIE = range(3)
+_MOST_STEPS = 100
+_TOLERANCE = 1e-9
+
+# ---- The likelihood --------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _log_sigmoid(x):  # type: ignore[no-untyped-def]
+    return -math.log1p(math.exp(-x)) if x > 0 else x - math.log1p(math.exp(x))
+
+
+@njit(cache=True)
+def _sigmoid(x):  # type: ignore[no-untyped-def]
+    if x > 0:
+        return 1.0 / (1.0 + math.exp(-x))
+    e = math.exp(x)
+    return e / (1.0 + e)
+
+
+@njit(cache=True)
+def _outcome(model, outcome, eta, tau):  # type: ignore[no-untyped-def]
+    """Log-probability of an outcome, its derivatives by η and τ, and its second ones by ηη, ητ and ττ."""
+    if model == 0:
+        p = _sigmoid(eta)
+        curve = -p * (1 - p)
+        if outcome == 0:
+            return _log_sigmoid(eta), 1 - p, 0.0, curve, 0.0, 0.0
+        if outcome == 1:
+            return _log_sigmoid(-eta), -p, 0.0, curve, 0.0, 0.0
+        return 0.5 * (_log_sigmoid(eta) + _log_sigmoid(-eta)), 0.5 - p, 0.0, curve, 0.0, 0.0
+    if model == 1:
+        half = eta / 2
+        top = max(abs(half), tau)
+        win, loss, tie = math.exp(half - top), math.exp(-half - top), math.exp(tau - top)
+        total = win + loss + tie
+        win, loss, tie = win / total, loss / total, tie / total
+        mean = (win - loss) / 2
+        ee, et, tt = mean * mean - (win + loss) / 4, mean * tie, -tie * (1 - tie)
+        log_total = math.log(total) + top
+        if outcome == 0:
+            return half - log_total, 0.5 - mean, -tie, ee, et, tt
+        if outcome == 1:
+            return -half - log_total, -0.5 - mean, -tie, ee, et, tt
+        return tau - log_total, -mean, 1 - tie, ee, et, tt
+    if outcome == 0:
+        p = _sigmoid(eta - tau)
+        s = p * (1 - p)
+        return _log_sigmoid(eta - tau), 1 - p, p - 1, -s, s, -s
+    if outcome == 1:
+        p = _sigmoid(-eta - tau)
+        s = p * (1 - p)
+        return _log_sigmoid(-eta - tau), p - 1, p - 1, -s, -s, -s
+    above, below = _sigmoid(eta + tau), _sigmoid(eta - tau)
+    one, two = above * (1 - above), below * (1 - below)
+    grown = math.expm1(2 * tau)
+    log_p = _log_sigmoid(eta + tau) + _log_sigmoid(tau - eta) + math.log(-math.expm1(-2 * tau))
+    by_tau = 1 - above + below + 2 / grown
+    return log_p, 1 - above - below, by_tau, -one - two, two - one, -one - two - 4 * (1 + 1 / grown) / grown
+
+
+@njit(cache=True)
+def _eta(system, opponent, extra, beta, gamma, row):  # type: ignore[no-untyped-def]
+    eta = beta[system[row]] - beta[opponent[row]]
+    for c in range(extra.shape[1]):
+        eta += extra[row, c] * gamma[c]
+    return eta
+
+
+@njit(cache=True)
+def _derivatives(model, system, opponent, extra, counts, beta, gamma, tau):  # type: ignore[no-untyped-def]
+    """Log-likelihood, gradient and Hessian by (β, γ, τ)."""
+    k, m = beta.size, gamma.size
+    last = k + m
+    gradient, hessian = np.zeros(last + 1), np.zeros((last + 1, last + 1))
+    total = 0.0
+    for r in range(system.size):
+        eta = _eta(system, opponent, extra, beta, gamma, r)
+        e = t = ee = et = tt = 0.0
+        for o in range(3):
+            n = counts[r, o]
+            if n > 0:
+                d = _outcome(model, o, eta, tau)
+                total += n * d[0]
+                e += n * d[1]
+                t += n * d[2]
+                ee += n * d[3]
+                et += n * d[4]
+                tt += n * d[5]
+        i, j = system[r], opponent[r]
+        gradient[i] += e
+        gradient[j] -= e
+        gradient[last] += t
+        hessian[i, i] += ee
+        hessian[j, j] += ee
+        hessian[i, j] -= ee
+        hessian[j, i] -= ee
+        hessian[i, last] += et
+        hessian[j, last] -= et
+        hessian[last, last] += tt
+        for a in range(m):
+            x = extra[r, a]
+            if x != 0:
+                gradient[k + a] += e * x
+                hessian[i, k + a] += ee * x
+                hessian[j, k + a] -= ee * x
+                hessian[k + a, last] += et * x
+                for b in range(a, m):
+                    hessian[k + a, k + b] += ee * x * extra[r, b]
+    for a in range(last + 1):
+        for b in range(max(a + 1, k), last + 1):
+            hessian[b, a] = hessian[a, b]
+    return total, gradient, hessian
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Counted comparisons.
+
+    `system`, `opponent` (P,): the systems of each row, 0 to K - 1; they differ.
+    `extra` (P, M): slot and covariates, as differences system minus opponent; the slot is 1.
+    `counts` (P, 3): wins, losses and ties of the system.
+    """
+
+    system: Ints
+    opponent: Ints
+    extra: Floats
+    counts: Floats
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """A fit.
+
+    `beta` (K,), `gamma` (M,), `tau`: the parameters; tau is NaN without ties.
+    `log_likelihood`: without binomial coefficients, and without the pseudo-ties.
+    `bread` (K + M + 1, K + M + 1): inverse of the information, 0 for what is fixed; by (β, γ, τ).
+    `converged`: whether the search did.
+    """
+
+    beta: Floats
+    gamma: Floats
+    tau: float
+    log_likelihood: float
+    bread: Floats
+    converged: bool
+
+
+def derivatives(
+    model: Model, data: Comparisons, beta: Floats, gamma: Floats, tau: float
+) -> tuple[float, Floats, Floats]:
+    """Log-likelihood, gradient (Q,) and Hessian (Q, Q) by (β, γ, τ), Q = K + M + 1."""
+    number = MODELS.index(model)
+    total, gradient, hessian = _derivatives(
+        number, data.system, data.opponent, data.extra, data.counts, beta, gamma, tau
+    )
+    return total, gradient, hessian
+
+
+def strengths(
+    model: Model,
+    data: Comparisons,
+    component: Ints,
+    pseudo_ties: float = 0.0,
+    start: Strengths | None = None,
+) -> Strengths:
+    """Fit by Newton's method with halved steps; all three likelihoods are concave.
+
+    `component` (K,): systems whose strengths are on a common scale; the first of each has strength 0, unless there
+    are pseudo-ties. `pseudo_ties`: of each system with a reference of strength 0, each half a win and half a loss.
+    `start`: where to begin.
+    """
+    size, extras = component.size, data.extra.shape[1]
+    last = size + extras
+    free = np.ones(last + 1, dtype=bool)
+    if not pseudo_ties:
+        free[np.unique(component, return_index=True)[1]] = False
+    free[last] = model != "bradley-terry"
+    at = np.zeros(last + 1) if start is None else np.concatenate([start.beta, start.gamma, [start.tau]])
+    if model != "bradley-terry" and (start is None or not math.isfinite(start.tau)):
+        share = data.counts[:, TIE].sum() / data.counts.sum()
+        odds = min(max(share / (1 - share), 1e-8), 1e8)
+        at[last] = math.log(2 * odds) if model == "davidson" else math.log1p(2 * odds) / 2
+    at[~free] = 0.0
+    found = _objective(model, data, at, size, pseudo_ties)
+    converged = not free.any()
+    for _ in range(_MOST_STEPS):
+        value, gradient, hessian = found[:3]
+        try:
+            factor = cho_factor(-hessian[np.ix_(free, free)])
+        except np.linalg.LinAlgError:
+            break
+        step = np.zeros(last + 1)
+        step[free] = cho_solve(factor, gradient[free])
+        gain = float(step @ gradient)
+        converged = gain < _TOLERANCE * _TOLERANCE * max(1.0, abs(value)) * 1e4
+        length = 1.0
+        while length > 1e-10:
+            trial = at + length * step
+            if model != "rao-kupper" or trial[last] > 0:
+                new = _objective(model, data, trial, size, pseudo_ties)
+                if new[0] >= value - 1e-12 * abs(value):
+                    break
+            length /= 2
+        else:
+            break
+        at, found = trial, new
+        if converged:
+            break
+    bread = np.zeros((last + 1, last + 1))
+    if free.any():
+        try:
+            bread[np.ix_(free, free)] = np.linalg.inv(-found[2][np.ix_(free, free)])
+        except np.linalg.LinAlgError:
+            bread[:] = math.nan
+            converged = False
+    tau = float(at[last]) if free[last] else math.nan
+    return Strengths(at[:size], at[size:last], tau, found[3], bread, converged)
+
+
+def _objective(
+    model: Model, data: Comparisons, at: Floats, size: int, pseudo_ties: float
+) -> tuple[float, Floats, Floats, float]:
+    """Penalised log-likelihood, its gradient and Hessian; and the likelihood alone."""
+    beta, gamma, tau = at[:size], at[size:-1], float(at[-1])
+    value, gradient, hessian = derivatives(model, data, beta, gamma, tau)
+    if not pseudo_ties:
+        return value, gradient, hessian, value
+    p = 0.5 * (1 + np.tanh(beta / 2))
+    gradient[:size] += pseudo_ties * (0.5 - p)
+    hessian[np.arange(size), np.arange(size)] -= pseudo_ties * p * (1 - p)
+    penalty = -0.5 * pseudo_ties * float((np.logaddexp(0, beta) + np.logaddexp(0, -beta)).sum())
+    return value + penalty, gradient, hessian, value
+
+
+# ---- Which strengths are finite --------------------------------------------------------------------------------------
+
+
+def pieces(met: NDArray[np.bool_]) -> Ints:
+    """Connected component of each system; `met` (K, K): whether two systems were compared."""
+    component: Ints = connected_components(csr_array(met), directed=False)[1]
+    return component
+
+
+def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bool = False) -> tuple[Ints, Floats]:
+    """Where the likelihood has its maximum: which strengths are finite, and which run to infinity.
+
+    `wins` (K, K): wins of the row over the column. `ties` (K, K): symmetric. `reference`: a system whose strength is 0.
+    `tied`: whether a parameter of ties is estimated. Returns `component` (K,): systems that can be put on a common
+    scale, since each has not lost all comparisons with the rest of them, nor won all (Ford 1957). `limit` (K,): 0 for
+    the component of the reference, or for the one largest component; +inf for the systems above it, that never lost to
+    it directly or through others; -inf for those below; NaN for those that are neither. Where no component has two
+    systems, or two have most: +inf for systems that never lost, -inf for those that never won, NaN for the others.
+
+    With a parameter of ties and no cycle of wins, ties do not hold two systems together if the parameter may run to
+    infinity with their strengths: if differences of 2 or more for every win and of 2 or less for every tie exist.
+
+    Ford, L. R. (1957). American Mathematical Monthly 64, 28-33; with ties: Davidson, R. R. (1970). Journal of the
+    American Statistical Association 65, 317-328.
+    """
+    won = wins > 0
+    size = len(won)
+    edges = won | (ties > 0)
+    if tied and (ties > 0).any() and connected_components(csr_array(won), connection="strong")[0] == size:
+        length = np.where(won, -2.0, np.where(ties > 0, 2.0, 0.0))
+        try:
+            bellman_ford(csr_array(_with_source(length)), indices=size)
+            edges = won
+        except NegativeCycleError:
+            pass
+    count, component = connected_components(csr_array(edges), connection="strong")
+    members = np.bincount(component, minlength=count)
+    main = int(component[reference]) if reference is not None else int(members.argmax())
+    if reference is None and (members[main] == 1 < size or (members == members[main]).sum() > 1):
+        apart = edges & (component[:, None] != component)
+        beaten = np.isin(component, component[apart.any(axis=0)])
+        beats = np.isin(component, component[apart.any(axis=1)])
+        return component, np.where(beats & ~beaten, np.inf, np.where(beaten & ~beats, -np.inf, np.nan))
+    one = int(np.flatnonzero(component == main)[0])
+    limit = np.full(size, np.nan)
+    limit[breadth_first_order(csr_array(edges.T), one, return_predecessors=False)] = np.inf
+    limit[breadth_first_order(csr_array(edges), one, return_predecessors=False)] = -np.inf
+    limit[component == main] = 0.0
+    return component, limit
+
+
+def _with_source(length: Floats) -> Floats:
+    """Edges from a further node to all others, so that every cycle can be reached."""
+    size = len(length)
+    whole = np.zeros((size + 1, size + 1))
+    whole[:size, :size] = length
+    whole[size, :size] = 1.0
+    return whole
+
+
+# ---- The sandwich ----------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _scores(model, system, opponent, extra, beta, gamma, tau, row, outcome):  # type: ignore[no-untyped-def]
+    by_eta, by_tau = np.empty(row.size), np.empty(row.size)
+    for i in range(row.size):
+        d = _outcome(model, outcome[i], _eta(system, opponent, extra, beta, gamma, row[i]), tau)
+        by_eta[i], by_tau[i] = d[1], d[2]
+    return by_eta, by_tau
+
+
+@njit(cache=True)
+def _meat(system, opponent, extra, by_eta, by_tau, row, weight, order, start, size):  # type: ignore[no-untyped-def]
+    m = extra.shape[1]
+    q = size + m + 1
+    meat, score = np.zeros((q, q)), np.zeros(q)
+    touched, there = np.empty(q, dtype=np.int64), np.zeros(q, dtype=np.bool_)
+    for g in range(start.size - 1):
+        used = 0
+        for at in range(start[g], start[g + 1]):
+            c = order[at]
+            r, w = row[c], weight[c]
+            for place in (system[r], opponent[r]):
+                if not there[place]:
+                    there[place] = True
+                    touched[used] = place
+                    used += 1
+            score[system[r]] += w * by_eta[c]
+            score[opponent[r]] -= w * by_eta[c]
+            for a in range(m):
+                score[size + a] += w * by_eta[c] * extra[r, a]
+            score[q - 1] += w * by_tau[c]
+        for a in range(size, q):
+            touched[used] = a
+            used += 1
+        for a in range(used):
+            one = touched[a]
+            for b in range(used):
+                meat[one, touched[b]] += score[one] * score[touched[b]]
+        for a in range(used):
+            score[touched[a]] = 0.0
+            there[touched[a]] = False
+    return meat
+
+
+def meat(
+    model: Model,
+    data: Comparisons,
+    fit: Strengths,
+    row: Ints,
+    outcome: Ints,
+    n: Floats,
+    cluster: Ints | None = None,
+) -> Floats:
+    """Sum over the clusters of the products of their scores, by (β, γ, τ).
+
+    `row`, `outcome`, `n` (C,): row of `data`, outcome and number of the calls. `cluster` (C,): cluster of each, 0 to
+    G - 1; None: each call is one of its own.
+    """
+    tau = fit.tau if math.isfinite(fit.tau) else 0.0
+    arrays = data.system, data.opponent, data.extra
+    by_eta, by_tau = _scores(MODELS.index(model), *arrays, fit.beta, fit.gamma, tau, row, outcome)
+    if cluster is None:
+        order, start, weight = np.arange(row.size), np.arange(row.size + 1), np.sqrt(n)
+    else:
+        order, start, weight = np.argsort(cluster, kind="stable"), np.append(0, np.cumsum(np.bincount(cluster))), n
+    whole: Floats = _meat(*arrays, by_eta, by_tau, row, weight, order, start, fit.beta.size)
+    return whole
+
+
+# ---- Ranks -----------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _largest(draws, precision):  # type: ignore[no-untyped-def]
+    largest = np.zeros(len(draws))
+    for b in range(len(draws)):
+        most = 0.0
+        for i in range(draws.shape[1]):
+            for j in range(i):
+                most = max(most, abs(draws[b, i] - draws[b, j]) * precision[i, j])
+        largest[b] = most
+    return largest
+
+
+def errors_of_differences(covariance: Floats) -> Floats:
+    """Standard errors (K, K) of the differences of K estimates; 0 where there is none but rounding."""
+    variance = np.diag(covariance)
+    squared = variance[:, None] + variance - 2 * covariance
+    return np.sqrt(np.where(squared > 1e-12 * (variance[:, None] + variance), squared, 0.0))
+
+
+def critical_value(
+    covariance: Floats, conf_level: float, df: float, rng: np.random.Generator, draws: int = 10_000
+) -> float:
+    """Quantile of the largest \\|t\\| over all pairs of K estimates that are equal.
+
+    `covariance` (K, K). `df`: degrees of freedom of t. Simulated: multivariate normal draws over one chi each.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    drawn = rng.standard_normal((draws, len(root))) @ root.T
+    error = errors_of_differences(covariance)
+    largest: Floats = _largest(drawn, np.divide(1.0, error, out=np.zeros_like(error), where=error > 0))
+    if math.isfinite(df):
+        largest = largest / np.sqrt(rng.chisquare(df, draws) / df)
+    return float(np.quantile(largest, conf_level, method="higher"))
+
+
+def rank_sets(estimate: Floats, covariance: Floats, critical: float) -> tuple[Ints, Ints]:
+    """Ranks that each system may have: 1 + the number significantly better, and K - the number significantly worse.
+
+    `estimate` (K,), `covariance` (K, K): NaN where a strength has no standard error: such a system is better or worse
+    than none.
+
+    Al Mohamad, D., Goeman, J. J., van Zwet, E. W. (2022). Simultaneous confidence intervals for ranks with application
+    to ranking institutions. Biometrics 78, 238-247.
+    """
+    error = errors_of_differences(covariance)
+    with np.errstate(invalid="ignore"):
+        better = (estimate - estimate[:, None]) > critical * error
+    better &= error > 0
+    return 1 + better.sum(axis=1), len(estimate) - better.sum(axis=0)

@@ -1,0 +1,66 @@
+"""Strengths of systems and the ranks that they may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import MaxNLocator
+
+from judgestats.reporting.plots import canvas
+
+
+def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw the strength of each system, and the ranks that are not excluded.
+
+    Parameters
+    ----------
+    ranking : pandas.DataFrame
+        A result of :func:`rank_systems`.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Two axes to draw on.
+    title : str, optional
+        Put above the first panel.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        Strengths with their intervals, and ranks with their sets, which hold for all systems at once.
+
+    Raises
+    ------
+    DesignError
+        If there is no rank with a value.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"system": ["A", "B"] * 2, "term": ["strength"] * 2 + ["rank"] * 2,
+    ...                      "estimate": [0.4, -0.4, 1, 2], "conf_low": [0.1, -0.7, 1, 1],
+    ...                      "conf_high": [0.7, -0.1, 2, 2]})
+    >>> [t.get_text() for t in rank_sets(rows)[0].get_yticklabels()]
+    ['A', 'B']
+    """
+    here = canvas.chosen(ranking, ["rank", "strength"], "system", "conf_low", "conf_high", source="rank_systems")
+    here = here.assign(_row=canvas.names_of(here))
+    canvas.one_row_each(here, ["_row", "term"])
+    rows = canvas.distinct(here["_row"])
+    left, right = canvas.panels(ax, ["strength", "rank"], rows, wide=[3.2, 2.8])
+    strength, rank = (here[here["term"] == term] for term in ("strength", "rank"))
+    canvas.limits(left, strength[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-np.inf, np.inf))
+    canvas.limits(right, rank[["estimate", "conf_low", "conf_high"]], bounds=(1, np.inf))
+    right.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
+    canvas.neutral(left)
+    for panel, table in ((left, strength), (right, rank)):
+        canvas.lanes(panel, rows, first=panel is left)
+        for row in table.to_dict("records"):
+            height = rows.index(row["_row"])
+            if np.isinf(row["estimate"]):
+                end = panel.get_xlim()[row["estimate"] > 0]
+                canvas.point(panel, end, height, canvas.PALETTE[0], marker=">" if row["estimate"] > 0 else "<")
+            else:
+                canvas.whisker(panel, row, height)
+    canvas.named(left, "strength (log-odds)")
+    canvas.named(right, "rank, 1 is the best")
+    canvas.headed([left, right], title)
+    return [left, right]
