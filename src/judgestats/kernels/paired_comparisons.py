@@ -290,8 +290,11 @@ def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bo
     """
     won = wins > 0
     size = len(won)
+    cycles = connected_components(csr_array(won), connection="strong")[0]
+    if cycles == 1:
+        return np.zeros(size, dtype=np.int64), np.zeros(size)
     edges = won | (ties > 0)
-    if tied and (ties > 0).any() and connected_components(csr_array(won), connection="strong")[0] == size:
+    if tied and (ties > 0).any() and cycles == size:
         length = np.where(won, -2.0, np.where(ties > 0, 2.0, 0.0))
         try:
             bellman_ford(csr_array(_with_source(length)), indices=size)
