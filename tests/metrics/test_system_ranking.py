@@ -336,6 +336,7 @@ def test_stability_over_items_by_hand():
         assert of(found, "stability_item")[""] == pytest.approx(tau)
 
 
+@pytest.mark.slow
 def test_stability_is_that_of_rankings_of_halves():
     calls = drawn(np.random.default_rng(7), np.linspace(1, -1, 6), 60, 6, judges=4)
     found = rank_systems(calls, stability=["item", "judge"])
@@ -363,7 +364,7 @@ def coverage(replications, worth, items, per_item, **how):
     ranks = np.array([1 + (truth > w).sum() for w in truth]), np.array([(truth >= w).sum() for w in truth])
     all_ranks, strength = [], []
     for _ in range(replications):
-        found = rank_systems(drawn(rng, worth, items, per_item, **how))
+        found = rank_systems(drawn(rng, worth, items, per_item, **how), ties="rao-kupper")  # as they are drawn
         rank = found[found["term"] == "rank"].sort_values("system")
         # with equal strengths any rank among them is true
         all_ranks.append(((rank["conf_low"] <= ranks[0]) & (rank["conf_high"] >= ranks[1])).all())
@@ -373,8 +374,8 @@ def coverage(replications, worth, items, per_item, **how):
 
 
 def test_coverage_small():
-    ranks, strength = coverage(60, [0.4, 0.0, 0.0, -0.4], 40, 5, tie=0.3)
-    assert ranks >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
+    ranks, strength = coverage(40, [0.4, 0.0, 0.0, -0.4], 40, 5, tie=0.3)
+    assert ranks >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)
     assert abs(strength - 0.95) < 0.06
 
 
@@ -527,3 +528,20 @@ def test_the_page_tries_three_systems_or_more():
     assert "never compared" in record.attempt(apart.head(40), Options()) or "too many" in record.attempt(
         apart, Options()
     )
+
+
+def test_one_cluster_gives_no_interval():
+    calls = drawn(np.random.default_rng(15), [0.5, 0.0, -0.5], 1, 60)
+    found = rank_systems(calls, cluster="item")
+    assert found["conf_low"].isna().all()
+    assert found["flag"].str.contains("one unit").all()
+    assert of(found, "rank").notna().all()
+
+
+def test_the_same_seed_gives_the_same_numbers_and_groups_do_not_change_each_other():
+    calls = drawn(np.random.default_rng(16), [0.5, 0.0, -0.5], 40, 6, judges=2, tie=0.3)
+    how = {"by": "judge", "interval": "percentile", "n_resamples": 10}
+    whole = rank_systems(calls, **how)
+    pd.testing.assert_frame_equal(rank_systems(calls, **how), whole)
+    one = rank_systems(calls[calls["judge"] == "j00"], **how)
+    pd.testing.assert_frame_equal(one, whole[whole["judge"] == "j00"].reset_index(drop=True))

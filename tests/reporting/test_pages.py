@@ -935,3 +935,19 @@ def test_the_page_says_what_a_datasheet_does_not_claim(instrument):
     folded = page[page.index("What a datasheet does not claim") :]
     assert all(claim in folded and why in folded for claim, why in NON_CLAIMS)
     assert page.count("What a datasheet does not claim") == 1
+
+
+def test_a_ranking_is_on_the_page_with_its_picture_and_whole_ranks(tmp_path):
+    rng = np.random.default_rng(3)
+    systems = ["a", "b", "c"]
+    rows = []
+    for item in range(40):
+        for one, two in (("a", "b"), ("b", "c"), ("c", "a")):
+            choice = "first" if rng.random() < 0.5 + 0.2 * (systems.index(two) - systems.index(one)) / 2 else "second"
+            rows.append(("g", f"i{item}", one, two, choice))
+    calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
+    text = js.report(calls, tmp_path / "page.html", n_resamples=20).read_text(encoding="utf-8")
+    assert "Which system is better?" in text
+    assert "rank, 1 is the best" in text
+    assert re.search(r"\[[123], [123]\]", text)
+    assert "stability over items" in text

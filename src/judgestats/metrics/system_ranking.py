@@ -101,7 +101,7 @@ def _of_the_page(data: Any, options: Options) -> dict[str, Any]:
 
 
 @Measure(
-    "Which system is better, and is the ranking stable?", "ranking", "P, counts",
+    "How strong is each system, and is the ranking stable?", "ranking", "P, counts",
     "sandwich, clustered; bootstrap; ranks: max-T", "Bradley and Terry 1952; Al Mohamad et al. 2022",
     plot="rank_sets", frames=("preferences",), needs=(_ranked,), arguments=_of_the_page,
     caption="Each system's rank, and the ranks that the comparisons do not exclude, for all systems at once.",
@@ -355,6 +355,7 @@ def _with_differences(data: Any, covariates: Sequence[str]) -> Any:
 class _Fit:
     """Strengths of one set of counts, and which are finite.
 
+    `component`, `maximum` (K,): as from :func:`limits`. `limit` (K,): the same, or 0 where there are pseudo-ties.
     `strength` (K,): infinite or NaN where there is no finite maximum; its mean, or the reference, is 0.
     `place` (K,): the same before that shift, rounded, so that systems with equal counts have equal ranks.
     `shift` (K, K): from the parameters to the finite strengths.
@@ -362,6 +363,8 @@ class _Fit:
 
     model: Model
     found: Strengths
+    component: Ints
+    maximum: Floats
     limit: Floats
     strength: Floats
     place: Floats
@@ -395,9 +398,6 @@ class _Group:
         if self.whole.model == "bradley-terry" and asked.ties in ("davidson", "rao-kupper") and self._all_tied():
             cells = {"estimate": math.nan, "n": float(self.n.sum()), "flag": flags(ALWAYS.of(what="tie"), common)}
             return [{"system": s, "term": t, **cells} for t in ("strength", "rank") for s in self.systems]
-        main = None if asked.reference is None else self.systems.index(asked.reference)
-        tied = self.whole.model != "bradley-terry"
-        self.component, self.limit = self._limits(self._counts(self.n), main, tied=tied)
         covariance, df, units = self._covariance()
         self.made = self._made(units)
         self.common = common
@@ -520,15 +520,14 @@ class _Group:
         """Fit to these counts."""
         asked, size = self.asked, len(self.systems)
         pseudo_ties = asked.pseudo_ties if pseudo_ties is None else pseudo_ties
-        of_ties = data.counts[:, TIE]
         decided = data.counts[:, WIN].sum() + data.counts[:, LOSS].sum()
         model: Model = "bradley-terry"
-        if asked.ties in ("davidson", "rao-kupper") and of_ties.any() and decided:
+        if asked.ties in ("davidson", "rao-kupper") and data.counts[:, TIE].any() and decided:
             model = asked.ties
         main = None if asked.reference is None else self.systems.index(asked.reference)
-        limit, component = np.zeros(size), np.zeros(size, dtype=np.int64)
+        component, maximum = self._limits(data, main, tied=model != "bradley-terry")
+        limit = np.zeros(size) if pseudo_ties else maximum
         if not pseudo_ties:
-            component, limit = self._limits(data, main, tied=model != "bradley-terry")
             inside = component[data.system] == component[data.opponent]
             data = replace(data, counts=data.counts * inside[:, None])
             if not (data.counts[:, TIE].any() and data.counts[:, :TIE].any()):
@@ -545,7 +544,7 @@ class _Group:
             shift[:, inside] -= 1 / inside.sum()
         strength = np.where(inside, shift @ found.beta, limit)
         place = np.where(inside, found.beta.round(9), limit)
-        return _Fit(model, found, limit, strength, place, shift)
+        return _Fit(model, found, component, maximum, limit, strength, place, shift)
 
     def _limits(self, data: Comparisons, main: int | None, *, tied: bool) -> tuple[Ints, Floats]:
         """:func:`limits` of these counts."""
@@ -563,7 +562,7 @@ class _Group:
         if asked.interval == "model":
             return found.bread, math.inf, 0
         data = self._counts(self.n)
-        inside = self.component[data.system] == self.component[data.opponent]
+        inside = fit.component[data.system] == fit.component[data.opponent]
         n = self.n * inside[self.row]
         codes = [self.codes[c] for c in self.clusters]
         if len(codes) == 2:
@@ -652,7 +651,7 @@ class _Group:
                 unbalanced = POSITION_UNBALANCED if excess > 0.1 and 2 * excess * math.sqrt(n[k]) > 2 else ""
             limit = fit.limit[k]
             infinite = NOT_PLACED if np.isnan(limit) else NEVER_LOST if limit > 0 else NEVER_WON if limit < 0 else ""
-            if asked.pseudo_ties and self.limit[k] != 0:
+            if asked.pseudo_ties and fit.maximum[k] != 0:
                 infinite = FINITE_BY_PRIOR
             small = SMALL_N if n[k] < 30 else ""
             cells = {"system": self.systems[k], "n": float(n[k])}
@@ -660,7 +659,7 @@ class _Group:
             strength = {"term": "strength", "estimate": fit.strength[k], "method": self.made, "flag": flag}
             if self.systems[k] == asked.reference:
                 strength["flag"] = flags(REFERENCE, flag)
-            elif drawn is not None and not (asked.pseudo_ties and self.limit.any()):
+            elif drawn is not None and not (asked.pseudo_ties and fit.maximum.any()):
                 found = read_off(float(fit.strength[k]), drawn[0][:, k], units, drawn[2])
                 lost = UNDEFINED.of(int(np.isnan(drawn[0][:, k]).sum()), what="resample(s)")
                 found["method"] = f"{self.made.split(', sandwich')[0]}, {found['method']}"

@@ -418,9 +418,9 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
     body = []
     for r in rows.to_dict("records"):
         cells: list[object] = [_label(r[c]) for c in names]
-        ends = [tag("span", interval(r["conf_low"], r["conf_high"]), class_="interval")]
-        ends += [tag("span", r["method"], class_="method")] if r["method"] else []
         decimals = 0 if is_whole(r["term"]) else 3
+        ends = [tag("span", interval(r["conf_low"], r["conf_high"], decimals=decimals), class_="interval")]
+        ends += [tag("span", r["method"], class_="method")] if r["method"] else []
         value = tag("span", estimate(r["estimate"], r["flag"], decimals=decimals), class_="value")
         cells += [
             in_words(r["term"], measure, r.get("threshold", math.nan)),

@@ -56,8 +56,10 @@ def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None
         for row in table.to_dict("records"):
             height = rows.index(row["_row"])
             if np.isinf(row["estimate"]):
-                end = panel.get_xlim()[row["estimate"] > 0]
-                canvas.point(panel, end, height, canvas.PALETTE[0], marker=">" if row["estimate"] > 0 else "<")
+                up = row["estimate"] > 0
+                panel.plot(
+                    panel.get_xlim()[up], height, ">" if up else "<", color=canvas.PALETTE[0], ms=6, clip_on=False
+                )
             else:
                 canvas.whisker(panel, row, height)
     canvas.named(left, "strength (log-odds)")
