@@ -8,11 +8,10 @@ from coverage_agreement import agreement, clustered
 from coverage_differences import differences
 from coverage_draws import Cell
 from coverage_proportions import proportions
-from coverage_rankings import rankings
 from coverage_shared import shared
 
 
 def cells() -> Iterator[Cell]:
     """All cells, in their order."""
-    for group in (proportions, differences, agreement, clustered, shared, rankings):
+    for group in (proportions, differences, agreement, clustered, shared):
         yield from group()

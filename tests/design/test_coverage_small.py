@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from coverage_cells import cells
-from coverage_draws import Cell
+from coverage_draws import MISUSE, Cell
+from coverage_rankings import rankings
 from coverage_study import COLUMNS, covered, study, too_low
 from scipy.stats import binom
 
@@ -109,3 +110,11 @@ def test_misuse_is_kept_apart():
         "win_rate: cluster=False",
         "difference: cluster=False",
     }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", [c for c in rankings() if c.design != MISUSE], ids=lambda c: c.key)
+def test_strengths_and_sets_of_ranks_cover(cell):
+    row = covered(cell, REPLICATIONS)
+    assert row["coverage"] * REPLICATIONS >= binom.ppf(0.001, REPLICATIONS, 0.94)
+    assert row["no_interval"] < 0.02
