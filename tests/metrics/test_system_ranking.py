@@ -498,6 +498,12 @@ def test_a_matrix_with_a_negative_count_is_refused():
         rank_systems(matrix([[0, -1], [2, 0]]))
 
 
+def test_a_matrix_has_no_order_and_no_covariates():
+    for arguments in ({"slot": True}, {"covariates": "length"}):
+        with pytest.raises(DesignError, match="matrix of wins has no order and no covariates"):
+            rank_systems(matrix([[0, 3], [2, 0]]), **arguments)
+
+
 def test_calls_without_a_covariate_are_counted():
     calls = votes()
     calls.loc[:4, "length_first"] = np.nan

@@ -239,6 +239,9 @@ def rank_systems(
         n_resamples, seed, conf_level,
     )  # fmt: skip
     if isinstance(calls, pd.DataFrame) and _is_matrix(calls):
+        if slot or covariates:
+            what = "slot=True" if slot else f"covariates={covariates!r}"
+            raise DesignError(f"A matrix of wins has no order and no covariates: give the calls, or leave {what} out.")
         calls = _of_matrix(calls)
     table, clusters, ordered = _counted(calls, asked, by, cluster)
     if invalid == "tie":
