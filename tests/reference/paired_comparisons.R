@@ -1,5 +1,5 @@
 # Strengths from paired comparisons: BradleyTerry2 (baseball, CEMS), ordinal, sandwich.
-# votes.csv is simulated (tests/kernels/test_paired_comparisons.py says how). Run: Rscript paired_comparisons.R > paired_comparisons.csv
+# votes.csv is simulated by votes.py. Run: Rscript paired_comparisons.R > paired_comparisons.csv
 suppressPackageStartupMessages({library(BradleyTerry2); library(ordinal); library(sandwich)})
 cat(sprintf("# R %s, BradleyTerry2 %s, ordinal %s, sandwich %s\n", getRversion(), packageVersion("BradleyTerry2"),
             packageVersion("ordinal"), packageVersion("sandwich")))
