@@ -367,6 +367,38 @@ def _cues_rows(calls: pd.DataFrame) -> Rows:
     }
 
 
+_SHARED, _CALL, _OWN = 0.4, 0.2, 0.6  # variances: of items, of a call, of what a judge's own rubric adds
+_WRITERS = tuple(
+    Judge(
+        m,
+        severity=s,
+        item_difficulty=_SHARED**0.5,
+        noise=_CALL**0.5,
+        step=None,
+        under={"condition": {"original-4-stage": {"item_interaction": _OWN**0.5}}},
+    )
+    for m, s in zip(_MODELS, (0.5, 0.0, -0.5), strict=True)
+)
+
+
+@cache
+def _merg() -> Plan:
+    table = pd.DataFrame({"item": [f"i{i:02d}" for i in range(40)], "system": "m"})
+    table["task_text"] = "Write a text about " + table["item"] + "."
+    table["response_text"] = "A text on " + table["item"] + "."
+    return design.merg(_MODELS, table, variant="baseline-score") + design.merg(_MODELS, table)
+
+
+def _merg_rows(calls: pd.DataFrame) -> Rows:
+    """Correlation of two judges' means over five dimensions: shared variance over all of it."""
+    found = js.correlation(js.composite(calls, calls.assign(weight=1.0)), by="condition", n_resamples=400)
+    own = {"baseline-score": 0.0, "original-4-stage": _OWN}
+    return {
+        f"correlation, {variant}": (_one(found, condition=variant), _SHARED / (_SHARED + u + _CALL / 5))
+        for variant, u in own.items()
+    }
+
+
 def _every_call(plan: Plan) -> pd.DataFrame:
     """The calls of all stages that give a verdict."""
     every = pd.concat([plan.calls, plan.later], ignore_index=True)
@@ -380,6 +412,7 @@ STUDIES = (
     Study("controlled pairs", _controlled, (_STYLED,), _controlled_rows, (*FORMATS, "form")),
     Study("rubric", _rubric, _RATERS, _rubric_rows, (*FORMATS, "form")),
     Study("cues", _cues, (_CUED,), _cues_rows),
+    Study("MERG", _merg, _WRITERS, _merg_rows),
 )
 
 
