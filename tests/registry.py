@@ -282,6 +282,16 @@ CASES: dict[str, Case] = {
     "judge_against_people": Case(
         few(js.judge_against_people, humans=["ann", "bob"]), people, {"judges": "people are named in an argument"}
     ),
+    "alternative_annotator_test": Case(
+        lambda data: js.alternative_annotator_test(data, humans=["ann", "bob"], epsilon=0.2),
+        people,
+        {"judges": "people are named in an argument", "count": "single answers are compared; counts are refused"},
+    ),
+    "alternative_annotator_test, of ratings": Case(
+        lambda data: js.alternative_annotator_test(data, humans=["b", "c"], epsilon=0.2),
+        single_scores,
+        {"judges": "people are named in an argument", "candidates": "judges are systems, and people are named"},
+    ),
     "alpha": Case(few(js.alpha, level_of_measurement="interval")),
     "correlation": Case(few(js.correlation), scores),
     "agreement_levels": Case(few(js.agreement_levels), scores),

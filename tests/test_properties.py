@@ -180,7 +180,7 @@ def test_candidates_are_names(name):
     if "system" in columns:  # judges that are systems keep their own
         columns, names = [*columns, "judge"], reversed_names(pd.concat([data["system"], data["judge"]]))
     got = MEASURES[name].call(renamed(data, names, columns))
-    want = renamed(result, names, [*columns, "candidate", "system", "other", "favoured"])
+    want = renamed(result, names, [*columns, "candidate", "system", "other", "favoured", "answer"])
     same(with_pairs_in_order(of_estimates(got)), with_pairs_in_order(of_estimates(want)))
 
 

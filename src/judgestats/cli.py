@@ -644,10 +644,11 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
     if "humans" not in against:
         return
     found = judge_against_people(data, humans=against["humans"])
+    answer = found["answer"].map(lambda a: "" if pd.isna(a) else f": {a}")
     shown = pd.DataFrame(
         {
             "who": found["judge"].where(found["role"] == "judge", "people with each other"),
-            "measure": found["term"].map(in_words),
+            "measure": found["term"].map(in_words) + answer,
             "estimate": found["estimate"].map(number),
             "interval": [interval(a, b) for a, b in zip(found["conf_low"], found["conf_high"], strict=True)],
             "pairs": found["n"].map(lambda n: "" if pd.isna(n) else f"{n:,.0f}"),

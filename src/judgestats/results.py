@@ -212,6 +212,16 @@ CHANCE_IS_ONE = Flag("chance_is_one", "chance agreement is 1",
     "Chance agreement is already 1, so agreement beyond chance is not defined.", "invalid")
 NO_PAIRS = Flag("no_pairs", "no unit with two answers", "Agreement needs units that two judges answered.", "invalid")
 ONE_PERSON = Flag("one_person", "one person only", "Agreement between people needs two of them.", "invalid")
+NOT_TESTED = Flag("not_tested", "not tested: {why}",
+    "The alternative annotator test needs 30 items of an annotator, and 10 clusters where items share something: with "
+    "fewer the t test does not hold its level.", "invalid")
+TEST_LENIENT = Flag("test_lenient", "fewer than 30 clusters: test lenient",
+    "With so few clusters the cluster-robust t test rejects somewhat more often than it should.")
+NOBODY_TESTED = Flag("nobody_tested", "no annotator tested",
+    "No person has enough items that another person and the judge answered too.", "invalid")
+NOT_REPLACEABLE = Flag("not_replaceable", "not shown to be as good as people",
+    "The judge is not shown to be as good, by epsilon, as at least half of the people tested. That does not show that "
+    "it is worse: there may be too few items.", "note")
 PERFECT_AGREEMENT = Flag("perfect_agreement", "perfect agreement",
     "No disagreement was observed, so there is no standard error; that does not make agreement certain.")
 PERFECT_CORRELATION = Flag("perfect_correlation", "perfect correlation",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 import twins
@@ -205,3 +206,24 @@ def test_few_clusters_that_differ_do_not_make_an_interval_narrow():
         assert high - low == pytest.approx(0.074, abs=0.002)
     k = np.where(np.arange(350) < 40, 2.0, 1.0)
     assert np.diff(kernel.clustered_wilson(k, np.full(350, 2.0))[1:]) < 0.04
+
+
+def test_ratios_over_shared_clusters_are_linearised():
+    """Equal denominators: a paired mean. One ratio: the ratio estimator. A cluster in one ratio only counts there."""
+    rng = np.random.default_rng(5)
+    k, n = rng.integers(0, 4, (30, 2)).astype(float), np.full((30, 2), 3.0)
+    value, error, low, high = kernel.clustered_ratios(k, n, np.array([1.0, -1.0]))
+    d = (k[:, 0] - k[:, 1]) / 3
+    assert (value, error) == (pytest.approx(d.mean()), pytest.approx(d.std(ddof=1) / math.sqrt(30)))
+    half = stats.t.ppf(0.975, 29) * error
+    assert (low, high) == (pytest.approx(value - half), pytest.approx(value + half))
+    n[:, 0] = rng.integers(0, 5, 30)
+    k[:, 0] = np.minimum(k[:, 0], n[:, 0])
+    one = kernel.clustered_ratios(k[:, :1], n[:, :1], np.ones(1))
+    assert one[1] == pytest.approx(kernel.clustered_wilson(k[:, 0], n[:, 0])[0])
+    apart = kernel.clustered_ratios(np.kron(np.eye(2), k[:, :1]), np.kron(np.eye(2), n[:, :1]), np.array([1.0, -1.0]))
+    used = (n[:, 0] > 0).sum()
+    alone = one[1] / math.sqrt(used / (used - 1)) * math.sqrt(2 * used / (2 * used - 1))
+    assert apart[:2] == (pytest.approx(0.0), pytest.approx(math.sqrt(2) * alone))  # independent samples
+    assert np.isnan(kernel.clustered_ratios(k, 0 * n, np.ones(2))).all()
+    assert np.isnan(kernel.clustered_ratios(k[:1], np.ones((1, 2)), np.ones(2))[1:]).all()

@@ -14,7 +14,6 @@ import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, newcombe, wilson
 from judgestats.metrics.bias import preference_gap, preference_rate
-from judgestats.metrics.bias.human_preferences import agreement
 from judgestats.results import COLUMNS, CONSTANT, FEW_CLUSTERS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema import tally
 from metrics.tables import random_calls
@@ -101,11 +100,11 @@ def test_the_study_from_calls():
     for judge in ("Pro", "Flash", "Claude", "Llama", "GPT-4o"):
         for term in ("rate", "gap"):
             assert cell(result, judge, term)["estimate"] == pytest.approx(cell(counted, judge, term)["estimate"])
-    agree, kappa = cell(result, None, "annotator_agreement"), cell(result, None, "annotator_kappa")
-    assert (agree["estimate"] * 30, agree["n"]) == (pytest.approx(16), 30)
-    assert (agree["conf_low"], agree["conf_high"]) == pytest.approx(tuple(float(x) for x in wilson(16, 30)))
-    assert round(kappa["estimate"], 2) == 0.07
-    assert kappa["flag"] == "no interval"
+    among = js.judge_against_people(calls, humans=PEOPLE, n_resamples=20).query("role == 'people'").set_index("term")
+    assert (among.loc["agreement", "estimate"] * 30, among.loc["agreement", "n"]) == (pytest.approx(16), 30)
+    cohens = js.kappa(calls[calls["judge"].isin(PEOPLE)])
+    assert round(cohens["estimate"].item(), 2) == 0.07  # as printed
+    assert set(result["term"]) == {"rate", "gap"}
     assert set(counted["term"]) == {"rate", "gap"}
 
 
@@ -211,21 +210,6 @@ def test_a_constant_annotator_is_left_out_and_counted():
     assert "Cy" in set(preference_gap(still, humans=people)["judge"])
     # a judge who always answers the first is a finding, not noise
     assert "Pro" in set(screened["judge"])
-
-
-def test_three_people_agree_by_twos():
-    answers = {**study(), "Cy": ["markdown", "prose"] * 15}
-    result = preference_gap(calls_of(answers), humans=[*PEOPLE, "Cy"])
-    agree = same = chance = 0.0
-    for a, b in (("Ann", "Bob"), ("Ann", "Cy"), ("Bob", "Cy")):
-        same += sum(x == y for x, y in zip(answers[a], answers[b], strict=True))
-        share = [answers[w].count("markdown") / 30 for w in (a, b)]
-        chance += share[0] * share[1] + (1 - share[0]) * (1 - share[1])
-        agree += 30
-    row, kappa = cell(result, None, "annotator_agreement"), cell(result, None, "annotator_kappa")
-    assert row[["estimate", "n"]].tolist() == pytest.approx([same / 90, 90])
-    assert row["method"] == "Wilson, clustered by pair (G = 30)"
-    assert kappa["estimate"] == pytest.approx((same / 90 - chance / 3) / (1 - chance / 3))
 
 
 def test_only_shared_pairs_are_compared():
@@ -532,32 +516,6 @@ def test_a_gap_tells_invalid_calls() -> None:
     }
     assert (result["flag"] == result["role"].map(told)).all()
     assert (preference_gap(counts, humans=["a"], invalid="wrong")["flag"] == "").all()
-
-
-# ---------------------------------------------------------------- people
-
-
-def test_several_answers_of_one_annotator_count_as_shares_in_any_order() -> None:
-    rng = np.random.default_rng(3)
-    people = pd.DataFrame(
-        {
-            "judge": rng.choice(["a", "b", "c"], 200),
-            "_pair": rng.integers(0, 12, 200),
-            "outcome": rng.choice(["target", "other", "tie"], 200),
-            "n": 1.0,
-        }
-    )
-    told = agreement(people)["annotator_agreement"]["estimate"]
-    assert agreement(people.sample(frac=1, random_state=1))["annotator_agreement"]["estimate"] == pytest.approx(told)
-    share = people.groupby(["_pair", "judge"])["outcome"].value_counts(normalize=True).unstack(fill_value=0.0)
-    brute = [
-        float(one @ two)
-        for _, here in share.groupby(level=0)
-        for i, one in enumerate(here.to_numpy())
-        for two in here.to_numpy()[i + 1 :]
-    ]
-    assert told == pytest.approx(np.mean(brute))
-    assert agreement(people)["annotator_agreement"]["n"] == len(brute)
 
 
 @pytest.mark.parametrize("column", ["first", "second"])

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.metrics import bias
 from judgestats.reporting import plots
@@ -27,9 +28,24 @@ def test_preference_gaps_show_people_then_judges():
     assert [m[:2] for m in marks(right)] == [(v, i) for i, v in enumerate(gap["estimate"], start=3)]
     band = left.patches[0]
     assert (band.get_x(), band.get_x() + band.get_width()) == pytest.approx((pooled["conf_low"], pooled["conf_high"]))
-    agreement = result.loc[result["term"] == "annotator_agreement", "estimate"].item()
-    assert any(f"{agreement:.2f}" in t for t in texts(left))
     assert set(ROLES) == {"people", "person", "judge"}
+
+
+def test_people_agreement_has_people_as_a_band_and_the_constant_answer_as_a_line():
+    result = js.judge_against_people(people(), humans=["ann", "bob"], n_resamples=50)
+    left, right = drawn(plots.people_agreement(result, title="people"))
+    assert names(left) == ["people with each other", "g", "h"]
+    for panel, term in ((left, "kappa"), (right, "agreement")):
+        rows = result[result["term"] == term]
+        pooled = rows[rows["role"] == "people"].iloc[0]
+        assert marks(panel, "D") == [(pytest.approx(pooled["estimate"]), 0.0, True)]
+        judges = rows.loc[rows["role"] == "judge", "estimate"]
+        np.testing.assert_allclose([m[:2] for m in marks(panel)], [(v, i) for i, v in enumerate(judges, start=1)])
+        band = panel.patches[0]
+        ends = band.get_x(), band.get_x() + band.get_width()
+        assert ends == pytest.approx((pooled["conf_low"], pooled["conf_high"]))
+    constant = result.loc[result["term"] == "constant_answer", "estimate"].item()
+    assert any(list(line.get_xdata()) == [constant, constant] for line in right.lines)
 
 
 def test_verbosity_bias_puts_each_judge_at_its_two_numbers():

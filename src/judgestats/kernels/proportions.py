@@ -103,6 +103,31 @@ def clustered_wilson(
     return math.sqrt(variance), float(low), float(high)
 
 
+def clustered_ratios(
+    k: NDArray[np.float64], n: NDArray[np.float64], weight: NDArray[np.float64], conf_level: float = CONF_LEVEL
+) -> tuple[float, float, float, float]:
+    """Weighted sum of ratios of totals over clusters that they share.
+
+    `k`, `n` (G, P): numerator and denominator of each cluster in each ratio; a cluster may be in some ratios only.
+    `weight` (P,): of the ratios: (1, -1) for a difference. Returns `estimate, std_error, low, high`: the linearised
+    standard error with G / (G - 1), and t on G - 1. All NaN where a denominator is 0; the last three for G < 2.
+    """
+    there = (n > 0).any(axis=1)
+    k, n = k[there], n[there]
+    total = n.sum(axis=0)
+    if not (total > 0).all():
+        return math.nan, math.nan, math.nan, math.nan
+    share = k.sum(axis=0) / total
+    value, clusters = float(share @ weight), len(n)
+    if clusters < 2:
+        return value, math.nan, math.nan, math.nan
+    influence = ((k - share * n) / total) @ weight
+    variance = clusters / (clusters - 1) * float((influence**2).sum())
+    error = math.sqrt(variance) if variance > ROUNDING else 0.0
+    half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) * error
+    return value, error, value - half, value + half
+
+
 def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Newcombe's hybrid score interval of k1/n1 - k2/n2, independent samples (method 10).
 

@@ -487,6 +487,21 @@ def _beside_reference(frame: Any, groups: list[str], against: Any) -> tuple[pd.D
 
 
 def _matched(ours: pd.DataFrame, theirs: pd.DataFrame, kind: Kind, groups: list[str]) -> tuple[pd.DataFrame, bool]:
+    keys = _matching(ours, theirs, kind, groups)
+    matching = {c: f"_key_{c}" for c in keys}
+    left, right = (t.assign(**{k: _text(t[c]) for c, k in matching.items()}) for t in (ours, theirs))
+    left["_call"] = np.arange(len(left))
+    right = right.rename(columns={"judge": "other", "answer": "other_answer"})[
+        [*matching.values(), "other", "other_answer"]
+    ]
+    met = left.merge(right, on=list(matching.values()))
+    counts, shared = _counted(met, kind, groups)
+    alone = _alone(left, met, groups).assign(other_answer=np.nan if kind == "ratings" else INVALID)
+    return (_counted(pd.concat([met, alone], ignore_index=True), kind, groups)[0] if len(alone) else counts), shared
+
+
+def _matching(ours: pd.DataFrame, theirs: pd.DataFrame, kind: Kind, groups: list[str]) -> list[str]:
+    """Columns that match calls of both: with them, each of the other raters has one answer to a thing."""
     both = [c for c in ours.columns if c in theirs.columns]
     keys = [c for c in dict.fromkeys([*groups, *ABOUT[kind], "_low", "_high"]) if c in both]
     for further in [*FURTHER[kind], "_order"]:
@@ -502,16 +517,29 @@ def _matched(ours: pd.DataFrame, theirs: pd.DataFrame, kind: Kind, groups: list[
     again = theirs.duplicated([*keys, "judge"])
     if again.any():
         raise DesignError(refusal(theirs, codes_of(theirs, ["judge", *keys]).code))
-    matching = {c: f"_key_{c}" for c in keys}
-    left, right = (t.assign(**{k: _text(t[c]) for c, k in matching.items()}) for t in (ours, theirs))
-    left["_call"] = np.arange(len(left))
-    right = right.rename(columns={"judge": "other", "answer": "other_answer"})[
-        [*matching.values(), "other", "other_answer"]
-    ]
-    met = left.merge(right, on=list(matching.values()))
-    counts, shared = _counted(met, kind, groups)
-    alone = _alone(left, met, groups).assign(other_answer=np.nan if kind == "ratings" else INVALID)
-    return (_counted(pd.concat([met, alone], ignore_index=True), kind, groups)[0] if len(alone) else counts), shared
+    return keys
+
+
+def matched_calls(
+    ours: Any, theirs: Any, by: By = (), keep: Sequence[str] = ()
+) -> tuple[pd.DataFrame, pd.DataFrame, Kind]:
+    """Calls of two frames, matched as :func:`count_raters` matches judges with a reference.
+
+    `by`: columns that split the result; those that `theirs` has are matched. `keep`: further columns of `ours`. Returns
+    both frames, a row a call: what it is about, ``judge``, ``answer`` (:data:`SIDES`, or a score), ``n`` and ``thing``,
+    the number of what was judged, which is the same in both; and their kind. Each of the other raters has one call a
+    thing; a judge may have several.
+    """
+    groups = names(by)
+    left, kind = _canonical(ours, groups, keep)
+    present = nw.from_native(theirs).collect_schema().names()
+    right, other_kind = _canonical(theirs, [g for g in groups if g in present])
+    if kind != other_kind:
+        raise DesignError(f"The data are {kind}, and those of the others {other_kind}: answers of two kinds.")
+    keys = _matching(left, right, kind, groups)
+    both = pd.concat([pd.DataFrame({k: _text(t[k]) for k in keys}) for t in (left, right)], ignore_index=True)
+    thing = codes_of(both, keys).code
+    return left.assign(thing=thing[: len(left)]), right.assign(thing=thing[len(left) :]), kind
 
 
 def _text(values: pd.Series[Any]) -> pd.Series[Any]:

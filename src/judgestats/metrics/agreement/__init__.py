@@ -4,6 +4,7 @@ May import what ``metrics`` may.
 """
 
 from judgestats.metrics.agreement.bands import agreement_bands
+from judgestats.metrics.agreement.annotator_replacement import alternative_annotator_test
 from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
 from judgestats.metrics.agreement.distribution import disagreement, score_distribution
 from judgestats.metrics.agreement.gtheory import decision_study, variance_components
@@ -21,6 +22,7 @@ __all__ = [
     "agreement_shift",
     "agreement_slope",
     "alpha",
+    "alternative_annotator_test",
     "cohen_d",
     "correlation",
     "decision_study",

@@ -12,17 +12,34 @@ from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
+from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
 from judgestats.metrics.agreement.chance_corrected import is_answer
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
-from judgestats.metrics.rates import Bootstrap, Statistic, resampled
-from judgestats.metrics.references import Humans, references
-from judgestats.results import EXCLUDED, NO_PAIRS, ONE_LABEL, ONE_PERSON, SMALL_N, estimates, flags
+from judgestats.metrics.rates import Bootstrap, Statistic, each_group, resampled
+from judgestats.metrics.references import Humans, References, references
+from judgestats.results import (
+    EXCLUDED,
+    INVALID_EXCLUDED,
+    NO_PAIRS,
+    NO_SPREAD,
+    ONE_LABEL,
+    ONE_PERSON,
+    SMALL_N,
+    estimates,
+    few_clusters,
+    flags,
+)
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, grouping, kind_of, names
-from judgestats.schema.raters import count_raters
+from judgestats.schema.columns import COUNTS, By, grouping, kind_of, names
+from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.raters import ABOUT, count_raters
 from judgestats.schema.selection import gathered
 
 Floats = NDArray[np.float64]
+#: Base rates of so many different scores are given.
+MOST_LEVELS = 12
 
 
 def _with_people(data: Any, options: Options) -> pd.DataFrame:
@@ -31,12 +48,17 @@ def _with_people(data: Any, options: Options) -> pd.DataFrame:
 
 
 @Measure(
-    "Do judges agree with people as people agree with each other?", "people", "P, R", "bootstrap",
-    "Lin 1989; Cohen 1960; Scott 1955", frames=("preferences", "ratings"), needs=(people_named,), take=_with_people,
+    "Do judges agree with people as people agree with each other?", "people", "P, R",
+    "bootstrap; shares: Wilson, clustered; difference: t", "Lin 1989; Cohen 1960; Scott 1955", plot="people_agreement",
+    frames=("preferences", "ratings"), needs=(people_named,), take=_with_people,
+    caption="Agreement of each judge with people. The band is the agreement of people with each other, the dashed line "
+            "that of the best constant answer.",
     terms=(
         Term("concordance", "concordance (Lin)"),
         Term("agreement", "share of equal answers"),
+        Term("agreement_difference", "share of equal answers, less that among people", neutral=0.0),
         Term("constant_answer", "share of equal answers of the best constant answer"),
+        Term("base_rate", "share of people's answers"),
     ),
 )  # fmt: skip
 def judge_against_people(
@@ -44,7 +66,7 @@ def judge_against_people(
     *,
     humans: Humans,
     by: By = (),
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = N_RESAMPLES,
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
@@ -60,8 +82,9 @@ def judge_against_people(
         ``"rater_type=human"``.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str
-        Column whose levels the bootstrap draws whole.
+    cluster : "auto", str or False
+        Column by which intervals are clustered. ``"auto"`` detects what the items share (``task``, say), and is the
+        item otherwise; False is the item, flagged if items share something.
     n_resamples, seed
         Of the bootstrap.
     conf_level : float
@@ -70,16 +93,19 @@ def judge_against_people(
     Returns
     -------
     pandas.DataFrame
-        With a column ``role``: ``people`` (``judge`` missing), each person with each other person; ``judge``, the judge
-        with each person. ``n`` counts pairs of answers on a rated item. Terms:
+        With columns ``role`` and ``answer``. Role ``people`` (``judge`` missing): each person with each other person;
+        ``judge``: the judge with each person. ``n`` counts pairs of answers on a rated item. Terms:
 
         - ``kappa`` (preferences): Cohen's kappa of the pooled pairs; among people, each pair counts in both orders
           (Scott's pi);
         - ``concordance`` (ratings): Lin's concordance correlation of the pooled pairs, which is quadratically weighted
           kappa, and 1 only where the scores are equal;
         - ``agreement``: share of pairs with equal answers;
+        - ``agreement_difference`` (role ``judge``): the judge's ``agreement`` less that among people;
+        - ``base_rate`` (role ``people``): share of each ``answer`` among people's answers (``n`` counts these): a
+          candidate or ``tie``, or where there are more than two candidates the slot; scores if there are 12 or fewer;
         - ``constant_answer`` (role ``people``): the ``agreement`` of a judge that always gives the people's most
-          frequent answer. A judge must exceed it to show any skill.
+          frequent ``answer``, which is its base rate. A judge must exceed it to show any skill.
 
     Raises
     ------
@@ -89,7 +115,8 @@ def judge_against_people(
     Notes
     -----
     A judge can exceed the agreement among people: if it is close to the mean of the people, it errs less than a single
-    person. Intervals: percentile bootstrap of `cluster`.
+    person. Intervals: percentile bootstrap of `cluster`; of shares Wilson's, clustered; of the difference t. The
+    largest of several base rates is somewhat above the true one in a small sample.
 
     References
     ----------
@@ -101,12 +128,17 @@ def judge_against_people(
     >>> rows = [(j, "s", i, float(a)) for j, given in answers.items() for i, a in enumerate(given)]
     >>> scores = pd.DataFrame(rows, columns=["judge", "system", "item", "score"])
     >>> found = judge_against_people(scores, humans=["Ann", "Bob"])
-    >>> found[found["term"] == "agreement"][["role", "judge", "estimate", "n"]].round(3)
-         role judge  estimate     n
-    1   judge     g     0.750  12.0
-    3  people   NaN     0.833   6.0
+    >>> found[found["term"] != "concordance"][["role", "judge", "term", "answer", "estimate", "n"]].round(3)
+         role judge                  term answer  estimate     n
+    1   judge     g             agreement    NaN     0.750  12.0
+    2   judge     g  agreement_difference    NaN    -0.083  12.0
+    4  people   NaN             agreement    NaN     0.833   6.0
+    5  people   NaN             base_rate    1.0     0.583  12.0
+    6  people   NaN             base_rate    2.0     0.417  12.0
+    7  people   NaN       constant_answer    1.0     0.583  12.0
     """
-    kept = [*names(by), cluster, *(humans if isinstance(humans, Mapping) else ())]
+    kept = [*names(by), *(humans if isinstance(humans, Mapping) else ())]
+    kept += names(cluster) if isinstance(cluster, str) and cluster != "auto" else []
     found = references(gathered(data, kept), humans)
     if not found.humans:
         message = "humans= names nobody. Name the judges that are people, or {'column': 'value'}."
@@ -114,56 +146,106 @@ def judge_against_people(
     kind = kind_of(found.models.columns)
     groups = [g for g in grouping(by, list(found.models.columns)) if g != "judge"]
     theirs = [g for g in groups if g in found.people.columns]  # without the conditions of the judges
-    plan = Bootstrap("percentile", (cluster,), None, n_resamples, seed, conf_level)
-    parts: list[tuple[str, pd.DataFrame]] = []
+    column, dependent = _cluster_of(found, ["judge", *groups], cluster)
+    plan = Bootstrap("percentile", (column,), None, n_resamples, seed, conf_level)
+    corrected = "concordance" if kind == "ratings" else "kappa"
+    rows: list[dict[str, Any]] = []
+    among: dict[tuple[Any, ...], pd.DataFrame] = {}
     if len(found.humans) > 1:
-        counts = count_raters(found.people, theirs, cluster)[0]
+        counts = count_raters(found.people, theirs, column)[0]
         turned = counts.rename(columns={"answer": "other_answer", "other_answer": "answer"})
         both_ways = pd.concat([counts, turned], ignore_index=True)
-        parts.append(("people", both_ways.assign(judge=np.nan, n=both_ways["n"] / 2)))
-    parts.append(("judge", count_raters(found.models, groups, cluster, found.people)[0]))
-    rows = []
-    for role, table in parts:
-        by_judge = [*(theirs if role == "people" else groups), "judge"]
-        for key, part in table.groupby(by_judge, dropna=False, sort=True):
-            named = dict(zip(by_judge, key, strict=True))
-            rows += [{**named, "role": role, **row} for row in _rows(part, kind, role, plan, named)]
-    rows += [{**key, "role": "people", **row} for key, row in _constant(found.people, theirs, kind)]
-    if len(found.humans) == 1:
-        alone = {"term": "concordance" if kind == "ratings" else "kappa", "estimate": np.nan, "flag": ONE_PERSON}
+        for key, part in each_group(both_ways.assign(n=both_ways["n"] / 2), theirs):
+            among[tuple(map(str, key.values()))] = part
+            rows += _rows(part, kind, plan, {**key, "judge": np.nan, "role": "people"})
+    else:
         keys = found.people[theirs].drop_duplicates().to_dict("records") if theirs else [{}]
-        rows += [{**key, "judge": np.nan, "role": "people", **alone} for key in keys]
-    result = estimates(rows, [*groups, "role", "judge"])
-    return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
-
-
-def _rows(part: pd.DataFrame, kind: str, role: str, plan: Bootstrap, key: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Chance-corrected and raw agreement of pooled pairs of answers."""
-    known = is_answer(part["answer"]) & is_answer(part["other_answer"])
-    without = float(part.loc[~known, "n"].sum())
-    excluded = EXCLUDED.of(without * (role == "judge"), what="unit(s) without two answers")
-    part = part[known]
-    n = part["n"].to_numpy(dtype=float)
-    named = {**key, "role": role}
-    equal = (part["answer"].astype(str) == part["other_answer"].astype(str)).to_numpy()
-    corrected = _concordance(part, n) if kind == "ratings" else _kappa(part, n)
-    for term, (counts, statistic) in {
-        "concordance" if kind == "ratings" else "kappa": corrected,
-        "agreement": (np.column_stack([n * equal, n]), _share),
-    }.items():
-        row = {"term": term, "estimate": np.nan, "n": n.sum(), "flag": NO_PAIRS}
-        if len(part):
-            value = float(statistic(counts.sum(axis=0)[None])[0])
-            drawn = resampled(part, counts, statistic, plan, {**named, "term": term})
-            notes = SMALL_N if n.sum() < 30 else "", ONE_LABEL if np.isnan(value) else ""
-            row |= {"estimate": value, **drawn, "flag": flags(drawn["flag"], *notes)}
-        yield {**row, "flag": flags(row["flag"], excluded)}
-
-
-def _share(totals: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = totals[:, 0] / totals[:, 1]
+        none = {"judge": np.nan, "role": "people", "term": corrected, "estimate": np.nan, "flag": ONE_PERSON}
+        rows += [{**key, **none} for key in keys]
+    for key, part in each_group(count_raters(found.models, groups, column, found.people)[0], [*groups, "judge"]):
+        named = {**key, "role": "judge"}
+        rows += _rows(part, kind, plan, named)
+        if (people := among.get(tuple(str(key[g]) for g in theirs))) is not None:
+            rows.append({**named, "term": "agreement_difference", **_difference(part, people, plan)})
+    rows += _base_rates(found.people, theirs, kind, column, conf_level)
+    result = estimates(rows, [*groups, "role", "judge"], ("answer",))
+    result["flag"] = [flags(dependent, f) for f in result["flag"]]
+    for name in ("judge", "answer"):
+        result[name] = result[name].astype(object).where(result[name].notna(), np.nan)
     return result
+
+
+def _cluster_of(found: References, groups: list[str], cluster: Cluster) -> tuple[str, str]:
+    """The column that intervals are clustered by, and a flag where it does not suffice."""
+    models, people = found.models, found.people
+    both = [c for c in models.columns if c in people.columns or c in groups]
+    units = [c for c in (*ABOUT[kind_of(models.columns)], "first", "second") if c in both]
+    return clustered_by(models[both], groups, cluster, units, whole="item")
+
+
+def _answered(part: pd.DataFrame) -> pd.DataFrame:
+    """Pairs of answers of which none is missing, with ``_equal``, the number of equal ones."""
+    part = part[is_answer(part["answer"]) & is_answer(part["other_answer"])]
+    equal = part["answer"].astype(str) == part["other_answer"].astype(str)
+    return part.assign(_equal=part["n"] * equal)
+
+
+def _rows(part: pd.DataFrame, kind: str, plan: Bootstrap, named: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Chance-corrected and raw agreement of pooled pairs of answers."""
+    total, part = float(part["n"].sum()), _answered(part)
+    n = part["n"].to_numpy(dtype=float)
+    excluded = EXCLUDED.of((total - n.sum()) * (named["role"] == "judge"), what="unit(s) without two answers")
+    term = "concordance" if kind == "ratings" else "kappa"
+    if part.empty:
+        yield from ({**named, "term": t, "estimate": np.nan, "n": 0.0, "flag": NO_PAIRS} for t in (term, "agreement"))
+        return
+    counts, statistic = _concordance(part, n) if kind == "ratings" else _kappa(part, n)
+    value = float(statistic(counts.sum(axis=0)[None])[0])
+    drawn = resampled(part, counts, statistic, plan, {**named, "term": term})
+    small = SMALL_N if n.sum() < 30 else ""
+    note = flags(drawn["flag"], small, ONE_LABEL if np.isnan(value) else "", excluded)
+    yield {**named, "term": term, "estimate": value, "n": n.sum(), **drawn, "flag": note}
+    share = _share(part["_equal"].to_numpy(dtype=float), n, part, plan.cluster[0], plan.conf_level)
+    yield {**named, "term": "agreement", **share, "flag": flags(share["flag"], small, excluded)}
+
+
+def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level: float) -> dict[str, Any]:
+    """A share with its clustered interval."""
+    unit = codes_of(table, [column])
+    k, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in (hits, n))
+    clusters = int((size > 0).sum())
+    error, low, high = clustered_wilson(k, size, conf_level)
+    return {
+        "estimate": float(k.sum() / size.sum()),
+        "std_error": error,
+        "conf_low": low,
+        "conf_high": high,
+        "n": float(size.sum()),
+        "method": f"Wilson, clustered by {column} (G = {clusters})",
+        "flag": few_clusters(clusters),
+    }
+
+
+def _difference(judge: pd.DataFrame, people: pd.DataFrame, plan: Bootstrap) -> dict[str, Any]:
+    """Agreement of a judge with people less that among people, on clusters that they share."""
+    sides = [_answered(judge), _answered(people)]
+    n = [float(side["n"].sum()) for side in sides]
+    if not min(n):
+        return {"estimate": np.nan, "n": 0.0, "flag": NO_PAIRS}
+    column = plan.cluster[0]
+    unit = codes_of(pd.concat([side[[column]] for side in sides], ignore_index=True), [column])
+    parts = np.split(unit.code, [len(sides[0])])
+    pairs = list(zip(parts, sides, strict=True))
+    k, size = (
+        np.column_stack([np.bincount(at, side[c], unit.size) for at, side in pairs]).astype(np.float64)
+        for c in ("_equal", "n")
+    )
+    value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), plan.conf_level)
+    row = {"estimate": value, "std_error": error, "n": n[0], "method": f"t, clustered by {column} (G = {unit.size})"}
+    if error > 0:
+        row |= {"conf_low": max(low, -1.0), "conf_high": min(high, 1.0)}
+    note = few_clusters(unit.size) if unit.size < 2 or error > 0 else NO_SPREAD
+    return {**row, "flag": flags(note, SMALL_N if n[0] < 30 else "")}
 
 
 def _kappa(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
@@ -204,20 +286,34 @@ def _concordance(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
     return counts, concordance
 
 
-def _constant(people: pd.DataFrame, groups: list[str], kind: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Share of the people's most frequent answer."""
-    answer = "choice" if kind == "preferences" else "score" if "score" in people.columns else "mean"
-    values = people[answer].astype(object)
+def _base_rates(
+    people: pd.DataFrame, groups: list[str], kind: str, column: str, conf_level: float
+) -> Iterator[dict[str, Any]]:
+    """Share of each answer of the people, and of the most frequent one."""
     if kind == "preferences":
-        values = values.replace({"abstain": "tie"}).where(values.ne("invalid"))
-        one, two = people["first"].astype(str), people["second"].astype(str)
-        lower = one.where(one <= two, two)
-        chosen = one.where(values.eq("first"), two)
-        values = values.where(~values.isin(["first", "second"]), np.where(chosen == lower, "low", "high"))
-    table = people[groups].assign(_answer=values)[values.notna().to_numpy()]
-    codes = codes_of(table, groups)
-    for g, first in enumerate(codes.first):
-        here = table["_answer"][codes.code == g]
-        share = float(here.value_counts(normalize=True).iloc[0])
-        named = {name: table[name].iloc[int(first)] for name in groups}
-        yield named, {"judge": np.nan, "term": "constant_answer", "estimate": share, "n": float(len(here))}
+        answer = people["choice"].astype(object).replace({"abstain": "tie"})
+        answer = answer.where(answer.notna() & answer.ne("invalid"), None)
+        shown = pd.concat([people["first"], people["second"]]).astype(str).unique()
+        if len(shown) == 2:
+            chosen = people["first"].astype(str).where(answer.eq("first"), people["second"].astype(str))
+            answer = answer.where(~answer.isin(["first", "second"]), chosen)
+    else:
+        scores = people["score" if "score" in people.columns else "mean"]
+        answer = pd.to_numeric(scores, errors="coerce").astype(object)
+    n = call_counts(people[COUNTS]) if COUNTS in people.columns else np.ones(len(people))
+    table = people[list(dict.fromkeys([*groups, column]))].assign(_answer=answer, _n=n)
+    for key, part in each_group(table, groups):
+        known = part["_answer"].notna().to_numpy()
+        invalid = INVALID_EXCLUDED.of(part["_n"].to_numpy()[~known].sum())
+        here = part[known]
+        size = here["_n"].to_numpy(dtype=float)
+        totals = here.groupby("_answer", sort=True)["_n"].sum()
+        row = {**key, "role": "people", "judge": np.nan}
+        if not len(totals):
+            yield {**row, "term": "constant_answer", "estimate": np.nan, "n": 0.0, "flag": flags(NO_PAIRS, invalid)}
+            continue
+        top = totals.idxmax()
+        listed = [("base_rate", a) for a in totals.index if kind == "preferences" or len(totals) <= MOST_LEVELS]
+        for term, given in [*listed, ("constant_answer", top)]:
+            share = _share(size * here["_answer"].eq(given).to_numpy(), size, here, column, conf_level)
+            yield {**row, "term": term, "answer": given, **share, "flag": flags(share["flag"], invalid)}

@@ -40,7 +40,6 @@ from judgestats.results import (
     EXCLUDED,
     INVALID_EXCLUDED,
     NO_DATA,
-    NO_INTERVAL,
     NOT_INDEPENDENT,
     PAIRS_SHARED,
     SMALL_N,
@@ -57,11 +56,10 @@ from judgestats.schema.pairing import candidates
 from judgestats.schema.patterns import Invalid, Ties
 from judgestats.schema.selection import between_two
 
-# ---- Annotators: screening for constant answers, and agreement -------------------------------------------------------
+# ---- Annotators: screening for constant answers ----------------------------------------------------------------------
 
 #: Annotators with fewer calls are not screened: a few equal answers may be chance.
 LEAST = 10
-_ANSWERS = ("target", "other", "tie")
 
 
 def constant(table: pd.DataFrame) -> pd.Series[Any]:
@@ -78,49 +76,6 @@ def constant(table: pd.DataFrame) -> pd.Series[Any]:
     return table["_person"] & table["judge"].isin(same.index)
 
 
-def agreement(people: pd.DataFrame, conf_level: float = CONF_LEVEL) -> dict[str, dict[str, Any]]:
-    """Raw agreement of every two annotators on the pairs that both judged, and kappa.
-
-    `people`: calls with ``judge``, ``_pair``, ``outcome`` and ``n``; several calls of an annotator on one pair count as
-    one, divided between their answers. Returns cells of ``annotator_agreement`` and ``annotator_kappa``; empty if no
-    two annotators judged the same pair. Kappa is Cohen's for two annotators; for more, agreement and chance agreement
-    are means over all couples (Conger).
-    """
-    answers = people[people["outcome"].isin(_ANSWERS) & (people["n"] > 0)]
-    pair, who = codes_of(answers, ["_pair"]), codes_of(answers, ["judge"])
-    if not len(answers) or who.size < 2:
-        return {}
-    given = np.zeros((3, pair.size, who.size))
-    place = answers["outcome"].map(_ANSWERS.index).to_numpy(dtype=int), pair.code, who.code
-    np.add.at(given, place, answers["n"].to_numpy(dtype=float))
-    given /= np.maximum(given.sum(axis=0), 1e-300)
-    each, total = given.sum(axis=2), np.rint(given.sum(axis=(0, 2)))
-    agree = ((each**2 - (given**2).sum(axis=2)) / 2).sum(axis=0)  # couples of each pair that agree
-    compared = total * (total - 1) / 2
-    k, n = float(agree.sum()), float(compared.sum())
-    if not n:
-        return {}
-    answered = given.sum(axis=0)
-    both = answered.T @ answered
-    margins = given.transpose(0, 2, 1) @ answered  # how often a gave this answer where b answered
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = (margins * margins.transpose(0, 2, 1)).sum(axis=0) / both
-    share, by_chance = k / n, float(np.triu(np.where(both > 0, expected, 0.0), 1).sum()) / n
-    if who.size == 2:
-        low, high = (float(x) for x in wilson(k, n, conf_level))
-        error, method = math.sqrt(share * (1 - share) / n), "Wilson"
-    else:
-        error, low, high = clustered_wilson(agree, compared, conf_level)
-        method = f"Wilson, clustered by pair (G = {int((compared > 0).sum())})"
-    kappa = (share - by_chance) / (1 - by_chance) if by_chance < 1 else math.nan
-    span = {"estimate": share, "std_error": error, "conf_low": low, "conf_high": high, "n": n}
-    named = "Cohen's kappa" if who.size == 2 else "Conger's kappa"
-    return {
-        "annotator_agreement": {**span, "method": method, "flag": size_flag(n)},
-        "annotator_kappa": {"estimate": kappa, "n": n, "method": named, "flag": NO_INTERVAL},
-    }
-
-
 # ---- Is it a bias, or do people share it? Preference of judges and of people for the same target ---------------------
 
 
@@ -135,7 +90,7 @@ def _gap_to_people(data: Any, options: Options) -> pd.DataFrame:
     "Does the judge prefer the target (its own family, the longer answer) more often than people do on the same pairs?",
     "people", "P, counts", "t, clustered by pair (and annotator); counts: Newcombe", "debiasing, App G",
     plot="preference_gaps", frames=("preferences",), needs=(people_named, target_known), take=_gap_to_people,
-    table=( "rate", "gap", "annotator_agreement", "annotator_kappa", ),
+    table=("rate", "gap"),
     terms=(
         Term("gap", neutral=0.0),
     ),
@@ -188,9 +143,8 @@ def preference_gap(
     -------
     pandas.DataFrame
         With a column ``role``: ``person``, an annotator's ``rate``; ``people`` (``judge`` missing), the pooled
-        ``rate``, and ``annotator_agreement`` and ``annotator_kappa`` where two people judged the same pairs; ``judge``,
-        its ``rate`` and ``gap`` on the pairs that people judged too. ``n`` of a gap is the judge's calls. A tally gives
-        rates and gaps only.
+        ``rate``; ``judge``, its ``rate`` and ``gap`` on the pairs that people judged too. ``n`` of a gap is the judge's
+        calls. For the agreement of people with each other see :func:`judge_against_people`.
 
     Raises
     ------
@@ -202,8 +156,7 @@ def preference_gap(
     The variance of a gap is clustered by pair, so that effects of a pair on judge and people cancel. With random
     annotators the variance between annotators is added and that of the intersections subtracted (Cameron, Gelbach and
     Miller), and t has the degrees of freedom of the smaller factor: two annotators say little about people in general.
-    From counts, the two samples are treated as independent (Newcombe). Kappa of more than two annotators uses agreement
-    and chance agreement averaged over all couples (Conger); it has no interval.
+    From counts, the two samples are treated as independent (Newcombe).
 
     References
     ----------
@@ -324,8 +277,6 @@ class _Group:
         people, judges = (self.table[self.table["_person"] == x] for x in (True, False))
         rows = [self._rate("person", who, here) for who, here in _by_judge(people)]
         rows.append(self._rate("people", None, people))
-        if "_pair" in self.table:
-            rows += [self._row("people", None, term, **c) for term, c in agreement(people, self.conf_level).items()]
         for who, here in _by_judge(judges):
             rows += self._judge(who, here, people)
         return rows

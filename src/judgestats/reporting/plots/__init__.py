@@ -20,7 +20,7 @@ from judgestats.reporting.plots.levels import (
 from judgestats.reporting.plots.lines import lines
 from judgestats.reporting.plots.matrices import deviation_matrix, score_matrix
 from judgestats.reporting.plots.predictions import predictive
-from judgestats.reporting.plots.preferences import preference_gaps, verbosity_bias
+from judgestats.reporting.plots.preferences import people_agreement, preference_gaps, verbosity_bias
 from judgestats.reporting.plots.probes import anchoring, rationale_shift, revision, schemes
 from judgestats.reporting.plots.rankings import rank_sets
 from judgestats.reporting.plots.scatter import bias_map, bias_scores, metrology_map, stable_positional
@@ -44,6 +44,7 @@ __all__ = [
     "metrology_map",
     "operating_point",
     "pareto",
+    "people_agreement",
     "predictive",
     "preference_gaps",
     "psychometric_curves",

@@ -1,4 +1,4 @@
-"""Preferences of people and judges, and verbosity bias (debiasing paper, Appendices G and F)."""
+"""Preferences of people and judges, their agreement, and verbosity bias (debiasing paper, Appendices G and F)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
 
-from judgestats.reporting.formatting import number, signed
 from judgestats.reporting.plots import canvas
 
 #: Role -> label, colour and marker, in the order of the rows.
@@ -79,12 +78,6 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     canvas.legend_above(left, keys, 3)
     canvas.named(left, "share that prefers the target")
     canvas.named(right, "gap: judge − people")
-    among = []  # agreement among people, where it is known and unique
-    for term, words, say in (("annotator_agreement", "agreement", number), ("annotator_kappa", "κ", signed)):
-        found = gaps.loc[gaps["term"] == term, "estimate"].dropna()
-        among += [f"{words} {say(found.item(), 2)}"] if len(found) == 1 else []
-    if among:
-        canvas.below(left, f"among people: {', '.join(among)}")
     canvas.headed([left, right], title)
     return [left, right]
 
@@ -94,6 +87,66 @@ def _people_named(table: pd.DataFrame) -> list[str]:
     rest = canvas.names_of(table, "role", "judge")
     pooled = ["people, pooled" if r == "all" else f"people, pooled · {r}" for r in rest]
     return [p if role == "people" else n for p, n, role in zip(pooled, names, table["role"], strict=True)]
+
+
+def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw how far each judge agrees with people, beside the agreement of people with each other.
+
+    Parameters
+    ----------
+    agreement : pandas.DataFrame
+        A result of :func:`judge_against_people`.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Two axes to draw on.
+    title : str, optional
+        Put above the first panel.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        Kappa or concordance, and the share of equal answers: of people with each other (with its interval as a band)
+        and of each judge. A dashed line is the best constant answer.
+
+    Raises
+    ------
+    DesignError
+        If there is no agreement with a value.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"role": ["judge", "people"] * 2, "judge": ["g", None] * 2,
+    ...                      "term": ["kappa"] * 2 + ["agreement"] * 2, "estimate": [0.4, 0.5, 0.7, 0.8],
+    ...                      "conf_low": [0.3, 0.4, 0.6, 0.7], "conf_high": [0.5, 0.6, 0.8, 0.9]})
+    >>> [t.get_text() for t in people_agreement(rows)[0].get_yticklabels()]
+    ['people with each other', 'g']
+    """
+    wanted = ["kappa", "concordance", "agreement"]
+    here = canvas.chosen(agreement, wanted, "role", "judge", "conf_low", "conf_high", source="judge_against_people")
+    named = [n.replace("pooled", "with each other") for n in _people_named(here)]
+    named = [n.replace("people, with", "people with") for n in named]
+    here = here.assign(_row=named, _order=here["role"].eq("judge")).sort_values("_order", kind="stable")
+    canvas.one_row_each(here, ["_row", "role", "term"])
+    corrected = here[here["term"] != "agreement"]
+    rows = canvas.distinct(zip(here["role"], here["_row"], strict=True))
+    left, right = canvas.panels(ax, ["corrected", "equal"], [r for _, r in rows], wide=[2.9, 2.9])
+    canvas.limits(left, corrected[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-1, 1))
+    canvas.shares(right)
+    for panel, table in ((left, corrected), (right, here[here["term"] == "agreement"])):
+        canvas.lanes(panel, [r for _, r in rows], first=panel is left)
+        for row in table.to_dict("records"):
+            _, color, marker = ROLES[row["role"]]
+            canvas.whisker(panel, row, rows.index((row["role"], row["_row"])), color, marker=marker)
+        pooled = table[table["role"] == "people"]
+        if len(pooled) == 1 and np.isfinite(pooled[["conf_low", "conf_high"]].to_numpy(float)).all():
+            panel.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=canvas.FAINT, zorder=0)
+    constant = agreement.loc[agreement["term"] == "constant_answer", "estimate"].dropna()
+    canvas.neutral(left)
+    if len(constant) == 1:
+        canvas.neutral(right, float(constant.iloc[0]))
+    canvas.named(left, "concordance (Lin)" if (corrected["term"] == "concordance").any() else "kappa")
+    canvas.named(right, "share of equal answers")
+    canvas.headed([left, right], title)
+    return [left, right]
 
 
 def verbosity_bias(

@@ -1,0 +1,347 @@
+"""May a judge replace a person? The alternative annotator test: :func:`alternative_annotator_test`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from judgestats.defaults import CONF_LEVEL
+from judgestats.errors import DesignError, choose, confidence
+from judgestats.kernels.proportions import ROUNDING, clustered_wilson
+from judgestats.metrics.measure_registry import Measure, Term, people_named
+from judgestats.metrics.references import Humans, references
+from judgestats.results import (
+    EXCLUDED,
+    INVALID_EXCLUDED,
+    NO_DATA,
+    NO_INTERVAL,
+    NO_SPREAD,
+    NOBODY_TESTED,
+    NOT_INDEPENDENT,
+    NOT_REPLACEABLE,
+    NOT_TESTED,
+    TEST_LENIENT,
+    estimates,
+    few_clusters,
+    flags,
+)
+from judgestats.schema.clustering import CANDIDATES, ENOUGH, Cluster, auto_cluster, cluster_codes, clusters
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.raters import matched_calls
+from judgestats.schema.selection import gathered
+
+Floats = NDArray[np.float64]
+Alignment = Literal["auto", "accuracy", "rmse"]
+
+#: Fewest items of an annotator, and fewest clusters, that are tested.
+LEAST_ITEMS, LEAST_CLUSTERS = 30, 10
+#: False discovery rate of the tests, and share of the annotators that a judge must pass.
+ERROR_RATE, MAJORITY = 0.05, 0.5
+_ALONE = "call(s) without the answers of two people"
+
+
+@Measure(
+    "May the judge replace a person?", "people", "P, R", "Wilson, clustered; difference: t, CR1",
+    "Calderon et al. 2025", needs=(people_named,),
+    terms=(
+        Term("winning_rate", "share of people that the judge is as good as", "judge", "people tested", "lower",
+             "The share of the people tested whom the judge is shown to represent as well as they do, less epsilon."),
+        Term("advantage_probability", "as good as the person", "item", "items", "lower",
+             "How often the judge is as close to the other people as the person is. Ties count.", neutral=0.5),
+        Term("difference", "advantage of the person", "item", "items", "higher",
+             "How often the person is as close to the other people as the judge, less how often the judge is.",
+             neutral=0.0),
+    ),
+)  # fmt: skip
+def alternative_annotator_test(
+    data: IntoFrame,
+    *,
+    humans: Humans,
+    epsilon: float,
+    alignment: Alignment = "auto",
+    by: By = (),
+    cluster: Cluster = "auto",
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Test whether a judge may replace a person (the alternative annotator test).
+
+    Each person in turn is left out: is the judge as close to the other people as the one left out?
+
+    Parameters
+    ----------
+    data : frame
+        Preferences or ratings by models and people, all named in ``judge``.
+    humans : str, sequence of str, or mapping
+        Names of the people; or ``{column: value}`` (or ``"column=value"``) that identifies them:
+        ``"rater_type=human"``.
+    epsilon : float
+        By how much the judge may be worse, because it costs less: .2 for experts, .15 for skilled annotators, .1 for a
+        crowd, in the paper's words.
+    alignment : {'auto', 'accuracy', 'rmse'}
+        How close an answer is to those of the other people: the share of equal answers (preferences, classes), or minus
+        the root of the mean squared difference (ratings). ``auto``: by the kind of the data.
+    by : str or sequence of str
+        Domains or conditions, each with its own tests; the p-values are adjusted over all of them.
+    cluster : "auto", str or False
+        Column that the rated things share. ``"auto"`` detects it and names it in ``method``: the test is then on
+        cluster-robust standard errors (CR1) with t on G - 1. False is the published test, which treats all things as
+        independent; flagged where they are not.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge, with a column ``annotator``. For each person: ``advantage_probability``, how often the judge is at
+        least as close to the others as the person; and ``difference``, how often the person is, less how often the
+        judge is, with ``p_value`` (of a mean of `epsilon` or more), ``p_adjusted``, and ``passed``. With ``annotator``
+        missing: ``winning_rate``, the share of the people tested whom the judge passes, which ``passed`` says is one
+        half or more; and the mean ``advantage_probability`` over them.
+
+    Raises
+    ------
+    DesignError
+        If there is no person or only one, `epsilon` is not in [0, 1], or a row carries a count.
+
+    Notes
+    -----
+    On the things that the person, another person and the judge answered, W is 1 for the judge (for the person) if its
+    score is at least that of the person (of the judge): ties count for both. The test is a one-sided t test of the mean
+    difference against `epsilon`. P-values are adjusted by Benjamini and Yekutieli over the people, and domains, of a
+    judge, at a false discovery rate of .05. People with fewer than 30 things, or 10 clusters, are not tested and are
+    listed with a flag. If the differences do not vary, the hypothesis is rejected if they are below `epsilon`. A judge
+    with several calls on a thing (orders, repeats) has the mean of their W. The people are fixed: these are no results
+    about people in general. A judge that passes is as good as single people, not as their majority.
+
+    References
+    ----------
+    Calderon, N., Reichart, R., Dror, R. (2025). The alternative annotator test for LLM-as-a-judge. ACL 2025
+    (arXiv 2501.10970). Benjamini, Y., Yekutieli, D. (2001). Annals of Statistics 29, 1165-1188.
+
+    Examples
+    --------
+    >>> flipped = {"Ann": (10, 0), "Bob": (8, 1), "Cyd": (5, 2), "g": (7, 3)}
+    >>> rows = [(who, "s", i, (i % 2) ^ (i % every == at)) for who, (every, at) in flipped.items() for i in range(40)]
+    >>> labels = pd.DataFrame(rows, columns=["judge", "system", "item", "score"])
+    >>> found = alternative_annotator_test(labels, humans=["Ann", "Bob", "Cyd"], epsilon=0.2, alignment="accuracy")
+    >>> found[["annotator", "term", "estimate", "p_value", "passed"]].round(3)
+      annotator                   term  estimate  p_value passed
+    0       NaN           winning_rate     1.000      NaN   True
+    1       NaN  advantage_probability     0.900      NaN    NaN
+    2       Ann  advantage_probability     0.900      NaN    NaN
+    3       Ann             difference     0.000    0.004   True
+    4       Bob  advantage_probability     0.900      NaN    NaN
+    5       Bob             difference     0.000    0.004   True
+    6       Cyd  advantage_probability     0.900      NaN    NaN
+    7       Cyd             difference    -0.075    0.001   True
+    """
+    confidence(conf_level)
+    choose(alignment, ("auto", "accuracy", "rmse"), "alignment")
+    margin: Any = epsilon
+    if isinstance(margin, bool) or not isinstance(margin, Real) or not 0 <= float(margin) <= 1:
+        raise DesignError(
+            f"epsilon={epsilon!r} is not a margin. Allowed: 0 to 1; the paper suggests .2 against experts, .15 against "
+            "skilled annotators, .1 against a crowd."
+        )
+    asked = clusters(cluster)
+    if asked and len(asked) > 1:
+        raise DesignError(f"cluster={cluster!r} names {len(asked)} columns. This test takes one.")
+    kept = [*names(by), *(asked or ()), *(humans if isinstance(humans, Mapping) else ())]
+    found = references(gathered(data, kept), humans)
+    if len(found.humans) < 2:
+        raise DesignError(
+            f"The test leaves each person out and compares with the others: it needs two people or more, and humans= "
+            f"names {', '.join(found.humans) or 'nobody'}. With one person use judge_against_people().",
+            problem="needs two people",
+        )
+    if found.models.empty:
+        raise DesignError("No judge remains besides the people.")
+    groups = [g for g in grouping(by, list(found.models.columns)) if g != "judge"]
+    shared = [c for c in (*(asked or ()), "prompt", "task") if c in found.models.columns and c not in groups]
+    for column in asked or ():
+        grouping(column, list(found.models.columns), argument="cluster")
+    calls, people, kind = matched_calls(found.models, found.people, groups, shared)
+    if (calls["n"] != 1).any() or (people["n"] != 1).any():
+        raise DesignError("The test compares single answers, and some rows carry a count. Give one row a call.")
+    how = "accuracy" if alignment == "accuracy" or (alignment == "auto" and kind == "preferences") else "rmse"
+    if how == "rmse" and kind == "preferences":
+        raise DesignError("alignment='rmse' is of scores, and these are preferences. Use 'accuracy'.")
+    known = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
+    people = people[known[1]]
+    people = people[people.groupby("thing")["judge"].transform("size") > 1]
+    keys = [*groups, "judge"]
+    invalid, alone = ~known[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
+    units = _advantages(calls[known[0]], people, keys, how, asked or ())
+    column, dependent = _cluster(units, [*keys, "annotator"], asked)
+    both = codes_of(pd.concat([calls[keys], units[keys]], ignore_index=True), keys)
+    order = np.argsort(both.code[len(calls) :], kind="stable")
+    parts = np.split(order, np.searchsorted(both.code[len(calls) :][order], np.arange(1, both.size)))
+    rows: list[dict[str, Any]] = []
+    for g, (at, part) in enumerate(zip(both.first, parts, strict=True)):
+        ours = both.code[: len(calls)] == g
+        lost = INVALID_EXCLUDED.of((ours & invalid).sum()), EXCLUDED.of((ours & alone).sum(), what=_ALONE)
+        own = _Group(units.iloc[part], float(epsilon), column, flags(dependent, *lost), conf_level)
+        rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in own.rows(found.humans)]
+    table = estimates(rows, [*keys, "annotator"], ("p_value", "p_adjusted", "passed"), sort=False)
+    return _decided(table, keys)
+
+
+def _advantages(
+    calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], how: str, keep: tuple[str, ...]
+) -> pd.DataFrame:
+    """One row per judge, thing and person left out: ``won`` (W of the judge), ``difference`` (W of the person less it).
+
+    Means over the judge's calls on the thing. `calls`, `people`: valid answers, as from :func:`matched_calls`. `keep`:
+    columns kept besides those that things may share.
+    """
+    codes = pd.factorize(pd.concat([calls["answer"], people["answer"]]))[0] if how == "accuracy" else None
+    given, theirs = (
+        (t["answer"].to_numpy(dtype=float) for t in (calls, people))
+        if codes is None
+        else (codes[: len(calls)], codes[len(calls) :])
+    )
+    people = pd.DataFrame({"thing": people["thing"], "annotator": people["judge"].astype(str), "_theirs": theirs})
+
+    def loss(one: Any, two: Any) -> Any:
+        return (one != two).to_numpy(dtype=float) if codes is not None else ((one - two) ** 2).to_numpy(dtype=float)
+
+    pairs = people.merge(people, on="thing", suffixes=("", "_other"))
+    pairs["_person"] = loss(pairs["_theirs"], pairs["_theirs_other"])  # 0 with themselves
+    person = pairs.groupby(["thing", "annotator"], as_index=False)["_person"].sum()
+    calls = calls.drop(columns=["answer", "n"]).assign(_call=np.arange(len(calls)), _given=given)
+    met = calls.merge(people, on="thing").merge(person, on=["thing", "annotator"])
+    met["_one"] = loss(met["_given"], met["_theirs"])
+    total = met.groupby("_call")["_one"].transform("sum").to_numpy()
+    judge, one = total - met["_one"].to_numpy(), met["_person"].to_numpy()  # sums over the same other people
+    equal = np.abs(judge - one) <= 1e-9 * (total + one)
+    met["won"] = ((judge < one) | equal).astype(float)
+    met["difference"] = ((one < judge) | equal) - met["won"]
+    if "_low" in calls:
+        met = met.drop(columns=["first", "second"]).rename(columns={"_low": "first", "_high": "second"})
+    kept = [c for c in (*CANDIDATES, *keep, "first", "second") if c in met and c not in groups]
+    about = dict.fromkeys(kept, "first")
+    about |= {"won": "mean", "difference": "mean"}
+    keys = [*groups, "thing", "annotator"]
+    return met.groupby(keys, as_index=False, dropna=False, sort=True, observed=True).agg(about)
+
+
+def _cluster(units: pd.DataFrame, groups: list[str], asked: tuple[str, ...] | None) -> tuple[str, str]:
+    """The column that things share, empty if none; and a flag where it is ignored."""
+    if asked or units.empty:
+        return (asked or ("",))[0], ""
+    found = auto_cluster(nw.from_native(units, eager_only=True), groups, "item", len(units))
+    return (found.column, "") if asked is None else ("", NOT_INDEPENDENT if found.shared else "")
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The people left out of one judge, in one group.
+
+    `units`: one row per thing and person, as from :func:`_advantages`.
+    `column`: cluster column, empty if there is none.
+    `flag`: of every row.
+    """
+
+    units: pd.DataFrame
+    epsilon: float
+    column: str
+    flag: str
+    conf_level: float
+
+    def rows(self, humans: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+        """Rows of the judge, then of each person; whether the judge passes is decided over all groups."""
+        each = [self._person(name) for name in humans]
+        tested = [name for name, rows in zip(humans, each, strict=True) if not math.isnan(rows[1]["p_value"])]
+        skipped = EXCLUDED.of(len(humans) - len(tested), what="annotator(s) not tested")
+        rate = {"annotator": np.nan, "term": "winning_rate", "estimate": np.nan, "n": len(tested)}
+        yield {**rate, "flag": flags(self.flag, skipped, NO_INTERVAL if tested else NOBODY_TESTED)}
+        mean = {"annotator": np.nan, "term": "advantage_probability", **self._probability(tested)}
+        yield {**mean, "flag": flags(self.flag, skipped, mean["flag"])}
+        for rows in each:
+            yield from rows
+
+    def _probability(self, people: list[str]) -> dict[str, Any]:
+        """Mean over people of how often the judge is as close as they are."""
+        here = self.units[self.units["annotator"].isin(people)]
+        if here.empty:
+            return {"estimate": np.nan, "n": 0.0, "flag": NO_DATA}
+        size = here.groupby("annotator")["won"].transform("size").to_numpy()
+        things = float(here["thing"].nunique())
+        weight = things / size / len(people)
+        unit = self._codes(here)
+        k, n = (np.bincount(unit, x).astype(np.float64) for x in (weight * here["won"].to_numpy(), weight))
+        error, low, high = clustered_wilson(k, n, self.conf_level)
+        ends = {"std_error": error, "conf_low": low, "conf_high": high}
+        kind = f"Wilson, clustered by {self.column or 'thing'} (G = {n.size})"
+        return {"estimate": k.sum() / n.sum(), **ends, "n": things, "method": kind, "flag": few_clusters(n.size)}
+
+    def _codes(self, here: pd.DataFrame) -> NDArray[np.intp]:
+        """Cluster of each row."""
+        found = cluster_codes(here, self.column) if self.column else codes_of(here, ["thing"]).code
+        result: NDArray[np.intp] = np.unique(found, return_inverse=True)[1]
+        return result
+
+    def _person(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Rows of one person."""
+        here = self.units[self.units["annotator"] == name]
+        probability = {"annotator": name, "term": "advantage_probability", **self._probability([name])}
+        cells: dict[str, Any] = {"annotator": name, "term": "difference", "estimate": np.nan, "n": len(here)}
+        cells |= {"p_value": np.nan, "flag": flags(self.flag, NOT_TESTED.of(why=f"fewer than {LEAST_ITEMS} items"))}
+        probability["flag"] = flags(self.flag, probability["flag"])
+        if here.empty:
+            return probability, {**cells, "flag": flags(self.flag, NO_DATA)}
+        unit, d = self._codes(here), here["difference"].to_numpy()
+        mean, n, G = float(d.mean()), len(d), int(unit.max()) + 1
+        cells["estimate"] = mean
+        robust = f"t, clustered by {self.column}, CR1 (G = {G})" if self.column else "t"
+        if G > 1:
+            error = math.sqrt(G / (G - 1) * float((np.bincount(unit, d - mean) ** 2).sum())) / n
+            error = 0.0 if error**2 <= ROUNDING else error
+            half = float(stdtrit(G - 1, 0.5 + self.conf_level / 2)) * error
+            cells |= {"std_error": error, "method": robust}
+            if error > 0:
+                cells |= {"conf_low": max(mean - half, -1.0), "conf_high": min(mean + half, 1.0)}
+        if n < LEAST_ITEMS:
+            return probability, cells
+        if self.column and G < LEAST_CLUSTERS:
+            why = f"fewer than {LEAST_CLUSTERS} clusters"
+            return probability, {**cells, "flag": flags(self.flag, NOT_TESTED.of(why=why))}
+        lenient = TEST_LENIENT if self.column and G < ENOUGH else ""
+        if error > 0:
+            p = float(stdtr(G - 1, (mean - self.epsilon) / error))
+            return probability, {**cells, "p_value": p, "flag": flags(self.flag, lenient)}
+        return probability, {**cells, "p_value": float(mean >= self.epsilon), "flag": flags(self.flag, NO_SPREAD)}
+
+
+def _decided(table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
+    """Adjust the p-values of each judge, and say whom it passes."""
+    from statsmodels.stats.multitest import multipletests
+
+    passed = np.full(len(table), np.nan, dtype=object)
+    adjusted = np.full(len(table), np.nan)
+    tested = table["p_value"].notna().to_numpy()
+    for _, at in table.groupby("judge", dropna=False).indices.items():
+        at = at[tested[at]]
+        if at.size:
+            rejected, adjusted[at], _, _ = multipletests(table["p_value"].to_numpy()[at], ERROR_RATE, "fdr_by")
+            passed[at] = rejected
+    table = table.assign(p_adjusted=adjusted, passed=passed)
+    for key in table.groupby(groups, dropna=False, sort=False).indices.values():
+        rate, own = key[0], passed[key[tested[key]]].astype(float)  # the winning rate is the first row
+        if own.size:
+            share = float(own.mean())
+            table.loc[rate, ["estimate", "passed"]] = share, share >= MAJORITY
+            if share < MAJORITY:
+                table.loc[rate, "flag"] = flags(NOT_REPLACEABLE, table["flag"].iat[rate])
+    return table.sort_values(groups, kind="stable", ignore_index=True)

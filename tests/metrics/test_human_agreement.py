@@ -1,0 +1,139 @@
+"""Agreement with people: base rates, the difference from people, clusters, coverage; its coefficients: test_references."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgestats as js
+from judgestats.errors import DesignError
+from judgestats.kernels.proportions import clustered_wilson
+
+PEOPLE = ["Ann", "Bob", "Cyd"]
+
+
+def calls(items=40, candidates=("x", "y"), seed=1):
+    """Two models and three people on the same pairs, shown in either order."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(items):
+        one, two = rng.choice(candidates, 2, replace=False)
+        better = rng.choice([one, two, "tie"], p=[0.5, 0.3, 0.2])
+        for judge, right in (("g", 0.7), ("h", 0.4), *((p, 0.75) for p in PEOPLE)):
+            first, second = (one, two) if rng.random() < 0.5 else (two, one)
+            said = better if rng.random() < right else rng.choice([one, two, "tie"])
+            choice = "tie" if said == "tie" else "first" if said == first else "second"
+            rows.append((judge, f"i{i}", first, second, choice))
+    return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
+
+
+def winners(table):
+    chosen = np.where(table["choice"] == "first", table["first"], table["second"])
+    return table.assign(winner=np.where(table["choice"] == "tie", "tie", chosen)).pivot(
+        index="item", columns="judge", values="winner"
+    )
+
+
+def test_base_rates_and_the_constant_answer():
+    table = calls()
+    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    people = winners(table)[PEOPLE].stack()
+    rates = found[found["term"] == "base_rate"].set_index("answer")
+    assert rates["estimate"].to_dict() == pytest.approx(people.value_counts(normalize=True).to_dict())
+    assert (rates["n"] == 120).all()
+    for answer, row in rates.iterrows():
+        by_item = people.eq(answer).groupby(level=0).sum().to_numpy(float)
+        want = clustered_wilson(by_item, np.full(40, 3.0))
+        assert row[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx(list(want))
+    constant = found[found["term"] == "constant_answer"].iloc[0]
+    top = rates["estimate"].idxmax()
+    assert (constant["answer"], constant["estimate"]) == (top, rates.loc[top, "estimate"])
+    assert constant["conf_low"] == rates.loc[top, "conf_low"]
+    # it is what a judge with this one answer gets
+    first, second = np.where(table["judge"] == "g", [["x"], ["y"]], table[["first", "second"]].to_numpy().T)
+    choice = np.where(table["judge"] == "g", {"x": "first", "y": "second", "tie": "tie"}[top], table["choice"])
+    same = js.judge_against_people(
+        table.assign(first=first, second=second, choice=choice), humans=PEOPLE, n_resamples=20
+    )
+    row = same[(same["judge"] == "g") & (same["term"] == "agreement")]
+    assert row["estimate"].item() == pytest.approx(constant["estimate"])
+
+
+def test_with_many_candidates_the_answers_are_slots():
+    table = calls(candidates=tuple("uvwxyz"))
+    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    rates = found[found["term"] == "base_rate"].set_index("answer")["estimate"]
+    people = table[table["judge"].isin(PEOPLE)]
+    assert rates.to_dict() == pytest.approx(people["choice"].value_counts(normalize=True).to_dict())
+
+
+def test_scores_of_many_levels_have_the_constant_answer_only():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame([(j, "s", f"i{i}") for j in ("g", *PEOPLE) for i in range(20)])
+    table = table.set_axis(["judge", "system", "item"], axis=1).assign(score=rng.integers(0, 100, 80).astype(float))
+    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    assert "base_rate" not in set(found["term"])
+    few = js.judge_against_people(table.assign(score=table["score"] % 3), humans=PEOPLE, n_resamples=20)
+    assert few.loc[few["term"] == "base_rate", "answer"].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_the_difference_is_that_of_the_two_shares_paired_by_item():
+    table = calls(60)
+    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    wide = winners(table)
+    with_people = np.mean([wide["h"] == wide[p] for p in PEOPLE], axis=0)
+    among = np.mean([wide[a] == wide[b] for a, b in (("Ann", "Bob"), ("Ann", "Cyd"), ("Bob", "Cyd"))], axis=0)
+    row = found[(found["judge"] == "h") & (found["term"] == "agreement_difference")].iloc[0]
+    assert row["estimate"] == pytest.approx((with_people - among).mean())
+    assert row["std_error"] == pytest.approx((with_people - among).std(ddof=1) / np.sqrt(60))  # paired by item
+    assert row["n"] == 180
+
+
+def test_what_items_share_is_the_cluster():
+    table = calls(90).assign(task=lambda t: "t" + (t["item"].str[1:].astype(int) // 3).astype(str))
+    shared = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    assert shared.loc[shared["term"] == "agreement", "method"].str.contains("clustered by task \\(G = 30\\)").all()
+    named = js.judge_against_people(table, humans=PEOPLE, n_resamples=20, cluster="item")
+    assert named.loc[named["term"] == "agreement", "method"].str.contains("clustered by item \\(G = 90\\)").all()
+    plain = js.judge_against_people(table, humans=PEOPLE, n_resamples=20, cluster=False)
+    assert (plain["flag"].str.contains("calls not independent")).all()
+    pd.testing.assert_frame_equal(plain.drop(columns="flag"), named.drop(columns="flag"))
+    with pytest.raises(DesignError, match="must be one column"):
+        js.judge_against_people(table, humans=PEOPLE, cluster=["item", "task"])
+
+
+def test_invalid_answers_of_people_are_counted():
+    table = calls()
+    at = table.index[table["judge"] == "Ann"][:4]
+    table.loc[at, "choice"] = "invalid"
+    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    rates = found[found["term"].isin(["base_rate", "constant_answer"])]
+    assert (rates["flag"] == "4 invalid calls excluded").all()
+    assert (rates["n"] == 116).all()
+
+
+@pytest.mark.slow
+def test_coverage_of_agreement_and_its_difference_from_people():
+    """People and a judge copy the answer of an item with known probabilities; 200 studies of 60 items."""
+    rng, studies, items = np.random.default_rng(4), 200, 60
+    right = {"g": 0.8, "Ann": 0.6, "Bob": 0.6, "Cyd": 0.6}
+    truth = rng.integers(0, 2, studies * items)
+    parts = []
+    for who, q in right.items():
+        copied = np.repeat(rng.random(studies * items) < q, 1)
+        answer = np.where(copied, truth, rng.integers(0, 2, studies * items)).astype(float)
+        parts.append(pd.DataFrame({"judge": who, "score": answer}))
+    table = pd.concat(parts, ignore_index=True).assign(system="s")
+    table["study"] = np.tile(np.repeat([f"s{k:03d}" for k in range(studies)], items), 4)
+    table["item"] = np.tile(np.tile(np.arange(items).astype(str), studies), 4)
+    found = js.judge_against_people(table, humans=PEOPLE, by="study", n_resamples=300)
+    agree = {"judge": 0.5 + 0.8 * 0.6 / 2, "people": 0.5 + 0.6**2 / 2}
+    for role, term, value in (
+        ("judge", "agreement", agree["judge"]),
+        ("people", "agreement", agree["people"]),
+        ("judge", "concordance", 0.48),
+        ("judge", "agreement_difference", agree["judge"] - agree["people"]),
+    ):
+        rows = found[(found["role"] == role) & (found["term"] == term)]
+        assert len(rows) == studies
+        covered = (rows["conf_low"] <= value) & (rows["conf_high"] >= value)
+        assert 0.90 < covered.mean() < 0.99, (role, term, covered.mean())
