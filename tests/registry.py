@@ -176,6 +176,14 @@ def contests() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
 
 
+def judged_twice() -> pd.DataFrame:
+    """The calls of two judges under two prompts, and of a person."""
+    table = calls()
+    person = table[(table["judge"] == "g") & (table["prompt"] == "base")]
+    choice = np.random.default_rng(8).permutation(person["choice"].to_numpy())
+    return pd.concat([table, person.assign(judge="ann", prompt=None, choice=choice)], ignore_index=True)
+
+
 def probes() -> pd.DataFrame:
     """Two judges under two schemes, blind and with true and flipped labels, with explanations."""
     rng = np.random.default_rng(7)
@@ -281,6 +289,21 @@ CASES: dict[str, Case] = {
     "icc": Case(lambda data: js.icc(data, by="system"), scores),
     "judge_against_people": Case(
         few(js.judge_against_people, humans=["ann", "bob"]), people, {"judges": "people are named in an argument"}
+    ),
+    "compare_versions": Case(
+        few(js.compare_versions, baseline={"prompt": "base"}, humans=["ann"]),
+        judged_twice,
+        {
+            "judges": "people are named in an argument",
+            "count": "a call that is counted three times was repeated, so that rerun noise is known",
+        },
+    ),
+    "compare_versions, of ratings": Case(
+        few(js.compare_versions, baseline={"condition": "a"}, humans=["c"], by="criterion"),
+        lambda: later()[lambda t: (t["judge"] != "c") | (t["condition"] == "a")].assign(
+            condition=lambda t: t["condition"].where(t["judge"] != "c")
+        ),
+        {"judges": "people are named in an argument", "candidates": "judges are systems, and people are named"},
     ),
     "alternative_annotator_test": Case(
         lambda data: js.alternative_annotator_test(data, humans=["ann", "bob"], epsilon=0.2),

@@ -32,6 +32,7 @@ from judgestats.metrics.agreement.quality import quality_agreement as quality_ag
 from judgestats.metrics.agreement.shifts import agreement_shift as agreement_shift
 from judgestats.metrics.agreement.shifts import agreement_slope as agreement_slope
 from judgestats.metrics.agreement.shifts import shift_tests as shift_tests
+from judgestats.metrics.agreement.versions import compare_versions as compare_versions
 from judgestats.metrics.bias.bias_changes import bias_change as bias_change
 from judgestats.metrics.bias.bias_scores import bias_score as bias_score
 from judgestats.metrics.bias.gold import accuracy as accuracy

@@ -14,6 +14,7 @@ from judgestats.metrics.agreement.levels import agreement_levels, correlation
 from judgestats.metrics.agreement.pairs import pair_tests
 from judgestats.metrics.agreement.quality import ordering_accuracy, quality_agreement
 from judgestats.metrics.agreement.shifts import agreement_shift, agreement_slope, cohen_d, shift_tests
+from judgestats.metrics.agreement.versions import compare_versions
 
 __all__ = [
     "ac1",
@@ -24,6 +25,7 @@ __all__ = [
     "alpha",
     "alternative_annotator_test",
     "cohen_d",
+    "compare_versions",
     "correlation",
     "decision_study",
     "disagreement",

@@ -199,7 +199,7 @@ def _rows(part: pd.DataFrame, kind: str, plan: Bootstrap, named: dict[str, Any])
     if part.empty:
         yield from ({**named, "term": t, "estimate": np.nan, "n": 0.0, "flag": NO_PAIRS} for t in (term, "agreement"))
         return
-    counts, statistic = _concordance(part, n) if kind == "ratings" else _kappa(part, n)
+    counts, statistic = concordance_of(part, n) if kind == "ratings" else kappa_of(part, n)
     value = float(statistic(counts.sum(axis=0)[None])[0])
     drawn = resampled(part, counts, statistic, plan, {**named, "term": term})
     small = SMALL_N if n.sum() < 30 else ""
@@ -248,7 +248,7 @@ def _difference(judge: pd.DataFrame, people: pd.DataFrame, plan: Bootstrap) -> d
     return {**row, "flag": flags(note, SMALL_N if n[0] < 30 else "")}
 
 
-def _kappa(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
+def kappa_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
     """Counts of the cells of the table of two answers, and Cohen's kappa of their totals."""
     both = pd.concat([part["answer"], part["other_answer"]], ignore_index=True)
     code, labels = pd.factorize(both.astype(object))
@@ -268,7 +268,7 @@ def _kappa(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
     return counts, kappa
 
 
-def _concordance(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
+def concordance_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
     """Sums of two scores, their squares and products, and Lin's concordance of their totals."""
     x, y = (part[c].to_numpy(dtype=float) for c in ("answer", "other_answer"))
     middle = float(np.average(np.concatenate([x, y]))) if len(part) else 0.0

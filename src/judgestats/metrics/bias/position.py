@@ -23,6 +23,12 @@ from judgestats.schema.counting import clustered, merged_tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.selection import gathered
+from judgestats.schema.columns import COUNTS, By, Kind, N, grouping, required
+from judgestats.schema.counting import clustered, merged_tally
+from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
+from judgestats.schema.raters import ABOUT
+from judgestats.schema.splitting import refuse_splits, splits_of
 
 # ---- Forced choices: the judge could not answer *tie* ----------------------------------------------------------------
 
@@ -93,8 +99,9 @@ def consistency(
     Parameters
     ----------
     calls : frame
-        Preferences. Or, over orders, a tally: ``judge, forward, reverse, n``, each answer *by slot*, ``forward`` being
-        one order and ``reverse`` the other. Over repeats a column ``n`` counts identical answers.
+        Preferences, or over repeats ratings (the same score). Or, over orders, a tally: ``judge, forward, reverse,
+        n``, each answer *by slot*, ``forward`` being one order and ``reverse`` the other. Over repeats a column ``n``
+        counts identical answers.
     over : {'order', 'replicate'}
         Compare the two orders of a pair, or every two of the calls that repeat each other (same judge, item,
         candidates, order and conditions; only ``replicate`` differs).
@@ -153,7 +160,7 @@ def consistency(
     choose(missing, ("drop", "agrees", "same"), "missing")
     choose(unit, ("pair", "call"), "unit")
     if over == "replicate":
-        table, groups = _relations(calls, by, cluster)
+        table, groups, _ = repeats(calls, by, cluster)
         answered = table["relation"].map(_RELATIONS).to_numpy(dtype=int)
         trial, per_count = _trials(answered, missing, unit)
         options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table), "calls_per_count": per_count}
@@ -200,11 +207,18 @@ def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDAr
     return np.asarray(agree, dtype=bool)
 
 
-def _relations(calls: Any, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list[str]]:
-    """Number of comparisons of repeats by relation, per group and cluster; and the grouping columns."""
+def repeats(
+    calls: Any, by: By, cluster: Cluster, keep: Sequence[str] = ()
+) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Number of comparisons of repeats by relation, per group and cluster.
+
+    `keep`: further columns that keep comparisons apart. Returns the comparisons with a count ``n``, the grouping
+    columns, and the columns whose combinations are asked again.
+    """
     data = nw.from_native(calls)
     present = data.collect_schema().names()
-    lacking = [c for c in required("preferences") if c not in present]
+    kind: Kind = "ratings" if "score" in present and "choice" not in present else "preferences"
+    lacking = [c for c in required("preferences") if c not in present] if kind == "preferences" else []
     if lacking:
         raise DesignError(
             f"consistency over='replicate' needs {', '.join(lacking)}. Columns: {', '.join(present)}. Give a "
@@ -216,16 +230,21 @@ def _relations(calls: Any, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list
             "'replicate', or count identical answers: preferences(frame, counts=\"n\")."
         )
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    counted(data, groups)
+    counted(data, groups, kind)
     data, kept, note = clustered(data, groups, cluster)
     if not kept and cluster == "auto":
         kept = ["item"]
         note["columns"] = kept
-    keys = list(dict.fromkeys([*groups, *kept]))
-    conditions = [c for c in UNIT_COLUMNS if c in present and c != "replicate"]
-    unit = list(dict.fromkeys(["item", "first", "second", *keys, *conditions]))
+    keys = list(dict.fromkeys([*groups, *kept, *keep]))
+    if kind == "preferences":
+        about = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c in present and c != "replicate")]
+    else:
+        about = [c for c in ABOUT[kind] if c in present]
+        refuse_splits(splits_of(data.to_native(), [*keys, *about]), [*keys, *about])
+    unit = list(dict.fromkeys([*about, *keys]))
+    answer = "choice" if kind == "preferences" else "score"
     numbers = [c for c in ("replicate", COUNTS) if c in present and c not in unit]
-    table = data.lazy().select(*unit, "choice", *numbers).collect(backend="pandas").to_native()
+    table = data.lazy().select(*unit, answer, *numbers).collect(backend="pandas").to_native()
     if "replicate" in table.columns and COUNTS not in table.columns:
         again = len(table) - codes_of(table, [*unit, "replicate"]).size
         if again:
@@ -233,23 +252,30 @@ def _relations(calls: Any, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list
                 f"{again:,} calls repeat a call with the same replicate number. Number repeats in 'replicate', or name "
                 "the column that distinguishes them in by=."
             )
-    compared = _compared(table, unit, keys)
+    compared = _compared(table, unit, keys, answer)
     compared.attrs[CLUSTERING] = note
-    return compared, groups
+    return compared, groups, unit
 
 
-def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataFrame:
+def _compared(table: pd.DataFrame, unit: list[str], keys: list[str], column: str) -> pd.DataFrame:
     """Pairs of repeats by relation: with c calls of an answer, c (c - 1) / 2 pairs are equal."""
     codes = codes_of(table, unit)
-    code, labels = pd.factorize(table["choice"], use_na_sentinel=False)
-    unknown = [x for x in labels if x not in _ANSWERS]
-    if unknown:
-        raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_ANSWERS)}.")
-    answer = np.array([_ANSWERS[x] for x in labels], dtype=np.int64)[code]
-    weight = call_counts(table[COUNTS]) if COUNTS in table.columns else None
-    c = np.bincount(codes.code * 4 + answer, weights=weight, minlength=codes.size * 4).reshape(-1, 4).astype(float)
-    valid, invalid = c[:, :3].sum(axis=1), c[:, 3]
-    equal = (c[:, :3] * (c[:, :3] - 1)).sum(axis=1) / 2
+    if column == "choice":
+        code, labels = pd.factorize(table[column], use_na_sentinel=False)
+        unknown = [x for x in labels if x not in _ANSWERS]
+        if unknown:
+            raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_ANSWERS)}.")
+        answer = np.array([_ANSWERS[x] for x in labels], dtype=np.int64)[code]
+        known = answer != _ANSWERS["invalid"]
+    else:
+        answer = pd.factorize(pd.to_numeric(table[column]))[0]
+        known = answer >= 0
+    weight = call_counts(table[COUNTS]) if COUNTS in table.columns else np.ones(len(table))
+    valid = np.bincount(codes.code, weight * known, codes.size)
+    invalid = np.bincount(codes.code, weight * ~known, codes.size)
+    alike = pd.DataFrame({"unit": codes.code, "answer": answer, "n": weight})[known]
+    alike = alike.groupby(["unit", "answer"], as_index=False)["n"].sum()
+    equal = np.bincount(alike["unit"], alike["n"] * (alike["n"] - 1) / 2, codes.size)
     pairs = {
         "equal": equal,
         "different": valid * (valid - 1) / 2 - equal,

@@ -1,0 +1,468 @@
+"""Two versions of a judge on the same items: :func:`compare_versions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import NDArray
+
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError, confidence, suggestion
+from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
+from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
+from judgestats.metrics.bias.position import consistency, repeats
+from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Measure, Options, Term, with_people
+from judgestats.metrics.psychometrics.operating_point import criterion_shift
+from judgestats.metrics.rates import Bootstrap, each_group, resampled
+from judgestats.metrics.references import Baseline, Humans, controls, references
+from judgestats.results import (
+    INVALID_EXCLUDED,
+    NO_SPREAD,
+    NOISE_UNKNOWN,
+    NOTHING_SHARED,
+    ONE_VERSION_REPEATED,
+    SMALL_N,
+    STIMULI_SHARED,
+    estimates,
+    few_clusters,
+    flags,
+)
+from judgestats.schema.clustering import Cluster
+from judgestats.schema.coding import codes_of, count
+from judgestats.schema.columns import By, Kind, grouping, kind_of, names
+from judgestats.schema.raters import ABOUT, matched_calls
+from judgestats.schema.selection import gathered
+
+Floats = NDArray[np.float64]
+#: Column with the version of a call, and the two versions that are compared.
+_VERSION, _OLD, _NEW = "_version", "\0old", "\0new"
+_SHIFTS = ("criterion_shift", "target_signal_lost", "false_preference_saved")
+
+
+def _conditions(_: Any, options: Options) -> str:
+    return "" if options.baseline else "needs two versions in a column, and the old one named in baseline="
+
+
+def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
+    people = {}
+    if options.people is not None:
+        data, people["humans"] = with_people(data, options)
+    parts = []
+    for column, base in options.baseline.items():
+        by = [c for c in options.by if c != column]
+        found = options.call(compare_versions, data, baseline={column: base}, by=by, **people)
+        parts.append(found.rename(columns={"version": column}))
+    return pd.concat(parts, ignore_index=True)
+
+
+@Measure(
+    "Did the judge change between two versions?", "strategies", "P, R",
+    "Tango; t; bootstrap; all clustered", "ours", plot="forest", frames=("preferences", "ratings"),
+    needs=(_conditions,), take=_from_baseline,
+    terms=(
+        Term("flips", "answers that differ between the versions", "call", "pairs of calls", "higher",
+             "How often a call under the new version differs from the same call under the old one."),
+        Term("rerun_flips_old", "answers that differ when the old version is asked again"),
+        Term("rerun_flips_new", "answers that differ when the new version is asked again"),
+        Term("flips_above_noise", "flips above rerun noise", "call", "calls", "far from 0",
+             "Flips between the versions less the mean of those within them: 0 if nothing but noise changed.",
+             neutral=0.0),
+        Term("agreement_old", "agreement with people, old version"),
+        Term("agreement_new", "agreement with people, new version"),
+        Term("agreement_change", "change of agreement with people", neutral=0.0),
+        Term("kappa_change", "change of kappa with people", neutral=0.0),
+        Term("concordance_change", "change of concordance with people", neutral=0.0),
+        Term("correlation_change", "change of correlation with people (resolution)", neutral=0.0),
+        Term("mean_shift", "shift of the mean score (criterion)", neutral=0.0),
+    ),
+)  # fmt: skip
+def compare_versions(
+    old: IntoFrame,
+    new: IntoFrame | None = None,
+    *,
+    baseline: Baseline | None = None,
+    humans: Humans | None = None,
+    by: By = (),
+    cluster: Cluster = "auto",
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Compare two versions of a judge, two prompts or two dates, on the items that both judged.
+
+    Parameters
+    ----------
+    old, new : frame
+        Preferences or ratings under the old and the new version. If each has one judge, their names may differ. People
+        stand in either frame or in both. With ``new=None``: both versions are in `old`, told apart by a column.
+    baseline : str or mapping, optional
+        With one frame: the old version, ``{column: value}``, or a value of ``prompt``, ``condition``, ``strategy``.
+        Each other value is a new version.
+    humans : str, sequence of str, or mapping, optional
+        Judges that are people; without them there is no agreement with people.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str or False
+        Column by which intervals are clustered: ``"auto"`` detects what items share, and is the item otherwise.
+    n_resamples, seed
+        Of the bootstrap.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge and ``version`` (the new one), with a column ``stimulus``. Terms:
+
+        - ``flips``: share of pairs of calls, one under each version on the same thing in the same order, with different
+          answers; flagged ``rerun noise unknown`` where no call was repeated;
+        - ``rerun_flips_old``, ``rerun_flips_new``: the same between repeats, 1 less :func:`consistency`;
+        - ``flips_above_noise``: ``flips`` less the mean of the two, on the calls that were repeated. It is half the
+          squared distance of the two distributions of answers, averaged over calls: 0 if the versions answer alike;
+        - with people: ``agreement_old``, ``agreement_new`` (share of answers equal to a person's) and
+          ``agreement_change``; ``kappa_change``, or for ratings ``concordance_change``;
+        - preferences: ``criterion_shift``, the change of the tie rate, and what it costs where people prefer one
+          (``target_signal_lost``, correct answers lost) and saves where they do not (``false_preference_saved``), from
+          :func:`criterion_shift`; ``stimulus`` says which: ``people decided`` or ``people tied``;
+        - ratings: ``mean_shift`` of the scores, and ``correlation_change`` with people: a shift alone is one of the
+          criterion, a loss of correlation one of resolution.
+
+    Raises
+    ------
+    DesignError
+        If the versions are not named, or share no judge.
+
+    Notes
+    -----
+    Agreement is compared on the things that both versions and a person answered, each with the mean of its calls; the
+    interval of its change is Tango's with the effective n of the clusters, those of kappa, concordance and correlation
+    are percentile bootstraps, in which the versions are drawn together; others are t on G - 1.
+
+    Examples
+    --------
+    >>> answers = {"v1": "112212212112", "v2": "112222222222", "people": "112212112112"}
+    >>> rows = [(v, i, "x", "y", "first" if a == "1" else "second") for v in answers for i, a in enumerate(answers[v])]
+    >>> calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
+    >>> old, new = (calls[calls["judge"] != v] for v in ("v2", "v1"))
+    >>> found = compare_versions(old, new, humans="people")
+    >>> found.loc[found["stimulus"] == "", ["judge", "term", "estimate", "conf_low", "conf_high"]].round(2)
+          judge               term  estimate  conf_low  conf_high
+    0  v1 to v2              flips      0.33      0.12       0.65
+    1  v1 to v2  flips_above_noise       NaN       NaN        NaN
+    2  v1 to v2      agreement_old      0.92      0.59       0.99
+    3  v1 to v2      agreement_new      0.58      0.28       0.83
+    4  v1 to v2   agreement_change     -0.33     -0.65       0.07
+    5  v1 to v2       kappa_change     -0.58     -1.00      -0.17
+    """
+    confidence(conf_level)
+    kept = [*names(by), *(names(cluster) if isinstance(cluster, str) and cluster != "auto" else [])]
+    kept += [*(humans if isinstance(humans, Mapping) else ()), *(baseline if isinstance(baseline, Mapping) else ())]
+    calls, versions = _versions(old, new, baseline, kept)
+    found = references(calls, humans)
+    models, people = found.models, found.people.drop(columns=_VERSION, errors="ignore").drop_duplicates()
+    if new is not None:
+        models = _one_name(models)
+    groups = [g for g in grouping(by, list(models.columns)) if g != "judge"]
+    kind = kind_of(models.columns)
+    rows: list[dict[str, Any]] = []
+    for version in versions:
+        both = models[models[_VERSION].isin([_OLD, version])].replace({_VERSION: {version: _NEW}})
+        units = [c for c in (*ABOUT[kind], "first", "second") if c in both.columns]
+        column, dependent = clustered_by(both, ["judge", *groups, _VERSION], cluster, units, whole="item")
+        plan = Bootstrap("percentile", (column,), None, n_resamples, seed, conf_level)
+        label = "new" if version == _NEW else version
+        for key, part in each_group(both, [*groups, "judge"]):
+            if part[_VERSION].nunique() < 2:
+                none = {"term": "flips", "estimate": np.nan, "n": 0.0, "flag": NOTHING_SHARED}
+                rows.append({**key, "version": label, "stimulus": "", **none})
+                continue
+            theirs = _of_group(people, key, groups)
+            for row in _Pair(part.reset_index(drop=True), theirs, kind, plan, key).rows():
+                note = flags(dependent, row.get("flag", ""))
+                rows.append({**key, "version": label, "stimulus": "", **row, "flag": note})
+    return estimates(rows, [*groups, "judge", "version"], ("stimulus",))
+
+
+def _versions(old: Any, new: Any, baseline: Baseline | None, kept: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """All calls with their version, and the names of the new versions."""
+    if new is not None:
+        if baseline is not None:
+            raise DesignError(
+                "baseline= names the old version in one frame; here it is the first of two. Leave it out."
+            )
+        sides = [gathered(frame, kept).assign(**{_VERSION: v}) for frame, v in ((old, _OLD), (new, _NEW))]
+        kinds = [kind_of(side.columns) for side in sides]
+        if kinds[0] != kinds[1]:
+            raise DesignError(f"The old version has {kinds[0]}, the new one {kinds[1]}: they cannot be compared.")
+        return pd.concat(sides, ignore_index=True), [_NEW]
+    table = gathered(old, kept)
+    if isinstance(baseline, Mapping):
+        if len(baseline) != 1:
+            raise DesignError(f"baseline= names {len(baseline)} columns. Give one: {{'version': 'v1'}}.")
+        ((column, value),) = baseline.items()
+        if column not in table.columns:
+            raise DesignError(
+                f"baseline={{{column!r}: ...}}: there is no such column. Columns: {', '.join(map(str, table.columns))}."
+                f"{suggestion(column, map(str, table.columns))}"
+            )
+    elif baseline is not None:
+        ((column, value),) = [(c, v) for c, v in controls(table, baseline).items() if v == baseline]
+    else:
+        raise DesignError(
+            "compare_versions needs two frames, or one frame and the old version: baseline={'version': 'v1'}.",
+            advice=(("baseline", None),),
+        )
+    about = table[table[column].notna()]
+    known = [v for v in pd.unique(about[column].astype(str)) if v != str(value)]
+    if str(value) not in set(about[column].astype(str)) or not known:
+        listed = ", ".join(sorted(set(about[column].astype(str))))
+        raise DesignError(
+            f"baseline={{{column!r}: {value!r}}}: {column!r} has {listed or 'no values'}. Two versions are needed, "
+            "one of them the baseline."
+        )
+    version = table[column].astype(object).where(table[column].isna(), table[column].astype(str))
+    names_of = {str(value): _OLD}
+    return table.drop(columns=column).assign(**{_VERSION: version.replace(names_of)}), sorted(known)
+
+
+def _one_name(models: pd.DataFrame) -> pd.DataFrame:
+    """Models under one name, if each version has a single judge."""
+    known = [sorted(models.loc[models[_VERSION] == v, "judge"].astype(str).unique()) for v in (_OLD, _NEW)]
+    if set(known[0]) & set(known[1]):
+        return models
+    if [len(k) for k in known] != [1, 1]:
+        raise DesignError(
+            f"The versions share no judge: {', '.join(known[0][:6])} in the old, {', '.join(known[1][:6])} in the new. "
+            "Give both versions of a judge one name, or one judge in each frame."
+        )
+    return models.assign(judge=f"{known[0][0]} to {known[1][0]}")
+
+
+def _of_group(people: pd.DataFrame, key: Mapping[str, Any], groups: list[str]) -> pd.DataFrame:
+    """Answers of people in a group, as far as they know its columns."""
+    keep = np.ones(len(people), dtype=bool)
+    for name in groups:
+        if name in people.columns:
+            keep &= (people[name].astype(str) == str(key[name])).to_numpy()
+    return people[keep]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Calls of one judge under both versions.
+
+    `calls`: with the version in ``_version``.
+    `people`: answers of people, perhaps none.
+    """
+
+    calls: pd.DataFrame
+    people: pd.DataFrame
+    kind: Kind
+    plan: Bootstrap
+    key: dict[str, Any]
+
+    @property
+    def column(self) -> str:
+        """Cluster column."""
+        return self.plan.cluster[0]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Rows of all terms."""
+        yield from self._flips()
+        if self.kind == "ratings":
+            yield self._mean_shift()
+        if len(self.people):
+            yield from self._agreement()
+        if self.kind == "preferences":
+            yield from self._criterion()
+
+    def _flips(self) -> Iterator[dict[str, Any]]:
+        sides = {v: self.calls[self.calls[_VERSION] == v].drop(columns=_VERSION) for v in (_OLD, _NEW)}
+        if "replicate" not in self.calls.columns:
+            sides = {v: side.assign(replicate=0) for v, side in sides.items()}
+        whole = pd.concat(sides.values(), ignore_index=True).assign(replicate=np.arange(len(self.calls)))
+        each = [repeats(side, (), self.column, self._distinct(side))[0] for side in (whole, *sides.values())]
+        keys = ["relation", *(c for c in each[0].columns if c not in {"relation", "n", "judge"})]
+        code = codes_of(pd.concat([t[keys[1:]] for t in each], ignore_index=True), keys[1:])
+        place = np.split(code.code, np.cumsum([len(t) for t in each])[:-1])
+        counts = {
+            relation: np.column_stack(
+                [
+                    np.bincount(p, t["n"] * (t["relation"] == relation), code.size)
+                    for p, t in zip(place, each, strict=True)
+                ]
+            )
+            for relation in ("equal", "different")
+        }
+        flipped = counts["different"].astype(float)
+        total = flipped + counts["equal"]
+        flipped[:, 0], total[:, 0] = (x[:, 0] - x[:, 1] - x[:, 2] for x in (flipped, total))  # between, not within
+        label = pd.concat([t[[self.column]] for t in each], ignore_index=True).iloc[code.first]
+        unit = codes_of(label, [self.column])
+        noisy = [bool(total[:, side].any()) for side in (1, 2)]
+        k, n = (np.bincount(unit.code, x[:, 0], unit.size).astype(np.float64) for x in (flipped, total))
+        unknown = "" if any(noisy) else NOISE_UNKNOWN
+        yield {"term": "flips", **self._share(k, n), "flag": flags(unknown, self._size(n))}
+        for term, side, known in zip(("rerun_flips_old", "rerun_flips_new"), sides.values(), noisy, strict=True):
+            if known:
+                same = consistency(side, over="replicate", cluster=self.column, conf_level=self.plan.conf_level).iloc[0]
+                turned = {"estimate": 1 - same["estimate"], "conf_low": 1 - same["conf_high"]}
+                turned["conf_high"] = 1 - same["conf_low"]
+                yield {"term": term, **same[["std_error", "n", "method", "flag"]].to_dict(), **turned}
+        row: dict[str, Any] = {"term": "flips_above_noise", "estimate": np.nan, "n": 0.0, "flag": NOISE_UNKNOWN}
+        used = [0, *(side for side, known in zip((1, 2), noisy, strict=True) if known)]
+        here = (total[:, used] > 0).all(axis=1) & (len(used) > 1)
+        if here.any():
+            rate = flipped[here][:, used] / total[here][:, used]
+            above = rate[:, 0] - rate[:, 1:].mean(axis=1)
+            k, n = (np.bincount(unit.code[here], x, unit.size).astype(np.float64) for x in (above, np.ones(here.sum())))
+            row = {"term": "flips_above_noise", **self._mean(k, n, (-1.0, 1.0))}
+            row["flag"] = flags(row["flag"], "" if all(noisy) else ONE_VERSION_REPEATED)
+        yield row
+
+    def _distinct(self, side: pd.DataFrame) -> list[str]:
+        """Columns that keep calls on different things apart."""
+        return [c for c in (*ABOUT[self.kind], "first", "second") if c in side.columns]
+
+    def _share(self, k: Floats, n: Floats) -> dict[str, Any]:
+        """A share with its clustered interval."""
+        if not n.sum() > 0:
+            return {"estimate": np.nan, "n": 0.0}
+        error, low, high = clustered_wilson(k, n, self.plan.conf_level)
+        ends = {"std_error": error, "conf_low": low, "conf_high": high, "n": float(n.sum())}
+        return {"estimate": float(k.sum() / n.sum()), **ends, "method": f"Wilson, {self._named(n)}"}
+
+    def _named(self, n: Floats) -> str:
+        return f"clustered by {self.column} (G = {int((n > 0).sum())})"
+
+    def _size(self, n: Floats) -> str:
+        if not n.sum() > 0:
+            return NOTHING_SHARED
+        return flags(few_clusters(int((n > 0).sum())), SMALL_N if n.sum() < 30 else "")
+
+    def _mean(self, k: Floats, n: Floats, limits: tuple[float, float]) -> dict[str, Any]:
+        """A mean with its clustered t interval, NaN where nothing varies."""
+        value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), self.plan.conf_level)
+        row = {"estimate": value, "std_error": error, "n": float(n.sum()), "method": f"t, {self._named(n)}"}
+        if error > 0:
+            row |= {"conf_low": max(low, limits[0]), "conf_high": min(high, limits[1])}
+        return {**row, "flag": flags(self._size(n), NO_SPREAD if error == 0 else "")}
+
+    def _paired(self, table: pd.DataFrame, value: str) -> tuple[pd.DataFrame, str]:
+        """Mean of a column per thing under both versions, on the things of both; and a flag if there are others."""
+        wide = table.pivot_table(index=["_at", "thing"], columns=_VERSION, values=value, aggfunc="mean", sort=True)
+        wide = wide.reindex(columns=[_OLD, _NEW])
+        shared = wide.dropna()
+        left = "" if len(shared) == len(wide) else STIMULI_SHARED.of(len(shared), total=f"{len(wide):,}")
+        return shared.reset_index(), left
+
+    def _mean_shift(self) -> dict[str, Any]:
+        value = pd.to_numeric(self.calls["score" if "score" in self.calls.columns else "mean"])
+        thing = codes_of(self.calls, self._distinct(self.calls)).code
+        table = self.calls[[_VERSION]].assign(_score=value, thing=thing, _at=codes_of(self.calls, [self.column]).code)
+        wide, left = self._paired(table, "_score")
+        if wide.empty:
+            return {"term": "mean_shift", "estimate": np.nan, "n": 0.0, "flag": NOTHING_SHARED}
+        d = (wide[_NEW] - wide[_OLD]).to_numpy()
+        k, n = (np.bincount(wide["_at"], x).astype(np.float64) for x in (d, np.ones(len(d))))
+        row = self._mean(k, n, (-np.inf, np.inf))
+        return {"term": "mean_shift", **row, "flag": flags(left, row["flag"])}
+
+    def _agreement(self) -> Iterator[dict[str, Any]]:
+        keep = [self.column] if self.column not in ABOUT[self.kind] else []
+        calls, people, _ = matched_calls(self.calls, self.people, [_VERSION], keep)
+        known = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
+        invalid = INVALID_EXCLUDED.of((~known[0]).sum())
+        calls, people = calls[known[0]], people[known[1]].rename(columns={"answer": "other_answer"})
+        calls = calls.assign(_at=codes_of(calls, [self.column]).code)
+        met = calls.merge(people[["thing", "other_answer"]], on="thing")
+        met["_equal"] = (met["answer"].astype(str) == met["other_answer"].astype(str)).astype(float)
+        wide, left = self._paired(met, "_equal")
+        terms = ("agreement_old", "agreement_new", "agreement_change")
+        if wide.empty:
+            yield from ({"term": t, "estimate": np.nan, "n": 0.0, "flag": NOTHING_SHARED} for t in terms)
+            return
+        old, new = (wide[v].to_numpy() for v in (_OLD, _NEW))
+        at, one = wide["_at"].to_numpy(), np.ones(len(wide))
+        sums = [np.bincount(at, x).astype(np.float64) for x in (old, new, one)]
+        note = flags(invalid, left, self._size(sums[2]))
+        for term, k in zip(terms, sums[:2], strict=False):
+            yield {"term": term, **self._share(k, sums[2]), "flag": note}
+        gains, losses = (np.bincount(at, np.maximum(d, 0.0)).astype(np.float64) for d in (new - old, old - new))
+        found = clustered_tango(gains, losses, sums[2], self.plan.conf_level)
+        change: dict[str, Any] = {
+            "estimate": float((new - old).mean()),
+            "std_error": found.std_error,
+            "n": float(len(wide)),
+        }
+        change |= {"conf_low": found.low, "conf_high": found.high, "method": f"Tango, paired, {self._named(sums[2])}"}
+        yield {"term": terms[2], **change, "flag": note}
+        both = met[met["thing"].isin(wide["thing"])].assign(n=1.0)
+        both = count(both, [self.column, _VERSION, "answer", "other_answer"], "n")
+        for term, (counts, statistic) in self._coefficients(both).items():
+            is_new = (both[_VERSION] == _NEW).to_numpy()[:, None]
+            halves = np.hstack([counts * ~is_new, counts * is_new])
+            size = counts.shape[1]
+
+            def change_of(totals: Floats, size: int = size, of: Any = statistic) -> Floats:
+                result: Floats = of(totals[:, size:]) - of(totals[:, :size])
+                return result
+
+            value = float(change_of(halves.sum(axis=0)[None])[0])
+            drawn = resampled(both, halves, change_of, self.plan, {**self.key, "term": term})
+            drawn["flag"] = flags(invalid, left, drawn["flag"], SMALL_N if len(wide) < 30 else "")
+            yield {"term": term, "estimate": value, "n": float(len(wide)), **drawn}
+
+    def _coefficients(self, both: pd.DataFrame) -> dict[str, tuple[Floats, Any]]:
+        n = both["n"].to_numpy(dtype=float)
+        if self.kind == "preferences":
+            return {"kappa_change": kappa_of(both, n)}
+        counts, concordance = concordance_of(both, n)
+        return {"concordance_change": (counts, concordance), "correlation_change": (counts, _correlation)}
+
+    def _criterion(self) -> Iterator[dict[str, Any]]:
+        """Rows of :func:`criterion_shift`, where people prefer one and where they do not."""
+        table = self.calls.rename(columns={_VERSION: "_prompt"}).drop(columns="prompt", errors="ignore")
+        table = table.rename(columns={"_prompt": "prompt"})
+        if len(self.people):
+            table = table.drop(columns=["better", "stimulus", "delta"], errors="ignore")
+            table = table.assign(**_majority(table, self.people))
+            table = table[table["stimulus"] != ""]
+        elif "stimulus" not in table:
+            table = table.assign(stimulus="all")
+        if table.empty:
+            return
+        found = criterion_shift(table, _OLD, _NEW, cluster=self.column, conf_level=self.plan.conf_level)
+        terms = _SHIFTS if len(self.people) or "better" in table else _SHIFTS[:1]
+        for row in found[found["term"].isin(terms)].drop(columns=["judge", "delta"]).to_dict("records"):
+            yield {str(c): v for c, v in row.items()}
+
+
+def _correlation(totals: Floats) -> Floats:
+    """Pearson's correlation of totals: n, two sums, two sums of squares, and the sum of products."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n, sx, sy, xx, yy, xy = totals.T
+        vx, vy = xx / n - (sx / n) ** 2, yy / n - (sy / n) ** 2
+        known = (vx > 1e-15) & (vy > 1e-15)
+        result: Floats = np.where(known, (xy / n - sx * sy / n**2) / np.sqrt(np.where(known, vx * vy, 1.0)), np.nan)
+    return result
+
+
+def _majority(calls: pd.DataFrame, people: pd.DataFrame) -> dict[str, Any]:
+    """Whether people prefer one of the two candidates of each call, and which; no stimulus where nobody answered."""
+    ours, theirs, _ = matched_calls(calls, people, ["prompt"])
+    votes = theirs[theirs["answer"] != "invalid"].groupby(["thing", "answer"]).size().unstack(fill_value=0)
+    votes = votes.reindex(columns=["low", "tie", "high"], fill_value=0)
+    top = votes.max(axis=1)
+    single = (votes.eq(top, axis=0)).sum(axis=1) == 1
+    side = votes.idxmax(axis=1).where(single, "tie")
+    known = ours["thing"].map(side)
+    better = np.where(known.eq("low"), ours["_low"], np.where(known.eq("high"), ours["_high"], None))
+    stimulus = np.where(known.isna(), "", np.where(known.eq("tie"), "people tied", "people decided"))
+    return {"better": better, "stimulus": stimulus}

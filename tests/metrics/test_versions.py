@@ -1,0 +1,300 @@
+"""Two versions of a judge: brute force, the measures that it calls, both ways to name the versions, coverage, bad input."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import judgestats as js
+from judgestats.errors import DesignError
+from judgestats.kernels.proportions import clustered_tango
+
+PEOPLE = ["Ann", "Bob"]
+
+
+def calls(items=40, replicates=(3, 2), seed=1, drift=0.3, people=True):
+    """Calls under v1 and v2, repeated, in both orders; and of two people. v2 says tie more often."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(items):
+        better = rng.choice(["x", "y"])
+        for version, runs, tie in (("v1", replicates[0], 0.1), ("v2", replicates[1], 0.1 + drift)):
+            for first, second in (("x", "y"), ("y", "x")):
+                for r in range(runs):
+                    says = (
+                        "tie" if rng.random() < tie else better if rng.random() < 0.8 else {"x": "y", "y": "x"}[better]
+                    )
+                    choice = "tie" if says == "tie" else "first" if says == first else "second"
+                    rows.append(("g", version, f"i{i}", first, second, r, choice, "model"))
+        for who in PEOPLE if people else ():
+            says = "tie" if rng.random() < 0.2 else better
+            rows.append(
+                (
+                    who,
+                    None,
+                    f"i{i}",
+                    "x",
+                    "y",
+                    0,
+                    "tie" if says == "tie" else {"x": "first", "y": "second"}[says],
+                    "human",
+                )
+            )
+    columns = ["judge", "version", "item", "first", "second", "replicate", "choice", "rater_type"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def sides(table):
+    people = table["rater_type"] == "human"
+    return [table[(table["version"] == v) | people].drop(columns="version") for v in ("v1", "v2")]
+
+
+def cell(found, term, stimulus=""):
+    return found[(found["term"] == term) & (found["stimulus"] == stimulus)].iloc[0]
+
+
+def test_flips_by_brute_force():
+    table = calls(people=False)
+    found = js.compare_versions(*sides(table), n_resamples=20)
+    models = table[table["rater_type"] == "model"]
+    answers = {k: g["choice"].to_numpy() for k, g in models.groupby(["item", "first", "version"])}
+    across = within = 0
+    above = []
+    for item, first in {k[:2] for k in answers}:
+        old, new = answers[item, first, "v1"], answers[item, first, "v2"]
+        between = [a != b for a, b in itertools.product(old, new)]
+        again = [[a != b for a, b in itertools.combinations(side, 2)] for side in (old, new)]
+        across, within = across + sum(between), within + sum(again[0])
+        above.append((item, np.mean(between) - np.mean([np.mean(a) for a in again])))
+    assert cell(found, "flips")["estimate"] == pytest.approx(across / (80 * 6))
+    assert cell(found, "flips")["n"] == 80 * 6
+    assert cell(found, "flips")["flag"] == ""
+    assert cell(found, "rerun_flips_old")["estimate"] == pytest.approx(within / (80 * 3))
+    by_item = pd.DataFrame(above).groupby(0)[1].mean()
+    row = cell(found, "flips_above_noise")
+    assert row["estimate"] == pytest.approx(by_item.mean())
+    assert row["std_error"] == pytest.approx(by_item.std(ddof=1) / np.sqrt(40))
+    assert row["n"] == 80
+
+
+def test_rerun_noise_is_what_consistency_says():
+    table = calls(people=False)
+    found = js.compare_versions(*sides(table), n_resamples=20)
+    for version, term in (("v1", "rerun_flips_old"), ("v2", "rerun_flips_new")):
+        own = table[table["version"] == version].drop(columns="version")
+        same = js.consistency(own, over="replicate", cluster="item").iloc[0]
+        row = cell(found, term)
+        assert row[["estimate", "conf_low", "conf_high"]].tolist() == pytest.approx(
+            [1 - same["estimate"], 1 - same["conf_high"], 1 - same["conf_low"]]
+        )
+
+
+def test_without_repeats_the_noise_is_unknown():
+    table = calls(replicates=(1, 1), people=False).drop(columns="replicate")
+    found = js.compare_versions(*sides(table), n_resamples=20)
+    assert cell(found, "flips")["flag"] == "rerun noise unknown"
+    assert np.isnan(cell(found, "flips_above_noise")["estimate"])
+    assert cell(found, "flips_above_noise")["flag"] == "rerun noise unknown"
+    assert not set(found["term"]) & {"rerun_flips_old", "rerun_flips_new"}
+    one = js.compare_versions(*sides(calls(replicates=(2, 1), people=False)), n_resamples=20)
+    assert cell(one, "flips_above_noise")["flag"] == "noise of one version only"
+
+
+def test_agreement_with_people_by_brute_force():
+    table = calls()
+    found = js.compare_versions(*sides(table), humans="rater_type=human", n_resamples=20)
+    content = np.where(table["choice"] == "first", table["first"], table["second"])
+    table = table.assign(says=np.where(table["choice"] == "tie", "tie", content))
+    people = table[table["rater_type"] == "human"].groupby("item")["says"].agg(list)
+    models = table[table["rater_type"] == "model"]
+    equal = [np.mean([s == p for p in people[i]]) for i, s in zip(models["item"], models["says"], strict=True)]
+    wide = models.assign(equal=equal).pivot_table(index="item", columns="version", values="equal")
+    for version, term in (("v1", "agreement_old"), ("v2", "agreement_new")):
+        assert cell(found, term)["estimate"] == pytest.approx(wide[version].mean())
+    row, d = cell(found, "agreement_change"), (wide["v2"] - wide["v1"]).to_numpy()
+    assert row["estimate"] == pytest.approx(d.mean())
+    want = clustered_tango(np.maximum(d, 0), np.maximum(-d, 0), np.ones(40))
+    assert row[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx([want.std_error, want.low, want.high])
+    kappas = [
+        js.judge_against_people(side, humans=PEOPLE, n_resamples=20).set_index(["role", "term"])["estimate"]
+        for side in sides(table)
+    ]
+    change = kappas[1]["judge", "kappa"] - kappas[0]["judge", "kappa"]
+    assert cell(found, "kappa_change")["estimate"] == pytest.approx(change)
+
+
+def test_the_shift_of_the_criterion_is_criterion_shifts():
+    table = calls()
+    found = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=20)
+    people = table[table["rater_type"] == "human"]
+    votes = people.groupby("item")["choice"].agg(lambda c: c.iloc[0] if c.nunique() == 1 else "tie")
+    models = table[table["rater_type"] == "model"].rename(columns={"version": "prompt"})
+    better = models["item"].map(votes).map({"first": "x", "second": "y"})
+    models = models.assign(better=better, stimulus=np.where(better.isna(), "people tied", "people decided"))
+    want = js.criterion_shift(models, "v1", "v2", cluster="item")
+    for term, stimulus in (
+        ("criterion_shift", "people decided"),
+        ("criterion_shift", "people tied"),
+        ("target_signal_lost", "people decided"),
+        ("false_preference_saved", "people tied"),
+    ):
+        row = want[(want["term"] == term) & (want["stimulus"] == stimulus)].iloc[0]
+        numbers = ["estimate", "std_error", "conf_low", "conf_high", "n"]
+        assert cell(found, term, stimulus)[numbers].tolist() == pytest.approx(row[numbers].tolist())
+    assert cell(found, "target_signal_lost", "people decided")["conf_low"] > 0  # more ties were planted
+    alone = js.compare_versions(*sides(calls(people=False)))
+    assert set(alone.loc[alone["stimulus"] == "all", "term"]) == {"criterion_shift"}
+    assert "agreement_change" not in set(alone["term"])
+
+
+def scores(items=50, shift=0.5, noise=0.5, seed=2, replicates=1):
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(3, 1, items)
+    rows = []
+    for who, version, runs, moved, sd in (
+        ("g", "v1", replicates, 0.0, 0.5), ("g", "v2", replicates, shift, noise), ("Ann", None, 1, 0, 0.5),
+        ("Bob", None, 1, 0, 0.5),
+    ):  # fmt: skip
+        for r in range(runs):
+            given = np.clip(np.round(quality + moved + rng.normal(0, sd, items)), 1, 6)
+            rows += [(who, version, "s", f"i{i}", r, s) for i, s in enumerate(given)]
+    columns = ["judge", "version", "system", "item", "replicate", "score"]
+    return pd.DataFrame(rows, columns=columns).assign(
+        rater_type=lambda t: np.where(t["judge"] == "g", "model", "human")
+    )
+
+
+def test_ratings_tell_a_shift_from_a_loss_of_resolution():
+    for shift, noise in ((1.0, 0.5), (0.0, 1.5)):
+        table = scores(200, shift, noise)
+        found = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=200).set_index("term")
+        wide = table.assign(who=table["judge"] + table["version"].fillna("")).pivot(
+            index="item", columns="who", values="score"
+        )
+        d = wide["gv2"] - wide["gv1"]
+        test = stats.ttest_1samp(d, 0).confidence_interval()
+        assert found.loc["mean_shift", ["estimate", "conf_low", "conf_high"]].tolist() == pytest.approx(
+            [d.mean(), *test]
+        )
+        people = pd.concat([wide["Ann"], wide["Bob"]])
+        r = [np.corrcoef(pd.concat([wide[v]] * 2), people)[0, 1] for v in ("gv1", "gv2")]
+        assert found.loc["correlation_change", "estimate"] == pytest.approx(r[1] - r[0])
+        lost = found.loc["correlation_change", "conf_high"] < 0
+        moved = found.loc["mean_shift", "conf_low"] > 0
+        assert (moved, lost) == (shift > 0, noise > 1)
+        assert (found.loc["flips", "n"], found.loc["flips", "estimate"]) == (200, pytest.approx((d != 0).mean()))
+
+
+def test_repeats_of_ratings_are_compared():
+    table = scores(replicates=3)
+    own = table[table["version"] == "v1"].drop(columns="version")
+    same = js.consistency(own, over="replicate")
+    wide = own.pivot(index="item", columns="replicate", values="score")
+    brute = np.mean([wide[a] == wide[b] for a, b in itertools.combinations(range(3), 2)])
+    assert same[["term", "estimate", "n"]].iloc[0].tolist() == ["consistency", pytest.approx(brute), 150]
+    found = js.compare_versions(*sides(table), n_resamples=20).set_index("term")
+    assert found.loc["rerun_flips_old", "estimate"] == pytest.approx(1 - brute)
+
+
+def test_one_frame_and_its_baseline_give_what_two_frames_give():
+    table = calls()
+    two = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=50)
+    one = js.compare_versions(table, baseline={"version": "v1"}, humans=PEOPLE, n_resamples=50)
+    assert set(one["version"]) == {"v2"}
+    pd.testing.assert_frame_equal(one.drop(columns="version"), two.drop(columns="version"))
+    back = js.compare_versions(table, baseline={"version": "v2"}, humans=PEOPLE, n_resamples=50)
+    assert cell(back, "agreement_change")["estimate"] == pytest.approx(-cell(one, "agreement_change")["estimate"])
+    named = table.rename(columns={"version": "prompt"}).replace({"prompt": {"v1": "new", "v2": "old"}})
+    turned = js.compare_versions(named, baseline="new", humans=PEOPLE, n_resamples=50)
+    pd.testing.assert_frame_equal(turned.drop(columns="version"), one.drop(columns="version"))
+    assert js.available_measures(named, baseline="new").set_index("measure").loc["compare_versions", "supported"]
+
+
+def test_each_version_is_a_judge_or_each_judge_has_two():
+    old, new = sides(calls(people=False))
+    found = js.compare_versions(old.assign(judge="g-1106"), new.assign(judge="g-0125"))
+    assert set(found["judge"]) == {"g-1106 to g-0125"}
+    two = [pd.concat([side, side.assign(judge="h")]) for side in (old, new)]
+    assert set(js.compare_versions(*two)["judge"]) == {"g", "h"}
+    alone = js.compare_versions(two[0], new)
+    assert alone.loc[alone["judge"] == "h", "flag"].tolist() == ["not paired: no stimulus shared"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "needs two frames, or one frame and the old version"),
+        ({"baseline": {"vers": "v1"}}, "no such column.*Did you mean 'version'"),
+        ({"baseline": {"version": "v3"}}, "'version' has v1, v2"),
+        ({"baseline": {"version": "v1", "item": "i1"}}, "names 2 columns"),
+        ({"baseline": {"version": "v1"}, "humans": "Anne"}, "'Anne', who is not a judge"),
+        ({"baseline": {"version": "v1"}, "cluster": ["item", "judge"]}, "must be one column"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(DesignError, match=message):
+        js.compare_versions(calls(), **arguments)
+
+
+def test_frames_that_cannot_be_compared():
+    old, new = sides(calls(people=False))
+    with pytest.raises(DesignError, match="baseline= names the old version in one frame"):
+        js.compare_versions(old, new, baseline="v1")
+    with pytest.raises(DesignError, match="old version has preferences, the new one ratings"):
+        js.compare_versions(old, sides(scores())[1])
+    two = pd.concat([new.assign(judge="h"), new.assign(judge="k")])
+    with pytest.raises(DesignError, match="share no judge: g in the old, h, k in the new"):
+        js.compare_versions(old, two)
+    with pytest.raises(DesignError, match="same replicate number"):
+        js.compare_versions(pd.concat([old, old]), new)
+    other = js.compare_versions(old, new.assign(item="other " + new["item"]))
+    assert other.loc[other["term"] == "flips", "flag"].str.contains("not paired: no stimulus shared").all()
+
+
+def test_versions_that_agree_in_every_call_have_an_interval_of_change():
+    table = calls(replicates=(1, 1))
+    old = sides(table)[0]
+    found = js.compare_versions(old, old, humans=PEOPLE, n_resamples=20)
+    row = cell(found, "agreement_change")
+    assert row["estimate"] == 0
+    assert row["conf_low"] < 0 < row["conf_high"]
+    assert cell(found, "flips")["conf_high"] > 0
+
+
+@pytest.mark.slow
+def test_coverage_of_changes():
+    """100 studies of 50 items: answers of two versions, repeated, and of two people, with known probabilities."""
+    rng, studies, items = np.random.default_rng(6), 100, 50
+    shape = (studies, items)
+    truth = rng.integers(0, 2, shape)
+    right = {"v1": 0.9, "v2": 0.7, "Ann": 0.8, "Bob": 0.8}
+    parts = []
+    for who, q in right.items():
+        for r in range(2 if who in ("v1", "v2") else 1):
+            answer = np.where(rng.random(shape) < q, truth, 1 - truth)
+            keys = {
+                "study": np.repeat([f"s{k:03d}" for k in range(studies)], items),
+                "item": np.tile(range(items), studies),
+            }
+            part = pd.DataFrame({**keys, "replicate": r, "choice": np.where(answer, "first", "second").ravel()})
+            parts.append(part.assign(judge="g" if who in ("v1", "v2") else who, version=who if "v" in who else None))
+    table = pd.concat(parts, ignore_index=True).assign(first="x", second="y")
+    table["item"] = table["item"].astype(str)
+    found = js.compare_versions(table, baseline={"version": "v1"}, humans=PEOPLE, by="study", n_resamples=150)
+
+    def equal(p, q):
+        return p * q + (1 - p) * (1 - q)
+
+    truths = {
+        "agreement_change": equal(0.7, 0.8) - equal(0.9, 0.8),
+        "kappa_change": 2 * (equal(0.7, 0.8) - equal(0.9, 0.8)),
+        "flips": 1 - equal(0.9, 0.7),
+        "flips_above_noise": 1 - equal(0.9, 0.7) - (2 - equal(0.9, 0.9) - equal(0.7, 0.7)) / 2,
+    }
+    for term, value in truths.items():
+        rows = found[found["term"] == term]
+        assert len(rows) == studies
+        covered = (rows["conf_low"] <= value) & (rows["conf_high"] >= value)
+        assert 0.88 < covered.mean() <= 1, (term, covered.mean())
