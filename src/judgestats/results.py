@@ -223,8 +223,8 @@ NOT_REPLACEABLE = Flag("not_replaceable", "not shown to be as good as people",
     "The judge is not shown to be as good, by epsilon, as at least half of the people tested. That does not show that "
     "it is worse: there may be too few items.", "note")
 NOISE_UNKNOWN = Flag("noise_unknown", "rerun noise unknown",
-    "No call was repeated under one version, so a change of version and the noise of asking again cannot be told "
-    "apart. Repeat some calls and number them in 'replicate'.")
+    "No call was repeated under one version, so a change of version cannot be separated from the noise of asking "
+    "again. Repeat some calls and number them in 'replicate'.")
 ONE_VERSION_REPEATED = Flag("one_version_repeated", "noise of one version only",
     "Calls are repeated under one of the versions only; the other is taken to be as noisy.")
 PERFECT_AGREEMENT = Flag("perfect_agreement", "perfect agreement",

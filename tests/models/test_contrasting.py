@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from scipy.stats import multivariate_normal, norm
 
+import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.models.fitting import fit
 from judgestats.models.postestimation.contrasting import Inside, adjusted
@@ -319,3 +321,104 @@ def test_proportional_weights_beside_numbers_at_several_values() -> None:
     one, other = (own.means("btype", at={"Anger": v}, weights="proportional")["estimate"] for v in (10, 20))
     both = own.means("btype", at={"Anger": [10, 20]}, weights="proportional")["estimate"]
     np.testing.assert_allclose(both, (one + other) / 2, rtol=1e-12)
+
+
+# ---- Means over these items, and over items like these ---------------------------------------------------------------
+
+
+def benchmark(rng, items, asked, sd, betas, effects=None):
+    """Right and wrong answers of several models to the same items, and the mean probability of each model."""
+    u = rng.normal(0, sd, items) if effects is None else effects
+    chance = expit(np.asarray(betas)[:, None] + u)
+    right = rng.binomial(asked, chance)
+    table = pd.DataFrame(
+        {
+            "model": np.repeat([f"m{k}" for k in range(len(betas))], items),
+            "item": np.tile([f"q{i}" for i in range(items)], len(betas)),
+            "right": right.ravel(),
+            "wrong": (asked - right).ravel(),
+        }
+    )
+    return table, chance.mean(axis=1)
+
+
+def test_means_of_the_fitted_have_a_closed_form_where_scores_are_balanced():
+    """The mean of a model over these items is its observed mean, and only the residual counts."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame([(m, f"q{i}", r) for m in "ab" for i in range(20) for r in range(3)])
+    table = table.set_axis(["model", "item", "run"], axis=1)
+    item = dict(zip(table["item"].unique(), rng.normal(0, 2, 20), strict=True))
+    table["score"] = table["item"].map(item) + (table["model"] == "b") + rng.normal(0, 1, 120)
+    fit = js.fit("score ~ model + (1|item)", table, family="gaussian", reml=True)
+    found = fit.means("model", scale="response", random="fitted").set_index("model")
+    assert found["estimate"].to_dict() == pytest.approx(table.groupby("model")["score"].mean().to_dict())
+    residual = fit.tidy().set_index("group").loc["residual", "estimate"]
+    assert found["std_error"].tolist() == pytest.approx([residual / np.sqrt(60)] * 2, rel=1e-6)
+    wide = fit.means("model", scale="response", random="average").set_index("model")
+    assert (wide["std_error"] > 2 * found["std_error"]).all()
+
+
+def test_without_variance_of_items_both_means_are_one():
+    """Items alike: benchmark and generalised accuracy, and the response at 0, are the same."""
+    rng = np.random.default_rng(2)
+    table, _ = benchmark(rng, 30, 8, 0.0, (1.0, 0.0))
+    total = table["right"] + table["wrong"]
+    rate = table.groupby("model")["right"].transform("sum") / table.groupby("model")["wrong"].transform(len)
+    table["right"] = np.round(rate).astype(int)  # no variance between items at all
+    table["wrong"] = total - table["right"]
+    fit = js.fit("cbind(right, wrong) ~ model + (1|item)", table)
+    assert "singular fit" in fit.tidy()["flag"].str.cat()
+    found = {r: fit.means("model", scale="response", random=r) for r in ("fitted", "average", "none")}
+    for other in ("average", "none"):
+        for column in ("estimate", "std_error"):
+            np.testing.assert_allclose(found["fitted"][column], found[other][column], rtol=2e-3)
+
+
+def test_items_keep_their_own_columns_and_calls_may_weigh():
+    rng = np.random.default_rng(3)
+    table, _ = benchmark(rng, 40, 5, 1.0, (1.0, -0.5))
+    table["hard"] = np.where(table["item"].str[1:].astype(int) < 30, "no", "yes")
+    fit = js.fit("cbind(right, wrong) ~ model + hard + (1|item)", table)
+    found = fit.means("model", scale="response", random="fitted").set_index("model")["estimate"]
+    each = fit.predict(table, interval=False)
+    gap = each.groupby("model")["estimate"].mean() - found
+    assert gap.abs().max() < 0.02  # modes, and means over what the data leave open
+    by = fit.means("model", by="hard", scale="response", random="fitted")
+    assert len(by) == 4
+    short = js.fit("cbind(right, wrong) ~ model + (1|item)", table[(table["model"] == "m0") | (table["hard"] == "no")])
+    equal, weighed = (
+        short.means("model", scale="response", random="fitted", weights=w)["estimate"]
+        for w in ("equal", "proportional")
+    )
+    assert (equal - weighed).abs().max() > 1e-4  # a model is compared on all items, and items may weigh by their calls
+
+
+@pytest.mark.parametrize(
+    ("formula", "arguments", "message"),
+    [
+        ("cbind(right, wrong) ~ model + (1|item)", {"scale": "link"}, "use scale='response'"),
+        ("cbind(right, wrong) ~ model", {"scale": "response"}, "needs random effects with their joint errors"),
+        ("cbind(right, wrong) ~ model + (1|item)", {"scale": "response", "specs": "modle"}, "'modle' is not a column"),
+    ],
+)
+def test_means_of_the_fitted_are_refused(formula, arguments, message):
+    fit = js.fit(formula, benchmark(np.random.default_rng(4), 20, 4, 1.0, (1.0, 0.0))[0])
+    with pytest.raises(DesignError, match=message):
+        fit.means(**{"specs": "model", "random": "fitted"} | arguments)
+
+
+@pytest.mark.slow
+def test_coverage_of_benchmark_and_generalised_accuracy():
+    """150 benchmarks of 60 items, each asked 5 times; the truth of the first is new in each, of the second it is one."""
+    rng = np.random.default_rng(5)
+    nodes, share = np.polynomial.hermite_e.hermegauss(60)
+    general = [float(share @ expit(b + 1.5 * nodes) / share.sum()) for b in (1.0, 0.0)]
+    hits = np.zeros((3, 2))
+    for _ in range(150):
+        table, truth = benchmark(rng, 60, 5, 1.5, (1.0, 0.0))
+        fit = js.fit("cbind(right, wrong) ~ model + (1|item)", table)
+        for k, (random, value) in enumerate((("fitted", truth), ("average", general), ("fitted", general))):
+            found = fit.means("model", scale="response", random=random)
+            hits[k] += ((found["conf_low"] <= value) & (found["conf_high"] >= value)).to_numpy()
+    assert (hits[:2] / 150 > 0.90).all()
+    assert (hits[2] / 150 < 0.88).all()  # the interval given these items does not cover items in general

@@ -571,7 +571,7 @@ class Fit(Fitted):
         scale: Literal["link", "response"] = "link",
         weights: Literal["equal", "proportional"] = "equal",
         at: Mapping[str, Any] | None = None,
-        random: Literal["none", "average"] = "none",
+        random: Literal["none", "average", "fitted"] = "none",
         conf_level: float = CONF_LEVEL,
     ) -> pd.DataFrame:
         """Estimated marginal means, as R's emmeans gives them.
@@ -588,8 +588,10 @@ class Fit(Fitted):
             Of the combinations of other factors that a mean averages over: alike, or as frequent as in the data.
         at : mapping, optional
             Column -> a value, or a list of values. Numbers are at their mean otherwise, an offset's too.
-        random : {"none", "average"}
-            On the response scale: random effects at 0, as emmeans has them, or integrated out.
+        random : {"none", "average", "fitted"}
+            On the response scale. ``none``: random effects at 0, as emmeans has them. ``average``: integrated out, the
+            mean over all levels that there might be. ``fitted``: the mean of the fitted responses of the levels in the
+            data (these items), which keep their other columns.
         conf_level : float
 
         Returns
@@ -605,10 +607,14 @@ class Fit(Fitted):
 
         Notes
         -----
-        Response scale: limits are those of η transformed; with ``average``, and for categories, from the logit scale of
-        the probability (a count: its logarithm). The mean of a category is the mean of its probabilities over the grid,
-        that of other responses the response at the mean η, as in emmeans. η of a cumulative model is counted from the
-        mean threshold (emmeans: ``mode="latent"``).
+        With items as the random term, ``fitted`` is the benchmark accuracy of NIST AI 800-3, with an interval given
+        these items, and ``average`` its generalised accuracy, over all items like these. A fitted response is its mean
+        over the effect of its item given the data, by Laplace's approximation.
+
+        Response scale: limits are those of η transformed; with ``average`` and ``fitted``, and for categories, from the
+        logit scale of the probability (a count: its logarithm). The mean of a category is the mean of its probabilities
+        over the grid, that of other responses the response at the mean η, as in emmeans. η of a cumulative model is
+        counted from the mean threshold (emmeans: ``mode="latent"``).
 
         Examples
         --------

@@ -100,7 +100,7 @@ def compare_versions(
     ----------
     old, new : frame
         Preferences or ratings under the old and the new version. If each has one judge, their names may differ. People
-        stand in either frame or in both. With ``new=None``: both versions are in `old`, told apart by a column.
+        stand in either frame or in both. With ``new=None``: both versions are in `old`, distinguished by a column.
     baseline : str or mapping, optional
         With one frame: the old version, ``{column: value}``, or a value of ``prompt``, ``condition``, ``strategy``.
         Each other value is a new version.

@@ -245,13 +245,30 @@ class Posterior:
             place[i] = entries + j if j == k else s.start[j] + np.searchsorted(own, k)
         return place
 
-    def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
+    def pooled_variance(self, X: Floats, zs: list[Floats], codes: list[Ints], pool: Floats) -> Floats:
+        """Variance of weighted sums of x'β + z'b over rows, given θ.
+
+        `X`, `zs`, `codes`: as in :meth:`variance`. `pool` (G, M): weights. Returns (G,).
+        """
+        load, new = np.zeros((self.layout.q, len(pool))), np.zeros(len(pool))
+        for t, L in enumerate(self.factors):
+            zl, known = zs[t] @ L, codes[t] >= 0
+            own = self._own(t)[codes[t][known]]
+            for c in range(L.shape[1]):
+                np.add.at(load, own[:, c], (pool[:, known] * zl[known, c]).T)
+            new += pool[:, ~known] ** 2 @ (zl[~known] ** 2).sum(axis=1)
+        moved = pool @ X - load.T @ self.pull
+        spread = (load * solve_many(self.layout, self.flat, load)).sum(axis=0)
+        result: Floats = new + spread + np.einsum("mi,ij,mj->m", moved, self.beta_covariance, moved)
+        return result
+
+    def variance(self, X: Floats | None, zs: list[Floats], codes: list[Ints]) -> Floats:
         """Variance of x'β + z'b, given θ.
 
-        `X` (M, p). `zs` (M, k): for each term. `codes` (M,): level of each row; -1 is a level that the data do not
-        have, with the term's own variance. Returns (M,).
+        `X` (M, p); None for the variance of z'b given β too. `zs` (M, k): for each term. `codes` (M,): level of each
+        row; -1 is a level that the data do not have, with the term's own variance. Returns (M,).
         """
-        M, q = len(X), self.layout.q
+        M, q = len(codes[0]), self.layout.q
         result = np.zeros(M)
         for first in range(0, M, 512):
             part = slice(first, min(first + 512, M))
@@ -265,6 +282,8 @@ class Posterior:
                 result[part] += np.where(code < 0, (zl**2).sum(axis=1), 0.0)
             s = self.layout
             spread = (load * solve_many(s, self.flat, load)).sum(axis=0)
-            moved = X[part] - load.T @ self.pull
-            result[part] += spread + np.einsum("mi,ij,mj->m", moved, self.beta_covariance, moved)
+            result[part] += spread
+            if X is not None:
+                moved = X[part] - load.T @ self.pull
+                result[part] += np.einsum("mi,ij,mj->m", moved, self.beta_covariance, moved)
         return result

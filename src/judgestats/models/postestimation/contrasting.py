@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.frames import label
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
+from judgestats.models.likelihood.compression import Posterior
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
 from judgestats.models.postestimation.freedom import t_quantile, two_sided
@@ -25,6 +26,7 @@ from judgestats.models.postestimation.margining import NUMBERS, inference, level
 from judgestats.models.postestimation.prediction import (
     Mean,
     Rows,
+    conditional,
     estimable,
     gradient,
     limits,
@@ -34,7 +36,7 @@ from judgestats.models.postestimation.prediction import (
     rows_of,
     scale_of,
 )
-from judgestats.results import NOT_ESTIMABLE, flags
+from judgestats.results import NEW_LEVEL, NOT_ESTIMABLE, flags
 from judgestats.schema.columns import names
 
 # ---- p values and quantiles of several contrasts together, normal or t -----------------------------------------------
@@ -381,11 +383,15 @@ def means(
     scale: Literal["link", "response"] = "link",
     weights: Literal["equal", "proportional"] = "equal",
     at: Mapping[str, Any] | None = None,
-    random: Literal["none", "average"] = "none",
+    random: Literal["none", "average", "fitted"] = "none",
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Estimated marginal means, as R's emmeans gives them: :meth:`judgestats.models.Fit.means`."""
     normal_quantile(conf_level)
+    choose(random, ("none", "average", "fitted"), "random")
+    if random == "fitted":
+        choose(weights, WEIGHTS, "weights")
+        return _fitted_means(fit, [*chain(*specs_of(specs, by))], scale, weights, at, conf_level)
     _check(scale, ("link", "response"), weights, random)
     own, within = specs_of(specs, by)
     averaging = random == "average" and scale == "response"
@@ -408,6 +414,56 @@ def means(
     return result.assign(
         method=_method(fit, scale, averaging), flag=_flags(fit, np.repeat(found.known, J), error.ravel())
     )
+
+
+def _fitted_means(
+    fit: Fitted, columns: list[str], scale: str, weights: str, at: Any, conf_level: float
+) -> pd.DataFrame:
+    """Means of the fitted responses of the levels in the data, each with its other columns as they are."""
+    effects, d = fit.effects(), fit.design
+    if scale != "response" or d.categories:
+        raise DesignError(
+            "random='fitted' averages fitted responses: use scale='response', and a family of one number a row."
+        )
+    if not isinstance(effects, Posterior):
+        raise DesignError(
+            "random='fitted' needs random effects with their joint errors: a model with a random term, engine='ml'."
+        )
+    values = _values(fit, at, True)
+    if unknown := [c for c in columns if c not in values]:
+        raise DesignError(
+            f"{unknown[0]!r} is not a column of the fixed effects of {fit.formula!r}. Allowed: "
+            f"{', '.join(values) or 'none'}.{suggestion(unknown[0], values)}"
+        )
+    held = {c: v for c, v in values.items() if c in columns or c in (at or {})}
+    kept = dict.fromkeys([*values, *(c for t in d.terms for c in t.columns)])
+    own = d.frame[[c for c in kept if c not in held]].assign(_n=d.count * d.trials)
+    if by := [c for c in own.columns if c != "_n"]:
+        own = own.groupby(by, observed=True, sort=True, as_index=False)["_n"].sum()
+    else:
+        own = own.iloc[:1]
+    calls = own.pop("_n").to_numpy(dtype=float)
+    order = [*columns, *(c for c in held if c not in columns)]
+    laid = pd.DataFrame(list(product(*(held[c] for c in order))), columns=order)
+    frame = laid.iloc[np.repeat(np.arange(len(laid)), len(own))].reset_index(drop=True)
+    frame = frame.assign(**{c: _column(fit, c, frame[c].tolist()) for c in order})
+    frame = frame.assign(**{c: pd.concat([own[c]] * len(laid), ignore_index=True) for c in own})
+    inside = len(frame) // int(np.prod([len(held[c]) for c in columns], dtype=int))
+    share = np.tile(calls if weights == "proportional" else np.ones(len(own)), inside // len(own))
+    cells = frame[columns].iloc[::inside].reset_index(drop=True)
+    pool = np.kron(np.eye(len(cells)), share / share.sum())
+    rows = rows_of(fit, frame)
+    codes, zs = list(rows.codes), list(rows.zs)
+    found = mean(fit, rows, conditional(fit, rows), effects.variance(None, zs, codes))
+    value, slope = pool @ found.value[:, 0], pool * found.by_eta[:, 0]
+    error = np.sqrt(effects.pooled_variance(rows.X, zs, codes, slope))
+    known = estimable(d, frame, pool)
+    numbers = np.where(known[:, None], limits(value, error, scale_of(fit), normal_quantile(conf_level)), np.nan)
+    result = cells.assign(estimate=numbers[:, 0], std_error=numbers[:, 1], df=np.inf)
+    result = result.assign(conf_low=numbers[:, 2], conf_high=numbers[:, 3])
+    unseen = np.atleast_1d([(pool > 0)[:, code < 0].any(axis=1) for code in codes]).max(axis=0)
+    flag = [flags(f, NEW_LEVEL if u else "") for f, u in zip(_flags(fit, known, error), unseen, strict=True)]
+    return result.assign(method="response, mean of the fitted; z given these levels", flag=flag)
 
 
 def _links(fit: Fitted, laid: Grid) -> Floats:

@@ -292,7 +292,7 @@ def augment(fit: Fitted, data: IntoFrame | None = None) -> pd.DataFrame:
     frame = _own_frame(fit) if data is None else table_of(data)
     _refuse_names(frame, names := ("link", "fixed", *RESIDUALS, "flag"))
     rows = rows_of(fit, None if data is None else frame)
-    eta = _conditional(fit, rows)
+    eta = conditional(fit, rows)
     variance = _link_variance(fit, rows, "conditional") if data is None else None
     values = residuals(fit, frame, mean(fit, rows, eta, np.zeros_like(eta)), variance, given=data is not None)
     flag = _joined(_row_flags(fit, frame, rows, "conditional"), cautions(fit, np.zeros(len(frame))))
@@ -328,7 +328,7 @@ def _joined(one: Any, other: Any) -> list[str]:
     return [flags(str(a), str(b)) for a, b in np.broadcast(one, other)]
 
 
-def _conditional(fit: Fitted, rows: Rows) -> Floats:
+def conditional(fit: Fitted, rows: Rows) -> Floats:
     """η with random effects at their modes, 0 for new levels; NaN where an engine has none."""
     eta = rows.eta(fit)
     if not fit.design.terms:
@@ -374,7 +374,7 @@ def _with_cuts(fit: Fitted, effects: Any) -> Any:
     d, rows, kind = fit.design, rows_of(fit), fit.distribution.kernels[fit.link]
     category = d.y.astype(np.int64)
     hi, lo, _ = fit.thresholds.around(fit.tau, category, rows.part)
-    eta, m, step = _conditional(fit, rows), d.count * d.weights, 1e-5
+    eta, m, step = conditional(fit, rows), d.count * d.weights, 1e-5
     moves = [
         (
             losses(kind, d.y, m, eta, hi + a * step, lo + b * step)[1]
@@ -401,7 +401,7 @@ def _single(fit: Fitted, rows: Rows, kind: str, random: str, interval: bool, q: 
     """(M, 4) estimate, standard error and limits of one number a row."""
     if random == "average" and kind == "response":
         return _averages(fit, rows, interval, q)[:, 0]
-    eta = _conditional(fit, rows) if random == "conditional" else rows.eta(fit)
+    eta = conditional(fit, rows) if random == "conditional" else rows.eta(fit)
     error = np.sqrt(_link_variance(fit, rows, random)) if interval else np.full(len(eta), np.nan)
     low, high = eta - q * error, eta + q * error
     if kind == "link":
@@ -416,7 +416,7 @@ def _categories(fit: Fitted, rows: Rows, random: str, interval: bool, q: float) 
     if random != "conditional" or not fit.design.terms:
         held = rows if random == "average" else replace(rows, zs=tuple(0 * z for z in rows.zs))
         return np.moveaxis(_averages(fit, held, interval, q), 1, 0)
-    eta = _conditional(fit, rows)
+    eta = conditional(fit, rows)
     found = mean(fit, rows, eta, np.zeros_like(eta))
     error = np.full(found.value.shape, np.nan)
     for j in range(found.value.shape[1] if interval else 0):
