@@ -12,8 +12,8 @@ from judgestats.ingest import join_labels as join_labels
 from judgestats.ingest import parse_verdicts as parse_verdicts
 from judgestats.ingest import read as read
 from judgestats.ingest import suggest_mapping as suggest_mapping
-from judgestats.metrics.agreement.bands import agreement_bands as agreement_bands
 from judgestats.metrics.agreement.annotator_replacement import alternative_annotator_test as alternative_annotator_test
+from judgestats.metrics.agreement.bands import agreement_bands as agreement_bands
 from judgestats.metrics.agreement.chance_corrected import ac1 as ac1
 from judgestats.metrics.agreement.chance_corrected import alpha as alpha
 from judgestats.metrics.agreement.chance_corrected import kappa as kappa

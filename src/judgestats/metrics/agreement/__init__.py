@@ -3,8 +3,8 @@
 May import what ``metrics`` may.
 """
 
-from judgestats.metrics.agreement.bands import agreement_bands
 from judgestats.metrics.agreement.annotator_replacement import alternative_annotator_test
+from judgestats.metrics.agreement.bands import agreement_bands
 from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
 from judgestats.metrics.agreement.distribution import disagreement, score_distribution
 from judgestats.metrics.agreement.gtheory import decision_study, variance_components

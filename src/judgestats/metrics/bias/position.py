@@ -18,16 +18,12 @@ from judgestats.metrics.rates import rates, share_differences
 from judgestats.results import FORCED_CHOICE, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.coding import codes_of, count
-from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
-from judgestats.schema.counting import clustered, merged_tally
-from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
-from judgestats.schema.selection import gathered
-from judgestats.schema.columns import COUNTS, By, Kind, N, grouping, required
+from judgestats.schema.columns import COUNTS, By, Kind, N, grouping, names, required
 from judgestats.schema.counting import clustered, merged_tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.raters import ABOUT
+from judgestats.schema.selection import gathered
 from judgestats.schema.splitting import refuse_splits, splits_of
 
 # ---- Forced choices: the judge could not answer *tie* ----------------------------------------------------------------
