@@ -127,6 +127,20 @@ def warmed() -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def labelled() -> pd.DataFrame:
+    """Two judges on the answers of two systems to the same questions, right or wrong; people labelled some of them."""
+    rng = np.random.default_rng(11)
+    keys = pd.MultiIndex.from_product([list("gh"), list("st"), range(150)], names=["judge", "system", "item"])
+    table = keys.to_frame(index=False)
+    truth = {k: float(rng.random() < (0.7 if k[0] == "s" else 0.5)) for k in keys.droplevel(0).unique()}
+    table["gold"] = [truth[key] for key in zip(table["system"], table["item"], strict=True)]
+    right = rng.random(len(table)) < table["judge"].map({"g": 0.9, "h": 0.8})
+    table["score"] = np.where(right, table["gold"], 1 - table["gold"])
+    table.loc[table["item"] >= 60, "gold"] = np.nan
+    table.loc[[3, 200], "score"] = np.nan
+    return table.assign(item="q" + table["item"].astype(str))
+
+
 def strategies() -> pd.DataFrame:
     """The calls under two strategies, with gold, a target and the name of its bias."""
     table = suited(calls(), "compare_strategies")
@@ -266,6 +280,17 @@ CASES: dict[str, Case] = {
     ),
     "gold_agreement": Case(data=fit_for("gold_agreement")),
     "accuracy": Case(data=lambda: scores().assign(correct=lambda t: t.pop("score").gt(5).mask(t.index % 31 == 0))),
+    "corrected_rate": Case(lambda data: js.corrected_rate(data, sampling="by class"), labelled),
+    "corrected_rate, random": Case(
+        lambda data: js.corrected_rate(data, sampling="random"),
+        labelled,
+        {"count": "the coefficient is estimated with n - 1"},
+    ),
+    "corrected_difference": Case(
+        lambda data: js.corrected_difference(data, sampling="by class", baseline="s"),
+        labelled,
+        dict.fromkeys(("judges", "candidates"), "the baseline is named in an argument, and systems are renamed"),
+    ),
     "bias_score": Case(data=fit_for("bias_score")),
     "bias_change": Case(few(js.bias_change), strategies, baseline="B0"),
     "verbosity_bias": Case(data=lengths),

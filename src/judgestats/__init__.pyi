@@ -35,6 +35,8 @@ from judgestats.metrics.agreement.shifts import shift_tests as shift_tests
 from judgestats.metrics.agreement.versions import compare_versions as compare_versions
 from judgestats.metrics.bias.bias_changes import bias_change as bias_change
 from judgestats.metrics.bias.bias_scores import bias_score as bias_score
+from judgestats.metrics.bias.corrected import corrected_difference as corrected_difference
+from judgestats.metrics.bias.corrected import corrected_rate as corrected_rate
 from judgestats.metrics.bias.gold import accuracy as accuracy
 from judgestats.metrics.bias.gold import best_of_accuracy as best_of_accuracy
 from judgestats.metrics.bias.gold import gold_agreement as gold_agreement

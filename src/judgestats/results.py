@@ -301,6 +301,33 @@ NORMAL_RUNS = Flag("normal_runs", "repeats taken as normal",
     "There are fewer than 10 clusters, so the interval takes the repeats of a rating as normal, and ratings as "
     "independent. Scores on a coarse scale are not normal: read it with care.")
 
+# ---- Rates corrected by labels ---------------------------------------------------------------------------------------
+
+NOT_BETTER_THAN_CHANCE = Flag("not_better_than_chance", "not better than chance",
+    "The interval of sensitivity + specificity - 1 reaches 0: the labels do not show that the verdicts say anything of "
+    "the class, so nothing can be corrected. Collect more labels, or use another judge.", "invalid")
+RATES_DO_NOT_FIT = Flag("rates_do_not_fit", "error rates do not fit these verdicts",
+    "No true rate between 0 and 1 gives so many, or so few, positive verdicts with these error rates: the labelled "
+    "items are unlike the others. Label some of the items that are to be corrected.", "invalid")
+ONE_CLASS = Flag("one_class", "labels of one class only",
+    "All labels are alike, so the errors in the other class are not known. Label items of both classes.", "invalid")
+FEW_IN_CLASS = Flag("few_in_class", "fewer than 10 labels in a class",
+    "The error rate in that class rests on fewer than ten labels, and the interval is rough.")
+FEW_LABELS = Flag("few_labels", "fewer than 30 labels",
+    "The correction rests on few labels: the interval is rough, and somewhat too narrow.")
+NO_LABELS = Flag("no_labels", "no labels", "There is no label here to correct the verdicts with.", "invalid")
+MORE_LABELS = Flag("more_labels", "more labels than verdicts",
+    "With a random sample of labels that is larger than the rest of the verdicts, the labels alone estimate the rate "
+    "about as well: take their mean. Where the labels are drawn by class, check that the two tables are not confused.")
+TRANSPORT_NOT_SHOWN = Flag("transport_not_shown", "transport not shown",
+    "The labels are of another system, or of several. The errors of the judge on this one are not shown to be the "
+    "same: the interval of the difference of the gaps between judge and people does not lie inside the margin.")
+LABELS_ALONE = Flag("labels_alone", "labels alone cost less",
+    "At these prices it is cheaper to label a random sample and to do without the judge.", "note")
+TOO_PRECISE = Flag("too_precise", "precision out of reach",
+    "No number of verdicts and labels is sure enough to reach the precision with what the pilot shows of the judge. "
+    "Label more in the pilot, or ask for less precision.", "invalid")
+
 # ---- Agreement and variance components -------------------------------------------------------------------------------
 
 FEW_RATERS = Flag("few_raters", "fewer than 10 raters",

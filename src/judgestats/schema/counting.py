@@ -408,7 +408,7 @@ def _count_ratings(
     """Count verdicts that are right or wrong; what they share, and what to cluster by."""
     data = as_scores(data)
     present = data.collect_schema().names()
-    if "gold" in present:
+    if "gold" in present and "label" not in pattern.columns:
         _refuse_unknown_gold(data)
     shown = [c for c in keys if c in present]
     found = Sharing("", False)
@@ -563,6 +563,11 @@ def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:
         if allowed is None:
             continue
         unknown = [v for v in pd.unique(result[name].astype(object)) if v not in allowed]
+        if unknown and name in ("verdict", "label"):
+            raise DesignError(
+                f"A {name} is {unknown[0]!r}: counts need verdicts and labels of 0 and 1 (yes or no). Make them so "
+                "by a threshold, or give the scores themselves to corrected_rate, with sampling='random'."
+            )
         if unknown and pattern.frame == "ratings":
             raise DesignError(
                 f"A verdict is {unknown[0]!r}, neither right nor wrong: accuracy needs a column 'correct', scores of 0 "

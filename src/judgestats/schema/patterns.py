@@ -24,6 +24,9 @@ SLOT_ANSWERS = ("first", "second", "tie", "invalid", "missing")
 OUTCOMES = ("correct", "wrong", "tie", "invalid")
 #: The same under one of two conditions; ``missing`` where the pair was not judged under it.
 CHANGED = (*OUTCOMES, "missing")
+#: A verdict that is yes or no, and the label that people gave beside it, if any.
+VERDICTS = ("yes", "no", "invalid")
+LABELS = ("yes", "no", "none")
 #: What a call is to one of its two candidates.
 SIDES = ("win", "loss", "tie", "invalid")
 
@@ -188,6 +191,10 @@ PATTERNS: dict[str, Pattern] = {
         against=("target", "filler", "clean"),
     ),
     "accuracy": Pattern("ratings", "call", {"judge": None, "outcome": ("correct", "wrong", "invalid")}, "item"),
+    "corrected_rate": Pattern("ratings", "call", {"judge": None, "verdict": VERDICTS, "label": LABELS}, "item"),
+    "corrected_difference": Pattern(
+        "ratings", "call", {"judge": None, "system": None, "verdict": VERDICTS, "label": LABELS}, "item"
+    ),
     "kappa": Pattern(
         "preferences", "raters", {"judge": None, "other": None, "answer": None, "other_answer": None}, "item"
     ),

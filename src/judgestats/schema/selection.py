@@ -60,6 +60,8 @@ def between_two(*, gold: bool = False) -> Any:
 def with_outcome(data: Any, pattern: Pattern) -> Any:
     """Return the rows with the pattern columns made from others; refuse a right answer or target that was not shown."""
     if pattern.frame == "ratings":
+        if "label" in pattern.columns:
+            return data.with_columns(*_beside_labels(list(data.collect_schema().names())))
         return data.with_columns(_right(list(data.collect_schema().names())).alias("outcome"))
     _refuse_strangers(data, pattern)
     derived = _derived(pattern, list(data.collect_schema().names())) if pattern.unit in ("call", "change") else []
@@ -135,6 +137,20 @@ def _right(present: list[str]) -> Any:
         wrong = nw.when(verdict == 0).then(nw.lit("wrong")).otherwise(said)
         agree = nw.when(verdict == 1).then(nw.lit("correct")).otherwise(wrong)
     return nw.when(verdict.is_null() | verdict.is_nan()).then(nw.lit("invalid")).otherwise(agree)
+
+
+def _beside_labels(present: list[str]) -> list[Any]:
+    """A verdict and its label as words for yes and no; another number stays, and is refused when counted."""
+    made = []
+    for column, name, missing in (("score", "verdict", "invalid"), ("gold", "label", "none")):
+        if column not in present:
+            made.append(nw.lit(missing).alias(name))
+            continue
+        value = nw.col(column).cast(nw.Float64)
+        word = nw.when(value == 1).then(nw.lit("yes")).otherwise(value.cast(nw.String))
+        word = nw.when(value == 0).then(nw.lit("no")).otherwise(word)
+        made.append(nw.when(value.is_null() | value.is_nan()).then(nw.lit(missing)).otherwise(word).alias(name))
+    return made
 
 
 def _derived(pattern: Pattern, present: list[str]) -> list[Any]:

@@ -5,6 +5,7 @@ May import what ``metrics`` may.
 
 from judgestats.metrics.bias.bias_changes import bias_change
 from judgestats.metrics.bias.bias_scores import bias_score
+from judgestats.metrics.bias.corrected import corrected_difference, corrected_rate
 from judgestats.metrics.bias.gold import accuracy, best_of_accuracy, gold_agreement, score_error
 from judgestats.metrics.bias.human_preferences import preference_gap, preference_rate
 from judgestats.metrics.bias.position import answer_rates, consistency, position_bias
@@ -25,6 +26,8 @@ __all__ = [
     "bias_score",
     "compare_strategies",
     "consistency",
+    "corrected_difference",
+    "corrected_rate",
     "evaluation_cost",
     "gold_agreement",
     "minimum_detectable_effect",
