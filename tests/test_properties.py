@@ -113,7 +113,9 @@ def test_an_exemption_names_a_property_and_gives_a_reason():
 
 
 def test_every_pattern_has_its_measure():
-    assert set(PATTERNS) == {measures()[n.partition(",")[0]].counted_as for n, m in MEASURES.items() if "tally" not in m.exempt}
+    assert set(PATTERNS) == {
+        measures()[n.partition(",")[0]].counted_as for n, m in MEASURES.items() if "tally" not in m.exempt
+    }
 
 
 @pytest.mark.slow

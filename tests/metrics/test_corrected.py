@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 
 import judgestats as js
 from judgestats.errors import DesignError
+from judgestats.kernels.proportions import wilson
 from judgestats.metrics.measure_registry import Options, measures
 
 REAL = os.environ.get("JUDGESTATS_REAL_DATA")
@@ -227,6 +228,13 @@ def test_several_judges_together():
     ].replace("verdicts", "verdict")
 
 
+def test_a_rate_of_yes_and_no_has_wilsons_interval_with_its_standard_error():
+    row = of(js.corrected_rate(frame(seed=4, share=0.1), sampling="random"))
+    size = row["estimate"] * (1 - row["estimate"]) / row["std_error"] ** 2
+    low, high = wilson(row["estimate"] * size, size, df=299)
+    np.testing.assert_allclose((row["conf_low"], row["conf_high"]), (low, high), rtol=1e-12)
+
+
 # ---- What a frame, a tally, preferences and people come to -----------------------------------------------------------
 
 
@@ -341,7 +349,7 @@ def test_probabilities_of_being_labelled():
     found = js.corrected_rate(table.assign(chance=chance), label_probability="chance")
     row = of(found)
     assert row["conf_low"] < 0.3 < row["conf_high"]
-    assert row["method"] == "inverse weights"
+    assert row["method"] == "inverse weights, Wilson"
     assert of(found, "label_rate")["conf_low"] > 0.4
     with pytest.raises(DesignError, match="above 0, and at most 1"):
         js.corrected_rate(table.assign(chance=0.0), label_probability="chance")

@@ -25,6 +25,7 @@ from judgestats.design.explanations import explanations, read_explanations
 from judgestats.design.exports import export
 from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
+from judgestats.design.labels import label_plan
 from judgestats.design.merg import generated_rubrics, matched_dimensions, merg, rubric_similarity
 from judgestats.design.plans import Plan, build
 from judgestats.design.power import detectable, power
@@ -64,6 +65,7 @@ __all__ = [
     "extracts",
     "generated_rubrics",
     "generations",
+    "label_plan",
     "ladder",
     "lost_content",
     "matched_dimensions",

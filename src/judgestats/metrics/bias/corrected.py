@@ -93,7 +93,7 @@ class _Verdicts:
     table: pd.DataFrame
     keys: list[str]
     shared: tuple[str, ...]
-    invalid: pd.DataFrame
+    invalid: Mapping[tuple[str, ...], float]
     cluster: str | None
     dependent: str
 
@@ -144,11 +144,20 @@ def _verdicts(data: Any, calibration: Any, asked: _Asked) -> _Verdicts:
         raise DesignError(f"The verdicts lack {', '.join(n)}, by which the labels are clustered. Give it, or False.")
     table.attrs = {CLUSTERING: note} if note else {}
     _refuse_overlap(table, asked)
-    missing = table[_F].isna()
-    invalid = table.loc[missing, [*asked.keys, COUNTS]].rename(columns={COUNTS: _N})
     kept = table.assign(**{_N: table[COUNTS].astype(float)})
     kept.attrs = table.attrs
-    return _Verdicts(kept, asked.keys, shared, invalid, column_of(kept), dependence(kept))
+    cluster, dependent = column_of(kept), dependence(kept)
+    kept.attrs = {}  # copied with every part
+    return _Verdicts(kept, asked.keys, shared, _invalid(kept, asked.keys), cluster, dependent)
+
+
+def _invalid(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...], float]:
+    """Number of verdicts without an answer, by the labels of `keys`."""
+    missing = table.loc[table[_F].isna(), [*keys, _N]]
+    found: dict[tuple[str, ...], float] = {}
+    for *key, n in missing.itertuples(index=False, name=None):
+        found[tuple(map(str, key))] = found.get(tuple(map(str, key)), 0.0) + n
+    return found
 
 
 def _printed(data: Any, calibration: Any, asked: _Asked) -> _Verdicts:
@@ -176,8 +185,7 @@ def _printed(data: Any, calibration: Any, asked: _Asked) -> _Verdicts:
             cells = {_F: verdict, _Y: label, _N: (part * printed[size]).astype(float), _FROM: False}
             parts.append(printed[asked.keys].assign(**cells))
     table = pd.concat(parts, ignore_index=True)
-    invalid = table.iloc[:0][[*asked.keys, _N]]
-    return _Verdicts(table, asked.keys, (), invalid, None, CLUSTERING_UNKNOWN if asked.cluster == "auto" else "")
+    return _Verdicts(table, asked.keys, (), {}, None, CLUSTERING_UNKNOWN if asked.cluster == "auto" else "")
 
 
 def _columns(data: Any) -> list[str]:
@@ -543,7 +551,7 @@ def _powered(group: _Group, judged: Mask, labelled: Mask, plan: _Plan, *, transp
     known = group.y[labelled & (group.n > 0)]
     if binary and known.min() == known.max():
         cautions = flags(cautions, ONE_CLASS)
-    method += _by(group, group.clusters(rows))
+    method += (", Wilson" if binary and 0 < total < 1 else "") + _by(group, group.clusters(rows))
     return _Rate(total, influence, **basis, method=method, refusal="", cautions=cautions, parts=parts)
 
 
@@ -598,13 +606,21 @@ def _result(rate: _Rate, group: _Group, plan: _Plan, dependent: str) -> dict[str
     else:
         error, clusters = _error(group, rate.influence, rate.rows)
         few = few_clusters(int(clusters)) if group.cluster else ""
-        half = _quantile(clusters, plan.conf_level) * error
-        low, high = rate.estimate - half, rate.estimate + half
+        low, high = _of_mean(rate, error, _quantile(clusters, plan.conf_level))
         if not error > 1e-12 or ONE_CLASS in rate.cautions.split("; "):
             alone = ONE_UNIT if math.isnan(error) else "" if ONE_CLASS in rate.cautions else NO_SPREAD
             return {**row, "estimate": rate.estimate, "flag": flags(alone, dependent, few, rate.cautions)}
     row |= _kept(rate.estimate, error, low, high, 0.0 if rate.binary else -math.inf, 1.0 if rate.binary else math.inf)
     return {**row, "flag": flags(row.get("flag", ""), dependent, few, rate.cautions)}
+
+
+def _of_mean(rate: _Rate, error: float, quantile: float) -> tuple[float, float]:
+    """t; for a rate between 0 and 1 Wilson's interval with t and the number of labels that would give this error."""
+    if rate.binary and 0 < rate.estimate < 1 and error > 1e-12:
+        effective = rate.estimate * (1 - rate.estimate) / error**2
+        low, high = wilson(rate.estimate * effective, effective, 2 * float(ndtr(quantile)) - 1)
+        return float(low), float(high)
+    return rate.estimate - quantile * error, rate.estimate + quantile * error
 
 
 def _kept(estimate: float, error: float, low: float, high: float, least: float, most: float) -> dict[str, Any]:
@@ -638,14 +654,50 @@ def _groups(read: _Verdicts, panel: bool) -> Iterator[tuple[Any, _Group]]:
     table = _panelled(read) if panel else read.table[read.table[_F].notna()]
     judges = table.attrs.get(_PANEL, [""])
     columns = [f"{_F}{i}" for i in range(len(judges))] if panel else [_F]
-    every = pd.concat([table["judge"], read.table["judge"]]) if not panel else table["judge"]
-    for judge in sorted(every.unique(), key=str):
-        part = table[(table["judge"] == judge).to_numpy()]
-        part = part.reset_index(drop=True)
+    table.attrs = {}
+    known = (table if panel else read.table)["judge"].to_numpy(dtype=object)
+    place = {name: i for i, name in enumerate(sorted(set(known), key=str))}
+    code = np.array([place[name] for name in table["judge"].to_numpy(dtype=object)], dtype=np.intp)
+    rows_of = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code, minlength=len(place)))[:-1])
+    for name, rows in zip(place, rows_of, strict=True):
+        part = table.iloc[rows].reset_index(drop=True)
         part.attrs = {_PANEL: list(judges)}
         unit = codes_of(pd.DataFrame({"c": cluster_codes(part, read.cluster)}), ["c"]).code if read.cluster else None
         f = part[columns].to_numpy(dtype=float).reshape(len(part), len(columns))
-        yield judge, _Group(part, f, part[_Y].to_numpy(float), part[_N].to_numpy(float), unit, read.cluster)
+        yield name, _Group(part, f, part[_Y].to_numpy(float), part[_N].to_numpy(float), unit, read.cluster)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Verdicts of one judge (and level of `by`), with the labels beside some: for planning.
+
+    `named`: judge and level. `f`, `y`, `n` (N,): verdict, label (NaN where there is none), units of each row. `unit`
+    (N,): cluster of each row; None if they are independent. `flag`: cautions about clustering.
+    """
+
+    named: dict[str, Any]
+    f: Floats
+    y: Floats
+    n: Floats
+    unit: NDArray[np.integer[Any]] | None
+    flag: str
+
+
+def labelled_verdicts(
+    data: Any, calibration: Any, sampling: str, by: By, cluster: Cluster, gold: str, candidate: str | None,
+    ties: TiesOfWins,
+) -> Iterator[Labelled]:  # fmt: skip
+    """Verdicts and labels of each judge, as :func:`corrected_rate` reads them; the arguments are its own."""
+    plan = _Plan(sampling, None, None, None, 1, None, "own", None, CONF_LEVEL)
+    keys = ["judge", *dict.fromkeys(names(by))]
+    asked = _asked("corrected_rate", keys, keys, plan, cluster, gold, candidate, ties, ())
+    read = _verdicts(data, calibration, asked)
+    for judge, group in _groups(read, panel=False):
+        for level in _levels(group, read, plan):
+            rows = level.rows | level.source
+            unit = None if group.unit is None else np.unique(group.unit[rows], return_inverse=True)[1]
+            named = {"judge": judge, **level.labels}
+            yield Labelled(named, group.f[rows, 0], group.y[rows], group.n[rows], unit, read.dependent)
 
 
 def _panelled(read: _Verdicts) -> pd.DataFrame:
@@ -905,8 +957,9 @@ def corrected_rate(
     By class: θ = (p + q0 - 1)/(q0 + q1 - 1) with the interval of Lang and Reiczigel (2014) that Lee et al. use. Where
     verdicts are clustered, numbers of verdicts and labels are the effective ones, with t. Random: PPI++, with λ = Σff⁻¹
     ΣfY/(1 + n/N), between 0 and 1 for one judge; the influences (Y - λ'f - mean)/n and λ'(f - mean)/N are summed within
-    clusters, with G/(G - 1) for each of the two samples and t on G - 1. λ comes from the same clustered covariances.
-    Where labels of another level correct, λ is 1. docs/judges_and_people.md says when not to use it.
+    clusters, with G/(G - 1) for each of the two samples and t on G - 1; a rate of yes and no has Wilson's interval with
+    that standard error and t, since the plain one covers too little near 0 and 1. λ comes from the same clustered
+    covariances. Where labels of another level correct, λ is 1. docs/judges_and_people.md says when not to use it.
 
     References
     ----------
@@ -942,8 +995,9 @@ def corrected_rate(
             found = [_result(rate, group, plan, read.dependent), *rate.parts]
             if level.transported:
                 found = _with_transport(found, _transport(group, level, plan, rate), plan)
-            rows += [{**named, **row, "flag": flags(row.get("flag", ""), _excluded(read, named))} for row in found]
-    rows += _silent(read, rows, keys, panel)
+            excluded = _excluded(read, named)
+            rows += [{**named, **row, "flag": flags(row.get("flag", ""), excluded)} for row in found]
+    rows += [] if panel else _silent(read, rows)
     return estimates(rows, keys, EXTRA)
 
 
@@ -1070,9 +1124,8 @@ def corrected_difference(
             pair = (i, base[0])
             found = _difference(group, [levels[k] for k in pair], [rates[k] for k in pair], plan, read.dependent)
             rows += [{**named, **row, "flag": flags(row["flag"], _excluded(read, named))} for row in found]
-    rows += [
-        row for row in _silent(read, rows, keys, panel, "corrected_difference") if str(row[compare]) != str(baseline)
-    ]
+    silent = [] if panel else _silent(read, rows, "corrected_difference")
+    rows += [row for row in silent if str(row[compare]) != str(baseline)]
     return estimates(rows, keys, EXTRA)
 
 
@@ -1226,24 +1279,20 @@ def _check_margin(plan: _Plan, read: _Verdicts) -> None:
 
 def _excluded(read: _Verdicts, named: Mapping[str, Any]) -> str:
     """Flag of the verdicts without an answer."""
-    known = [k for k in read.keys if k in named and not (k == "judge" and named[k] == _PANEL)]
-    mask = _equal(read.invalid, {k: named[k] for k in known})
-    what = read.invalid.loc[mask, _N].sum()
-    return (
-        EXCLUDED.of(what, what="verdicts of an incomplete panel") if "judge" not in known else INVALID_EXCLUDED.of(what)
-    )
+    if named["judge"] != _PANEL:
+        return INVALID_EXCLUDED.of(read.invalid.get(tuple(str(named[k]) for k in read.keys), 0))
+    rest = tuple(str(named[k]) for k in read.keys[1:])
+    without = sum(n for key, n in read.invalid.items() if key[1:] == rest)
+    return EXCLUDED.of(without, what="verdicts of an incomplete panel")
 
 
-def _silent(
-    read: _Verdicts, rows: Iterable[Mapping[str, Any]], keys: list[str], panel: bool, term: str = "corrected_rate"
-) -> list[dict[str, Any]]:
+def _silent(read: _Verdicts, rows: Iterable[Mapping[str, Any]], term: str = "corrected_rate") -> list[dict[str, Any]]:
     """A row without a number for each group of which no verdict is valid."""
-    if panel:
-        return []
-    given = {tuple(str(row[k]) for k in keys) for row in rows}
-    found = []
-    for values in read.invalid[keys].drop_duplicates().to_dict("records"):
-        if tuple(str(values[k]) for k in keys) not in given:
-            empty = {"term": term, "estimate": math.nan, "n": 0.0, "n_labels": 0.0}
-            found.append({**values, **empty, "flag": flags(NO_DATA, _excluded(read, values))})
-    return found
+    known = read.table[read.keys].drop_duplicates().to_dict("records") if read.invalid else []
+    given = {tuple(str(row[k]) for k in read.keys) for row in rows}
+    empty = {"term": term, "estimate": math.nan, "n": 0.0, "n_labels": 0.0}
+    return [
+        {**values, **empty, "flag": flags(NO_DATA, _excluded(read, values))}
+        for values in known
+        if (key := tuple(str(values[k]) for k in read.keys)) not in given and key in read.invalid
+    ]

@@ -1,0 +1,345 @@
+"""How many verdicts and labels a corrected rate needs: :func:`label_plan`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import NDArray
+
+from judgestats.defaults import CONF_LEVEL, SEED
+from judgestats.errors import DesignError, choose, confidence
+from judgestats.kernels.corrected import (
+    Sizes,
+    cheapest_sizes,
+    class_rates,
+    corrected_interval,
+    corrected_share,
+    covariance,
+    prediction_powered,
+    verdicts_at_random,
+    verdicts_by_class,
+)
+from judgestats.kernels.proportions import newcombe, normal_quantile
+from judgestats.kernels.resampling import generator
+from judgestats.metrics.bias.corrected import Labelled, Sampling, TiesOfWins, labelled_verdicts
+from judgestats.results import (
+    FEW_IN_CLASS,
+    FEW_LABELS,
+    LABELS_ALONE,
+    NO_DATA,
+    NO_LABELS,
+    NO_SPREAD,
+    NOT_BETTER_THAN_CHANCE,
+    ONE_CLASS,
+    TOO_PRECISE,
+    flags,
+)
+from judgestats.schema.clustering import Cluster
+from judgestats.schema.columns import By, names
+
+Floats = NDArray[np.float64]
+#: Draws of what the pilot leaves open.
+DRAWS = 1000
+_COLUMNS = (
+    "n", "m", "m0", "m1", "cost", "predicted_half_width", "simulated_half_width", "simulated_share", "labels_alone",
+    "cost_labels_alone", "method", "flag",
+)  # fmt: skip
+
+
+def label_plan(
+    pilot: IntoFrame,
+    *,
+    precision: float,
+    prices: Mapping[str, float],
+    sampling: Sampling | None = None,
+    assurance: float = 0.8,
+    calibration: IntoFrame | None = None,
+    gold: str = "gold",
+    candidate: str | None = None,
+    ties: TiesOfWins = "exact",
+    by: By = (),
+    cluster: Cluster = "auto",
+    replications: int = 500,
+    seed: int | np.random.Generator = SEED,
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """How many verdicts and labels give a corrected rate the precision asked for, at the smallest cost.
+
+    Parameters
+    ----------
+    pilot : frame
+        Verdicts, with labels beside some, as :func:`judgestats.corrected_rate` takes them: a frame, a tally, or printed
+        shares.
+    precision : float
+        Largest half-width of the interval.
+    prices : mapping
+        ``{"verdict": price, "label": price}``. The price of a label includes, by class, that of the verdict on its
+        item.
+    sampling : {'random', 'by class'}
+        How the labelled items are drawn, in the pilot and in the study; it must be stated.
+    assurance : float
+        Probability, given what the pilot leaves open, that the half-width to be expected is at most `precision`.
+    calibration, gold, candidate, ties, by, cluster
+        As for :func:`judgestats.corrected_rate`.
+    replications : int
+        Simulated studies.
+    seed : int or Generator
+        Of the draws and of the simulated studies.
+    conf_level : float
+        Coverage of the interval that is planned.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per judge (and level of `by`): ``n`` verdicts, ``m`` labels (by class ``m0`` negative and ``m1`` positive
+        ones, on items that are not among the n; at random m of the n items), ``cost``, ``predicted_half_width`` at the
+        pilot's estimates, ``simulated_half_width``, the mean of the studies simulated at them, and ``simulated_share``,
+        the share of studies, simulated with what the pilot leaves open, whose half-width is at most `precision`.
+        ``labels_alone`` and ``cost_labels_alone``: a random sample of labels without a judge that is as precise.
+
+    Raises
+    ------
+    DesignError
+        If `sampling` is not stated, or a price, the precision or the assurance is out of range.
+
+    Notes
+    -----
+    By class the half-width is that of the interval of Lee et al. at the numbers planned. At random the variance is
+    σ²[ρ²/n + (1 - ρ²)/m] for m labels among n verdicts (PPI++ at its best λ; ρ is the correlation of verdict and
+    label), and at most half of the n are labelled. The pilot's uncertainty is Jeffreys' posterior of each share, and
+    for mean scores the Bayesian bootstrap of the labelled items. The cost is minimal over whole numbers such that the
+    expected half-width is small enough in a share `assurance` of 1,000 draws. Where the pilot is clustered, variances
+    are multiplied by its design effect: the study then has as many items in a cluster.
+
+    Examples
+    --------
+    >>> pilot = pd.DataFrame({"judge": ["g"], "p": 0.4, "q0": 0.97, "q1": 0.98, "n": 400, "m0": 60, "m1": 60})
+    >>> found = label_plan(pilot, precision=0.05, prices={"verdict": 0.01, "label": 1}, sampling="by class")
+    >>> found[["n", "m0", "m1", "cost"]].round(2).to_dict("records")
+    [{'n': 2420.0, 'm0': 83.0, 'm1': 51.0, 'cost': 158.2}]
+    """
+    confidence(conf_level)
+    if sampling is None:
+        raise DesignError(
+            "State how the labelled items are drawn: sampling='random' (from the items judged) or sampling='by class' "
+            "(so many of each class of the label)."
+        )
+    choose(sampling, get_args(Sampling), "sampling")
+    price = _prices(prices)
+    for name, value, allowed in (("precision", precision, precision > 0), ("assurance", assurance, 0 < assurance < 1)):
+        if not allowed:
+            what = "above 0, e.g. 0.05" if name == "precision" else "between 0 and 1, e.g. 0.8"
+            raise DesignError(f"{name}={value!r} must be {what}.")
+    if not isinstance(replications, int) or replications < 1:
+        raise DesignError(f"replications={replications!r} is not a number of studies. Allowed: 1 or more.")
+    keys = ["judge", *dict.fromkeys(names(by))]
+    rows = []
+    for part in labelled_verdicts(pilot, calibration, sampling, by, cluster, gold, candidate, ties):
+        rng = generator(seed, ("label_plan", *map(str, part.named.values())))
+        study = _ByClass(part, conf_level) if sampling == "by class" else _Random(part, conf_level)
+        row: dict[str, Any] = {**part.named, "flag": study.refusal}
+        if not study.refusal:
+            row |= _planned(study, precision, price, assurance, replications, rng)
+        rows.append({**row, "flag": flags(row["flag"], part.flag, study.caution)})
+    made = pd.DataFrame(rows).reindex(columns=[*keys, *_COLUMNS])
+    for name in _COLUMNS[:-2]:
+        made[name] = made[name].astype(float)
+    for name in _COLUMNS[-2:]:
+        made[name] = made[name].astype(object).where(made[name].notna(), "")
+    return made.sort_values(keys, key=lambda v: v.astype(str), kind="stable", ignore_index=True)
+
+
+def _prices(prices: Mapping[str, float]) -> tuple[float, float]:
+    try:
+        found = float(prices["verdict"]), float(prices["label"])
+    except (KeyError, TypeError, ValueError):
+        raise DesignError(f"prices={prices!r} must be {{'verdict': price, 'label': price}}.") from None
+    if len(prices) != 2 or not all(0 < v < math.inf for v in found):
+        raise DesignError(f"prices={dict(prices)!r} must be {{'verdict': price, 'label': price}}, both above 0.")
+    return found
+
+
+def _planned(
+    study: _ByClass | _Random,
+    precision: float,
+    price: tuple[float, float],
+    assurance: float,
+    replications: int,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
+    """Numbers of a study, and what they come to."""
+    open_ = study.draws(rng, DRAWS)
+    found = cheapest_sizes(
+        lambda m: study.needed(open_, m, precision), study.kinds, price, assurance, within=study.kinds == 1
+    )
+    if not math.isfinite(found.cost):
+        return {"flag": TOO_PRECISE}
+    alone = np.quantile(study.label_variance(open_), assurance, method="inverted_cdf")
+    labels_only = float(np.ceil(alone * (study.quantile / precision) ** 2))
+    same = study.half_widths(study.estimates(), found, replications, rng)
+    varied = study.half_widths(study.draws(rng, replications), found, replications, rng)
+    return {
+        "n": found.n,
+        "m": found.m.sum(),
+        **({"m0": found.m[0], "m1": found.m[1]} if found.m.size == 2 else {}),
+        "cost": found.cost,
+        "predicted_half_width": study.predicted(found),
+        "simulated_half_width": float(np.mean(same)),
+        "simulated_share": float(np.mean(varied <= precision)),
+        "labels_alone": labels_only,
+        "cost_labels_alone": price[1] * labels_only,
+        "method": study.method,
+        "flag": LABELS_ALONE if price[1] * labels_only <= found.cost else "",
+    }
+
+
+def _effect(influence: Floats, flat: Floats, part: Labelled) -> float:
+    """Design effect of a clustered pilot; at least 1."""
+    if part.unit is None:
+        return 1.0
+    wide, narrow = (
+        float(covariance(v[:, None], part.n, unit)[0, 0]) for v, unit in ((influence, part.unit), (flat, None))
+    )
+    return max(wide / narrow, 1.0) if narrow > 0 and math.isfinite(wide) else 1.0
+
+
+class _ByClass:
+    """Rogan and Gladen's rate: share of positive verdicts, specificity, sensitivity."""
+
+    kinds = 2  # of labels
+
+    def __init__(self, part: Labelled, conf_level: float) -> None:
+        judged = np.isnan(part.y)
+        found = class_rates(part.f, part.y, part.n, judged)
+        self.sizes, self.caution, self.quantile = found.sizes, "", normal_quantile(conf_level)
+        self.shares = np.array([found.p, found.specificity, found.sensitivity])
+        self.refusal = _refusal(found.sizes)
+        self.effect = 1.0
+        if self.refusal:
+            return
+        if not set(np.unique(part.f)) | set(np.unique(part.y[~judged])) <= {0.0, 1.0}:
+            raise DesignError("sampling='by class' needs verdicts and labels of 0 and 1 (yes or no).")
+        value = float(corrected_share(*self.shares))
+        gradient = np.array([1.0, 1 - value, -value])
+        wide = (
+            class_rates(part.f, part.y, part.n, judged, part.unit, ddof=1).influence if part.unit is not None else None
+        )
+        if wide is not None:
+            self.effect = _effect(gradient @ wide, gradient @ found.influence, part)
+        _, m0, m1 = self.sizes / self.effect
+        low, _ = newcombe(self.shares[2] * m1, m1, (1 - self.shares[1]) * m0, m0, conf_level)
+        self.refusal = "" if low > 0 else NOT_BETTER_THAN_CHANCE
+        self.caution = FEW_IN_CLASS if found.sizes[1:].min() < 10 else ""
+
+    @property
+    def method(self) -> str:
+        return "Rogan-Gladen, Lee et al." + (f", design effect {self.effect:.2f}" if self.effect > 1 else "")
+
+    def estimates(self) -> Floats:
+        return self.shares[None]
+
+    def draws(self, rng: np.random.Generator, size: int) -> Floats:
+        known = self.sizes / self.effect
+        return rng.beta(self.shares * known + 0.5, (1 - self.shares) * known + 0.5, size=(size, 3))
+
+    def needed(self, shares: Floats, m: Floats, precision: float) -> Floats:
+        return verdicts_by_class(shares, m / self.effect, precision, self.quantile) * self.effect
+
+    def label_variance(self, shares: Floats) -> Floats:
+        rate = np.clip(corrected_share(*shares.T), 0.0, 1.0)
+        return rate * (1 - rate) * self.effect
+
+    def predicted(self, sizes: Sizes) -> float:
+        n, m0, m1 = (v / self.effect for v in (sizes.n, *sizes.m))
+        p, q0, q1 = self.shares
+        return self.quantile * float(corrected_interval(p, q0, q1, n, m0, m1, self.quantile).std_error)
+
+    def half_widths(self, shares: Floats, sizes: Sizes, size: int, rng: np.random.Generator) -> Floats:
+        known = [max(round(v / self.effect), 1) for v in (sizes.n, *sizes.m)]
+        drawn = [rng.binomial(k, s, size) / k for k, s in zip(known, shares.T, strict=True)]
+        found = corrected_interval(drawn[0], drawn[1], drawn[2], known[0], known[1], known[2], self.quantile)
+        result: Floats = np.where(np.isfinite(found.std_error), (found.high - found.low) / 2, np.inf)
+        return result
+
+
+class _Random:
+    """PPI++: what the labelled items say of verdict and label together."""
+
+    kinds = 1
+
+    def __init__(self, part: Labelled, conf_level: float) -> None:
+        known = ~np.isnan(part.y)
+        self.quantile, self.effect, self.caution = normal_quantile(conf_level), 1.0, ""
+        size = float(part.n[known].sum())
+        self.refusal = NO_DATA if not part.n.sum() > 0 else NO_LABELS if not size > 0 else ""
+        if self.refusal:
+            return
+        cells = pd.DataFrame({"f": part.f[known], "y": part.y[known], "n": part.n[known]})
+        cells = cells.groupby(["f", "y"], as_index=False)["n"].sum()
+        self.binary = set(np.unique(part.f)) | set(cells["y"]) <= {0.0, 1.0}
+        if self.binary:
+            whole = pd.DataFrame({"f": [0.0, 0.0, 1.0, 1.0], "y": [0.0, 1.0, 0.0, 1.0]})
+            cells = whole.merge(cells, how="left", on=["f", "y"]).fillna({"n": 0.0})
+        self.f, self.y, self.n = (cells[c].to_numpy(float) for c in ("f", "y", "n"))
+        classes = [float(self.n[self.y == c].sum()) for c in (0.0, 1.0)]
+        if not np.ptp(self.y[self.n > 0]) > 0:
+            self.refusal = ONE_CLASS if self.binary else NO_SPREAD
+            return
+        self.caution = (FEW_IN_CLASS if min(classes) < 10 else "") if self.binary else FEW_LABELS if size < 30 else ""
+        if part.unit is not None:
+            found = prediction_powered(part.f[:, None], part.y, part.n, part.unit)
+            flat = prediction_powered(part.f[:, None], part.y, part.n, coefficients=found.coefficients)
+            self.effect = _effect(found.influence, flat.influence, part)
+
+    @property
+    def method(self) -> str:
+        return "PPI++" + (f", design effect {self.effect:.2f}" if self.effect > 1 else "")
+
+    def estimates(self) -> Floats:
+        return (self.n / self.n.sum())[None]
+
+    def draws(self, rng: np.random.Generator, size: int) -> Floats:
+        return rng.dirichlet(np.maximum(self.n / self.effect + (0.5 if self.binary else 0.0), 1e-9), size=size)
+
+    def _parts(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Variance of the labels that the verdicts explain, and the rest."""
+        f, y = (v - (shares @ v)[:, None] for v in (self.f, self.y))
+        ff, fy, yy = ((shares * v).sum(axis=1) for v in (f * f, f * y, y * y))
+        explained = np.divide(np.maximum(fy, 0.0) ** 2, ff, out=np.zeros_like(ff), where=ff > 0)
+        explained = np.minimum(explained, yy)
+        return explained * self.effect, (yy - explained) * self.effect
+
+    def needed(self, shares: Floats, m: Floats, precision: float) -> Floats:
+        explained, rest = self._parts(shares)
+        return verdicts_at_random(explained, rest, m, precision, self.quantile)
+
+    def label_variance(self, shares: Floats) -> Floats:
+        explained, rest = self._parts(shares)
+        return explained + rest
+
+    def predicted(self, sizes: Sizes) -> float:
+        explained, rest = self._parts(self.estimates())
+        return self.quantile * math.sqrt(float(explained[0] / sizes.n + rest[0] / sizes.m[0]))
+
+    def half_widths(self, shares: Floats, sizes: Sizes, size: int, rng: np.random.Generator) -> Floats:
+        m, n = (max(round(v / self.effect), 2) for v in (float(sizes.m[0]), sizes.n))
+        found = np.empty(size)
+        for i in range(size):
+            share = shares[i % len(shares)]
+            inside, outside = rng.multinomial(m, share), rng.multinomial(max(n - m, 0), share)
+            y = np.concatenate([self.y, np.full(self.f.size, np.nan)])
+            counts = np.concatenate([inside, outside]).astype(float)
+            made = prediction_powered(np.concatenate([self.f, self.f])[:, None], y, counts)
+            found[i] = self.quantile * math.sqrt(float(covariance(made.influence[:, None], counts, None)[0, 0]))
+        return found
+
+
+def _refusal(sizes: Floats) -> str:
+    if sizes[0] == 0:
+        return NO_DATA
+    return NO_LABELS if sizes[1:].sum() == 0 else "" if sizes[1:].all() else ONE_CLASS

@@ -1,0 +1,160 @@
+"""How many verdicts and labels: what is planned is precise enough, and nothing cheaper is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgestats as js
+from judgestats.errors import DesignError
+
+PRICES = {"verdict": 0.01, "label": 1.0}
+
+
+def printed(size=1, **other):
+    values = {"judge": "g", "p": 0.4, "q0": 0.9, "q1": 0.95, "n": 400 * size, "m0": 60 * size, "m1": 60 * size}
+    return pd.DataFrame([values | other])
+
+
+def pairs(size=1):
+    """Verdicts with labels at random, and others without."""
+    cells = [("yes", "yes", 45), ("yes", "no", 8), ("no", "yes", 5), ("no", "no", 62), ("yes", "none", 400)]
+    table = pd.DataFrame([*cells, ("no", "none", 600)], columns=["verdict", "label", "n"]).assign(judge="g")
+    return table.assign(n=table["n"] * size)
+
+
+def scores(seed=0, items=200):
+    rng = np.random.default_rng(seed)
+    quality = rng.uniform(0, 1, items)
+    judged = np.clip(quality + 0.15 * rng.standard_normal(items), 0, 1)
+    table = pd.DataFrame({"judge": "g", "item": np.arange(items), "score": judged})
+    return table.assign(gold=np.where(np.arange(items) < 80, quality, np.nan))
+
+
+def planned(pilot, precision=0.05, prices=None, **options):
+    options = {"sampling": "by class", "replications": 200} | options
+    return js.design.label_plan(pilot, precision=precision, prices=prices or PRICES, **options).iloc[0]
+
+
+def test_the_plan_has_the_precision_and_nothing_cheaper_has():
+    """A pilot that leaves nothing open: the half-width of the corrected counts themselves, planned and with one less."""
+    plan = planned(printed(10**10))
+    n, m0, m1 = (int(plan[c]) for c in ("n", "m0", "m1"))
+
+    def half(n, m0, m1):
+        table = printed(n=n, m0=m0, m1=m1)
+        row = js.corrected_rate(table, sampling="by class").iloc[0]
+        return (row["conf_high"] - row["conf_low"]) / 2
+
+    assert plan["predicted_half_width"] == pytest.approx(half(n, m0, m1), rel=1e-9)
+    assert half(n, m0, m1) <= 0.05
+    for less in ((n - 2, m0, m1), (n, m0 - 1, m1), (n, m0, m1 - 1)):
+        assert half(*less) > 0.05
+    assert plan["cost"] == pytest.approx(0.01 * n + m0 + m1)
+    for a, b in ((m0 - 20, m1), (m0 + 20, m1), (m0, m1 + 15), (m0 + 15, m1 - 8)):  # others, with the fewest verdicts
+        low, high = 1, 10**6
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if half(middle, a, b) <= 0.05 else (middle, high)
+        assert 0.01 * high + a + b > plan["cost"]
+
+
+def test_what_the_pilot_leaves_open_costs_labels():
+    little, much = planned(printed()), planned(printed(100))
+    assert little["m"] > much["m"]
+    assert little["predicted_half_width"] < much["predicted_half_width"] <= 0.0505
+    assert planned(printed(), assurance=0.95)["cost"] > little["cost"]
+
+
+@pytest.mark.parametrize("sampling", ["by class", "random"])
+def test_predicted_and_simulated_half_widths_agree(sampling):
+    plan = planned(printed(5) if sampling == "by class" else pairs(5), sampling=sampling)
+    assert plan["simulated_half_width"] == pytest.approx(plan["predicted_half_width"], rel=0.03)
+    assert 0.5 <= plan["simulated_share"] <= 0.95
+    if sampling == "random":
+        assert np.isnan(plan["m0"])
+        assert plan["n"] >= 2 * plan["m"]
+
+
+def test_a_study_of_the_planned_size_has_the_half_width():
+    """Answers drawn anew from what the pilot says."""
+    plan = planned(pairs(1000), sampling="random")
+    n, m = int(plan["n"]), int(plan["m"])
+    rng = np.random.default_rng(0)
+    share = np.array([45, 8, 5, 62]) / 120
+    halves = []
+    for _ in range(40):
+        inside, outside = rng.multinomial(m, share), rng.multinomial(n - m, share)
+        rows = [("yes", "yes", inside[0]), ("yes", "no", inside[1]), ("no", "yes", inside[2]), ("no", "no", inside[3])]
+        rows += [("yes", "none", outside[:2].sum()), ("no", "none", outside[2:].sum())]
+        table = pd.DataFrame(rows, columns=["verdict", "label", "n"]).assign(judge="g")
+        row = js.corrected_rate(table, sampling="random").iloc[0]
+        halves.append((row["conf_high"] - row["conf_low"]) / 2)
+    assert np.mean(halves) == pytest.approx(0.05, rel=0.03)
+
+
+def test_mean_scores():
+    plan = planned(scores(), 0.02, sampling="random")
+    assert plan["m"] < plan["labels_alone"]
+    assert plan["simulated_half_width"] == pytest.approx(plan["predicted_half_width"], rel=0.03)
+    again = planned(scores(), 0.02, sampling="random")
+    pd.testing.assert_series_equal(plan, again)
+
+
+def test_a_clustered_pilot_needs_more():
+    table = scores(items=400).assign(prompt=lambda t: t["item"] // 10)
+    effect = np.random.default_rng(1).normal(0, 0.3, 40)[table["prompt"]]
+    table = table.assign(gold=table["gold"] + effect)
+    wide, flat = (planned(table, 0.05, sampling="random", cluster=c) for c in ("auto", False))
+    assert "design effect" in wide["method"]
+    assert wide["m"] > 1.5 * flat["m"]
+    assert "calls not independent" in flat["flag"]
+
+
+def test_labels_alone_may_cost_less():
+    dear = planned(printed(), prices={"verdict": 1.0, "label": 1.0})
+    assert "labels alone cost less" in dear["flag"]
+    assert dear["cost_labels_alone"] < dear["cost"]
+    assert "labels alone" not in planned(printed(q0=0.97, q1=0.98))["flag"]
+
+
+@pytest.mark.parametrize(
+    ("pilot", "flag"),
+    [
+        (printed(q0=0.5, q1=0.55), "not better than chance"),
+        (printed(m1=0), "labels of one class only"),
+        (printed(m0=0, m1=0), "no labels"),
+        (printed(n=0), "no data"),
+        (printed(q0=0.58, q1=0.62), "precision out of reach"),
+        (printed(m0=9), "fewer than 10 labels in a class"),
+    ],
+)
+def test_what_a_pilot_cannot_say_is_flagged(pilot, flag):
+    plan = planned(pilot, assurance=0.995)
+    assert flag in plan["flag"]
+    assert np.isnan(plan["n"]) == (flag != "fewer than 10 labels in a class")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sampling": None}, "State how the labelled items are drawn"),
+        ({"precision": 0}, "precision=0 must be above 0"),
+        ({"assurance": 1}, "assurance=1 must be between 0 and 1"),
+        ({"prices": {"label": 1}}, "must be {'verdict': price, 'label': price}"),
+        ({"prices": {"label": 1, "verdict": 0}}, "both above 0"),
+        ({"replications": 0}, "is not a number of studies"),
+    ],
+)
+def test_errors_say_what_to_give(change, message):
+    options = {"precision": 0.05, "prices": PRICES, "sampling": "by class"} | change
+    with pytest.raises(DesignError, match=message):
+        js.design.label_plan(printed(), **options)
+
+
+def test_each_judge_has_its_own_plan():
+    both = pd.concat([printed(), printed(judge="h", q0=0.8)])
+    plans = js.label_plan(both, precision=0.05, prices=PRICES, sampling="by class", replications=50)
+    assert plans["judge"].tolist() == ["g", "h"]
+    assert plans.loc[0, "cost"] < plans.loc[1, "cost"]
+    alone = js.label_plan(printed(), precision=0.05, prices=PRICES, sampling="by class", replications=50)
+    pd.testing.assert_frame_equal(plans[:1], alone)
