@@ -40,7 +40,9 @@ def _by_class(rng, names, share, n, m, known=False):  # type: ignore[no-untyped-
         "no": _binomial(rng, reps, m, 1 - sp),
         "yes": _binomial(rng, reps, m, se),
     }
-    result = measure("corrected_rate")(_counts(names, "s", drawn).drop(columns="system"), sampling="by class")
+    result = measure("corrected_rate")(
+        _counts(names, "s", drawn).drop(columns="system"), sampling="by class", cluster=False
+    )
     if not known:
         return term_rows(result, "corrected_rate")
     wide = result.pivot(index="judge", columns="term", values="estimate")
@@ -65,7 +67,7 @@ def _difference_by_class(rng, names, shares, n, m, shared):  # type: ignore[no-u
         labels = {"no": _binomial(rng, reps, m, 1 - sp), "yes": _binomial(rng, reps, m, se)}
         more = {"calibration": _counts(names, "", labels).drop(columns="system"), "margin": 0.1}
     result = measure("corrected_difference")(
-        pd.concat(parts, ignore_index=True), baseline="b", sampling="by class", **more
+        pd.concat(parts, ignore_index=True), baseline="b", sampling="by class", cluster=False, **more
     )
     return term_rows(result, "corrected_difference")
 

@@ -258,6 +258,48 @@ def test_one_facet_study_is_icc_and_spearman_brown(k):
         assert got["generalizability"] == pytest.approx(known["ICC(3,k)"])
 
 
+@pytest.mark.parametrize("k", [1, 4])
+def test_the_interval_of_generalizability_is_the_f_interval_of_the_icc(k):
+    study = decision_study(table_of(SHROUT), object="item", judges=k, n_resamples=40_000).set_index("term")
+    known = icc(table_of(SHROUT)).set_index("term").loc[f"ICC(3,{'k' if k == 4 else 1})"]
+    row = study.loc["generalizability"]
+    np.testing.assert_allclose(row[["conf_low", "conf_high"]].astype(float), known[["conf_low", "conf_high"]].astype(float),
+                               atol=0.012)  # fmt: skip
+    assert row["method"] == "generalized (40,000 draws)"
+    needed = study.loc["judges_for_generalizability"]
+    assert needed["conf_low"] <= needed["estimate"] <= needed["conf_high"]
+
+
+def test_intervals_of_a_study_need_degrees_of_freedom():
+    assert decision_study(WHOLE, judges=3, items=20)["conf_low"].isna().all()
+    data = long(simulated((4, 12, 6, 2), 1))
+    whole, gap = decision_study(data, judges=4, items=6), decision_study(data.drop(index=[3, 77]), judges=4, items=6)
+    for study in (whole, gap):
+        given = study[study["estimate"].notna()]
+        assert (given["conf_low"] <= given["estimate"]).all()
+        assert (given["conf_high"] >= given["estimate"]).all()
+    assert gap["method"].str.endswith("components as independent").any()
+    table = decision_study(variance_components(data), judges=4, items=6)
+    pd.testing.assert_frame_equal(whole, table)
+    infinite = whole[whole["term"] == "judges_for_generalizability"]["conf_high"].item()
+    assert infinite > whole[whole["term"] == "judges_for_generalizability"]["estimate"].item()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "low", "high"), [((6, 15, 8, 1), 0.91, 0.99), ((8, 30, 5, 2), 0.91, 0.99)])
+def test_intervals_of_reliability_cover(shape, low, high):
+    """Simulated studies; the truth is that of the known components."""
+    true = {t: v for t, v in TRUE.items() if shape[3] > 1 or t != "judge:system:item"}
+    parts = [long(simulated(shape, 100 + s, true)).assign(domain=f"d{s:03d}") for s in range(150)]
+    study = decision_study(pd.concat(parts, ignore_index=True), by="domain", judges=4, items=8, n_resamples=400)
+    truth = decision_study(components(**{t.replace(":", "_"): v for t, v in true.items()}), judges=4, items=8)
+    for term in ("generalizability", "dependability"):
+        rows = study[study["term"] == term]
+        value = truth.loc[truth["term"] == term, "estimate"].item()
+        inside = ((rows["conf_low"] <= value) & (rows["conf_high"] >= value)).mean()
+        assert low <= inside <= high, (term, inside)
+
+
 def components(**terms):
     return pd.DataFrame({"term": [t.replace("_", ":") for t in terms], "estimate": list(terms.values())})
 

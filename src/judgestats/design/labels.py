@@ -304,7 +304,9 @@ class _Random:
         return (self.n / self.n.sum())[None]
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
-        return rng.dirichlet(np.maximum(self.n / self.effect + (0.5 if self.binary else 0.0), 1e-9), size=size)
+        known = np.maximum(self.n / self.effect + (0.5 if self.binary else 0.0), 1e-9)
+        drawn: Floats = rng.dirichlet(known, size=size)
+        return drawn
 
     def _parts(self, shares: Floats) -> tuple[Floats, Floats]:
         """Variance of the labels that the verdicts explain, and the rest."""

@@ -13,8 +13,9 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError, SchemaError, confidence, suggestion
+from judgestats.kernels.resampling import generator
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
@@ -377,7 +378,8 @@ def _from_ratings(data: Any, options: Options) -> pd.DataFrame:
 
 
 @Measure(
-    "How many judges, items or runs does a target reliability need?", "variance", "R, table of components", "none",
+    "How many judges, items or runs does a target reliability need?", "variance", "R, table of components",
+    "generalized, from mean squares",
     "Brennan 2001, Ch 4", plot="decision_study", frames=("ratings",), take=_from_ratings,
     caption="Reliability of the mean over this many judges; the dashed line is the target.",
     table=(
@@ -403,6 +405,9 @@ def decision_study(
     target_reliability: float = 0.8,
     by: By = (),
     average_over: By = (),
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Reliability of mean scores for other numbers of judges, items and runs, and the numbers needed for a target.
 
@@ -422,6 +427,10 @@ def decision_study(
         Columns that split ratings. A table of components is split by its further columns.
     average_over : str or sequence of str
         Columns of ratings averaged over, as in :func:`score_matrix`.
+    n_resamples, seed
+        Draws of the mean squares for the intervals.
+    conf_level : float
+        Coverage of the intervals.
 
     Returns
     -------
@@ -430,8 +439,9 @@ def decision_study(
         (absolute, Φ: do they get the same score?); and ``judges_for_generalizability``, ``judges_for_dependability``,
         ``runs_for_generalizability`` and ``runs_for_dependability``, the smallest numbers that reach
         `target_reliability` with the others as given. Columns ``judges``, ``items``, ``systems``, ``criteria``,
-        ``runs`` (NaN where the facet is not in the design) and ``error_variance``. There are no intervals: see those
-        of the components.
+        ``runs`` (NaN where the facet is not in the design) and ``error_variance``. The interval of a number that is
+        needed ends at infinity where the target may not be reached at all. A printed table of components without
+        degrees of freedom gives no intervals.
 
     Raises
     ------
@@ -446,9 +456,15 @@ def decision_study(
     ICC(2,k) and generalizability ICC(3,k). All facets are crossed with the object; a component that is not identifiable
     (items nested in systems, for one) gives NaN with a flag.
 
+    Intervals are generalized ones (Weerahandi 1993): each mean square of a complete design is drawn as MS df/χ², and
+    the coefficient is computed from the components of the draw, negative ones as 0. For one facet, that of
+    generalizability is the F interval of ICC(3,k), up to the number of draws. Components by REML, or from a table with
+    degrees of freedom alone, are drawn as independent, which is an approximation.
+
     References
     ----------
-    Brennan, R. L. (2001). Generalizability Theory, Ch. 4. Shavelson & Webb (1991), Ch. 6.
+    Brennan, R. L. (2001). Generalizability Theory, Ch. 4. Shavelson & Webb (1991), Ch. 6. Weerahandi, S. (1993). JASA
+    88, 899-905.
 
     Examples
     --------
@@ -476,7 +492,8 @@ def decision_study(
     rows: list[dict[str, Any]] = []
     grouped = table.groupby(keys, sort=True, dropna=False) if keys else [((), table)]
     for labels, part in grouped:
-        study = _Study(part, object)
+        rng = generator(seed, ("decision_study", *map(str, labels)))
+        study = _Study(part, object, rng, n_resamples, confidence(conf_level))
         numbers = {f: _numbers(given[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
         found = study.rows(numbers, _numbers(runs, 1, "runs"), target_reliability)
         rows += [{**dict(zip(keys, labels, strict=True)), **row} for row in found]
@@ -492,10 +509,55 @@ def _numbers(given: int | Iterable[int] | None, observed: float | None, argument
     return [int(n) for n in numbers]
 
 
+def _draws(
+    table: pd.DataFrame, mains: Sequence[str], rng: np.random.Generator, size: int
+) -> tuple[dict[str, Floats], str]:
+    """Draws (B,) of each component, and how; none where a component or its degrees of freedom are not known."""
+    terms = table["term"].tolist()
+    known = {c: table[c].to_numpy(float) for c in ("estimate", "raw", "levels", "df", "n") if c in table.columns}
+    if np.isnan(known["estimate"]).any():
+        return {}, ""
+    method = table["method"].astype(str) if "method" in table.columns else pd.Series("", index=table.index)
+    if method.eq(MLS).all() and {"raw", "levels", "n"} <= set(known) and "residual" in terms:
+        levels = {t: v for t, v in zip(terms, known["levels"], strict=True) if t in mains}
+        parts = [set(mains) if t == "residual" else set(t.split(":")) for t in terms]
+        n = float(known["n"][0])
+        df = np.array([np.prod([levels[f] - 1 for f in part]) for part in parts])
+        df[terms.index("residual")] = n - 1 - df[[i for i, t in enumerate(terms) if t != "residual"]].sum()
+        expected = np.array([[_times(t, part, other, levels, n) for t, other in zip(terms, parts, strict=True)]
+                             for part in _squares(terms, parts)])  # fmt: skip
+        squares = np.maximum(expected @ known["raw"], 0.0)
+        drawn = squares * df / rng.chisquare(df, size=(size, df.size))
+        found = np.maximum(np.linalg.solve(expected, drawn.T), 0.0)
+        return dict(zip(terms, found, strict=True)), f"generalized ({size:,} draws)"
+    if "df" in known and (np.isfinite(known["df"]) | (known["estimate"] == 0)).all():
+        df = np.where(np.isfinite(known["df"]), known["df"], 1.0)
+        drawn = known["estimate"] * df / rng.chisquare(df, size=(size, df.size))
+        return dict(zip(terms, drawn.T, strict=True)), f"generalized ({size:,} draws), components as independent"
+    return {}, ""
+
+
+def _squares(terms: Sequence[str], parts: Sequence[set[str]]) -> list[tuple[set[str], bool]]:
+    """Facets of the mean square of each term, and whether it is the residual one."""
+    return [(part, term == "residual") for term, part in zip(terms, parts, strict=True)]
+
+
+def _times(term: str, square: tuple[set[str], bool], other: set[str], levels: Mapping[str, float], n: float) -> float:
+    """How often a component occurs in the expectation of a mean square."""
+    facets, residual = square
+    if term == "residual":
+        return 1.0
+    if residual or not facets <= other:
+        return 0.0
+    return n / float(np.prod([levels[f] for f in other]))
+
+
 class _Study:
     """Relative and absolute error from the components of one group."""
 
-    def __init__(self, table: pd.DataFrame, object_: str) -> None:
+    def __init__(
+        self, table: pd.DataFrame, object_: str, rng: np.random.Generator, n_resamples: int, conf_level: float
+    ) -> None:
         values = dict(zip(table["term"], table["estimate"].astype(float), strict=True))
         self.object, self.variance = object_, values
         mains = [t for t in values if ":" not in t and t != "residual"]
@@ -510,11 +572,13 @@ class _Study:
         self.levels = dict(zip(table["term"], table["levels"], strict=True)) if "levels" in table.columns else {}
         whole = {object_, *self.facets}
         self.has_runs = any(set(t.split(":")) == whole for t in values) or not self.facets
+        self.conf_level = conf_level
+        self.draws, self.method = _draws(table, mains, rng, n_resamples)
 
-    def error(self, numbers: Mapping[str, float], absolute: bool) -> float:
-        """Error variance of a mean over these numbers, which include ``runs``."""
-        total = 0.0
-        for term, variance in self.variance.items():
+    def error(self, numbers: Mapping[str, float], absolute: bool, of: Mapping[str, Any] | None = None) -> Any:
+        """Error variance of a mean over these numbers, which include ``runs``; `of`: these components, or draws."""
+        total: Any = 0.0
+        for term, variance in (self.variance if of is None else of).items():
             parts = [self.object, *self.facets] if term == "residual" else term.split(":")
             if term == self.object or not (absolute or self.object in parts):
                 continue
@@ -536,6 +600,11 @@ class _Study:
     def _cells(self, numbers: Mapping[str, float]) -> dict[str, float]:
         return {PLURAL.get(f, f): float(n) for f, n in numbers.items()}
 
+    def _interval(self, value: float, drawn: Floats, method: Any) -> dict[str, Any]:
+        """Ends of the interval of an estimate, from its draws."""
+        ends = np.quantile(drawn, [0.5 - self.conf_level / 2, 0.5 + self.conf_level / 2], method=method)
+        return {"conf_low": min(ends[0], value), "conf_high": max(ends[1], value), "method": self.method}
+
     def _coefficient(self, numbers: dict[str, int], absolute: bool) -> dict[str, Any]:
         unknown_runs = numbers["runs"] > 1 and not self.has_runs
         error, τ = self.error(numbers, absolute), self.variance[self.object]
@@ -547,6 +616,10 @@ class _Study:
         value = τ / (τ + error) if τ + error > 0 and not unknown_runs else np.nan
         known = not np.isnan(error + τ)
         notes = [RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if known else COMPONENTS_MISSING]
+        if self.draws and not np.isnan(value):
+            of, drawn = self.draws[self.object], self.error(numbers, absolute, self.draws)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                row |= self._interval(value, np.nan_to_num(of / (of + drawn)), "linear")
         return {**row, "estimate": value, "flag": flags(*notes, VARIANCE_AT_ZERO.of(τ == 0, what=self.object))}
 
     def _needed(self, numbers: dict[str, int], facet: str, absolute: bool, target: float) -> dict[str, Any]:
@@ -563,5 +636,11 @@ class _Study:
             return {**row, **self._cells(numbers), **unknown}
         known = not np.isnan(a + τ)
         row["error_variance"] = a + (one - a) / n
+        if self.draws and not np.isnan(n):
+            a, one = (self.error({**numbers, facet: k}, absolute, self.draws) for k in (np.inf, 1.0))
+            margin = self.draws[self.object] * (1 - target) / target - a
+            with np.errstate(divide="ignore", invalid="ignore"):
+                needed = np.where(margin > 0, np.maximum(np.ceil((one - a) / margin - 1e-9), 1.0), np.inf)
+            row |= self._interval(n, needed, "inverted_cdf")
         unreached = NOT_REACHED.of(known and np.isnan(n), target=f"{target:g}", what=plural)
         return {**row, "flag": flags(unreached, "" if known else COMPONENTS_MISSING)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
@@ -337,14 +338,24 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _Group:
-    """Rows of one judge: number of the verdict (N, k), label, units, cluster; and what they are grouped by."""
+    """Rows of one judge: number of the verdict (N, k), label, units, cluster.
 
-    table: pd.DataFrame
+    `whole`, `rows`: the table, and the rows of it. `judges`: whose verdicts the columns of `f` are, of a panel.
+    """
+
+    whole: pd.DataFrame
+    rows: NDArray[np.intp]
+    judges: tuple[str, ...]
     f: Floats
     y: Floats
     n: Floats
     unit: NDArray[np.integer[Any]] | None
     cluster: str | None
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """What the rows are grouped by."""
+        return self.whole.iloc[self.rows].reset_index(drop=True)
 
     @property
     def labelled(self) -> Mask:
@@ -542,9 +553,8 @@ def _powered(group: _Group, judged: Mask, labelled: Mask, plan: _Plan, *, transp
         total += weight * found.estimate
         influence[held] += weight * found.influence
         coefficients.append((name, found.coefficients))
-    judges = group.table.attrs.get(_PANEL, [""])
     for name, values in coefficients:
-        for judge, value in zip(judges, values, strict=True):
+        for judge, value in zip(group.judges, values, strict=True):
             inside = ", ".join(x for x in (judge, name) if x)
             parts.append({"term": f"lambda[{inside}]" if inside else "lambda", "estimate": float(value),
                           "n": basis["n"], "n_labels": size, "method": method, "flag": ""})  # fmt: skip
@@ -654,17 +664,17 @@ def _groups(read: _Verdicts, panel: bool) -> Iterator[tuple[Any, _Group]]:
     table = _panelled(read) if panel else read.table[read.table[_F].notna()]
     judges = table.attrs.get(_PANEL, [""])
     columns = [f"{_F}{i}" for i in range(len(judges))] if panel else [_F]
-    table.attrs = {}
+    table.attrs = {}  # copied with every part
     known = (table if panel else read.table)["judge"].to_numpy(dtype=object)
     place = {name: i for i, name in enumerate(sorted(set(known), key=str))}
     code = np.array([place[name] for name in table["judge"].to_numpy(dtype=object)], dtype=np.intp)
     rows_of = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code, minlength=len(place)))[:-1])
+    unit = cluster_codes(table, read.cluster) if read.cluster else None
+    f, y, n = (table[c].to_numpy(dtype=float) for c in (columns, _Y, _N))
+    f = f.reshape(len(table), len(columns))
     for name, rows in zip(place, rows_of, strict=True):
-        part = table.iloc[rows].reset_index(drop=True)
-        part.attrs = {_PANEL: list(judges)}
-        unit = codes_of(pd.DataFrame({"c": cluster_codes(part, read.cluster)}), ["c"]).code if read.cluster else None
-        f = part[columns].to_numpy(dtype=float).reshape(len(part), len(columns))
-        yield name, _Group(part, f, part[_Y].to_numpy(float), part[_N].to_numpy(float), unit, read.cluster)
+        own = None if unit is None else np.unique(unit[rows], return_inverse=True)[1]
+        yield name, _Group(table, rows, tuple(judges), f[rows], y[rows], n[rows], own, read.cluster)
 
 
 @dataclass(frozen=True)
@@ -726,7 +736,10 @@ def _panelled(read: _Verdicts) -> pd.DataFrame:
 
 def _levels(group: _Group, read: _Verdicts, plan: _Plan) -> list[_Level]:
     """Each combination of the `by` columns, with the rows of the labels that correct it."""
-    table, by = group.table, [k for k in read.keys if k != "judge"]
+    by = [k for k in read.keys if k != "judge"]
+    if not by and not read.shared:
+        return [_Level({}, np.ones(len(group.y), dtype=bool), group.labelled, False)]
+    table = group.table
     everybody = table[_FROM].to_numpy(dtype=bool) if read.shared else np.zeros(len(table), dtype=bool)
     own = table[~everybody]
     combinations = own[by].drop_duplicates().sort_values(by, key=lambda s: s.astype(str)) if by else own.iloc[:1]
