@@ -516,3 +516,14 @@ def test_several_criteria_are_not_mixed():
 def test_a_page_says_that_the_drawing_is_not_stated():
     missing = measures()["corrected_rate"].attempt(frame(), Options())
     assert missing == "needs to know how the labelled items were drawn: sampling="
+    found = measures()["corrected_rate"].attempt(frame(), Options(sampling="random"))
+    pd.testing.assert_frame_equal(found, js.corrected_rate(frame(), sampling="random"))
+
+
+@pytest.mark.slow
+def test_a_page_has_the_corrected_rate(tmp_path):
+    page = js.report(frame(), tmp_path / "with.html", sampling="random").read_text(encoding="utf-8")
+    assert "rate corrected for the errors of the judge" in page
+    page = js.report(frame(), tmp_path / "without.html").read_text(encoding="utf-8")
+    assert "rate corrected for the errors of the judge" not in page
+    assert "how the labelled items were drawn" in page

@@ -245,7 +245,8 @@ class _ByClass:
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
         known = self.sizes / self.effect
-        return rng.beta(self.shares * known + 0.5, (1 - self.shares) * known + 0.5, size=(size, 3))
+        drawn: Floats = rng.beta(self.shares * known + 0.5, (1 - self.shares) * known + 0.5, size=(size, 3))
+        return drawn
 
     def needed(self, shares: Floats, m: Floats, precision: float) -> Floats:
         return verdicts_by_class(shares, m / self.effect, precision, self.quantile) * self.effect
@@ -301,7 +302,8 @@ class _Random:
         return "PPI++" + (f", design effect {self.effect:.2f}" if self.effect > 1 else "")
 
     def estimates(self) -> Floats:
-        return (self.n / self.n.sum())[None]
+        shares: Floats = self.n / self.n.sum()
+        return shares[None]
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
         known = np.maximum(self.n / self.effect + (0.5 if self.binary else 0.0), 1e-9)

@@ -53,6 +53,7 @@ class Options:
     `identity`: for ratings: system -> judge.
     `people`: answers of people, with which those of the judges are compared; None if no judge is known to be a person.
     `baseline`: column -> its control condition.
+    `sampling`: how the items with a gold label were drawn; empty if it is not known.
     `results`: results and errors of the calls made so far, so that each call is made once.
     """
 
@@ -64,6 +65,7 @@ class Options:
     conf_level: float = CONF_LEVEL
     people: pd.DataFrame | None = None
     baseline: Mapping[str, str] = field(default_factory=dict)
+    sampling: str = ""
     results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def call(self, measure: Callable[..., Any], *data: Any, **arguments: Any) -> Any:

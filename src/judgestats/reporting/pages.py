@@ -19,6 +19,7 @@ from judgestats import __version__
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.ingest.provenance import PATHS
+from judgestats.metrics.bias.corrected import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
 from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references
@@ -488,6 +489,7 @@ def report(
     humans: Humans | None = None,
     gold: str | None = None,
     baseline: Baseline | None = None,
+    sampling: Sampling | None = None,
     seed: int = SEED,
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
@@ -522,6 +524,9 @@ def report(
     baseline : str or mapping, optional
         The control condition: a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or
         ``{column: value}``. Without it the conditions stand side by side, and nothing is compared with a control.
+    sampling : {'random', 'by class'}, optional
+        How the items with a label in ``gold`` were drawn, where only some have one: the page then has rates corrected
+        for the errors of the judges (:func:`judgestats.corrected_rate`).
     seed, n_resamples : int
         For the bootstrap intervals.
     conf_level : float
@@ -566,14 +571,14 @@ def report(
         "conf_level": conf_level,
         "n_resamples": n_resamples,
     }
-    asked = {"humans": humans, "gold": gold, "baseline": baseline}
+    asked = {"humans": humans, "gold": gold, "baseline": baseline, "sampling": sampling}
     known = references(frame, humans, gold, baseline)
     everybody, renamed = _renamed(pd.concat([known.models, known.people]), groups)
     measured, people = everybody.iloc[: len(known.models)], of_people(everybody.iloc[len(known.models) :])
     title = title or "Judge datasheet"
     settings = Options(
         tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if known.humans else None,
-        known.baseline,
+        known.baseline, sampling or "",
     )  # fmt: skip
     sheet = sheet_of(measured, settings)
     taken = attempts(measured, settings, besides=shown_measures(sheet))

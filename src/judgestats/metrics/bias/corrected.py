@@ -847,11 +847,11 @@ def _shown(gap: Mapping[str, Any], margin: float) -> bool:
 # ---- The measures ----------------------------------------------------------------------------------------------------
 
 
-def _needs_sampling(data: Any, _: Options) -> str:
-    """A page cannot say how the labels were drawn."""
+def _needs_sampling(data: Any, options: Options) -> str:
+    """How the labels were drawn is not in the data."""
     if "gold" not in _columns(data):
         return "needs a column 'gold'"
-    return "needs to know how the labelled items were drawn: sampling="
+    return "" if options.sampling else "needs to know how the labelled items were drawn: sampling="
 
 
 _TERMS = (
@@ -870,6 +870,7 @@ _TERMS = (
     "What is the rate really, given that the judge errs?", "people", "R, P (`candidate=`), counts",
     "by class: Lee et al.; random: t, by influences", "Lee et al. 2025; Angelopoulos et al. 2023 (PPI++)",
     plot="forest", frames=("ratings",), needs=(_needs_sampling,), terms=_TERMS,
+    arguments=lambda _, options: {"sampling": options.sampling},
 )  # fmt: skip
 def corrected_rate(
     verdicts: IntoFrame,
