@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coverage_agreement import agreement, clustered
-from coverage_corrected import corrected
+from coverage_corrected import corrected, reliability
 from coverage_differences import differences
 from coverage_draws import Cell
 from coverage_proportions import proportions
@@ -14,5 +14,5 @@ from coverage_shared import shared
 
 def cells() -> Iterator[Cell]:
     """All cells, in their order."""
-    for group in (proportions, differences, agreement, clustered, shared, corrected):
+    for group in (proportions, differences, agreement, clustered, shared, corrected, reliability):
         yield from group()

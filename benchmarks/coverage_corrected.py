@@ -122,6 +122,37 @@ def _clustered_by_class(rng, names, share, items, labelled, size):  # type: igno
     return term_rows(result, "corrected_rate")
 
 
+#: Components of the simulated scores of a decision study.
+_VARIANCES = {"judge": 0.6, "system": 1.0, "item": 0.5, "judge:system": 0.3, "judge:item": 0.2, "system:item": 0.4}
+_REST = 0.75
+
+
+def _studies(rng, names, shape, term):  # type: ignore[no-untyped-def]
+    """Reliability of the mean of 4 judges and 8 items, from judges x systems x items."""
+    facets = ("judge", "system", "item")
+    y = np.sqrt(_REST) * rng.standard_normal((len(names), *shape))
+    for effect, variance in _VARIANCES.items():
+        size = [n if f in effect.split(":") else 1 for f, n in zip(facets, shape, strict=True)]
+        y = y + np.sqrt(variance) * rng.standard_normal((len(names), *size))
+    where = np.indices(y.shape).reshape(4, -1)
+    table = pd.DataFrame({"study": np.asarray(names)[where[0]], "score": y.ravel()})
+    table = table.assign(**{f: where[i + 1].astype(str) for i, f in enumerate(facets)})
+    result = measure("decision_study")(table, by="study", judges=4, items=8, n_resamples=1000)
+    return term_rows(result, term, by="study")
+
+
+def reliability() -> Iterator[Cell]:
+    """Intervals of decision studies."""
+    relative = 0.3 / 4 + 0.4 / 8 + _REST / 32
+    absolute = relative + 0.6 / 4 + 0.5 / 8 + 0.2 / 32
+    for shape in ((4, 10, 6), (8, 30, 10)):
+        named = " x ".join(map(str, shape)) + " judges, systems, items"
+        for term, error in (("generalizability", relative), ("dependability", absolute)):
+            put = partial(_studies, shape=shape, term=term)
+            yield Cell("decision_study", f"{term}: generalized", "crossed", int(np.prod(shape)), 1 / (1 + error), put,
+                       note=named, batch=50)  # fmt: skip
+
+
 def corrected() -> Iterator[Cell]:
     """Corrected rates and differences, by class and from random samples of labels."""
     for share in (0.1, 0.3):

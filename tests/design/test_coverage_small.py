@@ -36,6 +36,8 @@ def narrowed(rng, names, cell, share):
         chosen("gold_agreement", "accuracy: clustered Wilson", clusters=80, truth=0.5),
         chosen("delta0", "four classes: Goodman", n=100, truth=(0.25, 0.25, 0.25, 0.25)),
         chosen("position_bias", "lean: Newcombe", n=100, truth=0.1),
+        chosen("corrected_rate", "by class: Lee et al.", n=500, truth=0.1, note="50 + 50 labels"),
+        chosen("corrected_rate", "random: PPI++", n=300, truth=0.3),
     ],
     ids=lambda c: c.interval,
 )
@@ -109,6 +111,7 @@ def test_misuse_is_kept_apart():
         "accuracy: cluster=False",
         "win_rate: cluster=False",
         "difference: cluster=False",
+        "by class: J as known",
     }
 
 
