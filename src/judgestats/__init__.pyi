@@ -96,6 +96,7 @@ from judgestats.schema import tally as tally
 from judgestats.verdicts import aggregate as aggregate
 from judgestats.verdicts import compare_scores as compare_scores
 from judgestats.verdicts import composite as composite
+from judgestats.verdicts import dawid_skene as dawid_skene
 from judgestats.verdicts import weighted_index as weighted_index
 
 __all__ = ["plot"]  # exported although its module has another name

@@ -354,6 +354,15 @@ NOT_IDENTIFIABLE = Flag("not_identifiable", "not identifiable",
 COMPONENTS_NOT_IDENTIFIABLE = Flag("components_not_identifiable", "components not identifiable",
     "The design does not separate the components: each score may have a level of its own. Name fewer columns in "
     "subjects= or facets=, or give more scores.", "invalid")
+ON_BOUNDARY = Flag("on_boundary", "on boundary",
+    "The estimate of a probability is 0 or 1, the end of its range: it has no standard error, and those of the other "
+    "probabilities take it as known.")
+SEVERAL_OPTIMA = Flag("several_optima", "best of {total} starts reached {n} time(s)",
+    "The likelihood has several maxima, and most starts ended in a lower one. Raise n_starts=, and see whether the "
+    "verdicts stay the same.")
+NOT_SETTLED = Flag("not_settled", "EM stopped early",
+    "The search was still moving when it reached its last step: the estimates are not final. The labels say little "
+    "about the model; give more raters or units.")
 NEGATIVE = Flag("negative", "negative, set to 0",
     "The estimate of a variance came out negative, as it may by chance, and was set to 0.", "note")
 VARIANCE_ZERO = Flag("variance_zero", "at 0", "The estimate of a variance is 0, the lowest that it can be.", "note")

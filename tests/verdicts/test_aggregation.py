@@ -297,7 +297,10 @@ def test_unknown_order():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"how": "mojority"}, "how='mojority' is not known. Allowed: 'swap', 'majority', 'net'. Did you mean 'majo"),
+        (
+            {"how": "mojority"},
+            "how='mojority' is not known. Allowed: 'swap', 'majority', 'net', 'dawid_skene'. Did you mean 'majo",
+        ),
         ({"how": "mean"}, "how='mean' is not known"),
         ({"over": "replicates"}, "over='replicates' is not known. Allowed: 'order', 'judge'"),
         ({"over": "item"}, "over='item' is not known"),

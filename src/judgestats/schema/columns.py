@@ -167,7 +167,7 @@ RATINGS: tuple[Column, ...] = (
     Column("temperature", "number", "sampling temperature", key=True),
     Column("tier", "text", "quality tier of the system", key=True),
     Column("domain", "text", "domain of the item", key=True),
-    Column("status", "category", "why a score is missing", allowed=(*STATUSES, "off scale"), default="ok"),
+    Column("status", "category", "why a score is missing", allowed=(*STATUSES, "off scale", "undecided"), default="ok"),
     Column("rationale", "text", "the judge's reasons"),
     Column("reply_form", "text", "form of the reply that gave the answer"),
     Column("reply_note", "text", "why a reply gave no answer, or self-reported runs"),

@@ -13,7 +13,8 @@ import pyarrow as pa
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.defaults import CONF_LEVEL, SEED
+from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.schema.coding import Codes, as_scores, codes_of, column_codes, combine
 from judgestats.schema.columns import (
     CHOICES,
@@ -30,6 +31,7 @@ from judgestats.schema.columns import (
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.splitting import splits_here
+from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, Labels, chosen_classes, fit_panels, fitted
 
 # ---- Shared by both kinds of aggregation: which calls belong together, how many to expect, what is carried over -----
 
@@ -222,7 +224,7 @@ def rule_of(how: str | Custom) -> Rule:
     """
     if callable(how):
         return Rule(_asked(how), _no_side_taken, "a rule of your own")
-    return RULES[choose(how, RULES, "how")]
+    return RULES[choose(how, [*RULES, DAWID_SKENE], "how")]
 
 
 def _asked(rule: Custom) -> Callable[[Votes], Verdicts]:
@@ -268,11 +270,24 @@ _OF_THE_PAIR = ("gold", "better")
 _NOT_OVER = ("item", "first", "second", "pair", "target", "ties_allowed", *_OF_THE_CALL, *_OF_THE_PAIR)
 
 
-def aggregate_pairs(
-    calls: pd.DataFrame, how: str | Custom, over: Sequence[str], by: Sequence[str], missing: str
-) -> pd.DataFrame:
-    """Aggregate preferences; see :func:`judgestats.aggregate`."""
-    rule = rule_of(how)
+@dataclass(frozen=True)
+class _Pairs:
+    """Calls on pairs, grouped: the table with the lower candidate id first, and what votes with what.
+
+    `vote` (N,): of each call. `votes` (G, 4): of each pair. `unit`: columns of a pair. `columns`: those of `over` but
+    the order.
+    """
+
+    table: pd.DataFrame
+    groups: Groups
+    vote: NDArray[np.int64]
+    votes: Votes
+    unit: list[str]
+    columns: list[str]
+
+
+def _grouped_pairs(calls: pd.DataFrame, over: Sequence[str], by: Sequence[str]) -> _Pairs:
+    """Group the calls of each pair; refuse an `over` that cannot be, and calls that repeat each other."""
     for name in over:
         varying = (c for c in calls.columns if c not in _NOT_OVER and not c.endswith(("_first", "_second")))
         choose(name, ["order", *varying], "over")
@@ -285,13 +300,35 @@ def aggregate_pairs(
     groups = group_calls(table, unit, columns, by)
     cells = [_coded(table[c]) for c in columns] + ([(reverse.astype(np.int64), 2)] if "order" in over else [])
     refuse_repeats(calls, groups, cells, over)
-    codes = groups.codes
-    votes = _votes(table["choice"], reverse, codes, groups.expected() * (2 if "order" in over else 1))
+    vote = _vote_of(table["choice"], reverse)
+    votes = _votes(vote, groups.codes, groups.expected() * (2 if "order" in over else 1))
+    return _Pairs(table, groups, vote, votes, unit, columns)
+
+
+def aggregate_pairs(
+    calls: pd.DataFrame,
+    how: str | Custom,
+    over: Sequence[str],
+    by: Sequence[str],
+    missing: str,
+    starts: tuple[int, int | np.random.Generator | None],
+) -> pd.DataFrame:
+    """Aggregate preferences; see :func:`judgestats.aggregate`."""
+    rule = None if how == DAWID_SKENE else rule_of(how)
+    found = _grouped_pairs(calls, over, by)
+    table, codes, votes = found.table, found.groups.codes, found.votes
     short = votes[:, INVALID] > 0 if missing == "invalid" else votes[:, :INVALID].sum(axis=1) == 0
     verdict = np.full(codes.size, INVALID)
-    verdict[~short] = rule.decide(votes[~short])
-    native = rule.native(votes) & ~_made_by_a_rule(table, codes)
-    result = _carried(table, codes, unit, columns)
+    sure = None
+    if rule is None:
+        labels, answers = _labels_of_pairs(found, by)
+        best, sure = chosen_classes(fit_panels(labels, *starts, CONF_LEVEL)[0])
+        verdict[~short] = np.where(best < 0, TIE, answers[best])[~short]
+        native = (best >= 0) & ~_made_by_a_rule(table, codes)
+    else:
+        verdict[~short] = rule.decide(votes[~short])
+        native = rule.native(votes) & ~_made_by_a_rule(table, codes)
+    result = _carried(table, codes, found.unit, found.columns)
     result["choice"] = pd.Categorical(_SLOTS[verdict], categories=list(CHOICES))
     status = first_status(table, codes, (table["choice"] == "invalid").to_numpy(dtype=bool), "parse")
     result["status"] = np.where(verdict == INVALID, status, "ok")
@@ -299,7 +336,64 @@ def aggregate_pairs(
     result["tie_kind"] = np.where(verdict == TIE, np.where(native, "native", "disagreement"), "")
     behind = table["n_calls"].to_numpy(dtype=float) if "n_calls" in table.columns else np.ones(len(table))
     result["n_calls"] = np.bincount(codes.code, weights=behind, minlength=codes.size).astype(np.int64)
-    return in_order(result, PREFERENCES, ["tie_kind", "n_calls"], list(dict.fromkeys(["judge", *unit])))
+    if sure is not None:
+        result["confidence"] = np.where(verdict == INVALID, np.nan, sure)
+    return in_order(result, PREFERENCES, ["tie_kind", "n_calls"], list(dict.fromkeys(["judge", *found.unit])))
+
+
+def _labels_of_pairs(found: _Pairs, by: Sequence[str]) -> tuple[Labels, NDArray[np.int64]]:
+    """Labels of a panel on pairs, and the verdict that each class is.
+
+    Where all pairs have the same two candidates, these are classes like any other. Else the alphabet alone would tell
+    them apart, and the model treats both sides alike.
+    """
+    table, codes = found.table, found.groups.codes
+    valid = np.flatnonzero(found.vote != INVALID)
+    sides = table[["first", "second"]].drop_duplicates()
+    present = np.unique(found.vote[valid])
+    mirror = None
+    names_of: list[Any] = ["first", "second", "tie"]
+    if len(sides) == 1:
+        names_of[:2] = sides.iloc[0].tolist()
+    else:
+        present = np.union1d([U, V], present)
+        mirror = np.array([V, U, TIE], dtype=np.int64)[: present.size]
+    place = np.searchsorted(present, found.vote[valid])
+    classes = [names_of[i] for i in present]
+    return _panel(table, codes, valid, place, classes, found.columns, by, mirror), present
+
+
+def _panel(
+    table: pd.DataFrame,
+    codes: Codes,
+    valid: NDArray[np.intp],
+    label: NDArray[np.int64],
+    classes: Sequence[Any],
+    over: Sequence[str],
+    by: Sequence[str],
+    mirror: NDArray[np.int64] | None = None,
+) -> Labels:
+    """Labels of the raters that `over` distinguishes; repeats and orders are further labels of the same rater."""
+    raters = [c for c in over if c not in ("order", "replicate")]
+    if not raters:
+        raise DesignError(
+            f"dawid_skene compares raters, and over={list(over) or 'order'!r} names none. Name what distinguishes "
+            "them: over='judge', or over=['judge', 'order'] where each judge saw both orders."
+        )
+    asked = [c for c in dict.fromkeys([*_ASKED_HOW, "criterion", *by]) if c in table.columns and c not in over]
+    scope, rater = codes_of(table, asked), codes_of(table, raters)
+    counts = row_counts(table, codes)
+    return Labels(
+        codes.code[valid].astype(np.int64),
+        rater.code[valid].astype(np.int64),
+        label,
+        scope.code[codes.first].astype(np.int64),
+        np.ones(codes.size) if counts is None else counts,
+        classes,
+        table[raters].iloc[rater.first].reset_index(drop=True),
+        table[asked].iloc[scope.first].reset_index(drop=True),
+        mirror,
+    )
 
 
 def _coded(values: pd.Series[Any]) -> tuple[NDArray[np.int64], int]:
@@ -333,8 +427,8 @@ def _plain(values: pd.Series[Any]) -> pd.Series[Any]:
     return values
 
 
-def _votes(choice: pd.Series[Any], reverse: NDArray[np.bool_], codes: Codes, expected: NDArray[np.int64]) -> Votes:
-    """(G, 4) votes for u, for v, ties, and the number missing of `expected`."""
+def _vote_of(choice: pd.Series[Any], reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(N,) vote of each call."""
     code, labels = pd.factorize(choice, use_na_sentinel=False)
     unknown = [x for x in labels if x not in _VOTES]
     if unknown:
@@ -343,8 +437,13 @@ def _votes(choice: pd.Series[Any], reverse: NDArray[np.bool_], codes: Codes, exp
             f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
             advice=(("labels", unknown[0]),),
         )
-    vote = np.array([_VOTES[x] for x in labels], dtype=np.int64)[code]
-    vote = np.where(reverse & (vote <= V), V - vote, vote)
+    vote: NDArray[np.int64] = np.array([_VOTES[x] for x in labels], dtype=np.int64)[code]
+    vote[reverse & (vote <= V)] = V - vote[reverse & (vote <= V)]
+    return vote
+
+
+def _votes(vote: NDArray[np.int64], codes: Codes, expected: NDArray[np.int64]) -> Votes:
+    """(G, 4) votes for u, for v, ties, and the number missing of `expected`."""
     counts = np.bincount(codes.code * 4 + vote, minlength=codes.size * 4).reshape(codes.size, 4)
     counts[:, INVALID] = expected - counts[:, :INVALID].sum(axis=1)
     return counts.astype(np.int64)
@@ -406,21 +505,15 @@ def aggregate_scores(
     missing: str,
     exclude_own: bool | Mapping[str, str],
     trim: float,
+    starts: tuple[int, int | np.random.Generator | None],
 ) -> pd.DataFrame:
     """Aggregate ratings; see :func:`judgestats.aggregate`."""
-    choose(how, SUMMARIES, "how")
-    for name in over:
-        choose(name, [c for c in ratings.columns if c not in _NOT_OVER_RATINGS], "over")
+    choose(how, [*SUMMARIES, DAWID_SKENE], "how")
     if not 0 <= trim < 0.5:
         raise DesignError(f"trim={trim!r} is not a share to cut from each end. Allowed: at least 0 and below 0.5.")
-    unit = [c for c in dict.fromkeys([*key_columns("ratings", ratings.columns), *by]) if c not in over]
-    groups = group_calls(ratings, unit, over, by)
-    refuse_repeats(ratings, groups, [column_codes(ratings[c]) for c in over], over)
-    codes = groups.codes
-    score = "score" if "score" in ratings.columns else "mean"
-    values = ratings[score].to_numpy(dtype=float)
-    own = _own(ratings, over, exclude_own)
-    counted = ~own & ~np.isnan(values)
+    found = _grouped_ratings(ratings, over, by, exclude_own)
+    unit, groups, values, own = found.unit, found.groups, found.values, found.own
+    codes, counted = groups.codes, ~own & ~np.isnan(values)
     present = np.bincount(codes.code[counted], minlength=codes.size)
     expected = groups.expected() - _own_expected(ratings, groups, exclude_own)
     short = present < expected if missing == "invalid" else present == 0
@@ -429,13 +522,53 @@ def aggregate_scores(
     result = ratings[[*unit, *constant(ratings, codes, others)]].iloc[codes.first].reset_index(drop=True)
     if "judge" in over:
         result["judge"] = PANEL
-    summary = summarise(values[counted], codes.code[counted], codes.size, how, trim)
-    result[score] = np.where(short, np.nan, summary)
+    undecided = np.zeros(codes.size, dtype=bool)
+    if how == DAWID_SKENE:
+        labels = _labels_of_ratings(found, over, by)
+        best, sure = chosen_classes(fit_panels(labels, *starts, CONF_LEVEL)[0])
+        undecided = (best == -1) & ~short
+        summary = np.where(best < 0, np.nan, np.asarray(labels.classes, dtype=float)[best])
+        result["confidence"] = np.where(short, np.nan, sure)
+    else:
+        summary = summarise(values[counted], codes.code[counted].astype(np.int64), codes.size, how, trim)
+    result["score" if "score" in ratings.columns else "mean"] = np.where(short, np.nan, summary)
     result["status"] = np.where(short, first_status(ratings, codes, ~own & np.isnan(values), "parse"), "ok")
+    result.loc[undecided, "status"] = "undecided"
     result["n_calls"] = np.bincount(codes.code[~own], minlength=codes.size).astype(np.int64)
     counts = row_counts(ratings, codes)
     result = result if counts is None else result.assign(**{COUNTS: counts})
     return in_order(result, RATINGS, ["n_calls"], key_columns("ratings", result.columns))
+
+
+@dataclass(frozen=True)
+class _Ratings:
+    """Scores, grouped: `values` and `own` (a judge of its own system) of each row, and the columns of a `unit`."""
+
+    table: pd.DataFrame
+    groups: Groups
+    values: NDArray[np.float64]
+    own: NDArray[np.bool_]
+    unit: list[str]
+
+
+def _grouped_ratings(
+    ratings: pd.DataFrame, over: Sequence[str], by: Sequence[str], exclude_own: bool | Mapping[str, str]
+) -> _Ratings:
+    """Group the scores of each response; refuse an `over` that cannot be, and scores that repeat each other."""
+    for name in over:
+        choose(name, [c for c in ratings.columns if c not in _NOT_OVER_RATINGS], "over")
+    unit = [c for c in dict.fromkeys([*key_columns("ratings", ratings.columns), *by]) if c not in over]
+    groups = group_calls(ratings, unit, over, by)
+    refuse_repeats(ratings, groups, [column_codes(ratings[c]) for c in over], over)
+    values = ratings["score" if "score" in ratings.columns else "mean"].to_numpy(dtype=float)
+    return _Ratings(ratings, groups, values, _own(ratings, over, exclude_own), unit)
+
+
+def _labels_of_ratings(found: _Ratings, over: Sequence[str], by: Sequence[str]) -> Labels:
+    """Labels of a panel on responses: each different score is a class."""
+    valid = np.flatnonzero(~found.own & ~np.isnan(found.values))
+    classes, label = np.unique(found.values[valid], return_inverse=True)
+    return _panel(found.table, found.groups.codes, valid, label.reshape(-1), classes.tolist(), over, by)
 
 
 def summarise(
@@ -525,6 +658,8 @@ def aggregate(
     by: By = (),
     exclude_own: bool | Mapping[str, str] = False,
     trim: float = 0.2,
+    n_starts: int = 20,
+    seed: int | np.random.Generator | None = SEED,
 ) -> Any:
     """Turn several calls on a pair into one verdict, or several scores into one.
 
@@ -532,12 +667,16 @@ def aggregate(
     ----------
     calls : frame
         Preferences or ratings, in any engine Narwhals accepts.
-    how : {'swap', 'majority', 'net'} or callable; for ratings {'mean', 'median', 'trimmed'}
-        The rule. Every call votes for a candidate, whatever slot it was shown in; an abstention is a tie.
+    how : {'swap', 'majority', 'net', 'dawid_skene'} or callable
+        The rule; for ratings ``'mean'``, ``'median'``, ``'trimmed'`` or ``'dawid_skene'``. Every call votes for a
+        candidate, whatever slot it was shown in; an abstention is a tie.
 
         - ``swap``: all votes agree: that verdict; they differ: a tie.
         - ``majority``: the most frequent of *u*, *v* and *tie*; a draw is a tie.
         - ``net``: sign of the votes for minus the votes against, a tie counts 0 (JudgeBench's rule).
+        - ``dawid_skene``: the likeliest answer under a model in which each judge confuses the true answers in its own
+          way; two equally likely: a tie. For ratings each different score is a class. :func:`dawid_skene` returns the
+          model itself, and says when it must not be used.
         - a callable ``rule(n_u, n_v, n_tie, n_missing)`` of four whole numbers that answers ``'u'``, ``'v'``, ``'tie'``
           or ``'invalid'``; *u* is the candidate whose id comes first in the alphabet. It is asked once for each
           combination of counts that occurs.
@@ -560,6 +699,9 @@ def aggregate(
         names, else a map of system to judge.
     trim : float
         Ratings, ``how='trimmed'``: share of the scores cut from each end, rounded down to whole scores.
+    n_starts, seed
+        ``how='dawid_skene'``: as in :func:`dawid_skene`. The model is fitted to all valid calls; `missing` decides
+        which pairs get its verdict.
 
     Returns
     -------
@@ -576,7 +718,9 @@ def aggregate(
         ``rationale`` and columns that vary within a pair.
 
         Ratings: one row per rated response, with ``status`` and ``n_calls``; ``sd``, ``runs`` and ``rationale`` are
-        dropped.
+        dropped. Two equally likely classes (``dawid_skene``) give a missing score with status ``undecided``.
+
+        ``dawid_skene`` adds ``confidence``, the posterior probability of the verdict.
 
     Raises
     ------
@@ -632,7 +776,105 @@ def aggregate(
         if callable(how):
             allowed = ", ".join(map(repr, SUMMARIES))
             raise DesignError(f"A callable rule is for preferences. Allowed for ratings: {allowed}.")
-        return to_native(aggregate_scores(table, how, axes, groups, missing, exclude_own, trim), calls)
+        starts = n_starts, seed
+        return to_native(aggregate_scores(table, how, axes, groups, missing, exclude_own, trim, starts), calls)
     if exclude_own is not False:
         raise DesignError("exclude_own= is for ratings only. Leave it out for preferences.")
-    return to_native(aggregate_pairs(table, how, axes, groups, missing), calls)
+    return to_native(aggregate_pairs(table, how, axes, groups, missing, (n_starts, seed)), calls)
+
+
+def dawid_skene(
+    calls: IntoFrame,
+    over: By = "judge",
+    *,
+    by: By = (),
+    exclude_own: bool | Mapping[str, str] = False,
+    n_starts: int = 20,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
+) -> DawidSkene:
+    """Fit the model of Dawid and Skene: the true answers, and how each judge confuses them, without gold labels.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences or ratings of a panel. Each different score is a class, of at most twelve.
+    over : str or sequence of str
+        What distinguishes the raters: ``'judge'``, or ``['judge', 'order']`` and ``['judge', 'replicate']`` where each
+        judge answered several times (orders and repeats are further answers of the same rater).
+    by : str or sequence of str
+        Columns that distinguish pairs, as in :func:`aggregate`. Each way of asking (strategy, prompt, temperature),
+        criterion and value of `by` has a model of its own.
+    exclude_own : bool or mapping
+        Ratings: leave out a judge's scores of its own system, as in :func:`aggregate`.
+    n_starts : int
+        Random starts besides the majority vote; the likeliest fit is kept. 0: the majority vote alone.
+    seed : int, Generator or None
+        Of the random starts.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    DawidSkene
+        With ``tidy()`` (class shares and confusion matrices, with standard errors), ``glance()`` (log-likelihood, how
+        many starts reached it) and ``augment()`` (posterior probabilities). The verdicts are
+        ``aggregate(calls, "dawid_skene", over="judge")``.
+
+    Raises
+    ------
+    DesignError
+        For fewer than two raters, more than twelve classes, an `over` that names no rater, or calls that repeat each
+        other.
+
+    Notes
+    -----
+    The model: given the true class, the answers are independent, and depend on the class and the rater only. Judges
+    that err together (one family, one prompt, one misleading style) break it: it takes their common error for truth,
+    and its posterior is too sure. With gold labels use :func:`judgestats.gold_agreement`, and look at
+    :func:`judgestats.effective_judges` before. With two raters the parameters are not identifiable.
+
+    Preferences: where all pairs have the same two candidates, they are the classes (and ``tie``, where it occurs).
+    Otherwise a candidate's name means nothing, and the model is symmetric: each rater has one probability of choosing
+    the true candidate (``candidate``), the other one, or a tie.
+
+    The likelihood is that of the answers without multinomial coefficients. It has several maxima: from the
+    majority vote, and from random starts near it, EM climbs to the next one. Standard errors are from the observed
+    information of the probabilities inside (0, 1); intervals are symmetric in log-odds. Missing answers are allowed,
+    if they are missing for reasons that have nothing to do with the true class.
+
+    References
+    ----------
+    Dawid, A. P., Skene, A. M. (1979). Maximum likelihood estimation of observer error-rates using the EM algorithm.
+    Applied Statistics 28, 20-28.
+
+    Examples
+    --------
+    >>> answers = {"g": "1112212212", "h": "1112211212", "k": "1212212211"}
+    >>> rows = [(j, "s", i, int(a)) for j, given in answers.items() for i, a in enumerate(given)]
+    >>> scores = pd.DataFrame(rows, columns=["judge", "system", "item", "score"])
+    >>> fitted = dawid_skene(scores)
+    >>> fitted
+    DawidSkene: 2 classes, 3 raters, 10 units, loglik -14.44
+    >>> fitted.tidy().query("judge == 'h'")[["judge", "true", "answer", "estimate", "std_error", "flag"]].round(2)
+      judge  true  answer  estimate  std_error         flag
+    6     h   1.0     1.0       1.0        NaN  on boundary
+    7     h   1.0     2.0       0.0        NaN  on boundary
+    8     h   2.0     1.0       0.2       0.18
+    9     h   2.0     2.0       0.8       0.18
+    """
+    data = nw.from_native(calls)
+    kind = kind_of(data.collect_schema().names())
+    groups, axes = grouping(by, data.collect_schema().names()), list(dict.fromkeys(names(over)))
+    counted(data, [*groups, *axes], kind)
+    confidence(conf_level)
+    table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
+    if kind == "ratings":
+        scores = _grouped_ratings(table, axes, groups, exclude_own)
+        labels, unit, codes = _labels_of_ratings(scores, axes, groups), scores.unit, scores.groups.codes
+    else:
+        pairs = _grouped_pairs(table, axes, groups)
+        labels, unit, codes = _labels_of_pairs(pairs, groups)[0], pairs.unit, pairs.groups.codes
+        table = pairs.table
+    units = table[unit].iloc[codes.first].reset_index(drop=True)
+    return fitted(labels, units, n_starts, seed, conf_level)

@@ -1,0 +1,264 @@
+"""What the model of Dawid and Skene finds in the labels of a panel: :class:`DawidSkene`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from judgestats.errors import DesignError
+from judgestats.kernels.latent_classes import LatentClasses, latent_classes, standard_errors
+from judgestats.kernels.proportions import normal_quantile
+from judgestats.kernels.resampling import generator
+from judgestats.results import (
+    NO_DATA,
+    NOT_IDENTIFIABLE,
+    NOT_SETTLED,
+    ON_BOUNDARY,
+    SEVERAL_OPTIMA,
+    estimates,
+    flags,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: The name of the rule in ``how=``.
+DAWID_SKENE = "dawid_skene"
+#: Most labels that count as classes.
+MOST_CLASSES = 12
+#: Two posterior probabilities nearer than this are equal.
+_EQUAL = 1e-6
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of a panel.
+
+    `unit`, `rater`, `label` (M,): codes of each valid label. `scope`, `weight` (N,): of each unit, the panel that
+    labels it, and how many units it stands for. `classes`: the labels, by code. `raters`, `scopes`: a row of columns
+    for each code. `mirror`: permutation of the classes where two of them are nothing but the two candidates of a pair.
+    """
+
+    unit: Ints
+    rater: Ints
+    label: Ints
+    scope: Ints
+    weight: Floats
+    classes: Sequence[Any]
+    raters: pd.DataFrame
+    scopes: pd.DataFrame
+    mirror: Ints | None = None
+
+
+@dataclass(frozen=True)
+class DawidSkene:
+    """The model of Dawid and Skene, fitted: true classes, how frequent they are, and how each rater labels them.
+
+    Attributes
+    ----------
+    classes : list
+        The labels, each of which is a class: scores, candidates or ``tie``; ``candidate`` and ``tie`` where pairs
+        have different candidates.
+    loglik : float
+        Log-likelihood, without multinomial coefficients; the sum over panels where there are several.
+    """
+
+    classes: list[Any]
+    loglik: float
+    _parameters: pd.DataFrame
+    _fits: pd.DataFrame
+    _posterior: pd.DataFrame
+
+    def __repr__(self) -> str:
+        """One line."""
+        raters = self._parameters.loc[self._parameters["term"] == "confusion", "_rater"].nunique()
+        units = self._fits["n"].sum()
+        return f"DawidSkene: {len(self.classes)} classes, {raters} raters, {units:,.0f} units, loglik {self.loglik:.2f}"
+
+    def tidy(self) -> pd.DataFrame:
+        """Estimates of the parameters.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns of every estimate, and ``true`` and ``answer``. Term ``prior``: share of the class ``true``.
+            Term ``confusion``: probability that a rater (``judge``) answers ``answer`` where ``true`` is true. ``n``:
+            the expected number of units, or of the rater's labels, in that class. A parameter at 0 or 1 has no standard
+            error, and counts as known in those of the others.
+        """
+        return self._parameters.drop(columns="_rater")
+
+    def glance(self) -> pd.DataFrame:
+        """One row for each panel: ``loglik``, ``n``, ``n_labels``, ``n_starts``, ``n_best``, ``converged``, ``method``.
+
+        ``n_best`` starts of ``n_starts`` reached the log-likelihood.
+        """
+        return self._fits.copy()
+
+    def augment(self) -> pd.DataFrame:
+        """One row for each unit: its columns, and ``p(class)``, the posterior probability of each class."""
+        return self._posterior.copy()
+
+
+def fit_panels(
+    labels: Labels, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
+) -> tuple[Floats, list[dict[str, Any]], list[dict[str, Any]]]:
+    """Fit the model to each panel.
+
+    Returns the posterior of each unit (N, K), rows of the parameters and rows of the fits.
+    """
+    k = len(labels.classes)
+    if k > MOST_CLASSES:
+        shown = ", ".join(map(str, labels.classes[:4]))
+        raise DesignError(
+            f"dawid_skene takes each different answer as a class, and there are {k} ({shown}, ...). Allowed: up to "
+            f"{MOST_CLASSES}. Round or bin the scores, or use how='mean'."
+        )
+    if not isinstance(n_starts, int | np.integer) or n_starts < 0:
+        raise DesignError(f"n_starts={n_starts!r} is not a number of random starts. Allowed: 0 and above, e.g. 20.")
+    posterior = np.full((labels.scope.size, k), np.nan)
+    parameters: list[dict[str, Any]] = []
+    fits: list[dict[str, Any]] = []
+    for scope, key in enumerate(labels.scopes.to_dict("records")):
+        units = np.flatnonzero(labels.scope == scope)
+        here = labels.scope[labels.unit] == scope
+        raters, rater = np.unique(labels.rater[here], return_inverse=True)
+        if raters.size < 2:
+            asked = ", ".join(f"{c}={v}" for c, v in key.items())
+            who = f"{raters.size} rater{'s' * (raters.size != 1)} gave a valid answer"
+            raise DesignError(
+                f"dawid_skene compares raters, and {who}{f' under {asked}' if asked else ''}. Name what distinguishes "
+                "them in over= ('judge', say), and give the answers of two or more, better three."
+            )
+        place = np.zeros(labels.scope.size, dtype=np.int64)
+        place[units] = np.arange(units.size)
+        counts = np.zeros((units.size, raters.size * k))
+        np.add.at(counts, (place[labels.unit[here]], rater * k + labels.label[here]), 1.0)
+        patterns, which = np.unique(counts, axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        weight = np.bincount(which, weights=labels.weight[units], minlength=len(patterns))
+        labelled = patterns.sum(axis=1) > 0
+        tables = patterns[labelled].reshape(-1, raters.size, k)
+        rng = generator(seed, tuple(map(str, key.values())))
+        found = latent_classes(tables, weight[labelled], rng, int(n_starts), labels.mirror)
+        each = np.full((len(patterns), k), np.nan)
+        each[labelled] = found.posterior
+        posterior[units] = each[which]
+        errors = standard_errors(tables, weight[labelled], found, labels.mirror)
+        several = SEVERAL_OPTIMA.of(found.n_best, total=n_starts + 1) if 2 * found.n_best < n_starts + 1 else ""
+        note = flags(several, "" if found.converged else NOT_SETTLED)
+        n = _expected_counts(tables, weight[labelled], found)
+        named = labels.raters.iloc[raters].to_dict("records")
+        rows = _rows(labels, found, errors, n, named, conf_level)
+        parameters += [{**key, **row, "flag": flags(row["flag"], note)} for row in rows]
+        fits.append(
+            {
+                **key,
+                "loglik": found.loglik,
+                "n": float(weight[labelled].sum()),
+                "n_labels": float((weight[labelled] @ patterns[labelled]).sum()),
+                "n_starts": n_starts + 1,
+                "n_best": found.n_best,
+                "converged": found.converged,
+                "method": "EM",
+            }
+        )
+    return posterior, parameters, fits
+
+
+def _expected_counts(tables: Floats, weight: Floats, found: LatentClasses) -> tuple[Floats, Floats]:
+    """Units of each class (K,), and labels of each rater in it (R, K)."""
+    weighted = found.posterior * weight[:, None]
+    return weighted.sum(axis=0), np.einsum("nk,nrl->rk", weighted, tables)
+
+
+def _rows(
+    labels: Labels,
+    found: LatentClasses,
+    errors: tuple[Floats, Floats],
+    n: tuple[Floats, Floats],
+    raters: list[dict[Any, Any]],
+    conf_level: float,
+) -> list[dict[str, Any]]:
+    """Rows of the parameters of one panel."""
+    unknown = not np.isfinite(np.concatenate([e.ravel() for e in errors])).any()
+    k = len(labels.classes)
+    merged = _merged(labels)
+
+    def row(term: str, value: float, error: float, count: float) -> dict[str, Any]:
+        inside = 0 < value < 1 - 1e-12
+        absent = math.isnan(value)
+        flag = NO_DATA if absent else ON_BOUNDARY if not inside else NOT_IDENTIFIABLE if unknown else ""
+        cells = {"term": term, "estimate": value, "n": count, "method": "EM; observed information", "flag": flag}
+        if not inside or not np.isfinite(error):
+            return cells
+        half = normal_quantile(conf_level) * error / (value * (1 - value))
+        low, high = expit(logit(value) - half), expit(logit(value) + half)
+        return {**cells, "std_error": error, "conf_low": low, "conf_high": high}
+
+    rows = []
+    for true, classes in merged.items():
+        share = min(float(found.priors[list(classes)].sum()), 1.0)
+        # equal by symmetry, so their errors add up
+        error = float(errors[0][list(classes)].sum())
+        rows.append({"_rater": -1, "true": true, **row("prior", share, error, float(n[0][list(classes)].sum()))})
+    for r, who in enumerate(raters):
+        for true, classes in merged.items():
+            c = classes[0]
+            for answer, answers in _answers(labels, true).items():
+                value, error = (float(x[r, c, list(answers)].sum()) for x in (found.confusion, errors[1]))
+                count = float(n[1][r, list(classes)].sum())
+                rows.append(
+                    {**who, "_rater": r, "true": true, "answer": answer, **row("confusion", value, error, count)}
+                )
+    return rows if k > 1 else [{**r, "flag": flags(ON_BOUNDARY)} for r in rows]
+
+
+def _merged(labels: Labels) -> Mapping[Any, tuple[int, ...]]:
+    """Class as it is shown -> its classes: the two candidates are one where only their names tell them apart."""
+    if labels.mirror is None:
+        return {label: (i,) for i, label in enumerate(labels.classes)}
+    sides = tuple(i for i, other in enumerate(labels.mirror) if other != i)
+    return {"candidate": sides} | {labels.classes[i]: (i,) for i, other in enumerate(labels.mirror) if other == i}
+
+
+def _answers(labels: Labels, true: Any) -> Mapping[Any, tuple[int, ...]]:
+    """Answer as it is shown, where a class is true -> its labels."""
+    merged = _merged(labels)
+    if labels.mirror is None or true != "candidate":
+        return merged
+    one, two = merged["candidate"]
+    others = {answer: found for answer, found in merged.items() if answer != "candidate"}
+    return {"candidate": (one,), "other candidate": (two,), **others}
+
+
+def chosen_classes(posterior: Floats) -> tuple[Ints, Floats]:
+    """The likeliest class of each unit, -1 where two are equally likely and -2 without labels, and its probability."""
+    known = np.isfinite(posterior[:, 0])
+    filled = np.where(known[:, None], posterior, 0.0)
+    best = filled.argmax(axis=1)
+    top = filled.max(axis=1)
+    drawn = (filled >= (top - _EQUAL)[:, None]).sum(axis=1) > 1
+    return np.where(known, np.where(drawn, -1, best), -2), np.where(known, top, np.nan)
+
+
+def fitted(
+    labels: Labels, units: pd.DataFrame, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
+) -> DawidSkene:
+    """The fitted model; `units`: columns of each unit."""
+    posterior, parameters, fits = fit_panels(labels, n_starts, seed, conf_level)
+    asked = list(labels.scopes.columns)
+    columns = [*asked, *(c for c in labels.raters.columns if c not in asked)]
+    rows = [{**dict.fromkeys([*columns, "answer"]), **row} for row in parameters]  # missing, not NaN, where none
+    table = estimates(rows, columns, ["true", "answer", "_rater"], sort=False)
+    front = [*columns, "term", "true", "answer"]
+    table = table[[*front, *(c for c in table.columns if c not in front)]]
+    found = pd.DataFrame(fits)
+    shown = {f"p({label})": posterior[:, i] for i, label in enumerate(labels.classes)}
+    return DawidSkene(list(_merged(labels)), float(found["loglik"].sum()), table, found, units.assign(**shown))

@@ -1,0 +1,267 @@
+"""Dawid and Skene's model on frames: the anaesthetists of 1979, pairs, what is refused."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import judgestats as js
+from judgestats.errors import DesignError
+from judgestats.results import explain
+
+REFERENCE = Path(os.environ.get("JUDGESTATS_REFERENCE_DATA", "absent"))
+ANSWERS = {"g": "1112212212", "h": "1112211212", "k": "1212212211"}
+
+
+def scores(answers=ANSWERS, **columns):
+    rows = [(j, "s", f"i{i}", float(a)) for j, given in answers.items() for i, a in enumerate(given) if a != "."]
+    return pd.DataFrame(rows, columns=["judge", "system", "item", "score"]).assign(**columns)
+
+
+def pairs(n=120, candidates="pqrs", accuracy=(("a", 0.9), ("b", 0.75), ("c", 0.7), ("d", 0.6)), seed=0, ties=0.2):
+    """Calls of four judges on pairs with a known answer; each judge sees its own order."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        x, y = rng.choice(list(candidates), 2, replace=False)
+        truth = rng.choice([x, y, "tie"], p=[(1 - ties) / 2, (1 - ties) / 2, ties])
+        for judge, p in accuracy:
+            others = [z for z in (x, y, "tie") if z != truth and (ties or z != "tie")]
+            said = truth if rng.random() < p else rng.choice(others)
+            one, two = (x, y) if rng.random() < 0.5 else (y, x)
+            choice = {"tie": "tie", one: "first", two: "second"}[said]
+            rows.append((judge, f"i{i:03d}", one, two, choice, truth))
+    return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "gold"])
+
+
+@pytest.fixture(scope="module")
+def anaesthetists():
+    if not (REFERENCE / "anaesthetists.csv").exists():
+        pytest.skip("JUDGESTATS_REFERENCE_DATA names no folder with anaesthetists.csv")
+    table = pd.read_csv(REFERENCE / "anaesthetists.csv")
+    names = {"rater": "judge", "patient": "item", "occasion": "replicate", "label": "score"}
+    return table.rename(columns=names).assign(system="s")
+
+
+def estimate(result, term, **values):
+    for name, value in values.items():
+        result = result[result[name] == value]
+    return result.loc[result["term"] == term, "estimate"].to_numpy()
+
+
+def test_the_anaesthetists_of_the_paper(anaesthetists):
+    """Table 1 of Dawid and Skene (1979), from the majority vote."""
+    found = js.dawid_skene(anaesthetists, over=["judge", "replicate"], n_starts=0)
+    assert found.loglik == pytest.approx(-192.8908812142, abs=1e-8)
+    table = found.tidy()
+    np.testing.assert_allclose(estimate(table, "prior"), [0.39955, 0.42198, 0.11180, 0.06667], atol=1e-5)
+    first = estimate(table, "confusion", judge=1, true=1)
+    np.testing.assert_allclose(first, [0.8895, 0.1105, 0, 0], atol=5e-5)
+    probabilities = estimate(table, "confusion")[: 5 * 16]
+    assert probabilities.size == 80
+    assert (probabilities == 0).sum() == 38
+    zero = table[(table["term"] == "confusion") & (table["estimate"] == 0)]
+    assert zero["std_error"].isna().all()
+    assert (zero["flag"] == "on boundary").all()
+    inside = table[(table["estimate"] > 0) & (table["estimate"] < 1)]
+    assert inside["std_error"].notna().all()
+    assert ((inside["conf_low"] > 0) & (inside["conf_low"] < inside["estimate"])).all()
+    assert ((inside["conf_high"] < 1) & (inside["conf_high"] > inside["estimate"])).all()
+
+
+def test_a_higher_likelihood_than_that_of_the_majority_vote(anaesthetists):
+    """Most starts miss it, and the flag says so."""
+    found = js.dawid_skene(anaesthetists, over=["judge", "replicate"])
+    assert found.loglik == pytest.approx(-191.5688564532, abs=1e-8)
+    told = found.glance().iloc[0]
+    assert 1 <= told["n_best"] < told["n_starts"] / 2
+    assert (explain(found.tidy())["code"] == "several_optima").any()
+
+
+def test_the_verdict_is_the_likeliest_class():
+    panel = js.aggregate(scores(), "dawid_skene", over="judge")
+    found = js.dawid_skene(scores())
+    posterior = found.augment()[["p(1.0)", "p(2.0)"]].to_numpy()
+    assert panel["score"].tolist() == [1.0 + i for i in posterior.argmax(axis=1)]
+    np.testing.assert_allclose(panel["confidence"], posterior.max(axis=1))
+    assert (panel["judge"] == "panel").all()
+    assert (panel["n_calls"] == 3).all()
+    assert (panel["status"] == "ok").all()
+    assert repr(found) == "DawidSkene: 2 classes, 3 raters, 10 units, loglik -14.44"
+
+
+def test_good_judges_count_more_than_many():
+    """Two good judges against three who guess: the majority follows the crowd."""
+    calls = pairs(400, accuracy=[("a", 0.95), ("b", 0.95), ("x", 0.45), ("y", 0.45), ("z", 0.45)], ties=0.2)
+    right = {}
+    for how in ("majority", "dawid_skene"):
+        panel = js.aggregate(calls, how, over="judge")
+        right[how] = js.gold_agreement(panel)["estimate"].iloc[0]
+    assert right["dawid_skene"] > right["majority"] + 0.05
+    assert right["dawid_skene"] > 0.9
+
+
+def test_names_of_candidates_do_not_matter():
+    """With several pairs of candidates the alphabet tells the two sides apart, and nothing else."""
+    calls = pairs(100)
+    names = dict(zip("pqrs", ["x3", "x1", "x4", "x2"], strict=True))
+    renamed = calls.assign(**{c: calls[c].map(lambda v: names.get(v, v)) for c in ("first", "second", "gold")})
+    one, two = js.dawid_skene(calls), js.dawid_skene(renamed)
+    assert one.loglik == pytest.approx(two.loglik, abs=1e-6)
+    pd.testing.assert_frame_equal(one.tidy(), two.tidy(), rtol=1e-4, atol=1e-5)
+    assert one.classes == ["candidate", "tie"]
+    verdicts = [js.aggregate(c, "dawid_skene", over="judge") for c in (calls, renamed)]
+    chosen = [
+        v["first"].where(v["choice"] == "first", v["second"]).where(v["choice"] != "tie", "tie") for v in verdicts
+    ]
+    assert chosen[0].map(lambda v: names.get(v, v)).tolist() == chosen[1].tolist()
+
+
+def test_parameters_of_a_symmetric_model_are_found():
+    found = js.dawid_skene(pairs(4000)).tidy()
+    for judge, p in (("a", 0.9), ("b", 0.75), ("c", 0.7), ("d", 0.6)):
+        for true in ("candidate", "tie"):
+            here = (found["judge"] == judge) & (found["true"] == true) & (found["answer"] == true)
+            row = found[here].iloc[0]
+            assert row["conf_low"] - row["std_error"] < p < row["conf_high"] + row["std_error"]
+    np.testing.assert_allclose(found.query("term == 'prior'")["estimate"], [0.8, 0.2], atol=0.02)
+    rows = found[found["term"] == "confusion"].groupby(["judge", "true"])["estimate"].sum()
+    np.testing.assert_allclose(rows, 1)
+
+
+def test_one_pair_of_candidates_are_classes():
+    calls = pairs(200, candidates="pq")
+    found = js.dawid_skene(calls)
+    assert found.classes == ["p", "q", "tie"]
+    assert {"p(p)", "p(q)", "p(tie)"} < set(found.augment().columns)
+    panel = js.aggregate(calls, "dawid_skene", over="judge")
+    assert js.gold_agreement(panel)["estimate"].iloc[0] > 0.85
+
+
+def test_orders_and_repeats_are_answers_of_the_same_rater():
+    calls = pairs(60).assign(replicate=0)
+    turned = calls.rename(columns={"first": "second", "second": "first"})
+    turned["choice"] = turned["choice"].map({"first": "second", "second": "first", "tie": "tie"})
+    both = pd.concat([calls, turned], ignore_index=True)
+    found = js.dawid_skene(both, over=["judge", "order"], n_starts=0)
+    again = pd.concat([calls, calls.assign(replicate=1)], ignore_index=True)
+    want = js.dawid_skene(again, over=["judge", "replicate"], n_starts=0)
+    assert found.loglik == pytest.approx(want.loglik)
+    assert found.glance()["n_labels"].iloc[0] == 480
+    with pytest.raises(DesignError, match="They differ in the order"):
+        js.dawid_skene(both)
+
+
+def test_missing_answers():
+    answers = {"g": "1112212212", "h": "11.2211212", "k": "12122.2211"}
+    strict, kept = (
+        js.aggregate(scores(answers), "dawid_skene", over="judge", missing=m) for m in ("invalid", "ignore")
+    )
+    lost = strict["item"].isin(["i2", "i5"])
+    assert strict.loc[lost, "score"].isna().all()
+    assert strict.loc[lost, "confidence"].isna().all()
+    assert (strict.loc[lost, "status"] == "missing partner").all()
+    assert kept["score"].notna().all()
+    pd.testing.assert_series_equal(strict.loc[~lost, "score"], kept.loc[~lost, "score"])
+    calls = pairs(30)
+    calls.loc[calls["item"] == "i003", "choice"] = "invalid"
+    calls.loc[(calls["item"] == "i004") & (calls["judge"] == "a"), "choice"] = "invalid"
+    strict, kept = (js.aggregate(calls, "dawid_skene", over="judge", missing=m) for m in ("invalid", "ignore"))
+    assert strict.set_index("item")["choice"].loc[["i003", "i004"]].tolist() == ["invalid", "invalid"]
+    assert (kept["choice"] == "invalid").sum() == 1
+    assert np.isnan(kept.set_index("item").loc["i003", "confidence"])
+
+
+def test_equally_likely_classes_are_a_tie():
+    """Two judges, exchangeable, who disagree as often one way as the other."""
+    rows = [("g", "1", "p", "q", "first"), ("h", "1", "p", "q", "second")]
+    rows += [("g", "2", "r", "s", "second"), ("h", "2", "r", "s", "first")]
+    calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
+    panel = js.aggregate(calls, "dawid_skene", over="judge", n_starts=0)
+    assert panel["choice"].tolist() == ["tie", "tie"]
+    assert panel["tie_kind"].tolist() == ["disagreement", "disagreement"]
+    np.testing.assert_allclose(panel["confidence"], 0.5)
+    scored = js.aggregate(scores({"g": "12", "h": "21"}), "dawid_skene", over="judge", n_starts=0)
+    assert scored["status"].tolist() == ["undecided", "undecided"]
+    assert scored["score"].isna().all()
+
+
+def test_ties_that_win_are_native():
+    panel = js.aggregate(pairs(200), "dawid_skene", over="judge")
+    ties = panel[panel["choice"] == "tie"]
+    assert len(ties) > 20
+    assert (ties["tie_kind"] == "native").all()
+
+
+def test_each_way_of_asking_has_a_model_of_its_own():
+    both = pd.concat([pairs(60, seed=s).assign(prompt=p) for s, p in enumerate(("short", "long"))], ignore_index=True)
+    found = js.dawid_skene(both)
+    alone = js.dawid_skene(both[both["prompt"] == "long"])
+    assert len(found.glance()) == 2
+    here = found.tidy().query("prompt == 'long'").reset_index(drop=True)
+    np.testing.assert_allclose(here["estimate"], alone.tidy()["estimate"], atol=1e-5)
+    assert found.loglik == pytest.approx(found.glance()["loglik"].sum())
+
+
+def test_own_scores_are_left_out():
+    table = scores().assign(system=lambda t: np.where(t["item"] < "i5", "g", "s"))
+    kept = js.dawid_skene(table, exclude_own={"g": "g"})
+    assert kept.glance()["n_labels"].iloc[0] == 25
+    panel = js.aggregate(table, "dawid_skene", over="judge", exclude_own={"g": "g"})
+    assert panel["n_calls"].tolist() == [2] * 5 + [3] * 5
+
+
+def test_counts_of_identical_units():
+    table = scores()
+    one, three = js.dawid_skene(table), js.dawid_skene(table.assign(n_identical=3))
+    assert three.loglik == pytest.approx(3 * one.loglik)
+    np.testing.assert_allclose(three.tidy()["estimate"], one.tidy()["estimate"], atol=1e-9)
+    np.testing.assert_allclose(three.tidy()["std_error"] * np.sqrt(3), one.tidy()["std_error"], rtol=1e-6)
+
+
+def test_polars_in_polars_out():
+    panel = js.aggregate(pl.from_pandas(scores()), "dawid_skene", over="judge")
+    assert isinstance(panel, pl.DataFrame)
+    want = js.aggregate(scores(), "dawid_skene", over="judge")
+    pd.testing.assert_frame_equal(panel.to_pandas(), want, check_dtype=False)
+
+
+def test_one_answer_only():
+    found = js.dawid_skene(scores({"g": "111", "h": "111", "k": "111"}))
+    assert (found.tidy()["estimate"] == 1).all()
+    assert found.tidy()["std_error"].isna().all()
+    assert (found.tidy()["flag"] == "on boundary").all()
+    assert (js.aggregate(scores({"g": "111", "h": "111"}), "dawid_skene", over="judge")["score"] == 1).all()
+
+
+def test_two_raters_are_flagged():
+    found = js.dawid_skene(scores({"g": "11122122112212112212", "h": "11122112122212111222"}))
+    inside = found.tidy()[lambda t: (t["estimate"] > 1e-6) & (t["estimate"] < 1 - 1e-6)]
+    assert inside["std_error"].isna().all()
+    assert inside["flag"].str.contains("not identifiable").all()
+
+
+@pytest.mark.parametrize(
+    ("calls", "arguments", "message"),
+    [
+        (scores(), {"over": "replicate"}, "over='replicate' is not known"),
+        (scores(replicate=0), {"over": "replicate"}, "dawid_skene compares raters, and over=.'replicate'. names none"),
+        (pairs(5), {"over": "order"}, "dawid_skene compares raters.*over='judge'"),
+        (scores({"g": "1212"}), {}, "1 rater gave a valid answer.*two or more"),
+        (scores({"g": "1212", "h": "...."}), {}, "1 rater gave"),
+        (scores().assign(score=lambda t: np.arange(len(t)) / 7), {}, "30 .*up to 12. Round or bin the scores"),
+        (scores(), {"n_starts": -1}, "n_starts=-1 is not a number of random starts"),
+    ],
+)
+def test_what_is_refused(calls, arguments, message):
+    with pytest.raises(DesignError, match=message):
+        js.dawid_skene(calls, **arguments)
+
+
+def test_a_panel_without_any_valid_answer():
+    calls = pairs(5).assign(choice="invalid")
+    with pytest.raises(DesignError, match="0 raters gave a valid answer"):
+        js.aggregate(calls, "dawid_skene", over="judge")
