@@ -353,6 +353,10 @@ CASES: dict[str, Case] = {
     "agreement_shift, relative": Case(
         lambda data: js.agreement_shift(data, ("a", "b"), relative=True, n_resamples=50), later
     ),
+    "effective_judges": Case(
+        few(js.effective_judges, by="criterion"),
+        lambda: scores().assign(gold=lambda t: t["system"].map({"a": 5.0, "b": 6.0, "c": 7.0, "d": 4.0})),
+    ),
     "disagreement": Case(few(js.disagreement), scores, {"items": "ties among the most disputed are broken by name"}),
     "score_distribution": Case(few(js.score_distribution), scores),
     "quality_agreement": Case(data=scores),

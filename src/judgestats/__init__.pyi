@@ -21,6 +21,7 @@ from judgestats.metrics.agreement.chance_corrected import kappa as kappa
 from judgestats.metrics.agreement.chance_corrected import scott_pi as scott_pi
 from judgestats.metrics.agreement.distribution import disagreement as disagreement
 from judgestats.metrics.agreement.distribution import score_distribution as score_distribution
+from judgestats.metrics.agreement.error_correlation import effective_judges as effective_judges
 from judgestats.metrics.agreement.gtheory import decision_study as decision_study
 from judgestats.metrics.agreement.gtheory import variance_components as variance_components
 from judgestats.metrics.agreement.human_agreement import judge_against_people as judge_against_people

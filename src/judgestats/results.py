@@ -246,6 +246,13 @@ NOT_BCA = Flag("not_bca", "BCa not defined",
 NO_INTERVAL = Flag("no_interval", "no interval", "The design gives no interval.", "note")
 NO_SPREAD = Flag("no_spread", "no variation", "The data do not vary, so an interval would have no width.")
 ERRORS_ALIKE = Flag("errors_alike", "errors do not vary", "All errors are the same size, so there is no interval.")
+ERRORS_CONSTANT = Flag("errors_constant", "errors do not vary, left out: {who}",
+    "A judge whose errors are all the same (never wrong, say) has no correlation with the others. The number is that "
+    "of the other judges.")
+TWO_VARYING = Flag("two_varying", "fewer than two judges whose errors vary",
+    "A correlation of errors needs two judges whose errors vary, on two things that both answered.", "invalid")
+ERRORS_CANCEL = Flag("errors_cancel", "errors cancel out",
+    "The errors of the judges add up to the same sum everywhere: no number of independent judges does that.", "invalid")
 ZERO_BASE = Flag("zero_base", "base is zero", "The denominator of the ratio is zero.", "invalid")
 UNBOUNDED = Flag("unbounded", "interval of the denominator includes 0",
     "The ratio has no bounds. Read the difference in place of the ratio.")

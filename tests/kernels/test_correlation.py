@@ -101,3 +101,17 @@ def test_grouped_adds_what_an_owner_has_and_leaves_the_others_empty():
     got = kernel.grouped(np.array([[1.0], [2.0], [4.0]]), np.array([2, 0, 2]), 4)
     np.testing.assert_array_equal(got[:, 0], [2, 0, 5, 0])
     np.testing.assert_array_equal(kernel.grouped(np.array([1.0, 2.0]), np.array([0, 1]), 2), [1, 2])
+
+
+def test_effective_number_of_columns():
+    x = np.random.default_rng(0).normal(3, 2, size=(30, 4))
+    sums = kernel.product_sums(x)
+    assert sums.shape == (30, 15)
+    np.testing.assert_allclose(kernel.correlations_of(sums.sum(axis=0), 4), np.corrcoef(x.T), rtol=1e-10)
+    drawn = np.random.default_rng(1).integers(0, 30, size=(5, 30))
+    totals = np.array([sums[d].sum(axis=0) for d in drawn])
+    want = [16 / np.corrcoef(x[d].T).sum() for d in drawn]
+    np.testing.assert_allclose(kernel.effective_number(totals, 4), want, rtol=1e-10)
+    x[:, 2] = 7.0
+    assert np.isnan(kernel.effective_number(kernel.product_sums(x).sum(axis=0), 4))
+    assert np.isnan(kernel.effective_number(kernel.product_sums(np.column_stack([x[:, 0], -x[:, 0]])).sum(axis=0), 2))

@@ -185,3 +185,41 @@ def icc_of(sums: Floats) -> Floats:
         bottom = ms_r + (k - 1) * ms_e + k * (ms_c - ms_e) / n
         defined = (n > 1) & (squares - middle > _NOTHING * squares)
         return np.where(defined, (ms_r - ms_e) / bottom, np.nan)
+
+
+def product_sums(x: Floats) -> Floats:
+    """Sums behind the correlations of all pairs of columns, row by row.
+
+    `x` (N, k). Returns (N, 1 + k + k (k + 1) / 2): one, the values about the midrange of their column, and their
+    products.
+    """
+    x = x - midrange(x.T) if len(x) else x
+    one, two = np.triu_indices(x.shape[1])
+    return np.column_stack([np.ones(len(x)), x, x[:, one] * x[:, two]])
+
+
+def correlations_of(sums: Floats, k: int) -> Floats:
+    """Correlation matrices of sums: (..., 1 + k + k (k + 1) / 2), as :func:`product_sums` gives them, to (..., k, k).
+
+    NaN in the row and column of a constant.
+    """
+    one, two = np.triu_indices(k)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean, square = sums[..., 1 : k + 1] / sums[..., :1], np.empty((*sums.shape[:-1], k, k))
+        square[..., one, two] = square[..., two, one] = sums[..., k + 1 :] / sums[..., :1]
+        cov = square - mean[..., :, None] * mean[..., None, :]
+        variance = np.einsum("...ii->...i", cov)
+        varies = variance > _NOTHING * np.einsum("...ii->...i", square)
+        scale = np.where(varies, np.sqrt(variance), np.nan)
+        return cov / (scale[..., :, None] * scale[..., None, :])
+
+
+def effective_number(sums: Floats, k: int) -> Floats:
+    """Number of independent columns whose mean has the variance of that of k correlated ones: k squared over 1'R1.
+
+    `sums`: as :func:`product_sums` gives them, added up. Returns (...): NaN where a column is constant, or where the
+    columns cancel out.
+    """
+    total = correlations_of(sums, k).sum(axis=(-2, -1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total > _NOTHING * k * k, k * k / total, np.nan)

@@ -336,7 +336,7 @@ def score_error(
         columns = (column or "item",)
     extra = [c for c in dict.fromkeys([*names(by), *columns]) if c not in ("judge", "item")]
     means = cells(ratings, extra)
-    matched = _matched(means, ratings, gold, extra)
+    matched = with_right_scores(means, ratings, gold, extra)
     if not matched["_gold"].notna().any():
         raise DesignError("score_error needs right scores, and no response has one.")
     plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
@@ -361,7 +361,7 @@ def _sharing(ratings: Any, groups: list[str]) -> Sharing:
     return auto_cluster(nw.from_native(rated, eager_only=True), groups, "item", responses.size)
 
 
-def _matched(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> pd.DataFrame:
+def with_right_scores(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> pd.DataFrame:
     """Add the gold score of each response to its mean score."""
     if isinstance(gold, str):
         data = nw.from_native(ratings).lazy()
@@ -571,7 +571,7 @@ def gold_agreement(
     taken = [name for name in names(by) if name in ("answer", "gold_answer")]
     if taken:
         raise DesignError(f"by={taken[0]!r} is a column that gold_agreement makes itself. Rename yours.")
-    scored, excluded = _labelled(calls, by)
+    scored, excluded = labelled_calls(calls, by)
     table = tally(scored, "gold_agreement", by, cluster=cluster, beside=names(strata))
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     table = excluded.with_empty(table, groups)
@@ -650,7 +650,7 @@ def accuracy(
     2   invalid      0.20     0.036      0.624  5.0
     """
     choose(invalid, get_args(InvalidVerdict), "invalid")
-    verdicts, excluded = _known(ratings, by)
+    verdicts, excluded = labelled_verdicts(ratings, by)
     table = merged_tally(verdicts, "accuracy", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     table = excluded.with_empty(table, groups)
@@ -743,7 +743,7 @@ def _kappa(
     return {**row, "std_error": error, "conf_low": low, "conf_high": high, "flag": few}
 
 
-def _labelled(calls: Any, by: By) -> tuple[Any, ExcludedCalls]:
+def labelled_calls(calls: Any, by: By, measure: str = "gold_agreement") -> tuple[Any, ExcludedCalls]:
     """Calls with a gold label, and the number of calls without one, per group."""
     data = nw.from_native(calls)
     if not {"gold", *required("preferences")} <= set(data.collect_schema().names()):
@@ -751,10 +751,10 @@ def _labelled(calls: Any, by: By) -> tuple[Any, ExcludedCalls]:
     gold = nw.col("gold").cast(nw.String)
     unlabelled = gold.is_null() | (gold == "")
     _refuse_unknown_gold(data, gold, unlabelled)
-    return _with_gold(data, unlabelled, by, "calls without gold", "gold_agreement")
+    return _with_gold(data, unlabelled, by, "calls without gold", measure)
 
 
-def _known(ratings: Any, by: By) -> tuple[Any, ExcludedCalls]:
+def labelled_verdicts(ratings: Any, by: By, measure: str = "accuracy") -> tuple[Any, ExcludedCalls]:
     """Verdicts with a gold label, or all if there is no gold column; and the number of the others."""
     data = nw.from_native(ratings)
     present = data.collect_schema().names()
@@ -763,7 +763,7 @@ def _known(ratings: Any, by: By) -> tuple[Any, ExcludedCalls]:
     gold = nw.col("gold")
     dtype = data.collect_schema()["gold"]
     missing = gold.is_null() | (gold.is_nan() if dtype.is_float() else gold.cast(nw.String) == "")
-    return _with_gold(data, missing, by, "verdicts without gold", "accuracy")
+    return _with_gold(data, missing, by, "verdicts without gold", measure)
 
 
 def _with_gold(data: Any, unlabelled: Any, by: By, what: str, measure: str) -> tuple[Any, ExcludedCalls]:

@@ -1,0 +1,238 @@
+"""How many independent judges a panel is worth, by the correlation of its errors: :func:`effective_judges`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import NDArray
+
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError
+from judgestats.kernels.correlation import correlations_of, effective_number, product_sums
+from judgestats.metrics.bias.gold import labelled_calls, with_right_scores
+from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
+from judgestats.metrics.rates import Bootstrap, resampled
+from judgestats.results import (
+    ERRORS_CANCEL,
+    ERRORS_CONSTANT,
+    EXCLUDED,
+    NO_DATA,
+    NOT_INDEPENDENT,
+    SMALL_N,
+    TWO_VARYING,
+    estimates,
+    flags,
+)
+from judgestats.schema.cells import ABOUT, cells
+from judgestats.schema.clustering import Cluster, auto_cluster, clusters
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import By, answer_column, grouping, kind_of
+from judgestats.schema.counting import units
+from judgestats.schema.pairing import UNIT_COLUMNS
+from judgestats.schema.splitting import as_runs
+
+Floats = NDArray[np.float64]
+#: Wrongness of an outcome; a tie where one candidate is right is half wrong.
+_ERROR = {"correct": 0.0, "tie": 0.5, "wrong": 1.0}
+
+
+def _gold_or_correct(data: Any, _: Options) -> str:
+    columns = list(nw.from_native(data).collect_schema().names())
+    known = "gold" in columns or (kind_of(columns) == "ratings" and answer_column(columns) == "correct")
+    return "" if known else "needs a column 'gold'"
+
+
+@Measure(
+    "How many independent judges is the panel worth?", "agreement", "P, R and gold", "bootstrap",
+    "design effect (Kish 1965)", plot="forest", frames=("preferences", "ratings"),
+    needs=(pairs_of_judges, _gold_or_correct),
+    terms=(
+        Term("effective_judges", "effective number of judges", "unit", "things that every judge answered", "lower",
+             "A panel of independent judges of this number has a mean error with the same variance."),
+        Term("mean_correlation", "mean correlation of errors", "unit", "things that every judge answered", "higher",
+             "How alike the errors of two judges are, on average over the pairs of judges.", neutral=0.0),
+    ),
+)  # fmt: skip
+def effective_judges(
+    data: IntoFrame,
+    *,
+    gold: Any = "gold",
+    by: By = (),
+    average_over: By = (),
+    cluster: Cluster = "auto",
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Effective number of judges of a panel: k judges whose errors are correlated are worth fewer independent ones.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences with a column ``gold``; or ratings with one, or with ``correct``.
+    gold : str or frame
+        Ratings: the right scores, as in :func:`score_error`.
+    by : str or sequence of str
+        Further grouping columns; each group is a panel of its own.
+    average_over : str or sequence of str
+        Ratings: columns averaged over, as in :func:`score_matrix`.
+    cluster : "auto", str or False
+        Column whose levels the bootstrap draws whole. ``"auto"`` detects it (``item``, where judges answered several
+        things about each). False treats all things as independent, with a flag where they are not.
+    n_resamples, seed
+        Of the bootstrap.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        For each panel ``effective_judges``, k squared over the sum of all k x k correlations of the errors; and
+        ``mean_correlation``, the mean over pairs of judges. A column ``judges`` has k. ``n`` counts the things that
+        every judge of the panel answered; the flag counts the others. Judges whose errors do not vary (never wrong,
+        say) have no correlation: they are left out, and the flag names them.
+
+    Raises
+    ------
+    DesignError
+        If the right answers are not known, or there is one judge.
+
+    Notes
+    -----
+    Error: the score minus the right one, averaged over repeats; for verdicts 0 if right, 1 if wrong, 1/2 for a tie
+    where a candidate is right. With equal correlations r it is k / (1 + (k - 1) r): nine judges with r = 0.5 are worth
+    1.8. It concerns the spread of errors: a bias that all judges share is not seen, and no number of judges removes it.
+    Negative correlations give more than k. It is about a mean of scores, and only roughly about a majority vote.
+
+    Agreement without gold cannot replace it: judges agree where all are right, too, and by erring together.
+
+    References
+    ----------
+    Kish, L. (1965). Survey Sampling. Wiley (the design effect).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> shared = rng.normal(size=200)
+    >>> rows = [(j, "s", i, 5 + shared[i] + rng.normal(), 5.0) for j in "abcdefghi" for i in range(200)]
+    >>> scores = pd.DataFrame(rows, columns=["judge", "system", "item", "score", "gold"])
+    >>> effective_judges(scores)[["term", "estimate", "conf_low", "conf_high", "n", "judges"]].round(2)
+                   term  estimate  conf_low  conf_high      n  judges
+    0  effective_judges      1.78      1.65       1.95  200.0       9
+    1  mean_correlation      0.51      0.45       0.56  200.0       9
+    """
+    frame = nw.from_native(data)
+    columns = list(frame.collect_schema().names())
+    groups = [g for g in grouping(by, columns) if g != "judge"]
+    chosen = clusters(cluster)
+    if chosen is not None and len(chosen) > 1:
+        raise DesignError(f"cluster={cluster!r} names several columns. effective_judges allows one: item, say.")
+    if chosen and chosen[0] == "judge":
+        raise DesignError("cluster='judge': the judges are the panel, and are not drawn. Name what they judged: item.")
+    extra = list(dict.fromkeys([*groups, *(chosen or ())]))
+    grouping(chosen or (), columns, argument="cluster")
+    preferences = kind_of(columns) == "preferences"
+    if isinstance(gold, str) and gold not in columns and (preferences or answer_column(columns) != "correct"):
+        raise DesignError(
+            f"effective_judges needs the right answers, and there is no column {gold!r}. Columns: "
+            f"{', '.join(columns)}. Add it, or for ratings name it with gold=; agreement alone cannot tell common errors from common truth."
+        )
+    if preferences and not (isinstance(gold, str) and gold == "gold"):
+        raise DesignError("gold= is for ratings. Preferences have the right answer in a column 'gold'.")
+    if preferences:
+        table, about = _of_verdicts(data, extra)
+    else:
+        table, about = _of_scores(as_runs(data, average_over, extra), gold, extra)
+    if table["judge"].nunique() < 2:
+        raise DesignError("effective_judges compares the errors of judges, and there is one. Give two or more.")
+    plan = Bootstrap("percentile", (), None, n_resamples, seed, conf_level)
+    rows: list[dict[str, Any]] = []
+    codes = codes_of(table, groups)
+    for g, first in enumerate(codes.first):
+        key = {name: table[name].iloc[int(first)] for name in groups}
+        rows += [{**key, **row} for row in _panel(table[codes.code == g], about, groups, chosen, plan, key)]
+    return estimates(rows, groups, ["judges"])
+
+
+def _of_verdicts(calls: Any, extra: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Error of each judge on each pair, averaged over its calls, and the columns that name a pair."""
+    labelled, _ = labelled_calls(calls, [], "effective_judges")
+    table = units(labelled, "gold_agreement", beside=extra)
+    one, two = (table[c].astype(str) for c in ("first", "second"))
+    table = table.assign(first=one.where(one <= two, two), second=two.where(one <= two, one))
+    about = [c for c in dict.fromkeys(["item", "first", "second", *UNIT_COLUMNS, *extra]) if c in table]
+    about = [c for c in about if c != "replicate"]
+    return table.assign(error=table["outcome"].map(_ERROR).astype(float)), about
+
+
+def _of_scores(ratings: Any, gold: Any, extra: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Error of each judge on each rated response, and the columns that name a response."""
+    columns = nw.from_native(ratings).collect_schema().names()
+    means = cells(ratings, [c for c in extra if c not in ABOUT])
+    about = [c for c in dict.fromkeys([*ABOUT, *extra]) if c in means]
+    if isinstance(gold, str) and gold not in columns:  # 'correct' says which verdicts are right
+        return means.assign(error=means["mean"] - 1.0, n=1.0), about
+    matched = with_right_scores(means, ratings, gold, [c for c in extra if c not in ABOUT])
+    if not matched["_gold"].notna().any():
+        raise DesignError("effective_judges needs the right answers, and no response has one.")
+    return matched.assign(error=matched["mean"] - matched["_gold"], n=1.0), about
+
+
+def _panel(
+    table: pd.DataFrame,
+    about: list[str],
+    groups: list[str],
+    chosen: tuple[str, ...] | None,
+    plan: Bootstrap,
+    key: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """The two rows of one panel."""
+    thing, judge = codes_of(table, about), codes_of(table, ["judge"])
+    known = table["error"].notna().to_numpy() & (table["n"].to_numpy(dtype=float) > 0)
+    shape, place = (thing.size, judge.size), (thing.code[known], judge.code[known])
+    total, calls = np.zeros(shape), np.zeros(shape)
+    np.add.at(total, place, table["error"].to_numpy(dtype=float)[known])
+    np.add.at(calls, place, 1.0)
+    answered = calls.any(axis=0)  # a judge that never answers is no member of the panel
+    complete = calls[:, answered].all(axis=1)
+    errors = (total[:, answered] / np.where(calls[:, answered] > 0, calls[:, answered], np.nan))[complete]
+    who = table["judge"].iloc[judge.first].astype(str).to_numpy()
+    varies = np.ptp(errors, axis=0) > 1e-12 * np.abs(errors).max(initial=1.0) if len(errors) else answered[answered]
+    left_out = [*sorted(who[answered][~varies])]
+    notes = flags(
+        ERRORS_CONSTANT.of(len(left_out), who=", ".join(left_out)),
+        EXCLUDED.of(int((~answered).sum()), what="judge(s) without an answer"),
+        EXCLUDED.of(int((~complete).sum()), what="not answered by all judges"),
+    )
+    errors, k, n = errors[:, varies], int(varies.sum()), len(errors)
+    terms = ("effective_judges", "mean_correlation")
+    if k < 2 or n < 2:
+        flag = flags(NO_DATA if n < 1 else TWO_VARYING, notes)
+        return [{"term": t, "estimate": math.nan, "n": float(n), "judges": k, "flag": flag} for t in terms]
+    here = table.iloc[thing.first[complete]].assign(n=1.0)
+    found = auto_cluster(nw.from_native(here, eager_only=True), groups, "item", n) if "item" in here else None
+    drawn = (found.column,) if chosen is None and found and found.column else chosen or ()
+    if "pair" in drawn and "pair" not in here:
+        here = here.assign(pair=codes_of(here, ["item", "first", "second"]).code)
+    plan = Bootstrap(plan.method, drawn, None, plan.n_resamples, plan.seed, plan.conf_level)
+    dependent = NOT_INDEPENDENT if chosen == () and found and found.shared else ""
+    counts = product_sums(errors)
+    small = SMALL_N if n < 30 else ""
+
+    def correlation(totals: Floats) -> Floats:
+        result: Floats = (correlations_of(totals, k).sum(axis=(-2, -1)) - k) / (k * (k - 1))
+        return result
+
+    rows = []
+    for term, statistic in zip(terms, (lambda totals: effective_number(totals, k), correlation), strict=True):
+        value = float(statistic(counts.sum(axis=0)[None])[0])
+        cells_of = resampled(here, counts, statistic, plan, {**key, "term": term})
+        cells_of["method"] = cells_of["method"].replace("bootstrap of calls", "bootstrap of units")
+        flag = flags(cells_of["flag"], dependent, small, ERRORS_CANCEL if math.isnan(value) else "", notes)
+        rows.append({"term": term, "estimate": value, **cells_of, "n": float(n), "judges": k, "flag": flag})
+    return rows
