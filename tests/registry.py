@@ -147,6 +147,21 @@ def strategies() -> pd.DataFrame:
     return table.assign(target=table["gold"], bias="style")
 
 
+def sure() -> pd.DataFrame:
+    """Two judges that state how sure they are, on items with gold."""
+    rng = np.random.default_rng(8)
+    rows = []
+    for judge, boast in (("g", 0.0), ("h", 0.15)):
+        for i in range(80):
+            first, second = ("a", "b") if i % 2 else ("b", "a")
+            stated = rng.choice([0.6, 0.7, 0.8, 0.9, 1.0])
+            right = rng.random() < stated - boast
+            rows.append((judge, f"q{i:02d}", first, second, "first" if right == (i % 3 > 0) else "second", stated))
+    table = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "confidence"])
+    gold = np.where(table["item"].str[1:].astype(int) % 3 > 0, table["first"], table["second"])
+    return table.assign(gold=gold)
+
+
 def lengths() -> pd.DataFrame:
     """Two judges on pairs whose longer answer is padded, and on pairs whose shorter one is cut off."""
     rng = np.random.default_rng(4)
@@ -352,6 +367,12 @@ CASES: dict[str, Case] = {
     ),
     "agreement_shift, relative": Case(
         lambda data: js.agreement_shift(data, ("a", "b"), relative=True, n_resamples=50), later
+    ),
+    "confidence_calibration": Case(few(js.confidence_calibration), sure),
+    "abstention_threshold": Case(
+        lambda data: js.abstention_threshold(data, 0.3),
+        sure,
+        {"count": "three calls on one item are no three exchangeable items: they are refused"},
     ),
     "effective_judges": Case(
         few(js.effective_judges, by="criterion"),

@@ -53,6 +53,8 @@ from judgestats.metrics.bias.strategies import evaluation_cost as evaluation_cos
 from judgestats.metrics.bias.strategies import pareto_front as pareto_front
 from judgestats.metrics.bias.strategies import recommend as recommend
 from judgestats.metrics.bias.verbosity import verbosity_bias as verbosity_bias
+from judgestats.metrics.confidence.abstention import abstention_threshold as abstention_threshold
+from judgestats.metrics.confidence.reliability import confidence_calibration as confidence_calibration
 from judgestats.metrics.consensus.anonymity import blinding_effect as blinding_effect
 from judgestats.metrics.consensus.calibration import calibrate as calibrate
 from judgestats.metrics.consensus.correlations import kendall_w as kendall_w

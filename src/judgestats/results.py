@@ -253,6 +253,17 @@ TWO_VARYING = Flag("two_varying", "fewer than two judges whose errors vary",
     "A correlation of errors needs two judges whose errors vary, on two things that both answered.", "invalid")
 ERRORS_CANCEL = Flag("errors_cancel", "errors cancel out",
     "The errors of the judges add up to the same sum everywhere: no number of independent judges does that.", "invalid")
+ONE_OUTCOME = Flag("one_outcome", "verdicts all right or all wrong",
+    "Nothing can show whether confidence tells right verdicts from wrong ones. Give items that the judge finds "
+    "harder, or easier.")
+NO_THRESHOLD = Flag("no_threshold", "no threshold holds the risk",
+    "Even the answers with the highest confidences are wrong too often, or too few to show otherwise: do not rely on "
+    "this judge at this alpha. Allow a larger alpha, or use another confidence.", "invalid")
+TOO_FEW_ANSWERS = Flag("too_few_answers", "fewer than {least} answers",
+    "So few answers cannot show that the risk is small enough, even if all of them are right. Give more items with "
+    "gold, or allow a larger alpha or delta.", "invalid")
+NOT_ANSWERED = Flag("not_answered", "{n} {what} counted as not answered",
+    "A verdict that is missing, abstains or has no confidence is accepted at no threshold.", "note")
 ZERO_BASE = Flag("zero_base", "base is zero", "The denominator of the ratio is zero.", "invalid")
 UNBOUNDED = Flag("unbounded", "interval of the denominator includes 0",
     "The ratio has no bounds. Read the difference in place of the ratio.")

@@ -211,7 +211,8 @@ def correlations_of(sums: Floats, k: int) -> Floats:
         variance = np.einsum("...ii->...i", cov)
         varies = variance > _NOTHING * np.einsum("...ii->...i", square)
         scale = np.where(varies, np.sqrt(variance), np.nan)
-        return cov / (scale[..., :, None] * scale[..., None, :])
+        result: Floats = cov / (scale[..., :, None] * scale[..., None, :])
+    return result
 
 
 def effective_number(sums: Floats, k: int) -> Floats:

@@ -140,7 +140,8 @@ def effective_judges(
     if isinstance(gold, str) and gold not in columns and (preferences or answer_column(columns) != "correct"):
         raise DesignError(
             f"effective_judges needs the right answers, and there is no column {gold!r}. Columns: "
-            f"{', '.join(columns)}. Add it, or for ratings name it with gold=; agreement alone cannot tell common errors from common truth."
+            f"{', '.join(columns)}. Add it, or for ratings name it with gold=; agreement alone cannot tell common "
+            "errors from common truth."
         )
     if preferences and not (isinstance(gold, str) and gold == "gold"):
         raise DesignError("gold= is for ratings. Preferences have the right answer in a column 'gold'.")
@@ -201,9 +202,11 @@ def _panel(
     answered = calls.any(axis=0)  # a judge that never answers is no member of the panel
     complete = calls[:, answered].all(axis=1)
     errors = (total[:, answered] / np.where(calls[:, answered] > 0, calls[:, answered], np.nan))[complete]
-    who = table["judge"].iloc[judge.first].astype(str).to_numpy()
-    varies = np.ptp(errors, axis=0) > 1e-12 * np.abs(errors).max(initial=1.0) if len(errors) else answered[answered]
-    left_out = [*sorted(who[answered][~varies])]
+    who = table["judge"].iloc[judge.first].astype(str).to_numpy()[answered]
+    varies = np.zeros(who.size, dtype=bool)
+    if len(errors):
+        varies |= np.ptp(errors, axis=0) > 1e-12 * np.abs(errors).max(initial=1.0)
+    left_out = sorted(who[~varies])
     notes = flags(
         ERRORS_CONSTANT.of(len(left_out), who=", ".join(left_out)),
         EXCLUDED.of(int((~answered).sum()), what="judge(s) without an answer"),
@@ -224,12 +227,15 @@ def _panel(
     counts = product_sums(errors)
     small = SMALL_N if n < 30 else ""
 
+    def number(totals: Floats) -> Floats:
+        return effective_number(totals, k)
+
     def correlation(totals: Floats) -> Floats:
         result: Floats = (correlations_of(totals, k).sum(axis=(-2, -1)) - k) / (k * (k - 1))
         return result
 
     rows = []
-    for term, statistic in zip(terms, (lambda totals: effective_number(totals, k), correlation), strict=True):
+    for term, statistic in zip(terms, (number, correlation), strict=True):
         value = float(statistic(counts.sum(axis=0)[None])[0])
         cells_of = resampled(here, counts, statistic, plan, {**key, "term": term})
         cells_of["method"] = cells_of["method"].replace("bootstrap of calls", "bootstrap of units")

@@ -1,0 +1,74 @@
+"""Thresholds of confidence below which a judge abstains, with a guarantee for the errors that remain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RiskCoverage:
+    """Answers and errors at each threshold, from the lowest to the highest; each (T,).
+
+    `answered`, `wrong`: units with a confidence of at least the threshold, and those of them that are wrong.
+    """
+
+    answered: Floats
+    wrong: Floats
+
+
+def risk_coverage(confidence: Floats, wrong: Floats, weight: Floats, thresholds: Floats) -> RiskCoverage:
+    """Count answers and errors at each threshold.
+
+    `confidence` (N,): NaN for a unit that is never answered. `wrong` (N,): 0 or 1. `weight` (N,): units of each row.
+    `thresholds` (T,): increasing.
+    """
+    place = np.searchsorted(thresholds, confidence, side="right")  # answered at the thresholds before it
+    place = np.where(np.isnan(confidence), 0, place)
+    sums = [np.bincount(place, x, thresholds.size + 1) for x in (weight, weight * wrong)]
+    answered, errors = (x[::-1].cumsum()[::-1][1:] for x in sums)
+    return RiskCoverage(answered, errors)
+
+
+def upper_risk(wrong: Floats, answered: Floats, delta: float) -> Floats:
+    """Exact (Clopper-Pearson) upper limit of the risk among the answered, at level 1 - delta; 1 without answers."""
+    sure = wrong >= answered
+    limit = betaincinv(np.where(sure, 1.0, wrong + 1), np.where(sure, 1.0, answered - wrong), 1 - delta)
+    return np.where(sure, 1.0, limit)
+
+
+def selective_threshold(curve: RiskCoverage, alpha: float, delta: float) -> int:
+    """Index of the lowest threshold at which the risk among the answered is at most alpha; -1 for none.
+
+    Fixed-sequence testing from the highest threshold down: the hypothesis that the risk is above alpha is rejected
+    where its exact upper limit is at most alpha; the first that is not rejected ends the sequence. Thresholds where so
+    few are answered that not even answers without an error would reject are passed over.
+
+    Jung, J., Brahman, F., Choi, Y. (2024). Trust or escalate. arXiv 2407.18370.
+    """
+    tested = curve.answered >= least_answers(alpha, delta)
+    kept = ~tested | (upper_risk(curve.wrong, curve.answered, delta) <= alpha + 1e-12)
+    lowest = int(kept.size - np.logical_and.accumulate(kept[::-1]).sum())
+    return lowest if lowest < kept.size and tested[lowest] else -1
+
+
+def least_answers(alpha: float, delta: float) -> int:
+    """How many answers, all of them right, show that the risk is at most alpha."""
+    return math.ceil(math.log(delta) / math.log1p(-alpha) - 1e-9)
+
+
+def joint_threshold(curve: RiskCoverage, n: float, alpha: float) -> int:
+    """Index of the lowest threshold that holds P(answered and wrong) to alpha, in expectation; -1 for none.
+
+    Conformal risk control of a loss that falls with the threshold: (n R + 1) / (n + 1) <= alpha. `n`: all units.
+
+    Angelopoulos, A. N., Bates, S., Fisch, A., Lei, L., Schuster, T. (2024). Conformal risk control. arXiv 2208.02814.
+    """
+    good = np.flatnonzero((curve.wrong + 1) / (n + 1) <= alpha + 1e-12)
+    return int(good[0]) if good.size else -1

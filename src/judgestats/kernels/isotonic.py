@@ -1,0 +1,71 @@
+"""Calibration of probabilities by isotonic regression: the curve, and what the Brier score is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Brier:
+    """A Brier score and its parts, `score` = `miscalibration` - `discrimination` + `uncertainty`; each (...)."""
+
+    score: Floats
+    miscalibration: Floats
+    discrimination: Floats
+    uncertainty: Floats
+
+
+def pooled(right: Floats, n: Floats) -> Floats:
+    """Recalibrated probabilities: the increasing sequence that is nearest to the shares (pool adjacent violators).
+
+    `right`, `n` (..., L): right verdicts and all verdicts at each level of confidence, in increasing order. Returns
+    (..., L): NaN at a level without verdicts.
+    """
+    from scipy.optimize import isotonic_regression  # slow to import
+
+    fitted = np.full(n.shape, np.nan)
+    for index in np.ndindex(n.shape[:-1]):
+        there = n[index] > 0
+        if there.any():
+            size = n[index][there]
+            fitted[index][there] = isotonic_regression(right[index][there] / size, weights=size).x
+    return fitted
+
+
+def brier_parts(level: Floats, right: Floats, n: Floats, fitted: Floats) -> Brier:
+    """Parts of the Brier score.
+
+    `level` (L,): the confidences. `right`, `n`, `fitted` (..., L): as in :func:`pooled`, and what it returns.
+
+    Dimitriadis, T., Gneiting, T., Jordan, A. I. (2021). PNAS 118, e2016191118.
+    """
+    total = n.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = right.sum(axis=-1) / total
+
+        def score(p: Floats) -> Floats:
+            each = right * (1 - p) ** 2 + (n - right) * p**2
+            result: Floats = np.where(n > 0, each, 0.0).sum(axis=-1) / total
+            return result
+
+        raw, recalibrated, uncertainty = score(level), score(fitted), rate * (1 - rate)
+        return Brier(raw, raw - recalibrated, uncertainty - recalibrated, uncertainty)
+
+
+def binned_error(level: Floats, right: Floats, n: Floats, edges: Floats) -> Floats:
+    """Expected calibration error: mean distance of share right and mean confidence over bins, weighted by their size.
+
+    `level` (L,), `right`, `n` (..., L). `edges` (B + 1,): bins [edge, next edge), the last with its right end. Returns
+    (...).
+    """
+    place = np.clip(np.searchsorted(edges, level, side="right") - 1, 0, edges.size - 2)
+    member = np.zeros((level.size, edges.size - 1))
+    member[np.arange(level.size), place] = 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = np.abs((right - n * level) @ member).sum(axis=-1) / n.sum(axis=-1)
+    return result

@@ -1,0 +1,91 @@
+"""Verdicts with a confidence and a right answer, counted: what the measures of confidence work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.metrics.bias.bias_scores import ExcludedCalls
+from judgestats.metrics.bias.gold import labelled_calls, labelled_verdicts
+from judgestats.schema.clustering import Cluster
+from judgestats.schema.columns import By, answer_column, grouping, kind_of, names, required
+from judgestats.schema.counting import tally
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Counts of verdicts.
+
+    `table`: the `groups`, ``outcome`` (``correct``, ``wrong``, ``tie``, ``invalid``), the column of confidences, what
+    was kept beside it, ``n``, and the cluster.
+    `excluded`: verdicts without a right answer.
+    """
+
+    table: pd.DataFrame
+    groups: list[str]
+    excluded: ExcludedCalls
+
+
+def answers_of(
+    data: Any, confidence: str, by: By, cluster: Cluster, measure: str, beside: tuple[str, ...] = ()
+) -> Answers:
+    """Count the verdicts of a frame by confidence and outcome.
+
+    `data`: preferences or ratings, or counts with ``judge``, ``outcome``, the confidence and ``n``. `beside`: further
+    columns, kept where the frame has them. Raises DesignError where the right answers are not known, SchemaError where
+    a confidence is no probability.
+    """
+    frame = nw.from_native(data)
+    present = list(frame.collect_schema().names())
+    if confidence not in present:
+        raise SchemaError(
+            f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}. Columns: "
+            f"{', '.join(present)}.{suggestion(confidence, present)} Name it with confidence='...'."
+        )
+    counts = {"judge", "outcome", "n"} <= set(present) and "choice" not in present
+    ratings = not counts and not set(required("preferences")) <= set(present) and kind_of(present) == "ratings"
+    known = counts or "gold" in present or (ratings and answer_column(present) == "correct")
+    if not known:
+        raise DesignError(
+            f"{measure} needs the right answers: a column 'gold', or for ratings 'correct'. Columns: "
+            f"{', '.join(present)}. Join people's answers with join_labels(), or add the column."
+        )
+    kept = [c for c in beside if c in present and c not in names(by)]
+    labelled, excluded = (labelled_verdicts if ratings else labelled_calls)(data, by, measure)
+    if ratings:
+        _refuse_means(present, measure)
+    pattern = "accuracy" if ratings else "gold_agreement"
+    table = tally(labelled, pattern, by, cluster=cluster, beside=[confidence, *kept])
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    attrs = table.attrs
+    table = excluded.with_empty(table, groups)
+    table = table.assign(**{confidence: _probabilities(table[confidence], confidence)})
+    table.attrs = dict(attrs)
+    return Answers(table, groups, excluded)
+
+
+def _refuse_means(present: list[str], measure: str) -> None:
+    if answer_column(present) == "mean":
+        raise DesignError(f"{measure} needs single verdicts, each with its confidence. These are means of runs.")
+
+
+def _probabilities(values: pd.Series[Any], name: str) -> pd.Series[Any]:
+    """Confidences as numbers, refused where they are no probabilities."""
+    number = pd.to_numeric(values, errors="coerce").astype(float)
+    text = number.isna() & values.notna()
+    if text.any():
+        raise SchemaError(f"{name!r} is {values[text].iloc[0]!r} in some rows, and not a probability. Give 0.85, say.")
+    off = number[(number < 0) | (number > 1) | np.isinf(number)]
+    if len(off):
+        low, high = off.min(), off.max()
+        remedy = " Divide percentages by 100." if low >= 0 and 1 < high <= 100 else ""
+        raise SchemaError(
+            f"{name!r} must be the probability that the verdict is right, from 0 to 1. Got {off.iloc[0]:g} "
+            f"(in all {len(off):,} counts outside, from {low:g} to {high:g}).{remedy}"
+        )
+    return number
