@@ -85,7 +85,7 @@ def test_calls_of_an_item_are_drawn_together():
     both = pd.concat([one.assign(replicate=r) for r in range(4)], ignore_index=True)
     by_item, loose = (found(both, cluster=c, n_resamples=400).set_index("term") for c in ("auto", False))
     single = found(one, n_resamples=400).set_index("term")
-    assert by_item.loc["brier", "method"] == "percentile, bootstrap of item (B = 400)"
+    assert by_item.loc["brier", "method"] == "t, bootstrap of item (B = 400)"
     assert by_item.loc["brier", "std_error"] == pytest.approx(single.loc["brier", "std_error"], rel=0.15)
     assert loose.loc["brier", "std_error"] == pytest.approx(single.loc["brier", "std_error"] / 2, rel=0.15)
     assert "calls not independent" in loose.loc["brier", "flag"]

@@ -48,13 +48,15 @@ def brier_parts(level: Floats, right: Floats, n: Floats, fitted: Floats) -> Brie
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = right.sum(axis=-1) / total
 
-        def score(p: Floats) -> Floats:
+        def of(p: Floats) -> Floats:
             each = right * (1 - p) ** 2 + (n - right) * p**2
             result: Floats = np.where(n > 0, each, 0.0).sum(axis=-1) / total
             return result
 
-        raw, recalibrated, uncertainty = score(level), score(fitted), rate * (1 - rate)
-        return Brier(raw, raw - recalibrated, uncertainty - recalibrated, uncertainty)
+        raw, recalibrated, uncertainty = of(level), of(fitted), rate * (1 - rate)
+        # neither part is below 0, rounding apart
+        parts = (np.maximum(score - recalibrated, 0.0) for score in (raw, uncertainty))
+        return Brier(raw, *parts, uncertainty)
 
 
 def binned_error(level: Floats, right: Floats, n: Floats, edges: Floats) -> Floats:

@@ -79,7 +79,8 @@ class DawidSkene:
         """One line."""
         raters = self._parameters.loc[self._parameters["term"] == "confusion", "_rater"].nunique()
         units = self._fits["n"].sum()
-        return f"DawidSkene: {len(self.classes)} classes, {raters} raters, {units:,.0f} units, loglik {self.loglik:.2f}"
+        k = len(self.classes)
+        return f"DawidSkene: {k} class{'es' * (k != 1)}, {raters} raters, {units:,.0f} units, loglik {self.loglik:.2f}"
 
     def tidy(self) -> pd.DataFrame:
         """Estimates of the parameters.

@@ -123,7 +123,7 @@ def effective_judges(
     >>> scores = pd.DataFrame(rows, columns=["judge", "system", "item", "score", "gold"])
     >>> effective_judges(scores)[["term", "estimate", "conf_low", "conf_high", "n", "judges"]].round(2)
                    term  estimate  conf_low  conf_high      n  judges
-    0  effective_judges      1.78      1.65       1.95  200.0       9
+    0  effective_judges      1.78      1.62       1.94  200.0       9
     1  mean_correlation      0.51      0.45       0.56  200.0       9
     """
     frame = nw.from_native(data)
@@ -151,7 +151,7 @@ def effective_judges(
         table, about = _of_scores(as_runs(data, average_over, extra), gold, extra)
     if table["judge"].nunique() < 2:
         raise DesignError("effective_judges compares the errors of judges, and there is one. Give two or more.")
-    plan = Bootstrap("percentile", (), None, n_resamples, seed, conf_level)
+    plan = Bootstrap("t", (), None, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
     codes = codes_of(table, groups)
     for g, first in enumerate(codes.first):

@@ -64,7 +64,8 @@ def abstention_threshold(
     ----------
     data : frame
         One verdict of each judge on each item, with a confidence and the right answer, as in
-        :func:`confidence_calibration`; or counts of items: ``judge``, ``outcome``, the confidence and ``n``.
+        :func:`confidence_calibration`; or a tally of items: ``judge``, ``outcome``, the confidence and
+        ``n``.
     alpha : float
         The risk allowed, between 0 and 1.
     target : {'selective', 'joint'}

@@ -39,8 +39,8 @@ from judgestats.schema.patterns import TiesOfVerdicts
 
 Floats = NDArray[np.float64]
 TERMS = ("brier", "miscalibration", "discrimination", "uncertainty", "overconfidence")
-#: Terms that are never below 0, and biased upwards.
-_BIASED = ("miscalibration", "discrimination", "ece")
+#: Term -> values that it cannot pass; of the others 0 and 1.
+_LIMITS = {"uncertainty": (0.0, 0.25), "overconfidence": (-1.0, 1.0)}
 
 
 def _confident(data: Any, _: Options) -> str:
@@ -89,7 +89,7 @@ def confidence_calibration(
     Parameters
     ----------
     data : frame
-        Preferences with ``gold``, or ratings with ``gold`` or ``correct``; or counts: ``judge``, ``outcome``, the
+        Preferences with ``gold``, or ratings with ``gold`` or ``correct``; or a tally: ``judge``, ``outcome``, the
         confidence and ``n``.
     confidence : str
         Column with the probability, from 0 to 1, that the verdict is right: what a judge states, the probability of
@@ -169,7 +169,7 @@ def confidence_calibration(
 
 
 def _edges(bins: int | Sequence[float] | None) -> Floats | None:
-    """Edges of the bins; DesignError if they are none."""
+    """Edges of the bins; DesignError if they are not valid."""
     if bins is None:
         return None
     if isinstance(bins, int | np.integer):
@@ -222,17 +222,16 @@ def _rows(
             "term": term,
             "estimate": float(value[term]),
             "n": total,
-            "method": plan.words,
+            "method": student.words,
             "flag": "",
         }
         if term == "discrimination" and alike:
             row.update(estimate=math.nan, flag=ONE_OUTCOME)
         elif found.units < 2:
             row["flag"] = ONE_UNIT
-        elif term in _BIASED:
-            row |= read_off(row["estimate"], draws[term], found.units, student, (0.0, math.inf))
         else:
-            row |= read_off(row["estimate"], draws[term], found.units, plan)
+            limits = _LIMITS.get(term, (0.0, 1.0))
+            row |= read_off(row["estimate"], draws[term], found.units, student, limits)
         yield {**row, "flag": flags(row["flag"], ONE_OUTCOME if alike else "", small, notes)}
     for i, x in enumerate(level):
         row = {"term": "reliability", "level": float(x), "estimate": float(curve[i]), "n": float(weight[i])}
@@ -244,7 +243,7 @@ def _rows(
             if not math.isnan(row["conf_low"]):  # the outer ends: each alone is too narrow where the curve is steep
                 row |= {"conf_low": min(row["conf_low"], low), "conf_high": max(row["conf_high"], high)}
             row |= found.wilson(curve == curve[i], plan.conf_level) if curve[i] in (0.0, 1.0) else {}
-        few_here = SMALL_N if weight[i] < 30 else ""
+        few_here = flags(SMALL_N if weight[i] < 30 else "", found.few(i))
         yield {**row, "flag": flags(row["flag"], few_here, small, notes)}
 
 
@@ -281,6 +280,12 @@ class _Counts:
                 times = np.bincount(rng.integers(0, self.units, self.units), minlength=self.units)
                 right[b], n[b] = self.sums(times[self.cluster].astype(np.float64))
         return right, n
+
+    def few(self, level: int) -> str:
+        """Flag of a level at which few clusters have a verdict."""
+        if self.cluster is None:
+            return ""
+        return few_clusters(np.unique(self.cluster[self.place == level]).size, drawn=True)
 
     def wilson(self, levels: NDArray[np.bool_], conf_level: float) -> dict[str, Any]:
         """Wilson's interval of the share of right verdicts at some levels: where it is 0 or 1, resamples all agree."""

@@ -6,6 +6,7 @@ figure, to be saved or shown. May import what ``reporting`` may.
 
 from judgestats.reporting.plots.bars import answers, decomposition, psychometric_curves
 from judgestats.reporting.plots.components import decision_study, variance_components
+from judgestats.reporting.plots.confidence import reliability, risk_coverage
 from judgestats.reporting.plots.forests import agreement_shift, calibration, forest
 from judgestats.reporting.plots.gains import operating_point, pareto, strategies
 from judgestats.reporting.plots.levels import (
@@ -51,7 +52,9 @@ __all__ = [
     "quality_agreement",
     "rank_sets",
     "rationale_shift",
+    "reliability",
     "revision",
+    "risk_coverage",
     "schemes",
     "score_distribution",
     "score_matrix",

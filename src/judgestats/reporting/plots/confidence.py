@@ -1,0 +1,128 @@
+"""Does a judge know when it is right: the reliability curve, and risk against coverage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.reporting.plots import canvas
+
+
+def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw the share of right verdicts at each confidence, with its band.
+
+    Parameters
+    ----------
+    result : pandas.DataFrame
+        A result of :func:`confidence_calibration`.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Axes to draw on, one a judge.
+    title : str, optional
+        Put above the first panel.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        A panel for each judge: the isotonic curve and its pointwise band. On the dashed line the judge is right as
+        often as it says; below it, it is overconfident. The marks are as large as the share of verdicts.
+
+    Raises
+    ------
+    DesignError
+        If there is no curve with a value.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "term": "reliability", "level": [0.6, 0.9], "estimate": [0.5, 0.8],
+    ...                      "conf_low": [0.3, 0.7], "conf_high": [0.7, 0.9], "n": [20.0, 60.0]})
+    >>> reliability(rows)[0].lines[1].get_ydata().tolist()
+    [0.5, 0.8]
+    """
+    columns = ("judge", "level", "conf_low", "conf_high")
+    here = canvas.chosen(result, ["reliability"], *columns, source="confidence_calibration")
+    here = here.assign(_who=canvas.whose(here))
+    canvas.one_row_each(here, ["_who", "level"])
+    axes = _panels(ax, canvas.distinct(here["_who"]))
+    for i, (panel, who) in enumerate(zip(axes, canvas.distinct(here["_who"]), strict=True)):
+        curve = here[here["_who"] == who].sort_values("level")
+        color = canvas.style_of(0)["color"]
+        canvas.unit_square(panel)
+        canvas.grid(panel)
+        panel.plot([0, 1], [0, 1], linestyle="--", color=canvas.MUTED, linewidth=0.9)
+        panel.plot(curve["level"], curve["estimate"], color=color, linewidth=1.6, zorder=3)
+        panel.fill_between(curve["level"], curve["conf_low"], curve["conf_high"], color=color, alpha=0.18, linewidth=0)
+        panel.vlines(curve["level"], curve["conf_low"], curve["conf_high"], color=color, alpha=0.5, linewidth=1.2)
+        share = curve["n"] / curve["n"].sum()
+        panel.scatter(curve["level"], curve["estimate"], s=10 + 220 * share, color=color, zorder=4)
+        canvas.named(panel, "confidence", "share right" if i == 0 else "", canvas.shortened([who])[0])
+    if title:
+        canvas.headed(axes, title)
+    return axes
+
+
+def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw the risk of the verdicts that are used against the share that is used, and the threshold that was chosen.
+
+    Parameters
+    ----------
+    result : pandas.DataFrame
+        A result of :func:`abstention_threshold`.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Axes to draw on, one a judge.
+    title : str, optional
+        Put above the first panel.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        A panel for each judge: from the right, where all is answered, to the left with a rising threshold. The mark is
+        the threshold, its value beside it; there is none where no threshold holds. The band is pointwise.
+
+    Raises
+    ------
+    DesignError
+        If there is no curve with a value.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"judge": "g", "confidence": [0.6, 0.6, 0.9, 0.9], "outcome": ["correct", "wrong"] * 2,
+    ...                        "n": [30, 20, 95, 5]})
+    >>> axes = risk_coverage(js.abstention_threshold(counts, 0.2))
+    >>> [float(round(x, 2)) for x in axes[0].lines[0].get_xdata()]
+    [0.67, 1.0]
+    """
+    columns = ("judge", "level", "conf_low", "conf_high")
+    here = canvas.chosen(result, ["risk_curve", "coverage_curve"], *columns, source="abstention_threshold")
+    label = {"_who": canvas.whose(result)}
+    here, points = here.assign(**label), result.assign(**label)
+    canvas.one_row_each(here, ["_who", "term", "level"])
+    axes = _panels(ax, canvas.distinct(here["_who"]))
+    top = float(np.nanmax(here.loc[here["term"] == "risk_curve", "conf_high"]))
+    for i, (panel, who) in enumerate(zip(axes, canvas.distinct(here["_who"]), strict=True)):
+        of_judge = here[here["_who"] == who].set_index(["term", "level"])
+        risk, used = of_judge.loc["risk_curve"], of_judge.loc["coverage_curve", "estimate"]
+        order = np.argsort(used.to_numpy(), kind="stable")
+        x, color = used.to_numpy()[order], canvas.style_of(0)["color"]
+        risk = risk.reindex(used.index).iloc[order]
+        panel.set(xlim=(-0.03, 1.05), ylim=(0, min(1.0, 1.05 * top)))
+        canvas.grid(panel)
+        panel.plot(x, risk["estimate"], color=color, linewidth=1.6, zorder=3)
+        panel.fill_between(x, risk["conf_low"], risk["conf_high"], color=color, alpha=0.18, linewidth=0)
+        at = points[points["_who"] == who].set_index("term")["estimate"]
+        if np.isfinite(at["threshold"]):
+            panel.plot([at["coverage"]], [at["risk"]], marker="D", color=canvas.INK, linestyle="", zorder=5)
+            near = (at["coverage"], at["risk"])
+            panel.annotate(f"confidence ≥ {at['threshold']:g}", near, (0, 9), textcoords="offset points", ha="right",
+                           fontsize=canvas.SMALL, color=canvas.INK)  # fmt: skip
+        canvas.named(panel, "share answered", "risk" if i == 0 else "", canvas.shortened([who])[0])
+    if title:
+        canvas.headed(axes, title)
+    return axes
+
+
+def _panels(ax: Any, names: list[str]) -> list[Any]:
+    """Square axes, one a judge."""
+    return canvas.panels(ax, names, [""], wide=[3.0] * len(names), each=1.9, across=4)
