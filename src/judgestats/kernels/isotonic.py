@@ -55,8 +55,8 @@ def brier_parts(level: Floats, right: Floats, n: Floats, fitted: Floats) -> Brie
 
         raw, recalibrated, uncertainty = of(level), of(fitted), rate * (1 - rate)
         # neither part is below 0, rounding apart
-        parts = (np.maximum(score - recalibrated, 0.0) for score in (raw, uncertainty))
-        return Brier(raw, *parts, uncertainty)
+        miscalibration, discrimination = (np.maximum(score - recalibrated, 0.0) for score in (raw, uncertainty))
+        return Brier(raw, miscalibration, discrimination, uncertainty)
 
 
 def binned_error(level: Floats, right: Floats, n: Floats, edges: Floats) -> Floats:
