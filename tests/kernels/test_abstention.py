@@ -86,7 +86,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_the_selective_guarantee_holds(name):
-    """Few replications here; 2,000 in the coverage study."""
+    """Few replications here; 2,000 in benchmarks/coverage_confidence.py."""
     rng, truth = np.random.default_rng(1), true_curve(ERRORS[name])
     risk = truth.wrong / np.maximum(truth.answered, 1e-12)
     found = [selective_threshold(c, 0.2, 0.1) for c in replications(rng, 200, 400, ERRORS[name])]

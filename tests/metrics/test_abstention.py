@@ -156,7 +156,7 @@ def test_polars():
 
 @pytest.mark.parametrize("target", ["selective", "joint"])
 def test_the_guarantee_holds(target):
-    """Few replications here; 2,000 in the coverage study."""
+    """Few replications here; 2,000 in benchmarks/coverage_confidence.py."""
     names = [f"r{i:03d}" for i in range(150)]
     found = chosen(np.random.default_rng(0), names, 400, 0.2, target)
     risk = np.where(np.isnan(found), 0.0, risk_at(found, target))

@@ -204,8 +204,9 @@ def test_what_is_refused():
         js.effective_judges(table, cluster="topic")
 
 
+@pytest.mark.slow
 def test_intervals_cover():
-    """Percentile intervals of normal errors, some of them shared: few replications here."""
+    """Normal errors, some of them shared: few replications here, 2,000 in benchmarks/coverage_confidence.py."""
     rng = np.random.default_rng(17)
     hits = 0
     for i in range(60):
