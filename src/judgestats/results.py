@@ -375,6 +375,9 @@ COMPONENTS_NOT_IDENTIFIABLE = Flag("components_not_identifiable", "components no
 ON_BOUNDARY = Flag("on_boundary", "on boundary",
     "The estimate of a probability is 0 or 1, the end of its range: it has no standard error, and those of the other "
     "probabilities take it as known.")
+NOT_ITS_LABEL = Flag("not_its_label", "class is not its label",
+    "The raters give this answer more often where another class is true: the class is something else, such as a second "
+    "kind of another answer. Do not read it as this answer.", "invalid")
 SEVERAL_OPTIMA = Flag("several_optima", "best of {total} starts reached {n} time(s)",
     "The likelihood has several maxima, and most starts ended in a lower one. Raise n_starts=, and see whether the "
     "verdicts stay the same.")

@@ -96,3 +96,18 @@ def test_token_probabilities(rubric):
     assert "bootstrap of item" in row["method"]
     picked = js.abstention_threshold(rubric, 0.3, by="criterion")
     assert picked[picked["term"] == "threshold"]["estimate"].isna().mean() > 0.5
+
+
+@pytest.mark.slow
+def test_runs_that_err_together(real_data):
+    """33 runs on the relevance of passages are worth 1.5; the classes of their answers are not the grades."""
+    wide = pd.read_csv(real_data / "llmjudge_trec_dl23" / "labels_wide.csv.gz")
+    runs = [c for c in wide if c not in ("qid", "docid", "gold")]
+    table = wide.melt(["qid", "docid", "gold"], runs, "judge", "score")
+    table = table[table["score"].between(0, 3)].rename(columns={"docid": "system"})
+    table = table.assign(item=table["qid"].astype(str)).drop(columns="qid")
+    found = js.effective_judges(table).set_index("term")
+    assert found.loc["effective_judges", "estimate"] == pytest.approx(1.495, abs=0.001)
+    assert found.loc["effective_judges", "conf_high"] < 1.7
+    with pytest.raises(js.errors.DesignError, match=r"found no class for the answer 3\.0"):
+        js.aggregate(table, "dawid_skene", over="judge", missing="ignore", n_starts=0)

@@ -265,3 +265,20 @@ def test_a_panel_without_any_valid_answer():
     calls = pairs(5).assign(choice="invalid")
     with pytest.raises(DesignError, match="0 raters gave a valid answer"):
         js.aggregate(calls, "dawid_skene", over="judge")
+
+
+def test_a_class_that_is_not_its_label():
+    """Two kinds of "1", one of which some raters call 2; 3 is a slip: the third class is the second kind."""
+    rng = np.random.default_rng(0)
+    kind = rng.choice(3, 400, p=[0.4, 0.3, 0.3])
+    rows = []
+    for r in range(8):
+        second = [0.5, 0.5, 0.0] if r % 2 else [1.0, 0.0, 0.0]
+        says = np.array([[0.96, 0.01, 0.03], second, [0.02, 0.95, 0.03]])
+        rows += [(f"r{r}", "s", i, float(rng.choice(3, p=says[k]) + 1)) for i, k in enumerate(kind)]
+    table = pd.DataFrame(rows, columns=["judge", "system", "item", "score"])
+    found = js.dawid_skene(table).tidy()
+    strange = found[found["flag"].str.contains("class is not its label")]
+    assert strange["true"].unique().tolist() == [3.0]
+    with pytest.raises(DesignError, match=r"found no class for the answer 3\.0: raters give it more often where"):
+        js.aggregate(table, "dawid_skene", over="judge")

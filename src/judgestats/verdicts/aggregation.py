@@ -31,7 +31,7 @@ from judgestats.schema.columns import (
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.splitting import splits_here
-from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, Labels, chosen_classes, fit_panels, fitted
+from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, Labels, fitted, verdicts_of
 
 # ---- Shared by both kinds of aggregation: which calls belong together, how many to expect, what is carried over -----
 
@@ -322,7 +322,7 @@ def aggregate_pairs(
     sure = None
     if rule is None:
         labels, answers = _labels_of_pairs(found, by)
-        best, sure = chosen_classes(fit_panels(labels, *starts, CONF_LEVEL)[0])
+        best, sure = verdicts_of(labels, *starts, CONF_LEVEL)
         verdict[~short] = np.where(best < 0, TIE, answers[best])[~short]
         native = (best >= 0) & ~_made_by_a_rule(table, codes)
     else:
@@ -525,7 +525,7 @@ def aggregate_scores(
     undecided = np.zeros(codes.size, dtype=bool)
     if how == DAWID_SKENE:
         labels = _labels_of_ratings(found, over, by)
-        best, sure = chosen_classes(fit_panels(labels, *starts, CONF_LEVEL)[0])
+        best, sure = verdicts_of(labels, *starts, CONF_LEVEL)
         undecided = (best == -1) & ~short
         summary = np.where(best < 0, np.nan, np.asarray(labels.classes, dtype=float)[best])
         result["confidence"] = np.where(short, np.nan, sure)
@@ -837,6 +837,9 @@ def dawid_skene(
     Preferences: where all pairs have the same two candidates, they are the classes (and ``tie``, where it occurs).
     Otherwise a candidate's name means nothing, and the model is symmetric: each rater has one probability of choosing
     the true candidate (``candidate``), the other one, or a tie.
+
+    Nothing ties a class to its label but that the raters are better than chance. Where they are not (they give an
+    answer more often where another class is true), the rows of the class have a flag, and :func:`aggregate` refuses.
 
     The likelihood is that of the answers without multinomial coefficients. It has several maxima: from the
     majority vote, and from random starts near it, EM climbs to the next one. Standard errors are from the observed

@@ -19,6 +19,7 @@ from judgestats.kernels.resampling import generator
 from judgestats.results import (
     NO_DATA,
     NOT_IDENTIFIABLE,
+    NOT_ITS_LABEL,
     NOT_SETTLED,
     ON_BOUNDARY,
     SEVERAL_OPTIMA,
@@ -112,7 +113,8 @@ def fit_panels(
 ) -> tuple[Floats, list[dict[str, Any]], list[dict[str, Any]]]:
     """Fit the model to each panel.
 
-    Returns the posterior of each unit (N, K), rows of the parameters and rows of the fits.
+    Returns the posterior of each unit (N, K), rows of the parameters and rows of the fits; a row of a class that is not
+    its label has the flag :data:`NOT_ITS_LABEL`.
     """
     k = len(labels.classes)
     if k > MOST_CLASSES:
@@ -156,8 +158,10 @@ def fit_panels(
         note = flags(several, "" if found.converged else NOT_SETTLED)
         n = _expected_counts(tables, weight[labelled], found)
         named = labels.raters.iloc[raters].to_dict("records")
-        rows = _rows(labels, found, errors, n, named, conf_level)
-        parameters += [{**key, **row, "flag": flags(row["flag"], note)} for row in rows]
+        strange = _strange(labels, tables, weight[labelled], found)
+        for row in _rows(labels, found, errors, n, named, conf_level):
+            unlike = NOT_ITS_LABEL if row["true"] in strange else ""
+            parameters.append({**key, **row, "flag": flags(row["flag"], unlike, note)})
         fits.append(
             {
                 **key,
@@ -171,6 +175,30 @@ def fit_panels(
             }
         )
     return posterior, parameters, fits
+
+
+def _strange(labels: Labels, tables: Floats, weight: Floats, found: LatentClasses) -> list[Any]:
+    """Classes whose label is given more often where another class is true: they are something else than the label."""
+    table = np.einsum("nk,nrl->kl", found.posterior * weight[:, None], tables)
+    total = table.sum(axis=1, keepdims=True)
+    share = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+    wrong = (np.diag(share) < share.max(axis=0) - 1e-9) & (total[:, 0] > 0)
+    return [shown for shown, classes in _merged(labels).items() if wrong[list(classes)].any()]
+
+
+def verdicts_of(
+    labels: Labels, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
+) -> tuple[Ints, Floats]:
+    """:func:`chosen_classes` of the fit; DesignError where its classes are not the labels."""
+    posterior, parameters, _ = fit_panels(labels, n_starts, seed, conf_level)
+    strange = sorted({str(r["true"]) for r in parameters if NOT_ITS_LABEL in r["flag"]})
+    if strange:
+        raise DesignError(
+            f"dawid_skene found no class for the answer {', '.join(strange)}: raters give it more often where another "
+            "class is true. The raters err together, or answers are of more kinds than labels. Use another rule "
+            "('majority', 'median'), or look at dawid_skene(calls).tidy()."
+        )
+    return chosen_classes(posterior)
 
 
 def _expected_counts(tables: Floats, weight: Floats, found: LatentClasses) -> tuple[Floats, Floats]:
