@@ -54,7 +54,7 @@ def estimate(result, term, **values):
 
 def test_the_anaesthetists_of_the_paper(anaesthetists):
     """Table 1 of Dawid and Skene (1979), from the majority vote."""
-    found = js.dawid_skene(anaesthetists, over=["judge", "replicate"], n_starts=0)
+    found = js.dawid_skene(anaesthetists, n_starts=0)
     assert found.loglik == pytest.approx(-192.8908812142, abs=1e-8)
     table = found.tidy()
     np.testing.assert_allclose(estimate(table, "prior"), [0.39955, 0.42198, 0.11180, 0.06667], atol=1e-5)
@@ -282,3 +282,12 @@ def test_a_class_that_is_not_its_label():
     assert strange["true"].unique().tolist() == [3.0]
     with pytest.raises(DesignError, match=r"found no class for the answer 3\.0: raters give it more often where"):
         js.aggregate(table, "dawid_skene", over="judge")
+
+
+def test_repeats_are_answers_of_the_same_rater():
+    repeated = pd.concat([scores().assign(replicate=r) for r in (0, 1)])
+    found = js.dawid_skene(repeated)
+    assert found.glance()["n"].item() == 10
+    assert found.loglik == js.dawid_skene(repeated, over=["judge", "replicate"]).loglik
+    with pytest.raises(DesignError, match="Repeats of a judge would count as further items"):
+        js.aggregate(repeated, "dawid_skene", over="judge")

@@ -770,6 +770,12 @@ def aggregate(
             "over= is empty. Name what distinguishes the calls: 'order', 'replicate', 'judge' or a column."
         )
     table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
+    repeated = "replicate" in table and "replicate" not in axes and table["replicate"].nunique() > 1
+    if how == DAWID_SKENE and "judge" in axes and repeated:
+        raise DesignError(
+            "Repeats of a judge would count as further items. Pass over=['judge', 'replicate']: a repeat is a further "
+            "answer of the same rater on the same item."
+        )
     if not len(table):
         raise SchemaError(f"The {kind} frame has no rows to aggregate. Give at least one call.")
     if kind == "ratings":
@@ -785,7 +791,7 @@ def aggregate(
 
 def dawid_skene(
     calls: IntoFrame,
-    over: By = "judge",
+    over: By | None = None,
     *,
     by: By = (),
     exclude_own: bool | Mapping[str, str] = False,
@@ -799,9 +805,9 @@ def dawid_skene(
     ----------
     calls : frame
         Preferences or ratings of a panel. Each different score is a class, of at most twelve.
-    over : str or sequence of str
-        What distinguishes the raters: ``'judge'``, or ``['judge', 'order']`` and ``['judge', 'replicate']`` where each
-        judge answered several times (orders and repeats are further answers of the same rater).
+    over : str or sequence of str, optional
+        What distinguishes the answers: by default ``'judge'``, and ``'replicate'`` where there is one. Repeats are
+        further answers of the same rater, and so are the two orders of a pair: ``['judge', 'order']``.
     by : str or sequence of str
         Columns that distinguish pairs, as in :func:`aggregate`. Each way of asking (strategy, prompt, temperature),
         criterion and value of `by` has a model of its own.
@@ -868,7 +874,10 @@ def dawid_skene(
     """
     data = nw.from_native(calls)
     kind = kind_of(data.collect_schema().names())
-    groups, axes = grouping(by, data.collect_schema().names()), list(dict.fromkeys(names(over)))
+    columns = data.collect_schema().names()
+    if over is None:
+        over = ["judge", "replicate"] if "replicate" in columns else "judge"
+    groups, axes = grouping(by, columns), list(dict.fromkeys(names(over)))
     counted(data, [*groups, *axes], kind)
     confidence(conf_level)
     table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
