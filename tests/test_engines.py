@@ -124,8 +124,15 @@ def test_a_nested_column_is_refused_with_its_cure():
         js.position_bias(inside)
 
 
-@pytest.mark.parametrize("measure", ["position_bias", "answer_rates", "consistency", "delta0", "filler_preference",
-                                     "target_sensitivity", "accuracy", "preference_rate"])  # fmt: skip
+@pytest.mark.parametrize(
+    "measure",
+    [
+        "position_bias",
+        "consistency",
+        *(pytest.param(m, marks=pytest.mark.slow) for m in ("answer_rates", "delta0", "filler_preference",
+                                                            "target_sensitivity", "accuracy", "preference_rate")),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("cluster", ["auto", "item"])
 def test_merged_clusters_give_the_intervals_of_all_clusters(measure, cluster, monkeypatch, leaving):
     """Above the limit, clusters with the same counts leave the engine as one row; every number stays the same."""
