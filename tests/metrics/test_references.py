@@ -199,3 +199,13 @@ def test_labels_of_people_hold_for_every_condition_of_a_judge():
     assert "judge_against_people" in set(
         js.available_measures(table, humans=["Ann", "Bob"]).query("supported")["measure"]
     )
+
+
+def test_people_who_say_right_or_wrong_are_compared_too():
+    answers = {"Ann": [True, True, False, True], "Bob": [True, False, False, True], "g": [True, True, True, False]}
+    rows = [(who, "s", str(i), a) for who, given in answers.items() for i, a in enumerate(given)]
+    table = pd.DataFrame(rows, columns=["judge", "system", "item", "correct"])
+    found = js.judge_against_people(table, humans=["Ann", "Bob"], n_resamples=20).set_index(["role", "term"])
+    assert found.loc[("judge", "agreement"), "estimate"] == pytest.approx(3 / 8)
+    assert found.loc[("people", "agreement"), "estimate"] == pytest.approx(3 / 4)
+    assert found.loc[("people", "constant_answer"), "estimate"] == pytest.approx(5 / 8)

@@ -32,7 +32,7 @@ from judgestats.results import (
 )
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import COUNTS, By, grouping, kind_of, names
+from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.raters import ABOUT, count_raters
 from judgestats.schema.selection import gathered
@@ -298,7 +298,7 @@ def _base_rates(
             chosen = people["first"].astype(str).where(answer.eq("first"), people["second"].astype(str))
             answer = answer.where(~answer.isin(["first", "second"]), chosen)
     else:
-        scores = people["score" if "score" in people.columns else "mean"]
+        scores = people[answer_column(people.columns)]
         answer = pd.to_numeric(scores, errors="coerce").astype(object)
     n = call_counts(people[COUNTS]) if COUNTS in people.columns else np.ones(len(people))
     table = people[list(dict.fromkeys([*groups, column]))].assign(_answer=answer, _n=n)
