@@ -662,6 +662,10 @@ def flag_codes(cell: str) -> tuple[str, ...]:
     -------
     tuple of str
 
+    See Also
+    --------
+    explain : Each flag explained.
+
     Examples
     --------
     >>> flag_codes("n < 30; 3 units rated once")
@@ -682,6 +686,10 @@ def explain(flagged: str | Iterable[str] | pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``flag``, ``code``, ``severity`` and ``explanation``, a row for each flag in the order of its first occurrence.
+
+    See Also
+    --------
+    flag_codes : Codes of flags.
 
     Examples
     --------

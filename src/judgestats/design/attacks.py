@@ -62,6 +62,10 @@ def lost_content(text: str, changed: str) -> str:
         The first of: numbers that are not the same; a name (a capital within a sentence) that is lost or new; a denial
         (*not*, *never*, ...) that is lost or new; too few of the longer words.
 
+    See Also
+    --------
+    attacked : Style changed, content kept.
+
     Notes
     -----
     A screen for gross changes: it does not see that two names were exchanged, or a claim reversed without a *not*.
@@ -125,6 +129,11 @@ def attacked(text: str, attack: Attack, keeps: Keeps = lost_content) -> str:
     ------
     DesignError
         If the attack is not known, changes nothing, or does not keep the content.
+
+    See Also
+    --------
+    lost_content : What a changed text has lost.
+    cues : A study of cues.
 
     Examples
     --------

@@ -98,6 +98,10 @@ def checklists(path: str | Path | None = None) -> tuple[list[Checklist], list[st
     """Read tasks, and neutral sentences that fill responses up, from a TOML file; by default ours.
 
     Raises DesignError if the file cannot be read.
+
+    See Also
+    --------
+    ladder : Pairs of known steps of quality.
     """
     try:
         text = Path(path).read_text(encoding="utf-8") if path is not None else _STIMULI.read_text(encoding="utf-8")

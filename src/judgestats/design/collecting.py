@@ -182,6 +182,11 @@ def collect(
     SchemaError
         If the answers cannot be read.
 
+    See Also
+    --------
+    export : Calls written for a runner.
+    remaining : Calls without an answer.
+
     Examples
     --------
     >>> from judgestats.design import vacuum
@@ -428,6 +433,11 @@ def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
     Returns
     -------
     Plan
+
+    See Also
+    --------
+    collect : Answers joined to their plan.
+    export : Calls written for a runner.
 
     Examples
     --------

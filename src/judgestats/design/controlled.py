@@ -51,6 +51,11 @@ def truncated(text: str, share: float = 0.4) -> str:
     DesignError
         If there are no two sentences, or the share is not between 0 and 1.
 
+    See Also
+    --------
+    without_markdown : Markdown taken out.
+    controlled_pairs : Pairs whose difference is known.
+
     Notes
     -----
     debiasing, App A. Blocks of code are not cut.
@@ -94,6 +99,10 @@ def without_markdown(text: str) -> str:
     DesignError
         If there is no Markdown in the text, or a word would be lost or changed.
 
+    See Also
+    --------
+    with_markdown : Markdown put into a text.
+
     Examples
     --------
     >>> without_markdown("## Tea\\n\\n1. Boil **water**.\\n2. Add the leaves")
@@ -125,6 +134,10 @@ def with_markdown(text: str) -> str:
     ------
     DesignError
         If there is one sentence only, or a word would be lost or changed.
+
+    See Also
+    --------
+    without_markdown : Markdown taken out.
 
     Examples
     --------
@@ -208,6 +221,10 @@ def questions(path: str | Path | None = None) -> pd.DataFrame:
     DesignError
         If the file cannot be read.
 
+    See Also
+    --------
+    generations : Texts that a model has to write.
+
     Examples
     --------
     >>> questions().groupby("long")["topic"].agg(["size", "nunique"]).to_numpy().tolist()
@@ -271,6 +288,10 @@ def generations(
     ------
     DesignError
         If a text to be rewritten is missing, or several models are to write them.
+
+    See Also
+    --------
+    controlled_pairs : Pairs whose difference is known.
 
     Examples
     --------
@@ -399,6 +420,11 @@ def controlled_pairs(
     ------
     DesignError
         If texts or models are missing, or a text cannot be changed.
+
+    See Also
+    --------
+    controlled : Calls on controlled pairs.
+    generations : Texts that a model has to write.
 
     Notes
     -----
@@ -594,6 +620,10 @@ def read_controlled(path: str | Path, *, families: Mapping[str, str] | None = No
     DesignError
         If a field is missing or has a value that is not allowed, the texts of a position pair differ, or a mirrored
         pair is not the mirror of its style pair.
+
+    See Also
+    --------
+    write_controlled : Controlled pairs to a file.
     """
     rows = []
     numbers: dict[str, int] = {}
@@ -679,6 +709,10 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
     ------
     DesignError
         If the name has another ending.
+
+    See Also
+    --------
+    read_controlled : Controlled pairs from a file.
     """
     path = Path(path)
     origin = pairs["bias_type"].str.contains("origin")
@@ -744,6 +778,11 @@ def controlled(
     DesignError
         As :func:`strategies`.
 
+    See Also
+    --------
+    controlled_pairs : Pairs whose difference is known.
+    judgestats.bias_score : Signed bias towards a target.
+
     Notes
     -----
     debiasing, App A: one order, as in the table. The original style and model pairs are in one order only, so that a
@@ -793,6 +832,11 @@ def annotation_form(
     ------
     DesignError
         If there are fewer pairs, or two annotators have one name.
+
+    See Also
+    --------
+    controlled : Calls on controlled pairs.
+    judgestats.preference_gap : Preference beyond that of people.
 
     Notes
     -----

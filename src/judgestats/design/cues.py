@@ -87,6 +87,12 @@ def cues(
     DesignError
         If a probe, scheme or attack is not known, sources are not the labels, or an attack changes the content.
 
+    See Also
+    --------
+    judgestats.anchoring : Shift of verdicts by a cue.
+    evidence_lock : Check of verdicts given in three turns.
+    equal_pairs : Pairs of equal content.
+
     Notes
     -----
     rationalization, Sec IV.B, IV.D and IV.E. Where both candidates are by one author (no ``source_first``), the first
@@ -263,6 +269,10 @@ def equal_pairs(texts: pd.DataFrame, *, keeps: Keeps = lost_content) -> pd.DataF
     ------
     DesignError
         If a column is missing, or a paraphrase does not keep the content.
+
+    See Also
+    --------
+    cues : A study of cues.
 
     Notes
     -----

@@ -68,6 +68,11 @@ def evidence_lock(
     DesignError
         If the plan has no such dialogue with answers to all turns, or a criterion has no weight.
 
+    See Also
+    --------
+    cues : A study of cues.
+    judgestats.protocol_difference : Anchoring under two schemes.
+
     Notes
     -----
     rationalization, Sec IV.D and V.C. The paper asks the judge to keep to its notes, and does not check it; the checks

@@ -64,6 +64,11 @@ def explanations(
     DesignError
         If a level or dimension occurs twice, or there are too few categories.
 
+    See Also
+    --------
+    read_explanations : Explanations read from a file.
+    judgestats.rationale_shift : Change of explanations of the same verdict.
+
     Notes
     -----
     merchant_risk, Section 2.1 and Figure 1: five levels, five dimensions, three categories for each level, no figures
@@ -125,6 +130,10 @@ def read_explanations(
     ------
     SchemaError
         If a column is missing.
+
+    See Also
+    --------
+    explanations : A study of explanations.
 
     Examples
     --------

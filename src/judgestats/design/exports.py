@@ -119,6 +119,11 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
     DesignError
         If the format is not known.
 
+    See Also
+    --------
+    collect : Answers joined to their plan.
+    remaining : Calls without an answer.
+
     Examples
     --------
     >>> from judgestats.design import vacuum

@@ -36,6 +36,10 @@ def extracts(documents: Iterable[str], *, sentences: int = 3, method: Method = "
     DesignError
         If a document is empty, `sentences` is below 1, or sumy is not installed.
 
+    See Also
+    --------
+    equal_pairs : Pairs of equal content.
+
     Notes
     -----
     A sentence is central if it is like the others: the mean cosine of TF-IDF vectors with the other sentences of its

@@ -92,6 +92,11 @@ def merg(
     DesignError
         If a column is missing, an item has two tasks, a variant or its rubric is not known.
 
+    See Also
+    --------
+    rubric : Ratings by a rubric.
+    generated_rubrics : Rubrics that judges wrote.
+
     Notes
     -----
     consensus_illusion, Sec 2.2, Sec 3.3 and App A. Sec 2.2 takes the plain mean over dimensions, the prompt in App A
@@ -243,6 +248,11 @@ def generated_rubrics(plan: Plan | str | Path, answers: Any) -> pd.DataFrame:
     DesignError
         If the plan has no stage that asks for a rubric, or it has not been asked yet.
 
+    See Also
+    --------
+    merg : Scores by a rubric of the judge's own.
+    rubric_similarity : Similarity of two judges' rubrics.
+
     Examples
     --------
     >>> from judgestats.design import Judge, next_stage, simulate_replies
@@ -317,6 +327,10 @@ def matched_dimensions(rubrics: pd.DataFrame, *, embed: Embed = None) -> pd.Data
     ------
     DesignError
         If a column is missing, or no item has the rubrics of two judges.
+
+    See Also
+    --------
+    rubric_similarity : Similarity of two judges' rubrics.
 
     Notes
     -----
@@ -432,6 +446,11 @@ def rubric_similarity(
     ------
     DesignError
         If a column is missing, or no item has the rubrics of two judges.
+
+    See Also
+    --------
+    matched_dimensions : Dimensions of two rubrics, matched.
+    generated_rubrics : Rubrics that judges wrote.
 
     Notes
     -----

@@ -622,6 +622,11 @@ def build(
     DesignError
         If a column or a text is missing, or two rows are the same call.
 
+    See Also
+    --------
+    collect : Answers joined to their plan.
+    export : Calls written for a runner.
+
     Examples
     --------
     >>> pairs = pd.DataFrame({"item": ["1"], "first": ["u"], "second": ["v"], "task_text": ["Say hello."],

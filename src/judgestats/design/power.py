@@ -72,6 +72,11 @@ def power(
     DesignError
         If the measure is not known, gives no intervals, or fails in every replication.
 
+    See Also
+    --------
+    detectable : Smallest property that is detected.
+    simulate : Judges with planted properties.
+
     Examples
     --------
     >>> from judgestats.design import vacuum
@@ -133,6 +138,11 @@ def detectable(
     ------
     DesignError
         If the judge has no such property, or no value is given.
+
+    See Also
+    --------
+    power : Power of a plan.
+    minimum_detectable_effect : Difference that McNemar's test detects.
 
     Examples
     --------

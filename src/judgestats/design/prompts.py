@@ -194,6 +194,10 @@ def prompt(name: str | Path | Prompt) -> Prompt:
     DesignError
         If there is none of this name, or its template is faulty.
 
+    See Also
+    --------
+    prompts : Prompts of the package.
+
     Examples
     --------
     >>> prompt("pairwise").placeholders
@@ -227,6 +231,10 @@ def prompts() -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``name``, ``frame``, ``about``, ``placeholders``, ``ties_allowed`` and ``digest``.
+
+    See Also
+    --------
+    prompt : One prompt.
 
     Examples
     --------

@@ -58,6 +58,11 @@ def vacuum(
     DesignError
         If a kind is not known, a prompt allows no ties, or `calls` is not a multiple of twice the number of kinds.
 
+    See Also
+    --------
+    judgestats.dark_current : Preference between candidates that do not differ.
+    ladder : Pairs of known steps of quality.
+
     Notes
     -----
     dark_current, Eq. 1 and Sec 4.1. The paper prints 120 calls and not how they are split; equal shares are our
@@ -156,6 +161,11 @@ def ladder(
     DesignError
         If a task has one element, elements overlap, or responses cannot be filled up within `tolerance`.
 
+    See Also
+    --------
+    vacuum : Candidates that do not differ.
+    judgestats.target_sensitivity : Detection of known differences.
+
     Notes
     -----
     dark_current, Sec 4.2 and Algorithm 1, steps 3 to 5. That a higher level dominates is checked for each pair.
@@ -233,6 +243,12 @@ def dark_current(
     Returns
     -------
     Plan
+
+    See Also
+    --------
+    vacuum : Candidates that do not differ.
+    ladder : Pairs of known steps of quality.
+    judgestats.datasheet : Everything about each judge.
 
     Notes
     -----

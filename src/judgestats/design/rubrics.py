@@ -284,6 +284,10 @@ def points_score(points: Any, of: int = 25, top: float = 10.0) -> Any:
     DesignError
         If points are negative, more than `of`, or not whole.
 
+    See Also
+    --------
+    rubric : Ratings by a rubric.
+
     Notes
     -----
     merchant_risk, Sec 3.1: completeness = points / 25 x 10.
@@ -341,6 +345,11 @@ def rubric(
     ------
     DesignError
         If a column is missing, an arm is not known, or `alias` is not one-to-one.
+
+    See Also
+    --------
+    points_score : Score of counted points.
+    judgestats.consensus_deviation : Distance from the other judges.
 
     Notes
     -----

@@ -79,6 +79,11 @@ def simulate_replies(
     DesignError
         If a share is not between 0 and 1, or they sum to more than 1.
 
+    See Also
+    --------
+    simulate : Judges with planted properties.
+    collect : Answers joined to their plan.
+
     Examples
     --------
     >>> from judgestats.design import vacuum

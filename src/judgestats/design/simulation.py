@@ -616,6 +616,10 @@ def answer_probabilities(
     DesignError, SchemaError
         As :func:`simulate`.
 
+    See Also
+    --------
+    simulate : Judges with planted properties.
+
     Examples
     --------
     >>> plan = pd.DataFrame({"item": ["1", "2"], "first": ["a", "b"], "second": ["b", "a"], "better": "a"})

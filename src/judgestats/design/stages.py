@@ -39,6 +39,11 @@ def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
     DesignError
         If there is no later stage, or no answer to go on from.
 
+    See Also
+    --------
+    collect : Answers joined to their plan.
+    remaining : Calls without an answer.
+
     Examples
     --------
     >>> import pandas as pd

@@ -139,6 +139,11 @@ def strategies(
     DesignError
         If a strategy is not known or lacks a panel or a reference, or a gold answer is neither candidate.
 
+    See Also
+    --------
+    strategy_verdicts : One verdict of a strategy's calls.
+    judgestats.compare_strategies : Accuracy of strategies on the same pairs.
+
     Notes
     -----
     debiasing, Sec 3.3. The paper gives S3, S6 and S7 by name only; they are read as in the authors' release, where S6
@@ -235,6 +240,11 @@ def strategy_verdicts(calls: pd.DataFrame, *, missing: Any = "invalid") -> pd.Da
     ------
     DesignError
         If there is no column ``strategy``, it has another value than B0 and S1 to S8, or a call occurs twice.
+
+    See Also
+    --------
+    strategies : Calls of several strategies.
+    judgestats.recommend : Strategy that a comparison supports.
 
     Examples
     --------

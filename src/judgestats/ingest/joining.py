@@ -97,6 +97,11 @@ def join_labels(
     SchemaError
         If no label fits a verdict, a column is missing, or a name is both a judge's and an annotator's.
 
+    See Also
+    --------
+    judge_against_people : Judges compared with people.
+    preference_gap : Preference beyond that of people.
+
     Notes
     -----
     What is known of the thing judged (task, topic, domain, tier, stimulus, gold, attributes of the candidates) is

@@ -127,6 +127,12 @@ def read(
         :class:`judgestats.ingest.UnmappedTable` if the columns are not canonical and no mapping was given; it carries a
         proposal.
 
+    See Also
+    --------
+    formats : Formats that are read.
+    suggest_mapping : How columns might be mapped.
+    check : Faults, excluded rows and gaps.
+
     Notes
     -----
     Ids are text: ``007`` keeps its zeros, and a judge named ``NA`` its name; only the empty cell is missing. With more

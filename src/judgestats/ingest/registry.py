@@ -155,6 +155,11 @@ def formats() -> pd.DataFrame:
         ``verdicts_in`` (position frame: the verdict names what was shown first or second; item frame: it names the
         response) and ``options`` that :func:`judgestats.read` passes on.
 
+    See Also
+    --------
+    read : Verdicts from a file.
+    detect_format : What kind of file it is.
+
     Examples
     --------
     >>> formats().set_index("name").loc["judgebench", ["frame", "verdicts_in"]].tolist()

@@ -207,6 +207,11 @@ def suggest_mapping(table: IntoFrame) -> Proposal:
     -------
     Proposal
 
+    See Also
+    --------
+    read : Verdicts from a file.
+    detect_format : What kind of file it is.
+
     Examples
     --------
     >>> table = pd.DataFrame({"evaluator": ["g", "g"], "question_id": [1, 1], "repetition": [1, 2],

@@ -82,6 +82,12 @@ def detect_format(
     SchemaError
         If the source cannot be opened, or mixes formats.
 
+    See Also
+    --------
+    read : Verdicts from a file.
+    formats : Formats that are read.
+    suggest_mapping : How columns might be mapped.
+
     Examples
     --------
     >>> import pandas as pd

@@ -124,6 +124,23 @@ Section = Literal[
     "people", "bias", "accuracy", "ranking", "strategies", "psychometrics", "cues", "agreement", "variance", "scores",
     "consensus", "calibration",
 ]  # fmt: skip
+#: What data may have besides the frame -> how to ask for it.
+HAVE = {
+    "orders": "each pair in both orders",
+    "gold": "right answers",
+    "people": "answers of people",
+    "judges": "two judges or more",
+    "repeats": "the same call several times",
+    "conditions": "two ways of asking (prompts, strategies, cues, tiers, temperatures)",
+    "attributes": "an attribute of the candidates (length, family, format)",
+    "pairs of known difference": "pairs made to be equal, or to differ by a known step",
+    "texts": "the judge's explanations, or texts",
+    "printed table": "a printed table",
+}
+Have = Literal[
+    "orders", "gold", "people", "judges", "repeats", "conditions", "attributes", "pairs of known difference", "texts",
+    "printed table",
+]  # fmt: skip
 #: Reason why a measure does not apply to the data, or an empty string.
 Need = Callable[[Any, Options], str]
 
@@ -167,6 +184,8 @@ class Measure:
     `terms`: meaning of its terms; those it shares with another measure may stand there.
     `name`: name, if it is not that of the function.
     `counted_as`: the measure whose pattern it counts, if it is not its own.
+    `have`: what the data need besides the frame, as keys of :data:`HAVE`.
+    `assumes`: what must be true for the estimate and its interval to mean what they say.
     """
 
     question: str
@@ -186,6 +205,8 @@ class Measure:
     terms: tuple[Term, ...] = ()
     name: str = ""
     counted_as: str = ""
+    have: tuple[Have, ...] = ()
+    assumes: str = ""
     function: Callable[..., Any] = field(default=lambda: None, init=False)
 
     def __call__(self, function: F) -> F:
@@ -374,6 +395,12 @@ def available_measures(
     DesignError
         If a name in `humans`, `gold` or `baseline` does not occur.
 
+    See Also
+    --------
+    describe : Judges, items, orders and conditions.
+    check : Faults, excluded rows and gaps.
+    datasheet : Everything about each judge.
+
     Examples
     --------
     >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1"], "first": ["x", "y"], "second": ["y", "x"],
@@ -405,6 +432,11 @@ def describe(data: IntoFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``property`` and ``value``, as text.
+
+    See Also
+    --------
+    check : Faults, excluded rows and gaps.
+    available_measures : What the data support.
 
     Examples
     --------

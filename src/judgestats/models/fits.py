@@ -497,8 +497,8 @@ class Fit(Fitted):
         The residual is observed minus fitted, as a share of the trials for ``cbind``. For a cumulative model it is the
         probability-scale residual, P(lower category) - P(higher category), which has mean 0.
 
-        Source
-        ------
+        References
+        ----------
         Li & Shepherd 2012, A new residual for ordinal outcomes, Biometrika 99 (2), 473-480.
 
         Examples

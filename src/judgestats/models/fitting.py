@@ -120,6 +120,12 @@ def fit(
     FitError
         If the engine cannot fit this model.
 
+    See Also
+    --------
+    anova : Likelihood-ratio tests of nested models.
+    judgestats.hierarchical.agreement : Bayesian variance components.
+    judgestats.models.strategy_effects : Strategies, per judge and pooled.
+
     Notes
     -----
     Rows with a missing value in a column that is used are excluded, and counted in ``glance()``. Cautions are in

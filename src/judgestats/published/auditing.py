@@ -245,6 +245,10 @@ def audit(
         If the paper, a rule, a parameter, a table or a column is not known. A cell that a rule needs as a number and
         that holds none is not an error: statements that use it cannot be decided, and the comment names the cell.
 
+    See Also
+    --------
+    judgestats.published.reproduce : Printed numbers recomputed.
+
     Notes
     -----
     A printed decimal represents every number that rounds to it, half a unit of its last digit either way; a whole
@@ -344,6 +348,10 @@ def audited(
     ------
     AuditError
         As :func:`audit`.
+
+    See Also
+    --------
+    judgestats.audit : Which printed numbers follow from the others.
     """
     if source is None or (isinstance(source, str) and source in PAPERS):
         if rules is not None or claims is not None:
@@ -500,6 +508,11 @@ def reproduce(paper: str | None = None) -> pd.DataFrame:
     ------
     AuditError
         If the paper is not known.
+
+    See Also
+    --------
+    load : One published table.
+    judgestats.audit : Which printed numbers follow from the others.
 
     Examples
     --------

@@ -114,6 +114,10 @@ def data_folder() -> Path:
     AuditError
         If the installation lacks the data.
 
+    See Also
+    --------
+    tables : List of published tables.
+
     Examples
     --------
     >>> (data_folder() / "datapackage.json").is_file()
@@ -140,6 +144,10 @@ def tables() -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``name`` (to be given to :func:`load`), ``paper``, ``table`` (where it is printed), ``rows``, ``about``.
+
+    See Also
+    --------
+    load : One published table.
 
     Examples
     --------
@@ -179,6 +187,10 @@ def load(name: str, *, printed: bool = False) -> pd.DataFrame:
     ------
     AuditError
         If there is no such table; the message suggests similar names.
+
+    See Also
+    --------
+    tables : List of published tables.
 
     Examples
     --------

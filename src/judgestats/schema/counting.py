@@ -109,6 +109,11 @@ def tally(
     DesignError
         If the measure needs something the data do not have: stimuli, a known order, one call per order.
 
+    See Also
+    --------
+    preferences : Any frame of comparisons, validated.
+    available_measures : What the data support.
+
     Examples
     --------
     >>> import pandas as pd

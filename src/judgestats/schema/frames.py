@@ -61,6 +61,12 @@ def preferences(
     SchemaError
         With every fault at once in ``faults``.
 
+    See Also
+    --------
+    ratings : Any frame of scores, validated.
+    read : Verdicts from a file.
+    tally : Counts that a measure needs.
+
     Examples
     --------
     >>> import pandas as pd
@@ -122,6 +128,12 @@ def ratings(
     ------
     SchemaError
         With every fault at once in ``faults``.
+
+    See Also
+    --------
+    preferences : Any frame of comparisons, validated.
+    read : Verdicts from a file.
+    composite : Several criteria to one score.
 
     Examples
     --------

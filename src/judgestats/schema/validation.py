@@ -57,6 +57,11 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     SchemaError
         If the columns fit neither canonical frame.
 
+    See Also
+    --------
+    describe : Judges, items, orders and conditions.
+    available_measures : What the data support.
+
     Examples
     --------
     >>> import pandas as pd

@@ -729,6 +729,11 @@ def aggregate(
     SchemaError
         If this is neither canonical frame, or the calls of a pair differ in ``gold`` or ``better``.
 
+    See Also
+    --------
+    composite : Several criteria to one score.
+    compare_scores : Scores to verdicts.
+
     Notes
     -----
     A tie is native if no vote took a side (``swap``, ``net``, a callable) or if the tie itself won (``majority``). A

@@ -41,6 +41,11 @@ def compare_scores(ratings: Any, *, margin: float = 0.0) -> Any:
     DesignError
         If the margin is negative, a system has several scores, or no two systems share an item.
 
+    See Also
+    --------
+    aggregate : Several calls to one verdict.
+    composite : Several criteria to one score.
+
     References
     ----------
     The rationalization paper, Sec IV.D (rank by weighted scores). It has no rule for ties.

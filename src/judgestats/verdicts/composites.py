@@ -105,6 +105,11 @@ def composite(
         If an option, a criterion or a weight is not known or cannot be (negative, all 0), if scores repeat each other,
         or if nothing rated has all its criteria.
 
+    See Also
+    --------
+    aggregate : Several calls to one verdict.
+    compare_scores : Scores to verdicts.
+
     Notes
     -----
     Without `weights`, a thing should have every criterion that its judge scores anywhere under the same condition.
@@ -358,6 +363,11 @@ def weighted_index(
         If a column is missing or holds text.
     DesignError
         If a weight is negative, all are 0, or an indicator is constant and cannot be scaled.
+
+    See Also
+    --------
+    composite : Several criteria to one score.
+    level_progression : Known values at each level.
 
     Notes
     -----

@@ -59,6 +59,11 @@ def agreement_bands(
     DesignError
         If `bands` is not known, or a coefficient is above 1.
 
+    See Also
+    --------
+    quality_agreement : Agreement against mean score.
+    agreement_levels : Agreement on systems, items and scores.
+
     Notes
     -----
     Values are rounded to two decimals, as the limits of the bands are printed (0.21 to 0.40 is fair). The bands are

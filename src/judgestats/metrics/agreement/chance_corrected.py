@@ -515,6 +515,11 @@ def _level_of(data: Any) -> Level:
     terms=(
         Term("alpha", "α (Krippendorff)"),
     ),
+    have=("judges",),
+    assumes=(
+        "Judges are interchangeable; units are independent, unless they share a cluster; answers are missing at "
+        "random."
+    ),
 )  # fmt: skip
 def alpha(
     data: IntoFrame,
@@ -565,6 +570,12 @@ def alpha(
         If a column is missing or contains invalid values.
     DesignError
         If an option is unknown, or the ratio level is asked for with negative scores or with preferences.
+
+    See Also
+    --------
+    kappa : Agreement of two judges beyond chance.
+    ac1 : Agreement where one answer is very frequent.
+    icc : Intraclass correlations.
 
     Notes
     -----
@@ -657,6 +668,8 @@ INTERVALS: tuple[Interval, ...] = ("asymptotic", "percentile", "bca")
     terms=(
         Term("kappa", "κ (Cohen)"),
     ),
+    have=("judges",),
+    assumes="Each judge has its own distribution of answers; units are independent, unless they share a cluster.",
 )  # fmt: skip
 def kappa(
     data: IntoFrame,
@@ -724,6 +737,12 @@ def kappa(
     DesignError
         If no unit has two judges, an option is unknown, or answers without an order are to be weighted.
 
+    See Also
+    --------
+    scott_pi : Agreement, with one distribution of answers.
+    ac1 : Agreement where one answer is very frequent.
+    alpha : Agreement of all judges, with answers possibly missing.
+
     Notes
     -----
     Intervals end at 1. Where agreement is perfect there is no interval. The test of Fleiss's kappa (Fleiss, Nee and
@@ -783,6 +802,11 @@ def kappa(
     terms=(
         Term("ac1", "AC1 (Gwet)"),
     ),
+    have=("judges",),
+    assumes=(
+        "Only items that are hard are answered at random (Gwet); units are independent, unless they share a "
+        "cluster."
+    ),
 )  # fmt: skip
 def ac1(
     data: IntoFrame,
@@ -829,6 +853,11 @@ def ac1(
     DesignError
         If an option is unknown.
 
+    See Also
+    --------
+    kappa : Agreement of two judges beyond chance.
+    alpha : Agreement of all judges, with answers possibly missing.
+
     References
     ----------
     Gwet, K. L. (2008). British Journal of Mathematical and Statistical Psychology 61, 29-48.
@@ -858,6 +887,8 @@ def ac1(
     terms=(
         Term("pi", "π (Scott)"),
     ),
+    have=("judges",),
+    assumes="Both judges have one distribution of answers; units are independent, unless they share a cluster.",
 )  # fmt: skip
 def scott_pi(
     data: IntoFrame,
@@ -901,6 +932,11 @@ def scott_pi(
         If a column is missing or contains invalid values.
     DesignError
         If no unit has two judges, an option is unknown, or answers without an order are to be weighted.
+
+    See Also
+    --------
+    kappa : Agreement of two judges beyond chance.
+    alpha : Agreement of all judges, with answers possibly missing.
 
     References
     ----------

@@ -75,6 +75,8 @@ from judgestats.schema.splitting import as_runs
         Term("highest_shared", "highest, ties split"),
         Term("disputed", "most disputed: spread"),
     ),
+    have=("judges",),
+    assumes="The judges use one scale; rated items are a sample of such items.",
 )  # fmt: skip
 def disagreement(
     ratings: IntoFrame,
@@ -133,6 +135,11 @@ def disagreement(
         For one judge, or a `top` below 0.
     SchemaError
         If a column is missing.
+
+    See Also
+    --------
+    score_distribution : Use of the scale.
+    alpha : Agreement of all judges, with answers possibly missing.
 
     Notes
     -----
@@ -313,6 +320,7 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
         Term("ceiling", "share at the top of the scale"),
         Term("tier_range", "range of means within the tier"),
     ),
+    assumes="Rated items are a sample of such items.",
 )  # fmt: skip
 def score_distribution(
     ratings: IntoFrame,
@@ -360,6 +368,11 @@ def score_distribution(
         If `scale` is not a scale, or a score is outside it.
     SchemaError
         If a column is missing.
+
+    See Also
+    --------
+    score_matrix : Mean scores of judges and systems.
+    disagreement : How far apart the judges are on each item.
 
     Notes
     -----

@@ -199,6 +199,8 @@ MOST_LEVELS = 1000
     "modified large-sample; REML: Satterthwaite", "Brennan 2001; Ting et al. 1990", plot="variance_components",
     frames=("ratings",), arguments=lambda *_: {"max_levels": QUICK},
     caption="Share of the variance of a single score due to each source; all facets are random.",
+    have=("judges",),
+    assumes="Random effects are independent of each other with one variance each; levels are a sample of such levels.",
 )  # fmt: skip
 def variance_components(
     ratings: IntoFrame,
@@ -245,6 +247,12 @@ def variance_components(
         If a column is missing.
     DesignError
         If a facet is also in `by`, or an incomplete design is too large for REML.
+
+    See Also
+    --------
+    decision_study : How many judges and items a reliability needs.
+    icc : Intraclass correlations.
+    fit : Models of verdicts and scores.
 
     Notes
     -----
@@ -392,6 +400,8 @@ def _from_ratings(data: Any, options: Options) -> pd.DataFrame:
         Term("runs_for_generalizability", "runs needed, to rank the systems", whole=True),
         Term("runs_for_dependability", "runs needed, for the scores themselves", whole=True),
     ),
+    have=("judges",),
+    assumes="The variance components are those of the population that the next study draws from.",
 )  # fmt: skip
 def decision_study(
     data: IntoFrame,
@@ -447,6 +457,11 @@ def decision_study(
     ------
     DesignError
         If the object is not a component, or a number is not positive.
+
+    See Also
+    --------
+    variance_components : Variance by judge, system and item.
+    icc : Intraclass correlations.
 
     Notes
     -----

@@ -216,6 +216,11 @@ REML = "REML, delta method on the logit"
     "F; clustered: t of log F, jackknife; approximate by REML", "Shrout and Fleiss 1979; McGraw and Wong 1996",
     plot="icc", frames=("ratings",), needs=(pairs_of_judges,),
     table=("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)", "ICC(3,k)"),
+    have=("judges",),
+    assumes=(
+        "Scores are additive in subject, rater and normal error of one variance; which form depends on whether "
+        "raters are a sample."
+    ),
 )  # fmt: skip
 def icc(
     ratings: IntoFrame,
@@ -275,6 +280,12 @@ def icc(
         If a column is missing.
     DesignError
         If a column has two roles, or an option is unknown.
+
+    See Also
+    --------
+    alpha : Agreement of all judges, with answers possibly missing.
+    variance_components : Variance by judge, system and item.
+    judgestats.hierarchical.agreement : Bayesian variance components.
 
     Notes
     -----

@@ -377,6 +377,8 @@ Interval = Literal["fisher", "t"]
         Term("rho", "Spearman ρ"),
         Term("sd_of_pairs", "sd over pairs of judges"),
     ),
+    have=("judges",),
+    assumes="Fisher's interval: both scores normal and items independent; the bootstrap needs only the latter.",
 )  # fmt: skip
 def correlation(
     ratings: IntoFrame,
@@ -446,6 +448,12 @@ def correlation(
         For one judge, ``interval="fisher"`` of a mean, or a `cluster` that splits an item.
     SchemaError
         If a column is missing.
+
+    See Also
+    --------
+    agreement_levels : Agreement on systems, items and scores.
+    rank_correlation : Rank correlation with a reference.
+    pair_tests : Tests of differences between pairs of judges.
 
     Notes
     -----
@@ -630,6 +638,8 @@ def _over_cells(
         Term("sd_sample", "sd over cells of r"),
         Term("sd_icc", "sd over cells of ICC(2,1)"),
     ),
+    have=("judges",),
+    assumes="The judges rated the same items of the same systems; items are a sample of such items.",
 )  # fmt: skip
 def agreement_levels(
     ratings: IntoFrame,
@@ -677,6 +687,12 @@ def agreement_levels(
     ------
     DesignError, SchemaError
         As :func:`correlation`.
+
+    See Also
+    --------
+    correlation : Correlation of each pair of judges.
+    icc : Intraclass correlations.
+    agreement_shift : Change of agreement between two ways of judging.
 
     Notes
     -----

@@ -23,6 +23,11 @@ from judgestats.schema.columns import By, grouping, names
 @Measure(
     "Do some pairs of judges agree more than others?", "agreement", "table", "t over cells; F tests: none",
     "consensus_illusion, Sec 3.2",
+    have=("judges", "printed table",),
+    assumes=(
+        "Cells are independent of each other; correlations of pairs that share a judge are not, which the "
+        "repeated-measures F allows for only in part."
+    ),
 )  # fmt: skip
 def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Compare the pairs of judges in their agreement over cells (systems, or systems x temperatures).
@@ -51,6 +56,10 @@ def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF
         If a column is missing.
     DesignError
         If there are fewer than two pairs, or a pair has several correlations in a cell.
+
+    See Also
+    --------
+    correlation : Correlation of each pair of judges.
 
     Notes
     -----

@@ -52,6 +52,8 @@ TIERS = ("Base", "Instruct", "Thinking")
     terms=(
         Term("spearman", "Spearman ρ of score and agreement"),
     ),
+    have=("judges",),
+    assumes="The relation is linear over systems; a restricted range of quality weakens it.",
 )  # fmt: skip
 def quality_agreement(
     data: IntoFrame,
@@ -100,6 +102,11 @@ def quality_agreement(
         For ratings of one judge.
     SchemaError
         If a column is missing or holds text, or a system has two values of `within`.
+
+    See Also
+    --------
+    agreement_levels : Agreement on systems, items and scores.
+    disagreement : How far apart the judges are on each item.
 
     Notes
     -----
@@ -242,6 +249,8 @@ def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
             f"needs the order of the tiers {', '.join(labels(data, 'tier'))}: name them from low to high in order="
         ),
     ),
+    have=("conditions",),
+    assumes="The order of the tiers is known; systems within a tier are a sample of such systems.",
 )  # fmt: skip
 def ordering_accuracy(
     data: IntoFrame,
@@ -288,6 +297,11 @@ def ordering_accuracy(
         If fewer than two of the tiers occur (in one of several groups: NaN, flagged), or `order` names a tier twice.
     SchemaError
         If a column is missing or a system has two tiers.
+
+    See Also
+    --------
+    rank_correlation : Rank correlation with a reference.
+    best_of_accuracy : Right response ranked first.
 
     Notes
     -----

@@ -85,6 +85,8 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
     terms=(
         Term("shift", "shift of the mean correlation", neutral=0.0),
     ),
+    have=("judges", "conditions",),
+    assumes="The conditions differ in the way of judging only; paired where they share items.",
 )  # fmt: skip
 def agreement_shift(
     before: IntoFrame,
@@ -160,6 +162,11 @@ def agreement_shift(
         test, flagged).
     SchemaError
         If a column is missing.
+
+    See Also
+    --------
+    agreement_slope : Change of agreement with temperature.
+    shift_tests : Tests of shifts over conditions.
 
     Notes
     -----
@@ -558,6 +565,8 @@ def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
     terms=(
         Term("slope", "slope of the mean correlation", neutral=0.0),
     ),
+    have=("judges", "conditions",),
+    assumes="Agreement is linear in temperature over the range asked.",
 )  # fmt: skip
 def agreement_slope(
     ratings: IntoFrame,
@@ -598,6 +607,10 @@ def agreement_slope(
         If `over` is text or has fewer than two values (in one of several groups: NaN, flagged).
     SchemaError
         If a column is missing.
+
+    See Also
+    --------
+    agreement_shift : Change of agreement between two ways of judging.
 
     Notes
     -----
@@ -677,6 +690,8 @@ _KINDS = ("is_mean", "kind")
 @Measure(
     "Do the shifts differ from 0 over conditions?", "agreement", "table", "t; share of falls: Wilson",
     "consensus_illusion, Sec 2.1, Table 3",
+    have=("printed table",),
+    assumes="The shifts are a sample of such conditions, about normal, and independent of each other.",
 )  # fmt: skip
 def shift_tests(
     table: IntoFrame,
@@ -724,6 +739,10 @@ def shift_tests(
         If rows are means of other rows and `means` is ``refuse``.
     SchemaError
         If a column is missing or holds text.
+
+    See Also
+    --------
+    agreement_shift : Change of agreement between two ways of judging.
 
     Notes
     -----

@@ -159,6 +159,8 @@ _MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
         Term("magnitude_change", "change of the absolute bias", neutral=0.0),
         Term("mean_change", "change of the absolute bias, mean of the judges", neutral=0.0),
     ),
+    have=("conditions", "attributes",),
+    assumes="The baseline and the strategies were asked about the same pairs; pairs are independent.",
 )  # fmt: skip
 def bias_change(
     calls: IntoFrame,
@@ -219,6 +221,11 @@ def bias_change(
     ------
     DesignError
         If there is no strategy, no such baseline or judge, or two clusters without a bootstrap.
+
+    See Also
+    --------
+    bias_score : Signed bias towards a target.
+    compare_strategies : Accuracy of strategies on the same pairs.
 
     Notes
     -----

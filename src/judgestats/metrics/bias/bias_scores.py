@@ -350,6 +350,11 @@ def _each_attribute(data: Any, options: Options) -> pd.DataFrame:
         Term("bias", "bias, signed", neutral=0.0),
         Term("magnitude", "absolute bias"),
     ),
+    have=("attributes",),
+    assumes=(
+        "Apart from the attribute the candidates are equally good, or it varies independently of quality; items "
+        "are independent."
+    ),
 )  # fmt: skip
 def bias_score(
     calls: IntoFrame,
@@ -427,6 +432,12 @@ def bias_score(
         If the target is not defined, no call has one, or the order is needed and not known.
     SchemaError
         If a column is missing or a target is neither candidate.
+
+    See Also
+    --------
+    bias_change : Change of a bias under a strategy.
+    preference_gap : Preference beyond that of people.
+    verbosity_bias : Preference for length or completeness.
 
     Notes
     -----

@@ -62,6 +62,8 @@ _SAME = 1e-9
 @Measure(
     "How often is the right response ranked strictly first?", "accuracy", "R", "Wilson, clustered; bootstrap",
     "RewardBench 2", plot="forest", frames=("ratings",), needs=(gold_column,),
+    have=("gold",),
+    assumes="One response of each item is right, and it is marked without error.",
 )  # fmt: skip
 def best_of_accuracy(
     ratings: IntoFrame,
@@ -117,6 +119,11 @@ def best_of_accuracy(
         If the right response is not given, several criteria would be mixed, or two items have the same id.
     SchemaError
         If an item has several right responses.
+
+    See Also
+    --------
+    accuracy : Share of right verdicts.
+    ordering_accuracy : Mean scores in the order of the tiers.
 
     Notes
     -----
@@ -258,6 +265,8 @@ def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Exclu
         Term("rmse", "root mean square error"),
         Term("mae", "mean absolute error"),
     ),
+    have=("gold",),
+    assumes="The gold scores are on the judge's scale and have no error of their own; items are independent.",
 )  # fmt: skip
 def score_error(
     ratings: IntoFrame,
@@ -306,6 +315,12 @@ def score_error(
         If a response has several gold scores in a column, or a column is missing.
     DesignError
         If no response has a gold score.
+
+    See Also
+    --------
+    accuracy : Share of right verdicts.
+    calibrate : Scores brought to a reference.
+    rank_correlation : Rank correlation with a reference.
 
     Notes
     -----
@@ -486,6 +501,8 @@ _ALLOWED = "Give the id of the right candidate, 'tie', or nothing."
         Term("gold_wrong", "wrong", "call", "calls with a gold answer", "higher",
              "The judge's answer is not the gold answer."),
     ),
+    have=("gold",),
+    assumes="The gold labels are right: errors in them count as errors of the judge; items are independent.",
 )  # fmt: skip
 def gold_agreement(
     calls: IntoFrame,
@@ -546,6 +563,11 @@ def gold_agreement(
     SchemaError
         If a gold label is neither candidate nor ``tie``.
 
+    See Also
+    --------
+    accuracy : Share of right verdicts.
+    compare_strategies : Accuracy of strategies on the same pairs.
+
     Notes
     -----
     Accuracy: debiasing paper, Sections 3.1 and 3.5. Kappa: its Table 6; Cohen (1960); standard error of Fleiss, Cohen
@@ -592,6 +614,8 @@ def gold_agreement(
     terms=(
         Term("right", "right verdicts", "verdict", "valid verdicts", "no universal direction", "The verdict is right."),
     ),
+    have=("gold",),
+    assumes="`correct` is right; items are independent of each other.",
 )  # fmt: skip
 def accuracy(
     ratings: IntoFrame,
@@ -632,6 +656,11 @@ def accuracy(
         If a verdict is neither yes nor no, or there is no column of verdicts.
     DesignError
         If scores are not 0 and 1 and there is no gold; if no verdict has a gold label.
+
+    See Also
+    --------
+    gold_agreement : Agreement with gold, raw and beyond chance.
+    score_error : Error of scores against right ones.
 
     Notes
     -----

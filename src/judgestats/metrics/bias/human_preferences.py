@@ -94,6 +94,8 @@ def _gap_to_people(data: Any, options: Options) -> pd.DataFrame:
     terms=(
         Term("gap", neutral=0.0),
     ),
+    have=("people", "attributes",),
+    assumes="People and the judge saw the same pairs; pairs are independent of each other.",
 )  # fmt: skip
 def preference_gap(
     calls: IntoFrame,
@@ -150,6 +152,11 @@ def preference_gap(
     ------
     DesignError
         If all calls are of people, or all of judges.
+
+    See Also
+    --------
+    bias_score : Signed bias towards a target.
+    judgestats.models.self_preference : Own responses, given their quality.
 
     Notes
     -----
@@ -375,6 +382,7 @@ def _between(influence: Any, unit: Any, *, corrected: bool = True) -> tuple[floa
     terms=(
         Term("win_rate", neutral=0.5),
     ),
+    assumes="Slots were exchanged or drawn at random, else position bias is part of the rate; items are independent.",
 )  # fmt: skip
 def preference_rate(
     calls: IntoFrame,
@@ -431,6 +439,11 @@ def preference_rate(
     ------
     DesignError
         If a candidate in `of` does not occur, or there is no ``strength`` for ``graded=True``.
+
+    See Also
+    --------
+    position_bias : Preference for the slot shown first.
+    compare_scores : Scores to verdicts.
 
     Notes
     -----

@@ -79,6 +79,8 @@ _RELATIONS = {"equal": 2, "different": 2, "one valid": 1, "none valid": 0}
         Term("one_sided", "tie in one order only", "pair", "pairs", "higher",
              "The judge picks a side in one order and calls a tie in the other."),
     ),
+    have=("orders",),
+    assumes="The two calls of a pair differ in nothing but the order; pairs are independent of each other.",
 )  # fmt: skip
 def consistency(
     calls: IntoFrame,
@@ -131,6 +133,11 @@ def consistency(
     ------
     DesignError
         If the order is not known, a call is repeated in the same order, or no column numbers the repeats.
+
+    See Also
+    --------
+    position_bias : Preference for the slot shown first.
+    delta0 : Parts of false preference between equals.
 
     Notes
     -----
@@ -302,6 +309,10 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str], column: str
         Term("first_share_nontie", "first slot among non-ties", "call", "valid calls that are not ties", "far from 0.5",
              "Share of the first position among calls that are not ties.", neutral=0.5),
     ),
+    assumes=(
+        "Each candidate is shown as often first as second; in one order only, quality and position cannot be "
+        "separated."
+    ),
 )  # fmt: skip
 def position_bias(
     calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL, **model_arguments: Any
@@ -332,6 +343,11 @@ def position_bias(
     ------
     DesignError
         If the order shown is not known, or for arguments of :func:`judgestats.models.position_bias_model`.
+
+    See Also
+    --------
+    consistency : Same verdict in both orders, or when repeated.
+    judgestats.models.position_bias_model : Position bias per judge, and pooled.
 
     Notes
     -----
@@ -378,6 +394,7 @@ def position_bias(
 @Measure(
     "How often is the answer a tie, or invalid? (needs no order)", "bias", "P, counts", "Wilson, clustered", "ours",
     plot="forest",
+    assumes="Calls of different items are independent of each other.",
 )  # fmt: skip
 def answer_rates(
     calls: IntoFrame,
@@ -414,6 +431,11 @@ def answer_rates(
     ------
     DesignError
         If `listed` lacks a pair, or lists one both ways round.
+
+    See Also
+    --------
+    position_bias : Preference for the slot shown first.
+    validity_gates : Calls lost at each gate.
 
     Notes
     -----

@@ -104,6 +104,11 @@ def pareto_front(
     DesignError
         If there are several terms and none is chosen, or a price is not two numbers.
 
+    See Also
+    --------
+    evaluation_cost : Mean cost of an evaluation.
+    recommend : Strategy that a comparison supports.
+
     Notes
     -----
     Debiasing paper, Appendix H. One configuration dominates another if its cost is no higher and its value no lower,
@@ -190,6 +195,8 @@ CHARACTERS = 4.0
     terms=(
         Term("cost", "cost of an evaluation"),
     ),
+    have=("texts",),
+    assumes="Tokens are those of the log; where there are none, four characters count as a token.",
 )  # fmt: skip
 def evaluation_cost(
     calls: IntoFrame,
@@ -227,6 +234,11 @@ def evaluation_cost(
         If a column is missing or contains text for a number.
     DesignError
         If a price is not two numbers, or `characters` names other parts than input and output.
+
+    See Also
+    --------
+    pareto_front : Configurations that no other dominates.
+    compare_strategies : Accuracy of strategies on the same pairs.
 
     Notes
     -----
@@ -383,6 +395,11 @@ def minimum_detectable_effect(
     DesignError
         If not exactly one of `discordance` and `discordant` is given, or a number is out of range.
 
+    See Also
+    --------
+    power : Power of a plan.
+    detectable : Smallest property that is detected.
+
     Notes
     -----
     Debiasing paper, Appendix D: delta solves ``z1 sqrt(psi) + z2 sqrt(psi - delta**2) = delta sqrt(n)`` with z1 the
@@ -475,6 +492,11 @@ EXTRA = (
     terms=(
         Term("difference", "gain in accuracy", neutral=0.0),
     ),
+    have=("conditions", "gold",),
+    assumes=(
+        "The strategies judged the same pairs, which are independent; the p-values are adjusted for the number of "
+        "comparisons."
+    ),
 )  # fmt: skip
 def compare_strategies(
     calls: IntoFrame,
@@ -537,6 +559,12 @@ def compare_strategies(
     ------
     DesignError
         If there is nothing to compare, a pair was judged twice, or an option is not known.
+
+    See Also
+    --------
+    recommend : Strategy that a comparison supports.
+    bias_change : Change of a bias under a strategy.
+    judgestats.models.strategy_effects : Strategies, per judge and pooled.
 
     Notes
     -----
@@ -815,6 +843,11 @@ def recommend(
     DesignError
         If the task does not occur, the baseline is not that of the comparisons, a budget or cost is not a number
         from 0, or the tested rule has no results.
+
+    See Also
+    --------
+    compare_strategies : Accuracy of strategies on the same pairs.
+    pareto_front : Configurations that no other dominates.
 
     Notes
     -----

@@ -23,6 +23,8 @@ from judgestats.schema.patterns import InvalidDirection
     "Does the judge prefer length, or completeness?", "bias", "P, counts",
     "Newcombe and Wilson, Bonferroni for the two", "debiasing, Sec 4.1.2 and App F; thresholds ours",
     plot="verbosity_bias",
+    have=("attributes", "pairs of known difference",),
+    assumes="The expansions add no content, and the cut-off answers are worse than the whole ones.",
 )  # fmt: skip
 def verbosity_bias(
     calls: IntoFrame,
@@ -76,6 +78,11 @@ def verbosity_bias(
     ------
     DesignError
         If one of the two kinds does not occur, or a threshold is out of range.
+
+    See Also
+    --------
+    bias_score : Signed bias towards a target.
+    filler_preference : Preference for filler.
 
     Notes
     -----

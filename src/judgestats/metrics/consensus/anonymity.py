@@ -51,6 +51,8 @@ def _attenuations(data: Any, options: Options) -> pd.DataFrame:
     terms=(
         Term("attenuation"),
     ),
+    have=("conditions",),
+    assumes="The conditions differ in the name only; the deviation of the named condition is not 0.",
 )  # fmt: skip
 def blinding_effect(
     ratings: IntoFrame,
@@ -112,6 +114,11 @@ def blinding_effect(
         If a column is missing, or `identity` or `family` is not valid.
     DesignError
         If a condition has no rows.
+
+    See Also
+    --------
+    consensus_deviation : Distance from the other judges.
+    judgestats.hierarchical.severity : Bayesian severity and self-preference.
 
     Notes
     -----

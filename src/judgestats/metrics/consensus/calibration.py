@@ -289,6 +289,8 @@ def _peers_or_people(data: Any, options: Options) -> str:
         Term("rmse_before", "root mean square, before"),
         Term("rmse_after", "root mean square, after"),
     ),
+    have=("judges",),
+    assumes="Items are exchangeable: those held out are like those calibrated on.",
 )  # fmt: skip
 def calibrate(
     ratings: IntoFrame,
@@ -372,6 +374,11 @@ def calibrate(
         If a column is missing, or `identity` is not valid.
     DesignError
         If an option is not known, there is one judge and no reference, or the reference matches no rating.
+
+    See Also
+    --------
+    consensus_deviation : Distance from the other judges.
+    score_error : Error of scores against right ones.
 
     Notes
     -----

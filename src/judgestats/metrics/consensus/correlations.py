@@ -49,6 +49,7 @@ Floats = NDArray[np.float64]
 
 @Measure(
     "How does each judge rank the systems?", "consensus", "R", "none", "ours", plot="forest",
+    assumes="Mean scores are on one scale; ranks take no account of their error.",
 )  # fmt: skip
 def ranks(
     ratings: IntoFrame,
@@ -79,6 +80,11 @@ def ranks(
     pandas.DataFrame
         The `by` columns, ``judge``, ``system``, and the columns of every estimate, with the term ``rank``; ``n`` is the
         number of systems ranked. A rank has no interval.
+
+    See Also
+    --------
+    rank_correlation : Rank correlation with a reference.
+    score_matrix : Mean scores of judges and systems.
 
     Examples
     --------
@@ -111,6 +117,8 @@ def ranks(
 
 @Measure(
     "Do all judges rank the systems alike?", "agreement", "R", "none; chi-square p", "Kendall's W, corrected for ties",
+    have=("judges",),
+    assumes="All judges ranked the same systems; the chi-square p needs more than a few systems.",
 )  # fmt: skip
 def kendall_w(
     ratings: IntoFrame,
@@ -138,6 +146,11 @@ def kendall_w(
     pandas.DataFrame
         The `by` columns, the columns of every estimate, and ``p_value`` (chi-square with k (n - 1) W on n - 1 degrees
         of freedom), ``chi2``, ``df``, ``judges``. ``n`` counts the systems that every judge scored. W has no interval.
+
+    See Also
+    --------
+    rank_correlation : Rank correlation with a reference.
+    correlation : Correlation of each pair of judges.
 
     Notes
     -----
@@ -198,6 +211,11 @@ METHODS: tuple[Method, ...] = ("spearman", "kendall")
     "Does the judge rank as its peers, as people or as known values do?", "consensus", "R, table of truth",
     "Fisher's z; clustered: t, jackknife; counts: Wilson", "Bonett and Wright 2000; merchant_risk, Sec 5",
     plot="forest", frames=("ratings",),
+    have=("judges",),
+    assumes=(
+        "The reference is not made from the judge's own scores; systems are independent, unless they share a "
+        "family."
+    ),
 )  # fmt: skip
 def rank_correlation(
     ratings: IntoFrame,
@@ -261,6 +279,11 @@ def rank_correlation(
         If nothing matches, a condition is absent, or both `reference` and `truth` are given.
     SchemaError
         If a column is missing.
+
+    See Also
+    --------
+    ranks : Ranks of the systems.
+    kendall_w : Concordance of the judges' rankings.
 
     Notes
     -----

@@ -463,6 +463,8 @@ def _judges_are_systems(data: Any, options: Options) -> str:
         Term("deviation", "deviation from the reference", neutral=0.0),
         Term("share_positive", "share above the reference"),
     ),
+    have=("judges",),
+    assumes="The mean of the other judges is the reference, which is not the truth; runs or items are independent.",
 )  # fmt: skip
 def consensus_deviation(
     ratings: IntoFrame,
@@ -533,6 +535,12 @@ def consensus_deviation(
         If a column is missing, or `identity` or `family` is not valid (see ``faults``).
     DesignError
         If there is a single judge and no reference, or the reference matches no rating.
+
+    See Also
+    --------
+    score_matrix : Mean scores of judges and systems.
+    calibrate : Scores brought to a reference.
+    judgestats.models.self_preference : Own responses, given their quality.
 
     Notes
     -----

@@ -47,6 +47,7 @@ EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
              "The judge's mean score, with equal weights for systems."),
         Term("missing", "missing scores", "score", "scores requested", "higher", "No score could be read."),
     ),
+    assumes="Runs or items are independent; a mean over one item says nothing about other items.",
 )  # fmt: skip
 def score_matrix(
     ratings: IntoFrame,
@@ -102,6 +103,11 @@ def score_matrix(
         If a column is missing.
     DesignError
         If a table of means has two rows for a cell.
+
+    See Also
+    --------
+    consensus_deviation : Distance from the other judges.
+    composite : Several criteria to one score.
 
     References
     ----------

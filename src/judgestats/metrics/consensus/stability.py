@@ -51,6 +51,8 @@ _ABOUT = ("judge", "system", "item", "criterion")
              "Standard deviation of the judge's repeats of one rating.", symbol="σ"),
         Term("ratio", "ratio of the spreads of two judges", neutral=1.0),
     ),
+    have=("repeats",),
+    assumes="Repeats of a call are independent of each other, and their spread is the same for all systems compared.",
 )  # fmt: skip
 def run_sd(
     ratings: IntoFrame,
@@ -97,6 +99,11 @@ def run_sd(
         If a column is missing.
     DesignError
         If a column splits the ratings and is neither in `by` nor in `average_over`.
+
+    See Also
+    --------
+    score_matrix : Mean scores of judges and systems.
+    icc : Intraclass correlations.
 
     Notes
     -----

@@ -58,6 +58,11 @@ def side_by_side(results: Mapping[str, Any], *, identity: Mapping[str, str] | No
     DesignError
         If a result has several rows for one judge, or no judge is in two results.
 
+    See Also
+    --------
+    correlate_over_judges : Whether measures of judges go together.
+    datasheet : Everything about each judge.
+
     Examples
     --------
     >>> peers = pd.DataFrame({"judge": ["a", "b"], "term": "score", "estimate": [8.0, 7.0]})
@@ -98,6 +103,8 @@ def side_by_side(results: Mapping[str, Any], *, identity: Mapping[str, str] | No
 @Measure(
     "Do judges that are better by one measure also do better by another?", "consensus", "table",
     "Fisher's z; p exact for few judges", "merchant_risk, Sec 5.4, 7.2", plot="forest",
+    have=("judges", "printed table",),
+    assumes="The judges are a sample of such judges; with a handful only a nearly perfect order is significant.",
 )  # fmt: skip
 def correlate_over_judges(
     table: IntoFrame, columns: Sequence[str] | None = None, *, conf_level: float = CONF_LEVEL
@@ -125,6 +132,11 @@ def correlate_over_judges(
         If a column is missing.
     DesignError
         If there are fewer than two columns.
+
+    See Also
+    --------
+    side_by_side : Several measures, a row per judge.
+    rank_correlation : Rank correlation with a reference.
 
     Notes
     -----
@@ -179,6 +191,8 @@ def _exact_p(x: Floats, y: Floats) -> float:
 @Measure(
     "Do known values rise with the level that the judge chose?", "consensus", "R, table of truth",
     "t over items (Welch for a step)", "merchant_risk, Sec 5.3",
+    have=("gold",),
+    assumes="The known values are right; items are independent, whichever level a judge chose for them.",
 )  # fmt: skip
 def level_progression(ratings: IntoFrame, truth: Any, *, by: By = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Mean known value of the items at each level that a judge chose, and the step from each level to the next.
@@ -208,6 +222,11 @@ def level_progression(ratings: IntoFrame, truth: Any, *, by: By = (), conf_level
         If the truth has no values.
     DesignError
         If it has none of the items.
+
+    See Also
+    --------
+    rank_correlation : Rank correlation with a reference.
+    weighted_index : Several indicators as one value.
 
     Notes
     -----

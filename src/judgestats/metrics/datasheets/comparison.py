@@ -92,6 +92,10 @@ def compare_datasheets(
         If one side has preferences and the other ratings; if the two have no row or, with several judges, no judge in
         common; or if a side has several rows for the same proportion, as with several prompts.
 
+    See Also
+    --------
+    datasheet : Everything about each judge.
+
     Notes
     -----
     Paired if both sides are frames with the same stimuli, once each: Newcombe's paired interval on the ``n`` stimuli

@@ -79,6 +79,11 @@ def profile(
         ``judge`` (and ``prompt``, where the rows have it), ``profile`` and ``because``: its numbers. A judge without
         both measurements is ``not determined``.
 
+    See Also
+    --------
+    datasheet : Everything about each judge.
+    delta0 : Parts of false preference between equals.
+
     Examples
     --------
     >>> rows = pd.DataFrame({"judge": "Llama8B", "estimate": [0.6667, 1.0, 0.0333, 0.9667], "term": ["dark_current",
@@ -244,6 +249,12 @@ def datasheet(
         If `data` is neither canonical frame.
     DesignError
         If a name in `humans`, `gold` or `baseline` does not occur.
+
+    See Also
+    --------
+    compare_datasheets : Two datasheets, row by row.
+    profile : What kind of judge it is.
+    report : The page.
 
     Examples
     --------

@@ -349,6 +349,8 @@ _Rows = list[dict[str, Any]]
         Term("lao", "LAO: share of movement towards the label"),
         Term("total_variation"),
     ),
+    have=("conditions",),
+    assumes="Probes differ from the blind condition in the cue only, and were asked about the same items.",
 )  # fmt: skip
 def anchoring(
     calls: IntoFrame,
@@ -425,6 +427,12 @@ def anchoring(
     ------
     DesignError
         If there is no blind probe, the favoured side is not known, or counts mix several pairs of candidates.
+
+    See Also
+    --------
+    protocol_difference : Anchoring under two schemes.
+    revision : Verdicts changed after a reveal.
+    judgestats.hierarchical.susceptibility : Bayesian shift under a cue.
 
     Notes
     -----

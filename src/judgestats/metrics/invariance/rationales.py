@@ -213,6 +213,8 @@ _FIRST = {"a", "1", "one", "first"}
         Term("label_mentioned", "a source is named"),
         Term("quote_absent", "a quotation is in none of the texts"),
     ),
+    have=("texts",),
+    assumes="The faults are found by words and numbers: what is not stated in the explanation is not found.",
 )  # fmt: skip
 def rationale_check(
     calls: IntoFrame,
@@ -262,6 +264,11 @@ def rationale_check(
     ------
     DesignError
         If there is neither a column ``rationale`` nor scores.
+
+    See Also
+    --------
+    rationale_shift : Change of explanations of the same verdict.
+    rationale_alignment : Explanations nearer to the favoured label.
 
     Notes
     -----
@@ -393,6 +400,8 @@ _EQUAL = 1e-12
         Term("property_blind", "property without labels"),
         Term("property_shift", "change of the property", neutral=0.0),
     ),
+    have=("conditions", "texts",),
+    assumes="Distance of the embedding stands for a difference in what is argued; items are independent.",
 )  # fmt: skip
 def rationale_shift(
     calls: IntoFrame,
@@ -449,6 +458,11 @@ def rationale_shift(
     ------
     DesignError
         If there are no explanations, no such probe, an embedder returns another shape, or `phi` no number.
+
+    See Also
+    --------
+    rationale_check : Faults of explanations.
+    anchoring : Shift of verdicts by a cue.
 
     Notes
     -----
@@ -531,6 +545,8 @@ def _measured(texts: pd.Series[Any], phi: Property, name: str) -> Floats:
 @Measure(
     "Is the explanation nearer to the description of the favoured label?", "cues", "P with texts", "bootstrap of items",
     "rationalization, Sec IV.C d; cue_aligned ours", plot="forest",
+    have=("conditions", "texts",),
+    assumes="The embedding places an explanation nearer to the description of the label that it argues for.",
 )  # fmt: skip
 def rationale_alignment(
     calls: IntoFrame,
@@ -570,6 +586,11 @@ def rationale_alignment(
     ------
     DesignError
         If there are no explanations, a probe has no description, or both descriptions are the same.
+
+    See Also
+    --------
+    rationale_shift : Change of explanations of the same verdict.
+    rationale_check : Faults of explanations.
 
     Notes
     -----

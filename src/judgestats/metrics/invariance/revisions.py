@@ -93,6 +93,8 @@ _NOT_SMOOTH: Mapping[str, tuple[Sequence[Statistic], Callable[[float, float], tu
 @Measure(
     "Does one protocol anchor less than another?", "cues", "P, counts", "bootstrap, paired where items are known",
     "rationalization, Sec V.D to V.F", plot="forest",
+    have=("conditions",),
+    assumes="The schemes were asked about the same items where items are known, else about independent samples.",
 )  # fmt: skip
 def protocol_difference(
     calls: IntoFrame,
@@ -134,6 +136,11 @@ def protocol_difference(
     ------
     DesignError
         If there is no such scheme or probe.
+
+    See Also
+    --------
+    anchoring : Shift of verdicts by a cue.
+    rationale_shift : Change of explanations of the same verdict.
 
     Notes
     -----
@@ -320,6 +327,8 @@ _Rows = list[dict[str, Any]]
     "Does the judge revise when the truth is shown, and in which direction?", "cues", "P, counts",
     "Wilson; net: Newcombe; bootstrap", "rationalization, Sec V.F", plot="revision", frames=("preferences",),
     caption="Share of items whose verdict changed after the truth was shown, by direction.",
+    have=("conditions",),
+    assumes="The probes were asked about the same items, which are independent of each other.",
 )  # fmt: skip
 def revision(
     calls: IntoFrame,
@@ -372,6 +381,11 @@ def revision(
     ------
     DesignError
         If a probe does not occur, or an item was judged twice under one.
+
+    See Also
+    --------
+    anchoring : Shift of verdicts by a cue.
+    protocol_difference : Anchoring under two schemes.
 
     Notes
     -----

@@ -37,6 +37,8 @@ _SIGNAL_TERMS = ("d_prime", "slot_criterion")
         Term("miss_by_tie", "", "call", "ladder calls of this step", "higher when the signal should be detected",
              "One candidate is better and the judge calls a tie.", symbol="MBT"),
     ),
+    have=("pairs of known difference",),
+    assumes="The better candidate is known by design; tasks are independent of each other.",
 )  # fmt: skip
 def target_sensitivity(
     calls: IntoFrame,
@@ -69,6 +71,12 @@ def target_sensitivity(
         Per judge and ``delta``: ``target_sensitivity`` (all calls; a tie is not correct), ``non_tie_accuracy`` (NaN
         where all are ties), ``wrong_choice_rate`` and ``miss_by_tie`` (the tie rate where one candidate is better).
         ``n`` counts calls.
+
+    See Also
+    --------
+    detection_threshold : Smallest difference that is detected.
+    d_prime : Sensitivity, whatever the slot criterion.
+    criterion_shift : What a stricter prompt saves and costs.
 
     Examples
     --------
@@ -103,6 +111,8 @@ def target_sensitivity(
         Term("slot_criterion", "", "call", "ladder calls of this step", "far from 0",
              "Preference for the first slot (negative) or the second.", symbol="c", neutral=0.0),
     ),
+    have=("pairs of known difference", "orders",),
+    assumes="Two normal distributions of evidence with one variance; calls are independent.",
 )  # fmt: skip
 def d_prime(
     calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
@@ -131,6 +141,11 @@ def d_prime(
     ------
     DesignError
         If the order in which the candidates were shown is not known.
+
+    See Also
+    --------
+    target_sensitivity : Detection of known differences.
+    detection_threshold : Smallest difference that is detected.
 
     References
     ----------

@@ -64,6 +64,8 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
         Term("net_gain", "net gain of the prompt", "condition", "calls of this step", "lower",
              "What is saved, at the cost of a false preference in this use, minus what is lost.", neutral=0.0),
     ),
+    have=("conditions", "pairs of known difference",),
+    assumes="Both prompts were asked about the same stimuli; equal pairs are equal by design.",
 )  # fmt: skip
 def criterion_shift(
     calls: IntoFrame,
@@ -108,6 +110,12 @@ def criterion_shift(
     ------
     DesignError
         If a prompt does not occur, or the cost of a use is not a number above 0.
+
+    See Also
+    --------
+    target_sensitivity : Detection of known differences.
+    delta0 : Parts of false preference between equals.
+    judgestats.models.tie_model : Slot bias, criterion and resolution.
 
     Notes
     -----

@@ -63,6 +63,8 @@ _ORDER = (
         Term("no_preference", "", "pair", "equal pairs, both orders valid", "construct-dependent",
              "The judge calls a tie in both orders.", symbol="NP"),
     ),
+    have=("orders", "pairs of known difference",),
+    assumes="The candidates are of equal quality by design; tasks are independent of each other.",
 )  # fmt: skip
 def delta0(
     calls: IntoFrame,
@@ -107,6 +109,11 @@ def delta0(
     ------
     DesignError
         If the stimuli or the order of the candidates are not given, or a call is repeated.
+
+    See Also
+    --------
+    dark_current : Preference between candidates that do not differ.
+    consistency : Same verdict in both orders, or when repeated.
 
     Examples
     --------
@@ -170,6 +177,8 @@ def delta0(
         Term("filler_preference", "", "call", "filler calls", "far from 0",
              "The judge rewards (above 0) or punishes (below 0) uninformative text.", neutral=0.0),
     ),
+    have=("pairs of known difference",),
+    assumes="Filler adds nothing to an answer; tasks are independent of each other.",
 )  # fmt: skip
 def filler_preference(
     calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
@@ -193,6 +202,11 @@ def filler_preference(
     -------
     pandas.DataFrame
         Term ``filler_preference`` per judge, in [-1, 1]; a tie counts in the denominator only.
+
+    See Also
+    --------
+    verbosity_bias : Preference for length or completeness.
+    target_sensitivity : Detection of known differences.
 
     Examples
     --------

@@ -52,6 +52,8 @@ def cluster_of_steps(_: Any, options: Options) -> dict[str, Any]:
         Term("detection_threshold", "", "ladder fit", "ladder calls", "higher",
              "The smallest difference that the judge detects in three of four calls.", symbol="Δ75*"),
     ),
+    have=("pairs of known difference",),
+    assumes="Sensitivity does not fall as the difference grows; all steps of the ladder were asked.",
 )  # fmt: skip
 def detection_threshold(
     calls: IntoFrame,
@@ -104,6 +106,12 @@ def detection_threshold(
     ------
     DesignError
         If `steps` are not two or more different numbers above 0.
+
+    See Also
+    --------
+    target_sensitivity : Detection of known differences.
+    d_prime : Sensitivity, whatever the slot criterion.
+    judgestats.hierarchical.psychometric : Bayesian psychometric functions.
 
     Notes
     -----

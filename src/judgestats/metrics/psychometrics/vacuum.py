@@ -36,6 +36,8 @@ GATES = {
         Term("dark_current", "", "call", "vacuum calls", "higher",
              "The judge prefers one of two identical candidates.", symbol="DC"),
     ),
+    have=("pairs of known difference",),
+    assumes="The candidates do not differ (empty or identical); tasks are independent of each other.",
 )  # fmt: skip
 def dark_current(
     calls: IntoFrame,
@@ -71,6 +73,11 @@ def dark_current(
     ------
     DesignError
         If no row is a vacuum stimulus, or ``stimulus`` is missing.
+
+    See Also
+    --------
+    delta0 : Parts of false preference between equals.
+    validity_gates : Calls lost at each gate.
 
     Examples
     --------
@@ -108,6 +115,7 @@ def dark_current(
              "No hidden information leaked into the answer."),
         Term("valid", "", "call", "calls", "lower", "The call passed all validity checks."),
     ),
+    assumes="Each call passes the gates in their order; calls are independent of each other.",
 )  # fmt: skip
 def validity_gates(
     calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
@@ -132,6 +140,11 @@ def validity_gates(
         Terms ``answered`` (no error, no refusal, not empty), ``parse`` (one answer, not cut off), ``schema`` (in the
         form asked for, on the scale), ``semantic``, ``hidden_metadata``, each among the calls that passed the earlier
         gates, and ``valid``: all gates, among all calls.
+
+    See Also
+    --------
+    answer_rates : Tie and invalid rates, without an order.
+    check : Faults, excluded rows and gaps.
 
     Examples
     --------

@@ -84,6 +84,11 @@ def item_difficulty(
     DesignError
         If a column is missing, or there are fewer than two items.
 
+    See Also
+    --------
+    judgestats.fit : Models of verdicts and scores.
+    judgestats.variance_components : Variance by judge, system and item.
+
     Notes
     -----
     ``correct ~ 1 + (1|item) + (1|judge)``; a fixed facet enters as a factor with sum-to-zero coding. Intervals of

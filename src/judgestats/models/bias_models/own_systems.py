@@ -106,6 +106,12 @@ def self_preference(
     DesignError
         If no judge judges its own, or all that it judges is its own.
 
+    See Also
+    --------
+    judgestats.preference_gap : Preference beyond that of people.
+    judgestats.consensus_deviation : Distance from the other judges.
+    judgestats.hierarchical.severity : Bayesian severity and self-preference.
+
     Notes
     -----
     Preferences: ``chosen first ~ judge + systems + own + (0 + order|pair)``: a slot bias for each judge; a quality for

@@ -91,6 +91,11 @@ def position_bias_model(
     DesignError
         If the order is not known, a column is missing, or no call is valid.
 
+    See Also
+    --------
+    judgestats.position_bias : Preference for the slot shown first.
+    tie_model : Slot bias, criterion and resolution.
+
     Notes
     -----
     ``chosen first ~ 1 + (0 + order|pair)``, order = 1 if the candidate with the lower name is first, -1 if it is

@@ -97,6 +97,11 @@ def strategy_effects(
     DesignError
         If a column is missing, or no judge was asked with `baseline`.
 
+    See Also
+    --------
+    judgestats.compare_strategies : Accuracy of strategies on the same pairs.
+    judgestats.hierarchical.strategies : Bayesian effects of strategies.
+
     Notes
     -----
     Per judge ``correct ~ strategy + (1|item)``, `baseline` the reference, by numerical integration. Pooled

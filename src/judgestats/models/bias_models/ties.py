@@ -109,6 +109,12 @@ def tie_model(
     DesignError
         If the difference in quality is not known or does not vary, or the order is not known.
 
+    See Also
+    --------
+    judgestats.criterion_shift : What a stricter prompt saves and costs.
+    position_bias_model : Position bias per judge, and pooled.
+    judgestats.hierarchical.psychometric : Bayesian psychometric functions.
+
     Notes
     -----
     ``second < tie < first``: P(Y <= j) = F(θ_j - resolution × quality), θ = -slot bias ∓ criterion. A criterion counts

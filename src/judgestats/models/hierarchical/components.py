@@ -156,6 +156,11 @@ def agreement(
     DesignError
         If a column is used twice, or a prior is not valid.
 
+    See Also
+    --------
+    judgestats.icc : Intraclass correlations.
+    judgestats.variance_components : Variance by judge, system and item.
+
     Notes
     -----
     Only the standard deviations are drawn: the random effects are integrated out exactly. A component whose posterior

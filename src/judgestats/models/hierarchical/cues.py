@@ -441,6 +441,11 @@ def susceptibility(
     FitError
         If PyMC is missing or the sampler fails.
 
+    See Also
+    --------
+    judgestats.anchoring : Shift of verdicts by a cue.
+    judgestats.protocol_difference : Anchoring under two schemes.
+
     Notes
     -----
     Outcomes of a judge under a scheme and a probe are multinomial. Their log-odds relative to the reference outcome are

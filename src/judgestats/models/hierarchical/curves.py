@@ -524,6 +524,12 @@ def psychometric(
     FitError
         If PyMC is missing or the sampler fails.
 
+    See Also
+    --------
+    judgestats.detection_threshold : Smallest difference that is detected.
+    judgestats.criterion_shift : What a stricter prompt saves and costs.
+    judgestats.models.tie_model : Slot bias, criterion and resolution.
+
     Notes
     -----
     With probability ``lapse``, at most one half, an answer is random: each outcome has probability 1/3 (1/2 for each

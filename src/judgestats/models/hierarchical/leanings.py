@@ -277,6 +277,11 @@ def bias(
     FitError
         If PyMC is missing or the sampler fails.
 
+    See Also
+    --------
+    judgestats.bias_score : Signed bias towards a target.
+    judgestats.bias_change : Change of a bias under a strategy.
+
     Notes
     -----
     A call is decisive with log-odds d; a decisive call is for the target with log-odds s. Each of d and s is a mean

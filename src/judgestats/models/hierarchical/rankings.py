@@ -697,6 +697,11 @@ def strategies(
     FitError
         If PyMC is missing or the sampler fails.
 
+    See Also
+    --------
+    judgestats.compare_strategies : Accuracy of strategies on the same pairs.
+    judgestats.models.strategy_effects : Strategies, per judge and pooled.
+
     Notes
     -----
     The log-odds of the *marginal* accuracy are a baseline, separate for each judge, plus an effect, which varies over

@@ -395,6 +395,11 @@ def severity(
     FitError
         If PyMC is not installed, or the sampler fails.
 
+    See Also
+    --------
+    judgestats.consensus_deviation : Distance from the other judges.
+    judgestats.models.self_preference : Own responses, given their quality.
+
     Notes
     -----
     Without taste, a single deviation of a judge on its own system would count as self-preference, with false certainty.

@@ -270,6 +270,10 @@ def anova(*fits: Fitted) -> pd.DataFrame:
     FitError
         If an engine has no likelihood.
 
+    See Also
+    --------
+    fit : Models of verdicts and scores.
+
     Notes
     -----
     Whether the models are nested is not checked; a larger model that fits worse is flagged.
