@@ -7,7 +7,7 @@ export OMP_NUM_THREADS ?= 1
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 
-.PHONY: reproduce test test-slow test-full test-real bench sbc mutations counts notebooks-full coverage-study coverage-models fuzz lint clean
+.PHONY: reproduce test test-slow test-full test-real bench sbc mutations counts notebooks-full coverage-study coverage-models fuzz docs lint clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -49,6 +49,11 @@ fuzz: $(READY_DEV)
 # The notebooks with all their draws, as pages in build/notebooks.
 notebooks-full: $(READY_DEV)
 	$(BIN)/python notebooks/run.py
+
+# The site, in build/site: reference, gallery and notebooks (with few draws) are made here, and every link inside is followed.
+docs: $(READY_DEV)
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python docs/site/site_build.py
 
 # Simulation-based calibration of every hierarchical model: 200 fits each, hours on two cores; results in docs/calibration.csv.
 sbc: $(READY_DEV)

@@ -20,6 +20,7 @@ NO_MODULE = {
     "test_properties.py": "one property, every measure",
     "test_public_names.py": "the names of the package",
     "test_readme.py": "the numbers and links of the README",
+    "test_site.py": "the site",
     "design/test_coverage_small.py": "the study in docs/coverage.md, in a small size",
     "design/test_coverage_table.py": "the study in docs/coverage.md, as committed",
     "design/test_round_trips.py": "the study in docs/studies.md",

@@ -1,0 +1,150 @@
+"""The pictures of the gallery: a cell for each plot, after the cells of the data that they share.
+
+A cell of a plot leaves the data in ``result`` and the axes in ``axes``.
+"""
+
+# %% data: pairs
+# Three simulated judges answer the plan of a datasheet: empty answers, equal pairs, and pairs one to five steps apart.
+import itertools
+
+import numpy as np
+import pandas as pd
+
+import judgestats as js
+
+habits = {
+    "careful": {"dark_current": 0.02, "sensitivity": 3.0, "tie_criterion": 1.2},
+    "positional": {"dark_current": 0.6, "sensitivity": 0.9, "tie_criterion": 0.3, "slot_bias": 1.0},
+    "partial": {"dark_current": 0.1, "sensitivity": 1.5, "tie_criterion": 0.5, "stable_preference": 1.5},
+}
+strict = {"prompt": {"pairwise_strict": {"tie_criterion": 2.5, "dark_current": 0.01}}}
+judges = [js.design.Judge(name, **habit, under=strict) for name, habit in habits.items()]
+plan = js.design.dark_current(list(habits), strict=True)
+calls = js.design.collect(plan, js.design.simulate_replies(plan, judges).to_dict("records"))
+usual = calls[calls["prompt"] == "pairwise"]
+
+# %% data: scores
+# Four judges score six systems on twenty items, twice, on a scale of 1 to 10; two of the systems are judges too.
+systems = {"alder": 1.5, "birch": 1.0, "cedar": 0.5, "elm": 0.0, "fir": -0.5, "gum": -1.5}
+cells = pd.DataFrame(itertools.product(systems, range(20)), columns=["system", "item"])
+scored = js.design.simulate(
+    cells,
+    [
+        js.design.Judge("alder", scale=(1, 10), step=1, self_preference=1.0, noise=0.8),
+        js.design.Judge("birch", scale=(1, 10), step=1, severity=-1.0, noise=0.8, item_interaction=0.5),
+        js.design.Judge("oak", scale=(1, 10), step=1, severity=0.7, noise=0.6, item_difficulty=0.8),
+        js.design.Judge("yew", scale=(1, 10), step=1, severity=2.0, noise=1.0, discrimination=0.6),
+    ],
+    replicates=2,
+    quality=systems,
+)
+
+# %% data: strategies
+# Two judges are asked about the same 200 pairs in three ways; the longer of the two answers is not the better one.
+rng = np.random.default_rng(0)
+pairs = pd.DataFrame({"item": np.arange(200), "first": "u", "second": "v", "gold": rng.choice(["u", "v"], 200)})
+pairs["bias"], pairs["target"] = "length", np.where(pairs.index % 2, "u", "v")
+asked = pd.concat([pairs.assign(strategy=s) for s in ("B0", "S1", "S8")], ignore_index=True)
+better = {"strategy": {"S1": {"target_preference": 0.3}, "S8": {"sensitivity": 2.2, "target_preference": 0.1}}}
+verdicts = js.design.simulate(
+    asked,
+    [
+        js.design.Judge("large", sensitivity=1.6, target_preference=0.6, tie_criterion=0.3, under=better),
+        js.design.Judge("small", sensitivity=0.6, target_preference=1.0, tie_criterion=0.3, under=better),
+    ],
+)
+
+# %% forest
+result = js.consistency(usual).query("term == 'consistency'")
+axes = js.plot.forest(result)
+
+# %% answers
+result = js.position_bias(usual)
+axes = js.plot.answers(result)
+
+# %% metrology_map
+result = pd.concat([js.dark_current(usual), js.delta0(usual), js.target_sensitivity(usual)])
+axes = js.plot.metrology_map(result)
+
+# %% psychometric_curves
+result = js.target_sensitivity(usual)
+axes = js.plot.psychometric_curves(result)
+
+# %% decomposition
+result = js.delta0(usual)
+axes = js.plot.decomposition(result)
+
+# %% stable_positional
+result = js.delta0(usual)
+axes = js.plot.stable_positional(result)
+
+# %% operating_point
+result = js.criterion_shift(calls, "pairwise", "pairwise_strict")
+axes = js.plot.operating_point(result)
+
+# %% bias_scores
+result = js.bias_score(verdicts[verdicts["strategy"] == "B0"], by="bias")
+axes = js.plot.bias_scores(result)
+
+# %% bias_map
+result = js.bias_change(verdicts, by="bias")
+axes = js.plot.bias_map(result, judge="small")
+
+# %% strategies
+result = js.compare_strategies(verdicts)
+axes = js.plot.strategies(result)
+
+# %% pareto
+accuracy = js.gold_agreement(verdicts, by="strategy").query("term == 'accuracy'")
+cost = accuracy["strategy"].map({"B0": 1.0, "S1": 2.0, "S8": 3.0}) * accuracy["judge"].map({"large": 10, "small": 1})
+result = js.pareto_front(accuracy.assign(cost=cost, value=accuracy["estimate"]))
+axes = js.plot.pareto(result, by="judge")
+
+# %% kappa_matrix
+result = js.kappa(usual[usual["stimulus"] == "ladder"])
+axes = js.plot.kappa_matrix(result)
+
+# %% score_matrix
+result = js.score_matrix(scored)
+axes = js.plot.score_matrix(result)
+
+# %% deviation_matrix
+result = js.consensus_deviation(scored)
+axes = js.plot.deviation_matrix(result)
+
+# %% score_distribution
+result = js.score_distribution(scored)
+axes = js.plot.score_distribution(result)
+
+# %% disagreement
+result = js.disagreement(scored)
+axes = js.plot.disagreement(result)
+
+# %% variance_components
+result = js.variance_components(scored)
+axes = js.plot.variance_components(result)
+
+# %% decision_study
+result = js.decision_study(scored)
+axes = js.plot.decision_study(result)
+
+# %% icc
+result = js.icc(scored, by="system")
+axes = js.plot.icc(result)
+
+# %% agreement_levels
+result = js.agreement_levels(scored)
+axes = js.plot.agreement_levels(result)
+
+# %% calibration
+result = js.calibrate(scored)
+axes = js.plot.calibration(result)
+
+# %% agreement_shift
+# The published shifts of a paper: how far judges agree without, and with, background knowledge.
+result = js.agreement_shift(js.published.load("consensus_illusion/table3"))
+axes = js.plot.agreement_shift(result)
+
+# %% quality_agreement
+result = js.published.load("consensus_illusion/table9").rename(columns={"model": "system"})
+axes = js.plot.quality_agreement(result)

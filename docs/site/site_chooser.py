@@ -1,0 +1,88 @@
+"""The page "Which function for my data?", from the records of the measures."""
+
+from __future__ import annotations
+
+from html import escape
+
+from site_reference import record, top_level
+
+from judgestats.metrics.measure_registry import HAVE, SECTIONS, Measure
+
+HEAD = """# Which function for my data?
+
+Tick what you have, and the table keeps the functions that need no more. On a data set of your own,
+[`js.available_measures(data)`](reference/available_measures.rst) tries each measure and says what is missing.
+Written from the [records of the measures](measures.md); what is no measure (models, plans, audits) is
+[below](#other-questions).
+"""
+FRAMES = {
+    "preferences": "pairs: one answer preferred to another",
+    "ratings": "scores, or right and wrong",
+    "counts": "counts, or a printed table",
+}
+OTHERS = """
+## Other questions
+
+| what you have | what you want to know | what to call | what it assumes |
+|---|---|---|---|
+| a file of unknown shape | what it is, and what can be measured | [`js.check`](reference/check.rst), `judgestats check FILE` | nothing |
+| any file of verdicts | everything about each judge, on one page | [`js.report`](reference/report.rst), [`js.datasheet`](reference/datasheet.rst) | what each of its measures assumes |
+| replies as text | the verdicts in them | [`js.parse_verdicts`](reference/parse_verdicts.rst) | one answer per reply; sentences are read in English |
+| verdicts and a file of people's labels | both in one table | [`js.join_labels`](reference/join_labels.rst) | columns that match |
+| several calls per pair, several criteria | one verdict, one score | [`js.aggregate`](reference/aggregate.rst), [`js.composite`](reference/composite.rst) | the rule is stated |
+| accuracy, scores or choices by item and condition | effects beyond the items and judges at hand | [`js.fit`](reference/fit.rst), [models](models.md) | random effects are normal; [few levels are flagged](coverage.md#mixed-models) |
+| the same, with few data or prior knowledge | posterior intervals, probabilities | [`js.hierarchical`](reference/module-hierarchical.md) | the priors, which are stated and checked |
+| verdicts of judges on their own answers | self-preference given quality | [`js.models.self_preference`](reference/models.self_preference.rst) | quality is what all judges see in common |
+| somebody's printed table | which numbers follow from the others | [`js.audit`](reference/audit.rst), [audit](audit.md) | the rules that you write |
+| no verdicts yet | what to ask, how often, with what power | [`js.design`](reference/module-design.md), [planning](studies.md) | judges answer as simulated |
+"""
+
+
+def frames_of(m: Measure) -> list[str]:
+    """Kinds of data that a measure takes."""
+    words = m.input.replace(",", " ").split()
+    return [kind for kind, sign in (("preferences", "P"), ("ratings", "R")) if sign in words] + ["counts"] * (
+        "counts" in words or "table" in words
+    )
+
+
+def page() -> str:
+    """The page."""
+    boxes = "".join(
+        f'<label><input type="checkbox" value="{escape(key)}"> {escape(text)}</label>'
+        for key, text in (FRAMES | HAVE).items()
+    )
+    parts = [
+        HEAD,
+        "```{raw} html",
+        f'<fieldset id="have"><legend>I have</legend>{boxes}</fieldset>',
+        '<p id="kept" role="status"></p>',
+        "```",
+        "",
+    ]
+    groups = {title: names for title, names in top_level().items() if title in SECTIONS.values()}
+    for title, names in groups.items():
+        rows = []
+        for name in names:
+            m = record(name)
+            assert m is not None, name
+            frames = frames_of(m)
+            needs = [*(FRAMES[f].partition(":")[0] for f in frames)]
+            data = " or ".join(needs) + "".join(f"; {HAVE[h]}" for h in m.have)
+            rows.append(
+                f'<tr data-frames="{escape("|".join(frames))}" data-have="{escape("|".join(m.have))}"><td>{escape(data)}</td>'
+                f"<td>{escape(m.question)}</td>"
+                f'<td><a href="reference/{name}.html"><code>js.{name}</code></a></td><td>{_prose(m.assumes)}</td></tr>'
+            )
+        head = (
+            "<tr><th>what you have</th><th>what you want to know</th><th>what to call</th><th>what it assumes</th></tr>"
+        )
+        table = f'<div class="pst-scrollable-table-container"><table class="table chooser"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
+        parts += [f"## {title}", "", "```{raw} html", table, "```", ""]
+    return "\n".join(parts) + OTHERS + '\n```{raw} html\n<script src="_static/chooser.js"></script>\n```\n'
+
+
+def _prose(text: str) -> str:
+    """Text with spans of code, as HTML."""
+    pieces = escape(text).split("`")
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))

@@ -1,0 +1,161 @@
+"""The site: every page, name, plot, command and measure is on it, and its links are followed. ``.ci/docs`` builds it."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+import site_build
+import site_chooser
+import site_gallery
+import site_reference
+from typer.testing import CliRunner
+
+import judgestats as js
+from judgestats.metrics.measure_registry import HAVE, measures
+
+DOCS = Path(__file__).parents[1] / "docs"
+PUBLIC = site_reference.public()
+FUNCTIONS = {n: f for n, f in PUBLIC.items() if inspect.isfunction(f)}
+
+
+@pytest.fixture(scope="module")
+def chooser():
+    return site_chooser.page()
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda p: p.name)
+def test_every_page_of_docs_is_in_a_chapter(path):
+    named = site_build.listed()
+    assert path.name == "index.md" or named.count(f"docs/{path.name}") == 1
+
+
+def test_links_of_every_page_lead_to_a_page_of_the_site_or_a_file_of_the_repository():
+    places = site_build.sources()
+    pages = [p for p in places if p.endswith(".md")]
+    assert len(pages) > 60
+    for path in pages:
+        text = site_build.linked((site_build.ROOT / path).read_text(encoding="utf-8"), path, places)
+        assert "](../src" not in text, path
+
+
+@pytest.mark.parametrize(
+    ("link", "turned"),
+    [
+        ("[x](formats.md#a)", "[x](formats.md#a)"),
+        ("[x](../ARCHITECTURE.md)", "[x](architecture.md)"),
+        ("[x](decisions)", "[x](decisions/index.md)"),
+        ("[x](../notebooks/tour.py)", "[x](notebooks/tour.ipynb)"),
+        ("[x](coverage.csv)", f"[x]({site_build.REPOSITORY}docs/coverage.csv)"),
+        ("[x](reference/kappa.rst)", "[x](reference/kappa.rst)"),
+        ("[x](https://example.org/a.md)", "[x](https://example.org/a.md)"),
+        ("`[x](nowhere.md)`", "`[x](nowhere.md)`"),
+    ],
+)
+def test_a_link_is_turned(link, turned):
+    assert site_build.linked(link, "docs/audit.md", site_build.sources()) == turned
+
+
+def test_a_link_to_nothing_is_an_error():
+    with pytest.raises(SystemExit, match=r"there is no docs/nowhere\.md"):
+        site_build.linked("[x](nowhere.md)", "docs/audit.md", site_build.sources())
+
+
+def test_every_public_name_is_in_the_reference():
+    pages = site_reference.pages()
+    known = {id(thing) for thing in PUBLIC.values()}
+    rooms = [js, *(site_reference.module(m) for m in site_reference.MODULES if hasattr(site_reference.module(m), "__all__"))]
+    public = {n: getattr(room, n) for room in rooms for n in room.__all__ if n != "__version__"}
+    assert [n for n, t in public.items() if not inspect.ismodule(t) and id(t) not in known] == []
+    for name in PUBLIC:
+        room, _, last = name.rpartition(".")
+        page = pages[f"reference/{site_reference.folder(room)}{last}.rst"]
+        overview = pages[f"reference/{site_reference.page_of(room)}.md"]
+        assert f":: {name}" in page
+        assert f"[`{last}`]" in overview
+    assert set(FUNCTIONS) >= {"judgestats.kappa", "judgestats.design.collect", "judgestats.plot.forest"}
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if not FUNCTIONS[n].__module__.startswith("judgestats.reporting")])
+def test_a_function_says_what_to_see_also_and_that_is_public(name):
+    section = re.search(r"\nSee Also\n-+\n(.*?)(?:\n\n|$)", inspect.getdoc(FUNCTIONS[name]), re.S)
+    assert section, f"{name}: add a section See Also"
+    listed = [n.strip() for n in re.findall(r"(?m)^(\S[^:\n]*?)(?: : .*)?$", section.group(1))]
+    room = name.rpartition(".")[0]
+    for other in ", ".join(listed).split(", "):
+        assert {other, f"{room}.{other}"} & set(PUBLIC), f"{name}: {other} is not public"
+        assert not name.endswith(f".{other}")
+
+
+def test_every_command_and_option_is_on_the_page_of_the_command_line():
+    from judgestats.cli import app
+
+    page = site_reference.commands()
+    shown = CliRunner().invoke(app, ["--help"], terminal_width=200).output
+    named = re.findall(r"(?m)^## judgestats (\S+)", page)
+    assert {"check", "report", "audit", "plan", "collect"} <= set(named)
+    assert all(re.search(rf"(?m)^\W*{name}\b", shown) for name in named)
+    assert "`--labels-file`" in page
+
+
+def test_every_measure_is_in_the_table_of_functions_with_what_it_needs_and_assumes(chooser):
+    for name, m in measures().items():
+        if name == m.function.__name__ and name in js.__all__:
+            assert f'href="reference/{name}.html"' in chooser
+            assert m.assumes, f"{name}: its record does not say what it assumes"
+            assert set(m.have) <= set(HAVE)
+            assert site_chooser.frames_of(m), f"{name}: the kind of data in {m.input!r} is not known"
+
+
+@pytest.mark.parametrize(
+    ("need", "have"),
+    [("gold_column", {"gold"}), ("people_named", {"people"}), ("pairs_of_judges", {"judges"})],
+)
+def test_what_a_record_needs_is_what_it_says_one_must_have(need, have):
+    found = [(n, m) for n, m in measures().items() if need in {f.__name__ for f in m.needs} and m.assumes]
+    assert found
+    assert [n for n, m in found if not have <= set(m.have)] == []
+
+
+def test_what_is_ticked_is_in_the_page(chooser):
+    ticked = set(re.findall(r'<input type="checkbox" value="([^"]+)"', chooser))
+    assert ticked == {*site_chooser.FRAMES, *HAVE}
+    for frames, have in re.findall(r'data-frames="([^"]*)" data-have="([^"]*)"', chooser):
+        assert set(filter(None, [*frames.split("|"), *have.split("|")])) <= ticked
+
+
+@pytest.mark.parametrize("name", js.plot.__all__)
+def test_every_plot_has_an_example_for_the_gallery(name):
+    code = site_gallery.code_of(name, site_gallery.cells())
+    compile(code, name, "exec")
+    assert "result = " in code
+    assert f"js.plot.{name}(" in code
+
+
+def test_a_plot_without_an_example_fails_the_gallery(monkeypatch):
+    def picture(rows):
+        """Draw rows."""
+
+    monkeypatch.setattr(js.plot, "picture", picture, raising=False)
+    with pytest.raises(site_gallery.MissingExampleError, match=r"plot\.picture has no example"):
+        site_gallery.code_of("picture", {})
+
+
+def test_the_example_of_a_docstring_is_drawn():
+    code = site_gallery.code_of("pareto", {})
+    space = site_gallery.run(code, {}, "pareto")
+    assert space["axes"].get_xscale() == "log"
+    assert space["result"]["cost"].tolist() == [1.0, 100.0]
+
+
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<p id="here"><a href="b.html#there"></a><a href="b.html#gone"></a><a href="#here"></a><a href="c.html"></a>'
+        '<a href="https://example.org"></a><script src="https://cdn.example.org/x.js"></script>'
+    )
+    (tmp_path / "b.html").write_text('<h2 id="there"></h2><img src="data:image/png;base64,AA">')
+    assert list(site_build.broken(tmp_path)) == [
+        "a.html: b.html#gone has no such place",
+        "a.html: c.html leads nowhere",
+        "a.html: https://cdn.example.org/x.js is loaded from elsewhere",
+    ]
