@@ -13,12 +13,15 @@
 # %%
 import os
 
+import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
 
 import judgestats as js
+
+appearance.set_up()
 
 pd.set_option("display.max_colwidth", None)
 DRAWS = int(os.environ.get("JUDGESTATS_NOTEBOOK_DRAWS", "1000"))
@@ -309,10 +312,11 @@ display(within[["judge", "other", "estimate", "conf_low", "conf_high", "n"]].rou
 
 # %% tags=["remove-input"]
 apart = np.abs(one["judgestats"]["estimate"] - one["pingouin"]["estimate"]).max()
+digits = int(-np.log10(max(apart, 1e-15)))
 across_prompts, in_prompt = over["estimate"].mean(), within["estimate"].mean()
 display(
     Markdown(
-        f"*ICC(2,1) by two engines, which are {apart:.0e} apart; repeated-measures correlations of each two judges.* "
+        f"*ICC(2,1) by two engines, which agree to {digits} decimals; repeated-measures correlations of two judges.* "
         f"Over prompts two judges correlate at {across_prompts:.2f} on average (the paper's median system: "
         f"{agreed:.2f}), over the answers to one prompt at {in_prompt:.2f}. "
         + (

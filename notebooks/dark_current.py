@@ -14,6 +14,7 @@
 # %%
 import os
 
+import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -22,6 +23,8 @@ from scipy.special import expit, ndtr
 
 import judgestats as js
 from judgestats.published.paper_tables import criterion_counts, ladder_counts
+
+appearance.set_up()
 
 pd.set_option("display.max_colwidth", None)
 DRAWS = int(os.environ.get("JUDGESTATS_NOTEBOOK_DRAWS", "1000"))

@@ -19,11 +19,14 @@ import os
 import tempfile
 from pathlib import Path
 
+import appearance
 import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown, display
 
 import judgestats as js
+
+appearance.set_up()
 
 # %matplotlib inline
 pd.set_option("display.max_colwidth", 110)

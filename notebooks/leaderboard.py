@@ -16,6 +16,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -24,6 +25,8 @@ from matplotlib.colors import ListedColormap
 
 import judgestats as js
 from judgestats.reporting import audit_page
+
+appearance.set_up()
 
 # %matplotlib inline
 pd.set_option("display.max_colwidth", None)

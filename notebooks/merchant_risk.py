@@ -18,6 +18,7 @@
 import itertools
 import os
 
+import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -25,6 +26,8 @@ from IPython.display import Markdown, display
 
 import judgestats as js
 from judgestats.published.paper_tables import MODELS, panel, scores
+
+appearance.set_up()
 
 # %matplotlib inline
 pd.set_option("display.max_colwidth", None)

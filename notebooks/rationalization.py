@@ -14,6 +14,7 @@
 # %%
 import os
 
+import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -21,6 +22,8 @@ from IPython.display import Markdown, display
 
 import judgestats as js
 from judgestats.published.paper_tables import FAVOURED, outcomes
+
+appearance.set_up()
 
 pd.set_option("display.max_colwidth", None)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
@@ -25,6 +26,8 @@ DRAWS = "JUDGESTATS_NOTEBOOK_DRAWS"
 REAL = "JUDGESTATS_REAL_DATA"
 #: Cells whose output is read and whose code is not: prose with computed figures, and pictures.
 UNSEEN = "remove-input"
+#: Scripts that a page would load from elsewhere: MathJax, require.js and Mermaid, which no notebook needs.
+ELSEWHERE = re.compile(r'<script src="https?://[^"]*">\s*</script>|<script type="module">.*?</script>', re.S)
 #: Modules whose warnings we cannot cure -> why they are let pass.
 LET_PASS = {
     r"ipykernel\.": "the kernel, not the notebook",
@@ -107,7 +110,7 @@ def pictures(notebook: Any) -> int:
 
 
 def page(notebook: Any, title: str) -> str:
-    """An executed notebook as one HTML page, the code of prose and pictures left out."""
+    """An executed notebook as one HTML page that loads nothing; the code of prose and pictures is left out."""
     from nbconvert import HTMLExporter
     from nbconvert.preprocessors import TagRemovePreprocessor
 
@@ -115,7 +118,7 @@ def page(notebook: Any, title: str) -> str:
     exporter = HTMLExporter(embed_images=True, exclude_input_prompt=True, exclude_output_prompt=True)
     exporter.register_preprocessor(TagRemovePreprocessor(remove_input_tags={UNSEEN}), enabled=True)
     text, _ = exporter.from_notebook_node(notebook)
-    return str(text)
+    return ELSEWHERE.sub("", str(text))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -14,12 +14,15 @@
 import os
 from pathlib import Path
 
+import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
 
 import judgestats as js
+
+appearance.set_up()
 
 # %matplotlib inline
 pd.set_option("display.max_colwidth", None)
@@ -170,7 +173,7 @@ display(
         f"{points.loc[most, 'estimate']:.0f} percentage points over these pairs. For "
         f"{len(fond)} of {len(JUDGES)} judges the interval shows a preference for longer outputs"
         + (f" ({', '.join(fond)})" if len(fond) else "")
-        + f". The test of equal position bias has p = {differ['p_value'].iloc[0]:.1g}; the pooled row "
+        + f". The test of equal position bias has {appearance.p_words(differ['p_value'].iloc[0])}; the pooled row "
         f"rests on {len(JUDGES)} judges and says little about a fifth."
     )
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas as pd
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
@@ -183,3 +185,39 @@ def test_page_leaves_out_the_code_of_prose(tmp_path: Path, run: ModuleType) -> N
     assert "kept" in made
     assert "WORD" in made
     assert "unseen" not in made
+
+
+def test_a_page_loads_nothing_from_elsewhere(run: ModuleType) -> None:
+    notebook = jupytext.reads("# %% [markdown]\n# # Title\n", fmt="py:percent")
+    page = run.page(notebook, "title")
+    assert "<h1" in page
+    assert not re.findall(r"""(?:src|href)=["']https?://|import .*https?://""", page)
+
+
+@pytest.fixture
+def appearance(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module that all notebooks import."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("appearance")
+
+
+def test_tables_have_whole_counts_printed_p_values_and_text_to_the_left(appearance: ModuleType) -> None:
+    frame = pd.DataFrame(
+        {"n": [1770.0, 20.0], "p_value": [5e-53, 0.0123], "share": [0.25, 1.0], "what": ["a <b>", "c"]}
+    )
+    table = appearance.table(frame)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", table)
+    assert cells == ["1,770", "< .001", "0.25", "a &lt;b&gt;", "20", ".012", "1.00", "c"]
+    assert re.search(r"_row0_col0, [^{]*\{\s*text-align: right", table)
+    assert re.search(r"_row0_col3, [^{]*\{\s*text-align: left", table)
+
+
+def test_a_p_value_in_a_sentence(appearance: ModuleType) -> None:
+    assert [appearance.p_words(p) for p in (4e-25, 0.057)] == ["p < .001", "p = .057"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_every_notebook_looks_alike(path: Path) -> None:
+    code = path.read_text(encoding="utf-8")
+    assert "\nappearance.set_up()\n" in code
+    assert "rcParams" not in code

@@ -64,7 +64,10 @@ def test_a_link_to_nothing_is_an_error():
 def test_every_public_name_is_in_the_reference():
     pages = site_reference.pages()
     known = {id(thing) for thing in PUBLIC.values()}
-    rooms = [js, *(site_reference.module(m) for m in site_reference.MODULES if hasattr(site_reference.module(m), "__all__"))]
+    rooms = [
+        js,
+        *(site_reference.module(m) for m in site_reference.MODULES if hasattr(site_reference.module(m), "__all__")),
+    ]
     public = {n: getattr(room, n) for room in rooms for n in room.__all__ if n != "__version__"}
     assert [n for n, t in public.items() if not inspect.ismodule(t) and id(t) not in known] == []
     for name in PUBLIC:
@@ -76,7 +79,9 @@ def test_every_public_name_is_in_the_reference():
     assert set(FUNCTIONS) >= {"judgestats.kappa", "judgestats.design.collect", "judgestats.plot.forest"}
 
 
-@pytest.mark.parametrize("name", [n for n in FUNCTIONS if not FUNCTIONS[n].__module__.startswith("judgestats.reporting")])
+@pytest.mark.parametrize(
+    "name", [n for n in FUNCTIONS if not FUNCTIONS[n].__module__.startswith("judgestats.reporting")]
+)
 def test_a_function_says_what_to_see_also_and_that_is_public(name):
     section = re.search(r"\nSee Also\n-+\n(.*?)(?:\n\n|$)", inspect.getdoc(FUNCTIONS[name]), re.S)
     assert section, f"{name}: add a section See Also"
