@@ -27,13 +27,14 @@ usual = calls[calls["prompt"] == "pairwise"]
 # Four judges score six systems on twenty items, twice, on a scale of 1 to 10; two of the systems are judges too.
 systems = {"alder": 1.5, "birch": 1.0, "cedar": 0.5, "elm": 0.0, "fir": -0.5, "gum": -1.5}
 cells = pd.DataFrame(itertools.product(systems, range(20)), columns=["system", "item"])
+scale = {"scale": (1, 10), "step": 1, "item_difficulty": 0.8}
 scored = js.design.simulate(
     cells,
     [
-        js.design.Judge("alder", scale=(1, 10), step=1, self_preference=1.0, noise=0.8),
-        js.design.Judge("birch", scale=(1, 10), step=1, severity=-1.0, noise=0.8, item_interaction=0.5),
-        js.design.Judge("oak", scale=(1, 10), step=1, severity=0.7, noise=0.6, item_difficulty=0.8),
-        js.design.Judge("yew", scale=(1, 10), step=1, severity=2.0, noise=1.0, discrimination=0.6),
+        js.design.Judge("alder", **scale, self_preference=1.0, noise=0.8),
+        js.design.Judge("birch", **scale, severity=-1.0, noise=0.8, item_interaction=0.5),
+        js.design.Judge("oak", **scale, severity=0.7, noise=0.6),
+        js.design.Judge("yew", **scale, severity=2.0, noise=1.0, discrimination=0.6),
     ],
     replicates=2,
     quality=systems,
@@ -53,6 +54,25 @@ verdicts = js.design.simulate(
         js.design.Judge("small", sensitivity=0.6, target_preference=1.0, tie_criterion=0.3, under=better),
     ],
 )
+
+# %% data: cues
+# Verdicts without labels, and with a label that is no evidence: on the right text (truth) or on the other (flip).
+texts = pd.DataFrame({"item": np.arange(120), "first": "person", "second": "model"})
+labels = {"blind": ("", ""), "truth": ("Human", "LLM"), "flip": ("LLM", "Human")}
+probes = pd.concat(
+    [texts.assign(probe=probe, label_first=one, label_second=two) for probe, (one, two) in labels.items()],
+    ignore_index=True,
+)
+swayed = [
+    js.design.Judge("firm", label_susceptibility=0.2, tie_criterion=0.6, favoured_label="Human"),
+    js.design.Judge("swayed", label_susceptibility=1.6, tie_criterion=0.6, favoured_label="Human"),
+]
+quoted = {"scheme": {"PBP": {"label_susceptibility": 0.3}}}
+both = pd.concat([probes.assign(scheme=scheme) for scheme in ("Baseline", "PBP")], ignore_index=True)
+under = [
+    js.design.Judge(j.name, label_susceptibility=1.2, tie_criterion=0.6, favoured_label="Human", under=quoted)
+    for j in swayed
+]
 
 # %% forest
 result = js.consistency(usual).query("term == 'consistency'")
@@ -148,3 +168,40 @@ axes = js.plot.agreement_shift(result)
 # %% quality_agreement
 result = js.published.load("consensus_illusion/table9").rename(columns={"model": "system"})
 axes = js.plot.quality_agreement(result)
+
+# %% preference_gaps
+# Three people and two judges choose between plain and formatted answers; the judges care more for the format.
+shown = pd.DataFrame({"item": np.arange(60), "first": "plain", "second": "formatted"}).sample(frac=1, random_state=1)
+shown.loc[shown.index[::2], ["first", "second"]] = ["formatted", "plain"]
+shown["target"] = "formatted"
+people = [js.design.Judge(f"person {i}", target_preference=0.2) for i in (1, 2, 3)]
+models = [js.design.Judge("large", target_preference=0.9), js.design.Judge("small", target_preference=1.6)]
+answers = js.design.simulate(shown, [*people, *models])
+result = js.preference_gap(answers, humans=[p.name for p in people])
+axes = js.plot.preference_gaps(result)
+
+# %% verbosity_bias
+# 50 pairs whose longer answer is padded, 25 whose shorter answer is cut off; the target is the longer one.
+made = pd.DataFrame({"item": np.arange(75), "first": "long", "second": "short", "target": "long"})
+made["bias"] = np.where(made["item"] < 50, "expansion", "truncation")
+made.loc[made["item"] % 2 == 0, ["first", "second"]] = ["short", "long"]
+by_length = [
+    js.design.Judge("careful", choice_probabilities={"all": {"target": 0.35, "other": 0.35, "tie": 0.3}}),
+    js.design.Judge("verbose", target_preference=2.0, tie_criterion=0.2),
+]
+result = js.verbosity_bias(js.design.simulate(made, by_length))
+axes = js.plot.verbosity_bias(result)
+
+# %% anchoring
+result = js.anchoring(js.design.simulate(probes, swayed), favoured_label="Human")
+axes = js.plot.anchoring(result)
+
+# %% schemes
+# The second scheme asks for quotations before the verdict.
+result = js.anchoring(js.design.simulate(both, under), favoured_label="Human", by="scheme")
+result = result[result["term"].isin(["lds", "shift_nontie"])]
+axes = js.plot.schemes(result)
+
+# %% revision
+result = js.revision(js.design.simulate(probes, swayed), before="flip", after="truth", favoured_label="Human")
+axes = js.plot.revision(result)

@@ -43,7 +43,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "choose": [], "gallery/index": []}
 html_context = {"default_mode": "auto"}
 
 

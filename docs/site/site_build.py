@@ -78,6 +78,16 @@ CHAPTERS: dict[str, tuple[str, str, list[str]]] = {
         "docs/citing.md", "docs/agents.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md",
     ]),
 }  # fmt: skip
+#: Heading of the start before which the page of its file is shown, and how.
+AFTER_PAGE = "## The same in Python"
+PAGE = """This is the page of this file, made with the site. It stands in a file of its own:
+
+```{raw} html
+<iframe class="page" src="first_report.html" title="The page of docs/verdicts.csv" loading="lazy"></iframe>
+<p><a href="first_report.html">Open the page</a></p>
+```
+
+"""
 #: Pages that are written here, by the names that pages of docs link to.
 WRITTEN = re.compile(r"docs/(reference/|gallery/|(choose|guides|reference|explanation|about)\.md)")
 _LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)")
@@ -196,6 +206,7 @@ def stage(run_notebooks: bool = True) -> None:
     for key in CHAPTERS:
         if CHAPTERS[key][0]:
             texts[key] = chapter(key, texts)
+    texts["start"] = texts["start"].replace(AFTER_PAGE, PAGE + AFTER_PAGE)
     tops = [key if title else pages[0] for key, (title, _, pages) in CHAPTERS.items()]
     texts["index"] += "\n" + contents([home(t) if t.endswith(".md") else t for t in tops])
     pages = {f"{place}.md": text for place, text in texts.items()} | {
@@ -205,8 +216,9 @@ def stage(run_notebooks: bool = True) -> None:
         path = SOURCE / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    for picture in (ROOT / "docs").glob("*.png"):
-        shutil.copy2(picture, SOURCE)
+    for picture in (ROOT / "docs").iterdir():
+        if picture.suffix in (".png", ".svg"):
+            shutil.copy2(picture, SOURCE)
     shutil.copytree(HERE / "_static", SOURCE / "_static")
     shutil.copy2(HERE / "conf.py", SOURCE)
     (extra / "llms.txt").write_text(for_programs(texts), encoding="utf-8")
@@ -226,7 +238,7 @@ def for_programs(texts: Mapping[str, str]) -> str:
     """``llms.txt``: what the package is, and where each page is."""
     lines = ["# judgestats", "", "> Statistics for the verdicts of LLM judges (Python). It never calls a model.", ""]
     lines += ["Read agents.html first: the two frames, the shape of every result, and what not to do.", ""]
-    for key, (title, _, pages) in CHAPTERS.items():
+    for title, _, pages in CHAPTERS.values():
         inside = [home(p) for p in pages if home(p) in texts]
         lines += [f"## {title or _title(texts[inside[0]])}", ""]
         lines += [f"- [{_title(texts[p])}]({p}.html){_gist(texts[p])}" for p in inside]
@@ -240,9 +252,10 @@ def for_programs(texts: Mapping[str, str]) -> str:
 
 def first_page(folder: Path) -> None:
     """The page that the start makes of docs/verdicts.csv."""
-    import judgestats as js
+    from judgestats.cli import app
 
-    js.report(js.read(ROOT / "docs" / "verdicts.csv"), folder / "first_report.html")
+    file = os.path.relpath(ROOT / "docs" / "verdicts.csv")
+    app(["report", file, "--out", str(folder / "first_report.html")], standalone_mode=False)
 
 
 class _Page(HTMLParser):

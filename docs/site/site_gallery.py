@@ -19,7 +19,7 @@ HEAD = """# Gallery
 
 Every plot of `js.plot`, with the code that draws it and the data that it draws. A plot takes the table that a measure
 returns, computes nothing, and returns matplotlib axes; `ax=` draws on axes of your own. The pictures are drawn when this
-page is made; the code runs as a script from top to bottom, and `docs/gallery.py` is that script.
+page is made, from the [data at its end](#data); `docs/gallery.py` is the whole script.
 
 """
 
@@ -79,12 +79,14 @@ def write(folder: Path, tables: Path) -> str:
     """Draw every plot into a folder, and its data into another; returns the page."""
     known = cells()
     space: dict[str, Any] = {}
-    parts = [HEAD, "## Data\n"]
+    shown, parts = list(names(known)), [HEAD]
+    parts.append('```{raw} html\n<div class="thumbnails">' + "".join(map(thumbnail, shown)) + "</div>\n```\n")
+    shared = ["## Data\n\nWhat the pictures share; each cell of the script begins with these names.\n"]
     for name, code in known.items():
         if name.startswith("data: "):
             run(code, space, name)
-            parts.append(f"### {name.removeprefix('data: ').capitalize()}\n\n```python\n{code}\n```\n")
-    for name in names(known):
+            shared.append(f"### {name.removeprefix('data: ').capitalize()}\n\n```python\n{code}\n```\n")
+    for name in shown:
         code = code_of(name, known)
         here = run(code, dict(space) if name in known else {}, name)
         axes, result = here["axes"], here["result"]
@@ -96,7 +98,13 @@ def write(folder: Path, tables: Path) -> str:
             f"([reference](../reference/plot.{name}.rst))\n\n![{name}]({name}.svg)\n\n```python\n{code}\n```\n"
         )
         parts.append(data(result, tables / f"{name}.csv"))
-    return "\n".join(parts)
+    return "\n".join([*parts, *shared])
+
+
+def thumbnail(name: str) -> str:
+    """A small picture that leads to the large one."""
+    picture = f'<img src="../_images/{name}.svg" alt="" loading="lazy">'
+    return f'<a href="#gallery-{name.replace("_", "-")}">{picture}<span>{name}</span></a>'
 
 
 def run(code: str, space: dict[str, Any], name: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
+import judgestats as js
 from judgestats import published
 from judgestats.errors import DesignError
 from judgestats.metrics import bias
@@ -139,3 +140,15 @@ def test_operating_point_is_the_same_from_a_datasheet():
     rows = whole[whole["section"].str.startswith("criterion")]
     one, two = (plots.operating_point(s) for s in (shift, rows))
     assert [line.get_xydata().tolist() for line in one.lines] == [line.get_xydata().tolist() for line in two.lines]
+
+
+def test_a_result_of_criterion_shift_is_drawn_as_it_is():
+    """Its equal pairs have step 0, those of a datasheet none."""
+    plan = js.design.dark_current("g", strict=True)
+    judge = js.design.Judge(
+        "g", sensitivity=2.0, tie_criterion=0.6, under={"prompt": {"pairwise_strict": {"tie_criterion": 2.0}}}
+    )
+    calls = js.design.collect(plan, js.design.simulate_replies(plan, judge).to_dict("records"))
+    shift = js.criterion_shift(calls, "pairwise", "pairwise_strict")
+    ax = plots.operating_point(shift)
+    assert [label for label in legend(ax) if label.startswith("Δ")] == ["Δ = 1", "Δ = 5"]

@@ -50,8 +50,8 @@ def operating_point(
     canvas.require(shift, "judge", "term", "estimate", "conf_low", "conf_high")
     if sensitivity is not None:
         canvas.require(sensitivity, "judge", "term", "estimate", "conf_low", "conf_high", "prompt")
-    equal = table[table["step"].isna() & _on_equals(table)]
-    ladder = table[table["step"].notna()]
+    equal = table[(table["step"].isna() | (table["step"] == 0)) & _on_equals(table)]
+    ladder = table[table["step"] > 0]
     judges = list(dict.fromkeys(equal["who"]))
     ax = canvas.new_axes(ax, 6.4, 4.4)
     canvas.unit_square(ax)
