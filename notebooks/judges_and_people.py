@@ -14,12 +14,15 @@
 import os
 from pathlib import Path
 
+import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
 
 import judgestats as js
+
+appearance.set_up()
 
 # %matplotlib inline
 pd.set_option("display.max_colwidth", None)

@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -26,8 +28,7 @@ def chooser():
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda p: p.name)
 def test_every_page_of_docs_is_in_a_chapter(path):
-    named = site_build.listed()
-    assert path.name == "index.md" or named.count(f"docs/{path.name}") == 1
+    assert site_build.listed().count(f"docs/{path.name}") == 1
 
 
 def test_links_of_every_page_lead_to_a_page_of_the_site_or_a_file_of_the_repository():
@@ -47,7 +48,7 @@ def test_links_of_every_page_lead_to_a_page_of_the_site_or_a_file_of_the_reposit
         ("[x](decisions)", "[x](decisions/index.md)"),
         ("[x](../notebooks/tour.py)", "[x](notebooks/tour.ipynb)"),
         ("[x](coverage.csv)", f"[x]({site_build.REPOSITORY}docs/coverage.csv)"),
-        ("[x](reference/kappa.rst)", "[x](reference/kappa.rst)"),
+        ("[x](site/reference/kappa.rst)", "[x](reference/kappa.rst)"),
         ("[x](https://example.org/a.md)", "[x](https://example.org/a.md)"),
         ("`[x](nowhere.md)`", "`[x](nowhere.md)`"),
     ],
@@ -164,3 +165,34 @@ def test_broken_links_are_found(tmp_path):
         "a.html: c.html leads nowhere",
         "a.html: https://cdn.example.org/x.js is loaded from elsewhere",
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_ticking_keeps_the_functions_that_need_no_more(chooser, tmp_path):
+    """The page in a browser, with and without what is ticked."""
+    blocks = re.findall(r"```\{raw\} html\n(.*?)```", chooser, re.S)
+    script = (DOCS / "site" / "_static" / "chooser.js").read_text(encoding="utf-8")
+    ticks = (
+        "for (const v of ['preferences', 'orders']) { const b = document.querySelector(`[value='${v}']`); b.click(); }"
+    )
+    html = "".join(b for b in blocks if "<script" not in b) + f"<script>{script}\n{ticks}</script>"
+    page = tmp_path / "page.html"
+    page.write_text(f"<!doctype html><meta charset=utf-8><section>{html}</section>", encoding="utf-8")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium is installed")
+    command = [
+        chromium,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'user'}",
+        "--dump-dom",
+    ]
+    dom = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True).stdout
+    rows = re.findall(r"<tr (data-frames.*?)</tr>", dom, re.S)
+    shown = {re.search(r"js\.(\w+)</code>", row).group(1) for row in rows if " hidden" not in row.partition(">")[0]}
+    assert {"consistency", "position_bias", "preference_rate"} <= shown
+    assert not {"gold_agreement", "kappa", "icc", "delta0", "preference_gap"} & shown
+    assert f">{len(shown)} of {len(rows)} functions<" in dom

@@ -89,13 +89,13 @@ PAGE = """This is the page of this file, made with the site. It stands in a file
 
 """
 #: Pages that are written here, by the names that pages of docs link to.
-WRITTEN = re.compile(r"docs/(reference/|gallery/|(choose|guides|reference|explanation|about)\.md)")
+WRITTEN = re.compile(r"docs/site/(reference/|gallery/|(choose|guides|reference|explanation|about)\.md)")
 _LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)")
 
 
 def home(path: str) -> str:
     """Place in the site, without its ending, of a page of the repository or of one written here."""
-    name = path.removeprefix("docs/").removesuffix(".md").removesuffix(".py")
+    name = path.removeprefix("docs/").removeprefix("site/").removesuffix(".md").removesuffix(".py")
     if name.startswith("notebooks/"):
         return name.replace("notebooks/README", "notebooks/index")
     return name.lower() if name.isupper() else name
@@ -108,7 +108,7 @@ def listed() -> list[str]:
 
 def sources() -> dict[str, str]:
     """File of the repository that is a page -> its place in the site."""
-    pages = [p for p in listed() if (ROOT / p).exists()] + ["docs/index.md"]
+    pages = [p for p in listed() if (ROOT / p).exists()] + ["docs/site/index.md"]
     pages += [p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
     pages += [p.relative_to(ROOT).as_posix() for p in notebooks()]
     return {p: home(p) for p in pages}
@@ -141,7 +141,7 @@ def linked(text: str, path: str, places: Mapping[str, str]) -> str:
         elif not WRITTEN.match(found):
             raise SystemExit(f"{path}: there is no {found}, which it links to as {target}")
         else:
-            found = found.removeprefix("docs/").removesuffix(".md").removesuffix(".rst")
+            found = found.removeprefix("docs/site/").removesuffix(".md").removesuffix(".rst")
         ending = ".rst" if re.match(r"reference/(?!module-|measures|commands)", found) else _ending(found)
         return f"{words}({os.path.relpath(found + ending, Path(here).parent.as_posix())}{anchor})"
 
@@ -166,11 +166,18 @@ def chapter(key: str, texts: Mapping[str, str]) -> str:
     lines = [f"# {title}", "", words, ""]
     for page in inside:
         lines.append(f"- **[{_title(texts[page])}]({page}.md)**{_gist(texts[page])}")
+        if page == "studies":  # one part for each paper
+            lines += [f"  - [{part}]({page}.md#{_anchor(part)})" for part in re.findall(r"(?m)^## (.+)$", texts[page])]
     return "\n".join([*lines, "", contents([f"/{p}" for p in inside])])
 
 
 def _title(text: str) -> str:
     return re.search(r"^# (.+)$", text, re.M).group(1)  # type: ignore[union-attr]
+
+
+def _anchor(heading: str) -> str:
+    """Anchor of a heading, as MyST and GitHub make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _gist(text: str) -> str:

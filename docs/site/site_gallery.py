@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import re
@@ -42,25 +43,23 @@ def docstring_example(plot: Any) -> str:
     name = plot.__name__
     lines = ["import numpy as np", "import pandas as pd", "", "import judgestats as js", ""]
     for example in examples:
-        drawing = re.search(rf"(?<![\w.]){name}\((\w+)", example.source)
-        if not drawing:
-            lines.append(example.source.rstrip())
-            continue
-        start = drawing.start()
-        call = example.source[start : _closing(example.source, drawing.end(0) - len(drawing[1]) - 1) + 1]
-        return "\n".join([*lines, f"result = {drawing[1]}", f"axes = js.plot.{call}"])
+        calls = [
+            n for n in ast.walk(ast.parse(example.source)) if isinstance(n, ast.Call) and _called(n) == name and n.args
+        ]
+        if calls:
+            lines.append(f"result = {ast.unparse(calls[0].args[0])}")
+            calls[0].args[0] = ast.Name("result")
+            calls[0].func = ast.Name(f"js.plot.{name}")
+            return "\n".join([*lines, f"axes = {ast.unparse(calls[0])}"])
+        lines.append(example.source.rstrip())
     raise MissingExampleError(
         f"plot.{name} has no example: give it a cell '# %% {name}' in docs/gallery.py, or an example in its docstring"
     )
 
 
-def _closing(text: str, opening: int) -> int:
-    depth = 0
-    for i in range(opening, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[i], 0)
-        if not depth:
-            return i
-    raise MissingExampleError(text)
+def _called(call: ast.Call) -> str:
+    """Name of the function that is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def code_of(name: str, known: dict[str, str]) -> str:

@@ -107,6 +107,10 @@ def label_plan(
     DesignError
         If `sampling` is not stated, or a price, the precision or the assurance is out of range.
 
+    See Also
+    --------
+    corrected_rate : A rate corrected for the judge's errors.
+
     Notes
     -----
     By class the half-width is that of the interval of Lee et al. at the numbers planned. At random the variance is

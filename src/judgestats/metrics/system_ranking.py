@@ -124,6 +124,10 @@ def _of_the_page(data: Any, options: Options) -> dict[str, Any]:
              "Kendall's tau of the rankings from two random halves of the judges, mean over splits: 1 is the same "
              "ranking."),
     ),
+    assumes=(
+        "One strength per system for all judges and items (Bradley and Terry, with ties); comparisons of different "
+        "clusters are independent."
+    ),
 )  # fmt: skip
 def rank_systems(
     calls: IntoFrame,
@@ -193,6 +197,11 @@ def rank_systems(
         If there is one system only; if systems fall into groups that were never compared with each other; if a
         covariate does not vary, or slot and covariates cannot be separated from the systems; if an argument is not
         known.
+
+    See Also
+    --------
+    preference_rate : Win rate of each candidate.
+    rank_correlation : Rank correlation with a reference.
 
     Notes
     -----

@@ -838,6 +838,11 @@ def dawid_skene(
         For fewer than two raters, more than twelve classes, an `over` that names no rater, or calls that repeat each
         other.
 
+    See Also
+    --------
+    aggregate : Several calls to one verdict.
+    effective_judges : What a panel is worth.
+
     Notes
     -----
     The model: given the true class, the answers are independent, and depend on the class and the rater only. Judges

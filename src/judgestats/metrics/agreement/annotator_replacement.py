@@ -63,6 +63,11 @@ _ALONE = "call(s) without the answers of two people"
              "How often the person is as close to the other people as the judge, less how often the judge is.",
              neutral=0.0),
     ),
+    have=("people",),
+    assumes=(
+        "Each person left out is as good a judge of the items as the others; items are independent, unless they "
+        "share a cluster."
+    ),
 )  # fmt: skip
 def alternative_annotator_test(
     data: IntoFrame,
@@ -113,6 +118,11 @@ def alternative_annotator_test(
     ------
     DesignError
         If there is no person or only one, `epsilon` is not in [0, 1], or a row carries a count.
+
+    See Also
+    --------
+    judge_against_people : Judges compared with people.
+    corrected_rate : A rate corrected for the judge's errors.
 
     Notes
     -----

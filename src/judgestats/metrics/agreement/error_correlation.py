@@ -57,6 +57,8 @@ def _gold_or_correct(data: Any, _: Options) -> str:
         Term("mean_correlation", "mean correlation of errors", "unit", "things that every judge answered", "higher",
              "How alike the errors of two judges are, on average over the pairs of judges.", neutral=0.0),
     ),
+    have=("judges", "gold",),
+    assumes="Errors of each two judges are equally correlated, or nearly so; gold is right.",
 )  # fmt: skip
 def effective_judges(
     data: IntoFrame,
@@ -101,6 +103,11 @@ def effective_judges(
     ------
     DesignError
         If the right answers are not known, or there is one judge.
+
+    See Also
+    --------
+    dawid_skene : True answers and errors of a panel.
+    icc : Intraclass correlations.
 
     Notes
     -----

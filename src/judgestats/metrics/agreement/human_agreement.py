@@ -60,6 +60,8 @@ def _with_people(data: Any, options: Options) -> pd.DataFrame:
         Term("constant_answer", "share of equal answers of the best constant answer"),
         Term("base_rate", "share of people's answers"),
     ),
+    have=("people",),
+    assumes="People and judges answered the same items; items are independent of each other.",
 )  # fmt: skip
 def judge_against_people(
     data: IntoFrame,
@@ -111,6 +113,12 @@ def judge_against_people(
     ------
     DesignError
         If `humans` names nobody, or all judges.
+
+    See Also
+    --------
+    alternative_annotator_test : May the judge replace a person?
+    join_labels : People's labels beside verdicts.
+    kappa : Agreement of two judges beyond chance.
 
     Notes
     -----

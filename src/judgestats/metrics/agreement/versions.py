@@ -81,6 +81,11 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
         Term("correlation_change", "change of correlation with people (resolution)", neutral=0.0),
         Term("mean_shift", "shift of the mean score (criterion)", neutral=0.0),
     ),
+    have=("conditions",),
+    assumes=(
+        "Both versions judged the same items and differ in nothing else; items are independent, unless they share "
+        "a cluster."
+    ),
 )  # fmt: skip
 def compare_versions(
     old: IntoFrame,
@@ -137,6 +142,11 @@ def compare_versions(
     ------
     DesignError
         If the versions are not named, or share no judge.
+
+    See Also
+    --------
+    compare_datasheets : Two datasheets, row by row.
+    compare_strategies : Accuracy of strategies on the same pairs.
 
     Notes
     -----

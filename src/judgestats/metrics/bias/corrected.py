@@ -871,6 +871,8 @@ _TERMS = (
     "by class: Lee et al.; random: t, by influences", "Lee et al. 2025; Angelopoulos et al. 2023 (PPI++)",
     plot="forest", frames=("ratings",), needs=(_needs_sampling,), terms=_TERMS,
     arguments=lambda _, options: {"sampling": options.sampling},
+    have=("people",),
+    assumes="Labels are right, and the labelled items are drawn as stated: at random, or by class of the verdict.",
 )  # fmt: skip
 def corrected_rate(
     verdicts: IntoFrame,
@@ -966,6 +968,11 @@ def corrected_rate(
         If it is not stated how the labels were drawn; if an item is among the labelled and among the other verdicts; if
         `margin` is missing where labels of other levels correct; if verdicts on several criteria would be mixed.
 
+    See Also
+    --------
+    corrected_difference : Difference of two corrected rates.
+    label_plan : How many labels a corrected rate needs.
+
     Notes
     -----
     By class: θ = (p + q0 - 1)/(q0 + q1 - 1) with the interval of Lang and Reiczigel (2014) that Lee et al. use. Where
@@ -1024,6 +1031,8 @@ def corrected_rate(
              neutral=0.0),
         Term("apparent_difference", "difference by the verdicts alone", neutral=0.0),
     ),
+    have=("people",),
+    assumes="Labels are right, and the labelled items are drawn as stated; paired where the systems share items.",
 )  # fmt: skip
 def corrected_difference(
     verdicts: IntoFrame,
@@ -1082,6 +1091,11 @@ def corrected_difference(
     ------
     DesignError
         As :func:`corrected_rate`; if `baseline` is not a level.
+
+    See Also
+    --------
+    corrected_rate : A rate corrected for the judge's errors.
+    label_plan : How many labels a corrected rate needs.
 
     Notes
     -----

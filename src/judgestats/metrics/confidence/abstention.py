@@ -46,6 +46,8 @@ THRESHOLDS = np.arange(101) / 100
         Term("coverage_curve", "share answered at a threshold", "item", "items", ""),
         Term("risk_curve", "risk at a threshold", "item", "items answered", "higher"),
     ),
+    have=("gold",),
+    assumes="Future items are drawn like these; the confidence need not be calibrated.",
 )  # fmt: skip
 def abstention_threshold(
     data: IntoFrame,
@@ -104,6 +106,11 @@ def abstention_threshold(
         item.
     SchemaError
         If a confidence is not between 0 and 1, or there is no such column.
+
+    See Also
+    --------
+    confidence_calibration : Right as often as it says?
+    accuracy : Share of right verdicts.
 
     Notes
     -----

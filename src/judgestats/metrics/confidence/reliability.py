@@ -71,6 +71,11 @@ def _confident(data: Any, _: Options) -> str:
         Term("ece", "expected calibration error", "call", "verdicts with confidence and gold", "higher",
              "Mean distance of share right and mean confidence over the bins given."),
     ),
+    have=("gold",),
+    assumes=(
+        "The probability of being right rises with the confidence; items are independent, unless they share a "
+        "cluster."
+    ),
 )  # fmt: skip
 def confidence_calibration(
     data: IntoFrame,
@@ -123,6 +128,11 @@ def confidence_calibration(
         If a confidence is not between 0 and 1, or there is no such column.
     DesignError
         If the right answers are not known.
+
+    See Also
+    --------
+    abstention_threshold : When not to use a verdict.
+    accuracy : Share of right verdicts.
 
     Notes
     -----
