@@ -195,7 +195,6 @@ CHARACTERS = 4.0
     terms=(
         Term("cost", "cost of an evaluation"),
     ),
-    have=("texts",),
     assumes="Tokens are those of the log; where there are none, four characters count as a token.",
 )  # fmt: skip
 def evaluation_cost(
