@@ -22,7 +22,8 @@ sys.path.insert(0, str(ROOT / "notebooks"))
 
 def digest(path: Path) -> str:
     """What a run depends on: the notebook, the package, and the printed tables."""
-    files = [path, *sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "data").rglob("*.csv"))]
+    shared = [ROOT / "notebooks" / name for name in ("appearance.py", "run.py")]
+    files = [path, *shared, *sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "data").rglob("*.csv"))]
     return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:16]
 
 
