@@ -53,7 +53,7 @@ notebooks-full: $(READY_DEV)
 # The site, in build/site: reference, gallery and notebooks (with few draws) are made here, and every link inside is followed.
 docs: $(READY_DEV)
 	$(BIN)/python -m pip install --quiet --group docs
-	$(BIN)/python docs/site/site_build.py
+	$(BIN)/python docs/site/site_build.py $(SITE_OPTIONS)
 
 # Simulation-based calibration of every hierarchical model: 200 fits each, hours on two cores; results in docs/calibration.csv.
 sbc: $(READY_DEV)
