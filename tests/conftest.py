@@ -15,6 +15,13 @@ settings.load_profile("judgestats")
 REAL = os.environ.get("JUDGESTATS_REAL_DATA", "")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Compare pictures with their images where pytest-mpl is installed, unless it is asked to draw them anew."""
+    if hasattr(config.option, "mpl") and not config.option.mpl_generate_path:
+        config.option.mpl = True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs the public verdicts where they are absent."""
     if REAL and Path(REAL).is_dir():

@@ -76,13 +76,33 @@ def test_thirty_judges_all_have_a_label():
     assert min(b.x0 for b in boxes) >= 0
 
 
-def test_curves_of_many_judges_get_a_legend_inside_the_figure():
-    many = target_sensitivity(dark_current_design([f"a-judge-with-a-long-name-{i}" for i in range(12)]))
-    ax = drawn(plots.psychometric_curves(many))
-    box = ax.get_legend().get_window_extent()
-    assert len(ax.get_legend().get_texts()) == 12
-    assert box.x1 <= ax.figure.bbox.x1 + 1
-    assert box.x0 >= ax.get_window_extent().x1
+def test_curves_are_the_isotonic_fits_and_points_the_shares(sheet):
+    ax = drawn(plots.psychometric_curves(sheet))
+    curves = [line for line in ax.lines if line.get_gid() == "fit"]
+    points = [line for line in ax.lines if line.get_linestyle() == "None"]
+    for curve, seen in zip(curves, points, strict=True):
+        shares = seen.get_ydata()
+        assert (np.diff(curve.get_ydata()) >= 0).all()
+        if (np.diff(shares) >= 0).all():
+            np.testing.assert_allclose(curve.get_ydata(), shares)
+    rows = pd.DataFrame({"judge": "g", "term": "target_sensitivity", "delta": [1.0, 2.0], "estimate": [0.8, 0.5]})
+    rows = rows.assign(conf_low=0.4, conf_high=0.9, n=[30.0, 10.0])
+    (pooled,) = [line for line in plots.psychometric_curves(rows).lines if line.get_gid() == "fit"]
+    np.testing.assert_allclose(pooled.get_ydata(), 0.8 * 0.75 + 0.5 * 0.25)  # the weighted mean of what decreases
+
+
+def test_curves_of_many_judges_are_a_matrix_with_a_mark_at_the_threshold():
+    many = target_sensitivity(dark_current_design([f"judge {i}" for i in range(12)]))
+    picture = drawn(plots.psychometric_curves(many))
+    assert len(picture.get_yticklabels()) == 12
+    wide = many[many["term"] == "target_sensitivity"].pivot(index="judge", columns="delta", values="estimate")
+    shown = picture.collections[0].get_array()
+    np.testing.assert_allclose(sorted(np.ravel(shown)), sorted(np.ravel(wide)))
+    marks = {line.get_ydata()[0]: line.get_xdata()[0] for line in picture.lines}
+    for row, text in enumerate(picture.get_yticklabels()):
+        shares = wide.loc[text.get_text()].to_numpy()
+        if (np.diff(shares) >= 0).all():
+            assert marks[row] == (shares >= 0.75).argmax()
 
 
 # ---------------------------------------------------------------- manners
@@ -90,7 +110,7 @@ def test_curves_of_many_judges_get_a_legend_inside_the_figure():
 
 def test_pictures_draw_on_the_axes_given(sheet):
     ax = Figure().add_subplot()
-    assert plots.decomposition(sheet, ax=ax) is ax
+    assert plots.decomposition(sheet, ax=ax).axes == [ax]
 
 
 def test_curves_and_operating_points_need_intervals_and_steps():

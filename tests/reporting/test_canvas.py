@@ -14,12 +14,30 @@ from reporting.drawing import drawn
 # ---------------------------------------------------------------- labels
 
 
-def test_long_names_keep_head_and_tail_and_stay_apart():
+def test_long_names_lose_what_they_share_and_the_key_has_it():
     names = [f"org/a-very-long-name-of-a-judge-{i}-with-the-same-end" for i in (1, 2)]
     short = shortened(names, 20)
+    assert short == ["…1…", "…2…"]
+    assert short.key == "… is “org/a-very-long-name-of-a-judge-” before and “-with-the-same-end” after."
+    parts = shortened([f"{n} · {s}" for n in names for s in ("S1", "S2")], 30)
+    assert parts == ["…1… · S1", "…1… · S2", "…2… · S1", "…2… · S2"]
+
+
+def test_short_names_and_what_few_share_stay():
+    names = ["DeepSeek-R1-Distill-Qwen-32B", "DeepSeek-R1-Distill-Llama-8B", "gpt-4o", "o1", "phi-4"]
+    short = shortened(names, 24)
+    assert short[2:] == names[2:]
+    assert short[0].startswith("DeepSeek-R1")
+    assert all(n in short.key for n in names[:2])
+    assert shortened(names, 40).key == ""
+
+
+def test_long_names_without_anything_shared_keep_head_and_tail_and_stay_apart():
+    names = [f"{i}" + 30 * "x" + f"{i}" for i in range(9)]
+    short = shortened(["q" * 40 + "a" + "q" * 40, "q" * 40 + "b" + "q" * 40], 20)
     assert len(set(short)) == 2
-    assert all(len(s) <= 20 for s in short)
-    assert all(s.startswith("org/") for s in short)
+    assert all(len(s) <= 20 for s in [*short, *shortened(names, 20)])
+    assert "Full names" in shortened(names, 20).key
 
 
 def test_a_repeated_name_is_one_label():

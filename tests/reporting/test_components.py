@@ -55,7 +55,7 @@ def test_decision_study_has_a_line_a_number_of_items_and_rings_what_is_enough():
         assert any(set(m.get_ydata()) == {0.9} for m in ax.lines)
     sets = study[study["term"].str.startswith("judges_for")].pivot(index="items", columns="term", values="estimate")
     told = sets.loc[4.0, ["judges_for_generalizability", "judges_for_dependability"]]
-    assert legend(axes[-1])[0] == f"items 4: {told.iloc[0]:g} / {told.iloc[1]:g}"
+    assert legend(axes[-1])[0] == f"items 4: {told.iloc[0]:g} (ranking), {told.iloc[1]:g} (scores)"
 
 
 def test_decision_study_goes_along_the_facet_that_varies():

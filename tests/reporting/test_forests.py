@@ -109,7 +109,7 @@ def test_a_judge_without_a_term_has_an_empty_row():
 
 
 def assert_told_apart(panels):
-    for panel in panels if isinstance(panels, list) else [panels]:
+    for panel in panels:
         heights = [round(d.get_ydata()[0], 6) for d in dots(panel)]
         assert len(heights) == len(set(heights)) > 0, panel.get_title(loc="left")
         assert all(h == int(h) for h in heights)  # one on each line
@@ -143,7 +143,7 @@ def test_a_forest_of_steps_has_a_panel_a_step():
 def test_a_forest_of_deviations_has_a_line_for_each_judge_and_system():
     deviations = consensus.consensus_deviation(scored())
     rows = deviations[deviations["term"] == "deviation"]
-    ax = plots.forest(rows)
+    ax = plots.forest(rows, order="given")
     assert texts_of(ax) == [f"{j} on {s}" for j in "gh" for s in "gyz"]
     np.testing.assert_allclose([d.get_xdata()[0] for d in dots(ax)], rows["estimate"])
     panels = plots.forest(deviations)
@@ -166,12 +166,31 @@ def texts_and_labels(ax):
 
 def test_forest_shows_each_estimate_and_its_interval():
     rows = consistency(plain_verdicts(["a", "b", "c"])).query("term == 'consistency'")
-    ax = drawn(plots.forest(rows))
+    ax = drawn(plots.forest(rows, order="given"))
     dots = [line for line in ax.lines if line.get_marker() == "o"]
     np.testing.assert_allclose([d.get_xdata()[0] for d in dots], rows["estimate"])
     whiskers = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_color() == PALETTE[0]]
     np.testing.assert_allclose([w.get_xdata() for w in whiskers], rows[["conf_low", "conf_high"]])
     assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b", "c"]
+
+
+def test_forest_is_sorted_by_its_first_panel():
+    rows = pd.DataFrame({"judge": ["a", "b", "c", "d"], "estimate": [0.2, np.nan, 0.9, 0.5]})
+    both = pd.concat([rows.assign(term="x"), rows.assign(term="y", estimate=[0.1, 0.2, 0.3, 0.4])])
+    assert texts_of(plots.forest(both)[0]) == ["c", "d", "a", "b"]
+    assert texts_of(plots.forest(both, order="given")[0]) == ["a", "b", "c", "d"]
+    with pytest.raises(DesignError, match="order"):
+        plots.forest(both, order="name")
+
+
+def test_forest_has_a_line_at_zero_where_values_are_on_both_sides():
+    rows = pd.DataFrame({"judge": ["a", "b"], "term": "of my own", "estimate": [-0.2, 0.3]})
+    assert zero_line(plots.forest(rows))
+    assert not zero_line(plots.forest(rows.assign(estimate=[0.2, 0.3])))
+
+
+def zero_line(ax):
+    return any(set(line.get_xdata()) == {0.0} and line.get_linestyle() == "--" for line in ax.lines)
 
 
 def test_forest_has_a_panel_a_term_and_signed_terms_around_zero():

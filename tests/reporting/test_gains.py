@@ -46,14 +46,16 @@ def test_strategies_have_the_discordant_pairs_beside_them(published_gains):
     first = published_gains.iloc[0]
     assert names(ax)[0] == f"{first['judge']} · {first['strategy']}"
     assert texts(ax)[:2] == [f"{first['baseline_only']:.0f}", f"{first['strategy_only']:.0f}"]
-    assert texts(ax)[-2:] == ["b", "c"]
+    assert texts(ax)[-2:] == ["only\nB0\nright", "only\nstrategy\nright"]
 
 
-def test_strategies_without_an_estimate_say_so(published_gains):
+def test_strategies_that_were_not_run_are_named_below(published_gains):
     lost = published_gains.astype({"survives": object})
     lost.loc[0, [*ENDS, "survives"]] = np.nan
     ax = drawn(plots.strategies(lost))
-    assert "n/a" in texts(ax)
+    absent = f"{lost.loc[0, 'judge']} · {lost.loc[0, 'strategy']}"
+    assert absent not in names(ax)
+    assert any(t.startswith("no pair in common") and absent in " ".join(t.split()) for t in texts(ax))
     assert len(marks(ax)) == len(lost) - 1
 
 
@@ -102,6 +104,15 @@ def test_pareto_labels_the_front_alone_where_there_are_many():
     many["estimate"] = np.where(many["cost"].isin([1, 9, 20]), 0.5 + many["cost"] / 100, 0.4)
     ax = drawn(plots.pareto(bias.pareto_front(many)))
     assert {t for t in texts(ax) if t.startswith("judge")} == {"judge 0", "judge 8", "judge 19"}
+
+
+def test_pareto_draws_the_intervals_of_the_results(costly):
+    known = costly.assign(conf_low=costly["estimate"] - 0.1, conf_high=costly["estimate"] + 0.2)
+    ax = drawn(plots.pareto(bias.pareto_front(known), cost="dollars", value="accuracy"))
+    ends = {tuple(np.round(path.vertices[:, 1], 6)) for c in ax.collections for path in c.get_paths() if len(path) == 2}
+    assert {(round(v - 0.1, 6), round(v + 0.2, 6)) for v in known["estimate"][:4]} <= ends
+    assert ax.get_ylim()[1] > 0.75 + 0.2
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("dollars, log scale (lower is better)", "accuracy (higher is better)")
 
 
 def test_pareto_refuses_nothing_and_takes_one(costly):

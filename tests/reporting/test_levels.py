@@ -12,7 +12,7 @@ from judgestats import published
 from judgestats.errors import DesignError
 from judgestats.metrics import agreement
 from judgestats.reporting import plots
-from judgestats.reporting.plots.canvas import PALETTE
+from judgestats.reporting.plots.canvas import PALETTE, shortened
 from judgestats.reporting.plots.levels import LEVELS
 from registry import scores, single_scores
 from reporting.drawing import drawn, legend, names, texts, whiskers
@@ -102,10 +102,9 @@ def test_quality_agreement_puts_each_system_at_its_numbers_in_the_colour_of_its_
         rho = result.loc[result["tier"] == tier, "estimate"].item()
         assert f"{tier} (ρ = {'−' if rho < 0 else '+'}{abs(rho):.2f})" in legend(ax)
     assert any(t.startswith("ρ = −0.51 [") for t in texts(ax))
-    written = set(texts(ax)) & set(table["model"])
-    assert len(written) > 20
-    unwritten = len(table) - len([t for t in texts(ax) if not t.startswith("ρ") and "do not fit" not in t])
-    assert any(t.startswith(f"Names that do not fit: {unwritten}.") for t in texts(ax)) == (unwritten > 0)
+    entries = [t.split("  ", 1)[1] for t in legend(ax) if "  " in t]
+    assert entries == shortened(table["model"])
+    assert {str(i + 1) for i in range(len(table))} <= set(texts(ax))
 
 
 def test_quality_agreement_counts_what_lacks_a_number():
@@ -124,12 +123,12 @@ def test_quality_agreement_counts_what_lacks_a_number():
 
 def test_kappa_matrix_is_symmetric_and_empty_on_the_diagonal():
     result = agreement.kappa(single_scores())
-    ax = drawn(plots.kappa_matrix(result))
+    ax = drawn(plots.kappa_matrix(result, order="given"))
     shown = ax.collections[0].get_array().filled(np.nan)
     assert np.isnan(np.diag(shown)).all()
     np.testing.assert_allclose(shown, shown.T)
     np.testing.assert_allclose(shown[np.triu_indices(3, 1)], result["estimate"])
-    assert sorted(texts(ax)[:-1]) == sorted(2 * [f"{v:.2f}" for v in result["estimate"]])
+    assert sorted(texts(ax)) == sorted(2 * [f"{v:.2f}" for v in result["estimate"]])
     assert (ax.collections[0].norm.vmin, ax.collections[0].norm.vmax) == (0, 1)
 
 
@@ -141,9 +140,21 @@ def test_kappa_matrix_tells_unknown_from_absent_and_takes_correlations():
     each = agreement.correlation(single_scores(), pairs="each", by="system")
     with pytest.raises(DesignError, match="one group"):
         plots.kappa_matrix(each)
-    assert "Pearson r" in texts(plots.kappa_matrix(each[each["system"] == "a"]))[-1]
+    assert "Pearson r" in plots.kappa_matrix(each[each["system"] == "a"]).figure.axes[-1].get_ylabel()
+    assert "empty: 1 of 3 pairs" in texts(ax)[-1]
+    assert "empty: 4 of 6 pairs" in texts(plots.kappa_matrix(rows, judges=["d", "a"]))[-1]
+    with pytest.raises(DesignError, match="several terms"):
+        plots.kappa_matrix(pd.concat([rows, rows.assign(term="r")]))
     with pytest.raises(DesignError, match="other"):
         plots.kappa_matrix(rows.drop(columns="other"))
+
+
+def test_matrices_of_pairs_have_judges_that_agree_side_by_side():
+    block = dict(zip("abcdef", "xyxyxy", strict=True))
+    rows = pd.DataFrame([*itertools.combinations(block, 2)], columns=["judge", "other"]).assign(term="kappa")
+    same = rows["judge"].map(block) == rows["other"].map(block)
+    ax = plots.kappa_matrix(rows.assign(estimate=np.where(same, 0.8, 0.1)))
+    assert [block[j] for j in names(ax)] in (list("xxxyyy"), list("yyyxxx"))
 
 
 def test_disagreement_has_shares_pairs_and_who_is_highest():
@@ -152,25 +163,37 @@ def test_disagreement_has_shares_pairs_and_who_is_highest():
     part = {t: result[result["term"] == t] for t in result["term"].unique()}
     assert names(one) == ["spread > 2", "spread > 3", "spread > 4"]
     np.testing.assert_allclose([p.get_width() for p in one.patches], part["share_above"]["estimate"])
-    assert names(two) == ["a – b", "a – c", "b – c"]
-    assert [m[0] for m in marks(two)] == list(part["mean_difference"]["estimate"])
-    assert whiskers(two) == list(
-        zip(part["mean_difference"]["conf_low"], part["mean_difference"]["conf_high"], strict=True)
-    )
-    assert names(three) == list("abc")
-    np.testing.assert_allclose([p.get_width() for p in three.patches], part["highest_shared"]["estimate"])
-    assert [m[0] for m in marks(three)] == list(part["highest_alone"]["estimate"])
+    apart = part["mean_difference"].sort_values("estimate", ascending=False)
+    assert names(two) == [f"{a} – {b}" for a, b in zip(apart["judge"], apart["other"], strict=True)]
+    assert [m[0] for m in marks(two)] == list(apart["estimate"])
+    assert whiskers(two) == list(zip(apart["conf_low"], apart["conf_high"], strict=True))
+    shared = part["highest_shared"].sort_values("estimate", ascending=False)
+    assert names(three) == list(shared["judge"])
+    np.testing.assert_allclose([p.get_width() for p in three.patches], shared["estimate"])
+    alone = part["highest_alone"].set_index("judge")["estimate"]
+    assert {m[1]: m[0] for m in marks(three)} == {names(three).index(j): v for j, v in alone.items()}
+
+
+def test_disagreement_leaves_out_thresholds_that_nothing_reaches():
+    rows = pd.DataFrame({"term": "share_above", "estimate": [0.2, 0.0, 0.0], "threshold": [1.0, 2.0, 3.0]})
+    rest = pd.DataFrame({"term": ["mean_difference", "highest_alone", "highest_shared"], "estimate": 0.5, "judge": "a"})
+    rest.loc[0, "other"] = "b"
+    table = pd.concat([rows, rest]).assign(conf_low=np.nan, conf_high=np.nan)
+    table = table[["term", *(c for c in table.columns if c != "term")]]
+    one = plots.disagreement(table)[0]
+    assert names(one) == ["spread > 1", "spread > 2"]
+    assert "no item has a spread above 2" in texts(one)
 
 
 @pytest.mark.slow
-def test_disagreement_of_many_judges_keeps_all_pairs_apart():
+def test_disagreement_of_many_judges_is_a_matrix_of_all_pairs():
     base = scores().query("judge == 'a'")
     many = pd.concat([base.assign(judge=j, score=base["score"] + i % 3) for i, j in enumerate(LONG)])
-    axes = drawn(plots.disagreement(agreement.disagreement(many, **FEW)))
-    assert len(set(names(axes[1]))) == 28
-    boxes = [t.get_window_extent() for t in axes[1].get_yticklabels()]
-    assert min(b.x0 for b in boxes) >= 0
-    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+    result = agreement.disagreement(many, **FEW)
+    axes = drawn(plots.disagreement(result))
+    shown = axes[1].collections[0].get_array().filled(np.nan)
+    pairs = result.loc[result["term"] == "mean_difference", "estimate"]
+    np.testing.assert_allclose(np.sort(shown[np.triu_indices(len(LONG), 1)]), np.sort(pairs))
     two = agreement.disagreement(scores(), by="system", **FEW)
     with pytest.raises(DesignError, match="4 groups"):
         plots.disagreement(two)
@@ -191,7 +214,7 @@ def test_score_distribution_shows_mean_sd_and_ceiling():
 
 def test_pictures_of_rows_draw_on_the_axes_given():
     ax = Figure().add_subplot()
-    assert plots.icc(agreement.icc(scores(), by="system"), ax=ax) is ax
+    assert plots.icc(agreement.icc(scores(), by="system"), ax=ax).axes == [ax]
     with pytest.raises(DesignError, match="3 panels"):
         plots.disagreement(agreement.disagreement(scores(), **FEW), ax=ax)
 

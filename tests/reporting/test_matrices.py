@@ -61,9 +61,19 @@ def test_score_matrix_takes_results_ratings_and_wide_matrices():
 
 def test_score_matrix_ranks_within_the_judge():
     wide = pd.DataFrame({"x": [1.0, 9.0], "y": [2.0, 8.0]}, index=["a", "b"])
-    mesh = plots.score_matrix(wide).collections[0]
+    mesh = plots.score_matrix(wide, order="given").collections[0]
     np.testing.assert_array_equal(mesh.get_array(), [[1, 2], [2, 1]])
-    np.testing.assert_array_equal(plots.score_matrix(wide, shade="score").collections[0].get_array(), wide)
+    np.testing.assert_array_equal(
+        plots.score_matrix(wide, shade="score", order="given").collections[0].get_array(), wide
+    )
+
+
+def test_matrices_have_the_highest_means_first_and_own_systems_on_the_diagonal():
+    wide = pd.DataFrame({"x": [1.0, 3.0], "a": [5.0, 7.0], "z": [9.0, 9.0]}, index=["a", "b"])
+    ax = plots.score_matrix(wide)
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "a"]
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "z", "x"]  # its own system, then by the mean
+    assert ax.data.set_index(["judge", "system"])["estimate"].to_dict() == wide.stack().to_dict()
 
 
 def test_long_names_leave_room_for_the_matrix():

@@ -41,9 +41,9 @@ def test_counts_are_drawn_per_call_the_highest_predicted_on_top(rows):
     assert dots(ax, "o") == [(0.4, 1.0), (0.1, 2.0)]
     assert dots(ax, "s") == [(0.6, 0.0)]
     assert bars(ax) == [(0.3, 0.5), (0.1, 0.45), (0.0, 0.4)]
-    assert ax.get_xlabel() == "tie, per call"
+    assert ax.get_xlabel() == "tie: count ÷ calls"
     assert [t.get_text() for t in ax.texts] == ["2 of 3 observed values inside"]
-    assert [t.get_text() for t in ax.get_legend().get_texts()][-1] == "outside"
+    assert [t.get_text() for t in ax.get_legend().get_texts()][-1] == "observed, outside"
 
 
 def test_prior_and_posterior_side_by_side_in_one_order(both):
@@ -72,7 +72,7 @@ def test_a_model_is_asked_for_both(both):
 def test_means_are_drawn_as_they_are(rows):
     ax = drawn(plots.predictive(rows.assign(scale="mean", outcome="mean score")))
     assert dots(ax, "s") == [(30.0, 0.0)]
-    assert ax.get_xlabel() == "mean score"
+    assert ax.get_xlabel() == "mean of score"
 
 
 def test_outcomes_and_groups_name_the_rows_where_they_tell_them_apart(rows):

@@ -91,4 +91,4 @@ def test_too_few_axes_are_refused():
     with pytest.raises(DesignError, match="2 panels"):
         plots.preference_gaps(result, ax=Figure().add_subplot())
     given = list(Figure().subplots(1, 2))
-    assert plots.preference_gaps(result, ax=given) == given
+    assert plots.preference_gaps(result, ax=given).axes == given

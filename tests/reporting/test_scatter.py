@@ -158,10 +158,8 @@ def test_metrology_map_is_the_same_from_a_datasheet_and_from_stacked_results(des
 
 def test_metrology_map_grows_the_marker_with_sensitivity(sheet):
     ax = plots.metrology_map(sheet)
-    area = {
-        t.get_text(): c.get_sizes()[0]
-        for t, c in zip(ax.texts, [c for c in ax.collections if c.get_offsets().size == 2], strict=False)
-    }
+    sizes = [c.get_sizes()[0] for c in ax.collections if c.get_offsets().size == 2]
+    area = dict(zip(dict.fromkeys(ax.data["judge"]), sizes, strict=True))
     assert area["Llama8B"] < area["Qwen32B"] < area["Qwen14B"]
 
 

@@ -95,7 +95,8 @@ def pareto_front(
         The `by` columns and the labels, ``cost``, ``value``, ``on_front``, ``dominated_by`` (the configuration
         with the highest value among those on the front that dominate it; empty on the front) and ``flag``, sorted. A
         configuration whose cost or value is missing or infinite is excluded: not on the front, flagged, and not
-        compared.
+        compared. Where the value is ``estimate``, its ``conf_low`` and ``conf_high`` are kept, at the end; the front
+        takes no account of them.
 
     Raises
     ------
@@ -148,6 +149,8 @@ def pareto_front(
         for x, v in zip(paid, worth, strict=True)
     ]
     result = table[[*groups, *labels]].assign(cost=paid, value=worth, on_front=False, dominated_by="", flag=cautions)
+    if value == "estimate" and {"conf_low", "conf_high"} <= {*table.columns}:
+        result = result.assign(**{c: table[c].to_numpy(float) for c in ("conf_low", "conf_high")})
     order = np.lexsort([name, paid, -worth])  # by value, then cost, then name
     code = codes_of(table, groups).code
     for g in np.unique(code):

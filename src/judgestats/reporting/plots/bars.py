@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.colors import Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
+from judgestats.reporting.formatting import number
 from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
 
 # ---- What a judge finds, step by step of the ladder (Figure 2 of the dark_current paper) -----------------------------
 
@@ -32,19 +35,39 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
+        Points are the shares; the line is their isotonic fit, weighted by the number of calls, on which
+        :func:`judgestats.detection_threshold` reads the threshold. The curves of more than 8 judges are a matrix of the
+        shares, the most sensitive judge on top, with a mark at the step from which the fit reaches `level`.
 
     Raises
     ------
     DesignError
         If there is no target sensitivity, or its columns or steps are not there.
+
+    See Also
+    --------
+    judgestats.target_sensitivity : the shares. judgestats.detection_threshold : where the fit reaches the level.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "term": "target_sensitivity", "delta": [1.0, 2.0, 3.0],
+    ...                      "estimate": [0.5, 0.4, 0.9], "conf_low": [0.4, 0.3, 0.8], "conf_high": [0.6, 0.5, 1.0],
+    ...                      "n": [50.0, 50.0, 50.0]})
+    >>> fitted = [line for line in psychometric_curves(rows).lines if line.get_gid() == "fit"]
+    >>> fitted[0].get_ydata().tolist()
+    [0.45, 0.45, 0.9]
     """
     table = canvas.terms(sheet, "target_sensitivity").dropna(subset=["step", "estimate"])
     canvas.require(sheet, "judge", "term", "estimate", "conf_low", "conf_high")
     if table.empty:
         raise DesignError("The picture needs the step of each rate, in a column delta or as 'Δ = 1' in detail.")
     judges = [j for j in canvas.order_of(sheet) if j in set(table["who"])]
-    ax = canvas.new_axes(ax, 5.1 + 0.3 + canvas.label_width(canvas.shortened(judges)), 4.5)
+    fits = {j: _fitted(table[table["who"] == j].sort_values("step")) for j in judges}
+    if len(judges) > canvas.DIRECT:
+        return canvas.Picture(_sensitivities(fits, level, ax, title), table)
+    labels = canvas.shortened(judges)
+    ax = canvas.new_axes(ax, 5.4 + canvas.label_width(labels), 4.5)
     canvas.grid(ax, "y")
     steps = np.unique(table["step"].to_numpy(float))
     nearest = float(np.diff(steps).min()) if steps.size > 1 else 1.0
@@ -60,55 +83,73 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     )
     shift = np.linspace(-1, 1, len(judges)) * min(0.16, 0.03 * (len(judges) - 1)) * nearest
     ends = []
-    for i, judge in enumerate(judges):
-        here = table[table["who"] == judge].sort_values("step")
+    for i, here in enumerate(fits.values()):
         x, y = here["step"].to_numpy(float) + shift[i], here["estimate"].to_numpy(float)
         style = canvas.style_of(i)
-        ax.vlines(
-            x,
-            here["conf_low"],
-            here["conf_high"],
-            color=style["color"],
-            linewidth=1.3,
-            alpha=0.65 if len(judges) <= canvas.DIRECT else 0.3,
-            zorder=2,
-        )
-        ax.plot(x, y, linewidth=1.5, markersize=5.5, markeredgecolor="white", markeredgewidth=0.8, zorder=3, **style)
-        ends.append((x[-1], y[-1]))
+        ax.vlines(x, here["conf_low"], here["conf_high"], color=style["color"], linewidth=1.3, alpha=0.65, zorder=2)
+        look = {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.8}
+        ax.plot(x, y, linestyle="none", zorder=3, **look, **style)
+        ax.plot(x, here["fit"], linewidth=1.5, color=style["color"], zorder=2.5, gid="fit")
+        ends.append((x[-1], here["fit"].iloc[-1]))
     ax.set(xticks=steps, ylim=(-0.03, 1.05), xlim=(steps[0] - 0.35 * nearest, steps[-1] + 0.35 * nearest))
-    _label_ends(ax, ends, canvas.shortened(judges))
-    canvas.named(
-        ax, "difference in quality, Δ (steps of the ladder)", "right choices among all calls; a tie is a miss", title
+    _label_ends(ax, ends, labels)
+    canvas.named(ax, _STEPS, "right choices, share of all calls (a tie is a miss)", title)
+    canvas.below(ax, "points: shares with their intervals · lines: isotonic fits")
+    if labels.key:
+        canvas.below(ax, labels.key)
+    return canvas.Picture(ax, table)
+
+
+_STEPS = "difference in quality, Δ (steps of the ladder)"
+
+
+def _fitted(table: pd.DataFrame) -> pd.DataFrame:
+    """The steps of a judge with their isotonic fit, weighted by the number of calls where it is known."""
+    from scipy.optimize import isotonic_regression  # slow to import
+
+    calls = table["n"].to_numpy(float) if "n" in table.columns else np.ones(len(table))
+    calls = np.where(np.isfinite(calls) & (calls > 0), calls, 1.0)
+    return table.assign(fit=isotonic_regression(table["estimate"].to_numpy(float), weights=calls).x)
+
+
+def _sensitivities(fits: dict[str, pd.DataFrame], level: float, ax: Any, title: str | None) -> Any:
+    """The shares of many judges: a row a judge, a column a step."""
+    wide, fit = (
+        pd.DataFrame({j: t.drop_duplicates("step").set_index("step")[c] for j, t in fits.items()}).T.sort_index(axis=1)
+        for c in ("estimate", "fit")
     )
+    wide = wide.loc[fit.mean(axis=1).sort_values(ascending=False, kind="stable").index]
+    reached = fit.reindex_like(wide) >= level
+    wide.columns = reached.columns = [f"{c:g}" for c in wide.columns]
+    bar = "right choices, share of all calls (a tie is a miss)"
+    ax = heat(wide, wide, SEQUENTIAL, Normalize(0, 1), ~reached & reached, ax, title, number, None, bar=bar)
+    for i, first in enumerate(reached.to_numpy().argmax(axis=1)):
+        if reached.iat[i, first]:
+            ax.plot(
+                [first] * 2, [i, i + 1], color=canvas.PALETTE[1], linewidth=3.0, solid_capstyle="butt", clip_on=False
+            )
+    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel(_STEPS, fontsize=canvas.TEXT, color=canvas.MUTED)
+    canvas.below(ax, f"orange: from this step on the isotonic fit reaches {level:g}")
     return ax
 
 
 def _label_ends(ax: Any, ends: list[tuple[float, float]], labels: list[str]) -> None:
-    """Write the judges at the ends of their curves, or in a legend where they are many."""
-    if len(labels) > canvas.DIRECT:
-        canvas.legend(
-            ax,
-            [
-                Line2D(
-                    [], [], linewidth=1.5, markersize=5.5, markeredgecolor="white", label=label, **canvas.style_of(i)
-                )
-                for i, label in enumerate(labels)
-            ],
-        )
-        return
-    right = ax.get_xlim()[1]
+    """Write the judges at the ends of their curves, as high as they are and apart."""
+    start, right = ax.get_xlim()
     heights = canvas.spread([y for _, y in ends], 0.055, 0.0, 1.03)
     for i, ((x, y), height, label) in enumerate(zip(ends, heights, labels, strict=True)):
         color = canvas.style_of(i)["color"]
         ax.annotate(
             label,
             (x, y),
-            (right + 0.02 * (right - ax.get_xlim()[0]), height),
+            (right + 0.02 * (right - start), height),
             fontsize=canvas.TEXT,
             color=color,
             va="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "lw": 0.7, "shrinkA": 0, "shrinkB": 4},
+            arrowprops={"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 4},
         )
 
 
@@ -147,9 +188,20 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
 
     Returns
     -------
-    matplotlib.axes.Axes
-        The classes are shares of pairs and add up to 1. The diamond is the raw rate over calls, to which a one-sided
+    Picture
+        The classes are shares of pairs and add up to 1. The triangle is the raw rate over calls, to which a one-sided
         commit adds one half.
+
+    See Also
+    --------
+    judgestats.delta0 : the shares. stable_positional : two of the classes in a plane.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "term": ["stable_cross_sensitivity", "no_preference"],
+    ...                      "estimate": [0.2, 0.8]})
+    >>> [t.get_text() for t in decomposition(rows).texts]
+    ['.200', '.800']
     """
     table = canvas.terms(sheet, *CLASSES).drop_duplicates(["who", "term"])
     wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
@@ -177,7 +229,7 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
         )
     canvas.legend_above(ax, keys, 3)
     canvas.named(ax, "share of pairs of equals, both orders valid", title=title, pad=38)
-    return ax
+    return canvas.Picture(ax, table)
 
 
 def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -194,8 +246,18 @@ def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
         Shares of all calls.
+
+    See Also
+    --------
+    judgestats.position_bias : the shares, and the bias that they make.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "term": ["first", "tie", "second"], "estimate": [0.5, 0.2, 0.3]})
+    >>> [t.get_text() for t in answers(rows).texts]
+    ['.500', '.200', '.300']
     """
     canvas.require(estimates, "judge", "term", "estimate")
     table = estimates[estimates["section"] == "slots"] if "section" in estimates.columns else estimates
@@ -206,7 +268,7 @@ def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     used = stack(ax, wide, ANSWERS)
     canvas.legend_above(ax, [Patch(color=color, label=label) for label, color in used.values()], 4)
     canvas.named(ax, "share of all calls", title=title, pad=24)
-    return ax
+    return canvas.Picture(ax, table)
 
 
 def stack(ax: Any, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
@@ -234,7 +296,6 @@ def stack(ax: Any, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) -
     for row in rows[wide.notna().sum(axis=1).to_numpy() == 0]:
         ax.text(0.01, row, "n/a", fontsize=canvas.SMALL, color=canvas.MUTED, va="center")
     ax.set(yticks=rows, ylim=(len(wide) - 0.5, -0.5), xlim=(0, 1), xticks=np.arange(0, 1.01, 0.25))
-    ax.set_yticklabels(canvas.shortened(wide.index, 34))
     ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
+    canvas.row_names(ax, wide.index)
     return used

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from judgestats.errors import DesignError
 from judgestats.reporting.formatting import signed
 from judgestats.results import COLUMNS
 
+Box = tuple[float, float, float, float]
 #: Text, secondary text, grid and background lines.
 INK, MUTED, GRID, FAINT = "#1c2733", "#5f6b7a", "#dfe4ea", "#f1f3f6"
 #: Okabe and Ito's colours, without the yellow that vanishes on white.
@@ -28,6 +32,94 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
 TEXT, SMALL = 9.0, 7.5
 #: Up to this many series are labelled directly; more get a legend.
 DIRECT = 8
+#: Mark of the remark under the axes.
+_NOTE = "note"
+#: Label of a figure that a picture made, and not its caller.
+OWN = "picture"
+
+
+#: Columns that pictures add to a table for themselves, as all that begin with an underscore.
+_ADDED = ("who", "step", "row", "facet")
+#: Pixels per inch in a notebook, and of the image behind it, for sharp screens.
+_SHOWN, _SHARP = 96, 192
+
+
+class Picture:
+    """A picture: it shows itself in a notebook, and has the rows that it draws.
+
+    A picture of one panel passes on what its axes can do (``picture.set_xlim(0, 1)``); a picture of several is a
+    sequence of axes.
+
+    Attributes
+    ----------
+    axes : list of matplotlib.axes.Axes
+        The panels.
+    data : pandas.DataFrame
+        The rows that are drawn, with the full names; ``picture.data.to_clipboard()`` copies them.
+    figure : matplotlib.figure.Figure
+        To be saved or changed.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": ["a", "b"], "term": "consistency", "estimate": [0.8, 0.6]})
+    >>> from judgestats.reporting.plots import forest
+    >>> picture = forest(rows)
+    >>> picture.data["judge"].tolist(), len(picture.axes)
+    (['a', 'b'], 1)
+    """
+
+    def __init__(self, axes: Any, data: pd.DataFrame) -> None:
+        self.axes: list[Any] = list(axes) if isinstance(axes, (list, tuple)) else [axes]
+        for ax in self.axes:
+            _settle(ax)
+        added = [c for c in data.columns if str(c).startswith("_") or c in _ADDED]
+        self.data = data.drop(columns=added).reset_index(drop=True)
+
+    @property
+    def figure(self) -> Figure:
+        """The figure of the panels."""
+        figure: Figure = self.axes[0].figure
+        return figure
+
+    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the picture to a file; the ending of its name decides the format (png, svg, pdf).
+
+        Parameters
+        ----------
+        path : str or path
+            Where to.
+        **options
+            For ``Figure.savefig``: ``dpi=300``.
+        """
+        self.figure.savefig(Path(path), **options)
+
+    def __len__(self) -> int:
+        return len(self.axes)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.axes[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.axes)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "axes":
+            raise AttributeError(name)
+        if len(self.axes) > 1:
+            raise AttributeError(f"A picture of {len(self.axes)} panels has no {name!r}. Take one: picture[0].{name}.")
+        return getattr(self.axes[0], name)
+
+    def __repr__(self) -> str:
+        panels = "1 panel" if len(self.axes) == 1 else f"{len(self.axes)} panels"
+        return f"<Picture of {len(self.data)} rows, {panels}>"
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]] | None:
+        if getattr(self.figure.canvas, "manager", None) is not None:
+            return None  # drawn on a figure of pyplot, which the notebook shows itself
+        buffer = io.BytesIO()
+        self.figure.savefig(buffer, format="png", dpi=_SHARP)
+        wide, high = (round(_SHOWN * inches) for inches in self.figure.get_size_inches())
+        return buffer.getvalue(), {"width": wide, "height": high}
 
 
 def new_axes(ax: Any, width: float, height: float) -> Any:
@@ -59,26 +151,14 @@ def grid(ax: Any, axis: str = "both") -> None:
     ax.grid(visible=True, axis=axis, color=GRID, linewidth=0.7)
 
 
-def unit_square(ax: Any) -> None:
-    """Show shares on both axes, with a margin for what lies on the border."""
-    ticks = np.arange(0, 1.01, 0.25)
-    ax.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), xticks=ticks, yticks=ticks)
-
-
-def note(ax: Any, text: str) -> None:
-    """Put a small remark under the axes."""
-    wrapped = "\n".join(textwrap.wrap(text, 84))
-    ax.annotate(
-        literal(wrapped, lines=True),
-        (0, 0),
-        (0, -38),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        va="top",
-        ha="left",
-        fontsize=SMALL,
-        color=MUTED,
-    )
+def corner(ax: Any, x: Any, y: Any) -> None:
+    """Show shares on both axes, from 0 to the next quarter above the largest, with a margin."""
+    for values, side in ((x, "x"), (y, "y")):
+        seen = np.asarray(values, dtype=float)
+        top = min(1.0, 0.25 * np.ceil(4 * np.nanmax(seen) - 1e-9)) if np.isfinite(seen).any() else 1.0
+        top = max(top, 0.25)
+        getattr(ax, f"set_{side}lim")(-0.05 * top, 1.05 * top)
+        getattr(ax, f"set_{side}ticks")(np.linspace(0, top, 6 if top == 0.25 else round(4 * top) + 1))
 
 
 def label_width(labels: Iterable[str]) -> float:
@@ -99,11 +179,21 @@ def literal(text: object, *, lines: bool = False) -> str:
     return plain.replace("$", r"\$")
 
 
-def shortened(names: Iterable[object], width: int = 26) -> list[str]:
-    """Labels that fit: long ones lose their middle, and stay apart.
+class Names(list[str]):
+    """Labels, and what they leave out: `key` is a remark, empty where nothing is left out."""
 
-    `names`: names from the data. `width`: most characters of a label. Returns as :func:`literal` gives them.
+    key: str = ""
 
+
+def shortened(names: Iterable[object], width: int = 26) -> Names:
+    """Labels that fit: long ones lose what they share, then their middle, and stay apart.
+
+    `names`: names from the data; parts are separated by " · ". `width`: most characters of a label. Returns labels as
+    :func:`literal` gives them, with a ``key``.
+
+    >>> short = shortened(["together/meta-llama-8b-instruct", "together/meta-llama-70b-instruct"], width=20)
+    >>> short, short.key
+    (['…8b…', '…70b…'], '… is “together/meta-llama-” before and “-instruct” after.')
     >>> shortened(["gpt-4", "Skywork_Skywork-Reward-Llama-3.1-8B"], width=20)
     ['gpt-4', 'Skywork_Sk…ma-3.1-8B']
     """
@@ -111,13 +201,60 @@ def shortened(names: Iterable[object], width: int = 26) -> list[str]:
         re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in str(n))).strip() or "(no name)"
         for n in names
     ]
-    cut = [_cut(n, width) for n in plain]
+    bare, remarks = _without_shared(plain, width)
+    cut = [_cut(n, width) for n in bare]
     full: dict[str, set[str]] = {}
     for short, name in zip(cut, plain, strict=True):
         full.setdefault(short, set()).add(name)
     number = {name: i for twins in full.values() if len(twins) > 1 for i, name in enumerate(sorted(twins), start=1)}
-    return [
-        literal(f"{_cut(n, width - 4)} ({number[n]})" if n in number else c) for n, c in zip(plain, cut, strict=True)
+    labels = [
+        f"{_cut(b, width - 4)} ({number[n]})" if n in number else c for n, b, c in zip(plain, bare, cut, strict=True)
+    ]
+    lost = {c: n for c, b, n in zip(labels, bare, plain, strict=True) if c != b}
+    if 0 < len(lost) <= MOST_IN_KEY:
+        remarks += [f"{c} is {n}." for c, n in lost.items()]
+    elif lost:
+        remarks.append("Full names: .data of the picture.")
+    found = Names(literal(label) for label in labels)
+    found.key = "\n".join(remarks)
+    return found
+
+
+#: Shorter shared beginnings and ends stay; more names than these are not listed in a key.
+LEAST_SHARED, MOST_IN_KEY = 5, 6
+_BREAK = re.compile(r"[-_/ .:]")
+
+
+def _without_shared(names: list[str], width: int) -> tuple[list[str], list[str]]:
+    """Names without the beginning and the end that the long ones share, part by part, and remarks that give them."""
+    long = [n.split(" · ") for n in names if len(n) > width]
+    remarks: list[str] = []
+    result = [n.split(" · ") for n in names]
+    for k in range(max(map(len, long), default=0)):
+        parts = sorted({n[k] for n in long if len(n) > k})
+        if len(parts) < 2:
+            continue
+        start = _shared(parts)
+        start = start[: max((m.end() for m in _BREAK.finditer(start)), default=0)]
+        end = _shared([p[len(start) :][::-1] for p in parts])[::-1]
+        end = end[min((m.start() for m in _BREAK.finditer(end)), default=len(end)) :]
+        start, end = (t if len(t) >= LEAST_SHARED else "" for t in (start, end))
+        rows = [r for r in result if len(r) > k and len(r[k]) > len(start + end)]
+        rows = [r for r in rows if r[k].startswith(start) and r[k].endswith(end)]
+        if not (start or end) or 2 * len(rows) < len(result):
+            continue  # what few names share does not identify the rest
+        for row in rows:
+            row[k] = f"{'…' if start else ''}{row[k][len(start) : len(row[k]) - len(end)]}{'…' if end else ''}"
+        where = [f"“{t}” {side}" for t, side in ((start, "before"), (end, "after")) if t]
+        remarks.append(f"… is {' and '.join(where)}.")
+    return [" · ".join(row) for row in result], distinct(remarks)
+
+
+def _shared(texts: list[str]) -> str:
+    """What all texts begin with."""
+    first, last = min(texts), max(texts)
+    return first[
+        : next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(min(texts, key=len)))
     ]
 
 
@@ -133,24 +270,64 @@ def style_of(index: int) -> dict[str, Any]:
     return {"color": PALETTE[index % len(PALETTE)], "marker": MARKERS[(index + index // len(PALETTE)) % len(MARKERS)]}
 
 
-def legend(ax: Any, handles: Sequence[Any], title: str = "", columns: int = 1) -> Any:
-    """Put a legend outside of the axes, on the right."""
-    drawn = ax.legend(
-        handles=list(handles),
-        title=title,
-        loc="upper left",
-        bbox_to_anchor=(1.02, 1.02),
-        frameon=False,
-        fontsize=SMALL + 0.5,
-        title_fontsize=SMALL + 0.5,
-        borderaxespad=0,
-        labelspacing=0.6,
-        ncols=columns,
-        alignment="left",
-        labelcolor=INK,
-    )
+def legend(ax: Any, handles: Sequence[Any], title: str = "", columns: int | None = None, **options: Any) -> Any:
+    """Put a legend outside of the axes, on the right, in as many columns as the height of the figure needs."""
+    columns = columns or _legend_columns(len(handles), ax.figure.get_size_inches()[1])
+    look: dict[str, Any] = {
+        "title": title, "loc": "upper left", "bbox_to_anchor": (1.02, 1.02), "frameon": False,
+        "fontsize": SMALL + 0.5, "title_fontsize": SMALL + 0.5, "borderaxespad": 0, "labelspacing": 0.6,
+        "ncols": columns, "alignment": "left", "labelcolor": INK, "columnspacing": 1.0,
+    }  # fmt: skip
+    drawn = ax.legend(handles=list(handles), **(look | options))
     drawn.get_title().set_color(MUTED)
     return drawn
+
+
+def _legend_columns(n: int, height: float) -> int:
+    return max(1, -(-n // max(1, int((height - 0.7) / 0.19))))
+
+
+def legend_width(labels: Sequence[str], height: float) -> float:
+    """Inches to add to a figure of this height for a legend on the right."""
+    return _legend_columns(len(labels), height) * (0.55 + 0.85 * label_width(labels)) if labels else 0.0
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Entries of a key: the number of each name, and the name.
+
+    >>> numbered(["a", "b"])
+    ['1  a', '2  b']
+    """
+    return [f"{i}  {name}" for i, name in enumerate(names, 1)]
+
+
+def name_points(
+    ax: Any,
+    x: Sequence[float],
+    y: Sequence[float],
+    names: Sequence[object],
+    *,
+    avoid: Sequence[Box] = (),
+    more: Any = (),
+) -> None:
+    """Name points in a plane: beside them where they are few, else by numbers with a key on the right.
+
+    `ax`: axes with their final range. `x`, `y`: the points. `names`: from the data. `avoid`: boxes to keep free.
+    `more`: further entries of the legend, above the key.
+    """
+    labels = shortened(names)
+    if len(labels) <= DIRECT:
+        if more:
+            legend(ax, list(more))
+        label_around(ax, x, y, labels, avoid=avoid)
+    else:
+        keys = [Line2D([], [], linestyle="none", label=text) for text in numbered(labels)]
+        legend(
+            ax, [*more, *keys], handlelength=1.2 if more else 0.0, handletextpad=0.4 if more else 0.0, labelspacing=0.35
+        )
+        label_around(ax, x, y, [str(i + 1) for i in range(len(labels))], size=SMALL, avoid=avoid)
+    if labels.key:
+        below(ax, labels.key)
 
 
 def keep_legend(ax: Any) -> None:
@@ -166,10 +343,10 @@ def legend_above(ax: Any, handles: Sequence[Any], columns: int) -> None:
     ax.legend(
         handles=list(handles),
         loc="lower left",
-        bbox_to_anchor=(0, 1.01),
+        bbox_to_anchor=(0, 1.0),
         frameon=False,
         fontsize=SMALL + 0.5,
-        borderaxespad=0.2,
+        borderaxespad=0.5,
         ncols=columns,
         columnspacing=1.4,
         handlelength=1.2,
@@ -198,33 +375,6 @@ def spread(values: Sequence[float], gap: float, low: float, high: float) -> list
     result = np.empty_like(placed)
     result[order] = placed
     return [round(float(v), 12) for v in result]
-
-
-def label_points(ax: Any, x: Sequence[float], y: Sequence[float], labels: Sequence[str], colors: Sequence[str]) -> None:
-    """Write each label above and beside its point, clear of its whiskers; labels that would meet move apart."""
-    (bottom, top), (start, end) = ax.get_ylim(), ax.get_xlim()
-    height, width = 0.048 * (top - bottom), end - start
-    left = [bool((v - start) / width > 0.62) for v in x]
-    for side in (False, True):
-        here = [i for i, flag in enumerate(left) if flag is side]
-        wanted = [y[i] + 0.75 * height for i in here]
-        for i, want, level in zip(
-            here, wanted, spread(wanted, height, bottom + height / 2, top - height / 2), strict=True
-        ):
-            at = x[i] + (-0.022 if side else 0.022) * width
-            moved = abs(level - want) > 0.5 * height and abs(level - y[i]) > 1.2 * height
-            ax.annotate(
-                labels[i],
-                (x[i], y[i]),
-                (at, level),
-                fontsize=TEXT - 0.5,
-                color=INK,
-                va="center",
-                ha="right" if side else "left",
-                arrowprops={"arrowstyle": "-", "color": colors[i], "lw": 0.7, "shrinkA": 1, "shrinkB": 5}
-                if moved
-                else None,
-            )
 
 
 def is_dark(color: Any) -> bool:
@@ -398,8 +548,8 @@ def one_row_each(table: pd.DataFrame, columns: Sequence[str]) -> None:
 
 
 def height_of(rows: int, each: float = 0.34) -> float:
-    """Inches of a figure with this many rows."""
-    return 1.25 + max(0.24, each) * rows
+    """Inches of a figure with this many rows, which stand closer where they are many."""
+    return 1.25 + max(0.24, each if rows <= 12 else 0.8 * each) * rows
 
 
 def panels(
@@ -424,6 +574,7 @@ def panels(
         label = 0.3 + label_width(shortened(rows, NAME))
         width = label * (1 if sharey else len(names)) + sum(wide[:columns])
         figure = Figure(figsize=(width, height_of(len(rows), each) * lines), layout=ConstrainedLayoutEngine(w_pad=0.08))
+        figure.set_label(OWN)
         ratios = list(wide[:columns])
         found = figure.subplots(lines, columns, sharey=sharey, squeeze=False, width_ratios=ratios).ravel()
         for spare in found[len(names) :]:
@@ -452,8 +603,26 @@ def lanes(ax: Any, labels: Sequence[str], *, first: bool = True) -> None:
         ax.axhline(edge - 0.5, color=GRID, linewidth=0.5, zorder=0)
     ax.set(ylim=(len(labels) - 0.5, -0.5), yticks=range(len(labels)))
     ax.spines["left"].set_visible(False)
+    row_names(ax, labels, first=first)
+
+
+def row_names(ax: Any, labels: Sequence[object], *, first: bool = True, width: int | None = None) -> None:
+    """Name the rows at the left of the first panel, with a key below where names are shortened."""
+    short = shortened(labels, width or NAME)
     ax.tick_params(axis="y", length=0, labelleft=first)
-    ax.set_yticklabels(shortened(labels, NAME))
+    ax.set_yticklabels(short)
+    if first and short.key:
+        key_below(ax, short.key)
+
+
+def key_below(ax: Any, text: str) -> None:
+    """Put the key of shortened names under the axes, or under all panels of a figure of several."""
+    figure = ax.figure
+    if figure.get_label() != OWN or len(figure.axes) < 2:
+        below(ax, text)
+        return
+    lines = "\n".join(textwrap.wrap(text, max(34, int(figure.get_size_inches()[0] / 0.06))))
+    figure.supxlabel(lines, x=0.01, ha="left", fontsize=SMALL, color=MUTED)
 
 
 def limits(ax: Any, *values: Any, zero: bool = False, even: bool = False, bounds: tuple[float, float]) -> None:
@@ -536,7 +705,7 @@ def beside(
 ) -> None:
     """Write to the right of a row, or above all rows for `height` None, `offset` points from the axes."""
     ax.annotate(
-        literal(text),
+        literal(text, lines=True),
         (1, 1 if height is None else height),
         (offset, 3 if height is None else 0),
         xycoords="axes fraction" if height is None else ax.get_yaxis_transform(),
@@ -559,12 +728,22 @@ def with_interval(row: Any, decimals: int = 2) -> str:
     return f"{estimate}  [{signed(row['conf_low'], decimals)}, {signed(row['conf_high'], decimals)}]"
 
 
-def below(ax: Any, text: str, offset: float = -34.0) -> None:
-    """Put a small remark of one or more lines under the axes, below the axis label."""
-    ax.annotate(
-        literal(text, lines=True),
+def below(ax: Any, text: str) -> None:
+    """Put a small remark under the axes, below the axis label; a further one goes under the first.
+
+    `text`: wrapped to the width of the axes, line by line.
+    """
+    inches = ax.figure.get_size_inches()[0] * ax.get_position().width
+    wide = max(34, int(inches / 0.058))
+    lines = literal("\n".join(w for line in text.split("\n") for w in textwrap.wrap(line, wide) or [""]), lines=True)
+    lines = lines.replace(r"\\$", r"\$")  # names are escaped already
+    if notes := _notes(ax):
+        notes[0].set_text(f"{notes[0].get_text()}\n{lines}")
+        return
+    drawn = ax.annotate(
+        lines,
         (0, 0),
-        (0, offset),
+        (0, 0),
         xycoords="axes fraction",
         textcoords="offset points",
         va="top",
@@ -573,6 +752,19 @@ def below(ax: Any, text: str, offset: float = -34.0) -> None:
         color=MUTED,
         annotation_clip=False,
     )
+    drawn.set_gid(_NOTE)
+
+
+def _notes(ax: Any) -> list[Any]:
+    return [t for t in ax.texts if t.get_gid() == _NOTE]
+
+
+def _settle(ax: Any) -> None:
+    """Move the remark below the ticks and the label that the axes have in the end."""
+    above = ax.xaxis.get_label_position() == "top"
+    lines = ax.get_xlabel().count("\n") + 1
+    for remark in _notes(ax):
+        remark.set_position((0, -6 if above else -23 - 11.5 * lines - (4 if ax.get_xscale() == "log" else 0)))
 
 
 # ---- Labels of points in a plane, placed so that they overlap neither points nor each other --------------------------
@@ -592,7 +784,6 @@ _PLACES = [
         (0.0, -0.15, "center"),
     )
 ]
-Box = tuple[float, float, float, float]
 
 
 def label_around(
@@ -611,6 +802,7 @@ def label_around(
     that has no free place where it overlaps least; False leaves it out. `avoid` (x0, y0, x1, y1): further boxes to keep
     free, in data units. Returns the labels left out.
     """
+    ax.figure.draw_without_rendering()  # the layout decides how large the axes are
     inches = ax.figure.get_size_inches() * ax.get_position().size
     at = _fractions(ax, np.column_stack([x, y])) * inches
     taken: list[Box] = [(px - 0.06, py - 0.06, px + 0.06, py + 0.06) for px, py in at]
@@ -621,15 +813,16 @@ def label_around(
         options = []
         for dx, dy, ha in _PLACES:
             box = _text_box(at[i][0] + dx, at[i][1] + dy, wide, high, ha)
-            options.append((_overlap(box, taken) + 2 * _outside(box, inches), dx, dy, ha, box))
-        worst, dx, dy, ha, box = min(options, key=lambda o: o[0] > 1e-9)
+            line = _line(at[i], dx, dy)
+            cost = _overlap(box, taken) + 2 * _outside(box, inches) + sum(_overlap(b, taken) for b in line)
+            options.append((cost, dx, dy, ha, [box, *line]))
+        worst, dx, dy, ha, boxes = min(options, key=lambda o: o[0] > 1e-9)
         if worst > 1e-9:
             if not every:
                 left.append(labels[i])
                 continue
-            _, dx, dy, ha, box = min(options, key=lambda o: o[0])
-        taken.append(box)
-        far = float(np.hypot(dx, dy)) > 0.2
+            _, dx, dy, ha, boxes = min(options, key=lambda o: o[0])
+        taken += boxes
         ax.annotate(
             labels[i],
             (x[i], y[i]),
@@ -640,9 +833,24 @@ def label_around(
             ha=ha,
             va="center",
             zorder=6,
-            arrowprops={"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 3} if far else None,
+            arrowprops={"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 3}
+            if np.hypot(dx, dy) > _FAR
+            else None,
         )
     return left
+
+
+#: A label farther from its point than this, in inches, has a line to it.
+_FAR = 0.2
+
+
+def _line(at: Any, dx: float, dy: float) -> list[Box]:
+    """Small boxes along the line from a point, where it is clear of the point itself, to its label."""
+    if np.hypot(dx, dy) <= _FAR:
+        return []
+    return [
+        (px - 0.01, py - 0.01, px + 0.01, py + 0.01) for px, py in (at + np.outer([0.35, 0.5, 0.65, 0.8], [dx, dy]))
+    ]
 
 
 def _fractions(ax: Any, points: Any) -> Any:

@@ -32,7 +32,11 @@ COLORS = {
 _OTHERS = ("#CC79A7", "#4D4D4D", "#B8A9D1", "#C9B79C", "#6B8E23", "#5A7D9A")
 #: Facets whose number can be chosen, and the words for it.
 FACETS = ("judges", "items", "systems", "criteria", "runs")
-_TERMS = {"generalizability": "generalizability (relative)", "dependability": "dependability Φ (absolute)"}
+_TERMS = {
+    "generalizability": "generalizability: ranking the systems",
+    "dependability": "dependability Φ: scores as they are",
+}
+_SHORT = {"generalizability": "ranking", "dependability": "scores"}
 
 
 def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -49,7 +53,7 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
         Shares below 0.055 have no number. Components that are not identifiable, or were set to 0, are named
         below.
 
@@ -57,6 +61,10 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     ------
     DesignError
         If no component has a share.
+
+    See Also
+    --------
+    judgestats.variance_components : the numbers. decision_study : what they mean for the number of judges.
 
     Examples
     --------
@@ -95,7 +103,7 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     remarks += [f"not identifiable in every design: {', '.join(unknown)}"] if unknown else []
     if remarks:
         canvas.below(ax, "\n".join(remarks))
-    return ax
+    return canvas.Picture(ax, here)
 
 
 def decision_study(
@@ -116,7 +124,7 @@ def decision_study(
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         The smallest numbers that reach the target are ringed, where they are drawn, and given in the legend. Where
         judges do not vary, the first facet that does is along the axis.
 
@@ -124,6 +132,10 @@ def decision_study(
     ------
     DesignError
         If there is no reliability with a value.
+
+    See Also
+    --------
+    judgestats.decision_study : the numbers. variance_components : what they come from.
 
     Examples
     --------
@@ -145,7 +157,8 @@ def decision_study(
     terms, lines = [t for t in _TERMS if t in set(here["term"])], canvas.distinct(here["_line"])
     axes = canvas.panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
     if ax is None:
-        axes[0].figure.set_size_inches(1.2 + 3.5 * len(terms) + (2.0 if len(lines) > 1 else 0.8), 3.9)
+        entries = [f"{_name(line)}: 00 judges (ranking), 00 (scores)" for line in lines]
+        axes[0].figure.set_size_inches(1.2 + 3.5 * len(terms) + 0.9 * canvas.legend_width(entries, 4.1), 4.1)
     for panel, term in zip(axes, terms, strict=True):
         canvas.grid(panel)
         panel.axhline(target_reliability, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
@@ -156,21 +169,21 @@ def decision_study(
         values = here[along].to_numpy(float)
         found = np.unique(values[np.isfinite(values)])
         panel.set_xticks(found if found.size <= 10 else found[:: -(-found.size // 8)])
-        canvas.named(panel, f"number of {along}", "reliability" if panel is axes[0] else "")
+        canvas.named(panel, f"number of {along}", "reliability (0 to 1)" if panel is axes[0] else "")
         panel.set_title(_TERMS[term], fontsize=canvas.TEXT, color=canvas.INK, loc="left")
     end = axes[0].get_xlim()[1]
     axes[0].text(
         end,
         target_reliability - 0.015,
-        f"wanted: {target_reliability:g}",
+        f"target: {target_reliability:g}",
         fontsize=canvas.SMALL,
         color=canvas.MUTED,
         va="top",
         ha="right",
     )
-    _legend(axes[-1], study, terms, lines, along)
+    _legend(axes[-1], study, terms, lines, along, target_reliability)
     canvas.headed(axes if len(axes) > 1 else [*axes, axes[0]], title)
-    return axes
+    return canvas.Picture(axes, study)
 
 
 def _counted(study: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
@@ -204,26 +217,22 @@ def _ring(ax: Any, enough: float, here: pd.DataFrame, term: str, line: str, alon
         )
 
 
-def _legend(ax: Any, study: pd.DataFrame, terms: list[str], lines: list[str], along: str) -> None:
-    """Lines, each with the numbers that are enough."""
-    keys = []
-    known = False
-    for i, line in enumerate(lines):
-        enough = [_enough(study, t, along, line) for t in terms]
-        numbers = " / ".join("—" if np.isnan(k) else "∞" if np.isinf(k) else f"{k:g}" for k in enough)
-        known = known or bool(np.isfinite(enough).any())
-        name = "" if line == "all" else line
-        label = f"{name}: {numbers}" if name and not np.isnan(enough).all() else name or numbers
+def _legend(ax: Any, study: pd.DataFrame, terms: list[str], lines: list[str], along: str, target: float) -> None:
+    """Lines, each with the numbers that reach the target."""
+    keys, known, names = [], False, canvas.shortened([_name(line) for line in lines])
+    for i, (line, name) in enumerate(zip(lines, names, strict=True)):
+        enough = {t: _enough(study, t, along, line) for t in terms}
+        known = known or bool(np.isfinite(list(enough.values())).any())
+        said = [f"{'never' if np.isinf(k) else f'{k:g}'} ({_SHORT[t]})" for t, k in enough.items() if not np.isnan(k)]
+        label = f"{name}: {', '.join(said)}" if said and len(lines) > 1 else ", ".join(said) or name
         keys.append(
-            Line2D(
-                [],
-                [],
-                linewidth=1.5,
-                markersize=4.5,
-                markeredgecolor="white",
-                label=canvas.literal(label),
-                **canvas.style_of(i),
-            )
+            Line2D([], [], linewidth=1.5, markersize=4.5, markeredgecolor="white", label=label, **canvas.style_of(i))
         )
     if len(lines) > 1 or known:
-        canvas.legend(ax, keys, f"{along} that are enough:\n{' / '.join(terms)}" if known else "")
+        canvas.legend(ax, keys, f"number of {along} that reach {target:g}" if known else "")
+    if names.key:
+        canvas.below(ax, names.key)
+
+
+def _name(line: str) -> str:
+    return "" if line == "all" else line

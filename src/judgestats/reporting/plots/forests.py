@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from judgestats.errors import DesignError
-from judgestats.reporting.formatting import in_words, neutral_value
+from judgestats.errors import DesignError, choose
+from judgestats.reporting.formatting import in_words, is_whole, neutral_value
 from judgestats.reporting.plots import canvas
 from judgestats.results import BEYOND_LIMIT, FEW_CLUSTERS
 
@@ -39,7 +39,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
         Hollow before, filled after; at the right the shift with its interval. Rows whose shift is farther from 0 than
         the threshold of the measure are of another colour.
 
@@ -47,6 +47,10 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     ------
     DesignError
         If there is no shift with a value.
+
+    See Also
+    --------
+    judgestats.agreement_shift : the shifts. calibration : deviation from people, before and after.
 
     Examples
     --------
@@ -82,8 +86,8 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     at = canvas.distinct(m.group(1) for m in found if m)
     keys += [Patch(color=FLAGGED, label=f"|shift| > {at[0]}" if len(at) == 1 else "flagged shift")] if at else []
     canvas.legend_above(ax, keys, 3)
-    canvas.named(ax, "correlation of the judges", title=title, pad=24)
-    return ax
+    canvas.named(ax, "mean correlation of the judges (1 = perfect)", title=title, pad=24)
+    return canvas.Picture(ax, here)
 
 
 def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -100,7 +104,7 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         Deviation from the reference, and RMSE; hollow before, filled after, each with its interval.
 
     Raises
@@ -108,13 +112,17 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     DesignError
         If there are no such terms with a value.
 
+    See Also
+    --------
+    judgestats.calibrate : the numbers. deviation_matrix : deviations by system.
+
     Examples
     --------
     >>> rows = pd.DataFrame({"judge": "g", "estimate": [0.7, 0.0, 1.1, 0.8], "conf_low": [0.5, -0.2, 1.0, 0.7],
     ...                      "conf_high": [0.9, 0.2, 1.2, 0.9]})
     >>> rows.insert(1, "term", ["deviation_before", "deviation_after", "rmse_before", "rmse_after"])
-    >>> [axes.get_xlabel() for axes in calibration(rows)]
-    ['mean deviation from the reference', 'RMSE']
+    >>> calibration(rows)[1].get_xlabel()
+    'RMSE (points of the scale)'
     """
     ends = ("_before", "_after")
     wanted = [f"{t}{e}" for t in ("deviation", "rmse") for e in ends]
@@ -132,8 +140,8 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
         canvas.neutral(panel)
         canvas.lanes(panel, labels, first=panel is axes[0])
         _pairs(panel, table, labels, [what + e for e in ends])
-    canvas.named(axes[0], "mean deviation from the reference")
-    canvas.named(axes[1], "RMSE")
+    canvas.named(axes[0], "mean deviation from the reference\n(points of the scale)")
+    canvas.named(axes[1], "RMSE (points of the scale)")
     canvas.legend_above(
         axes[0],
         [canvas.key("before", canvas.PALETTE[0], filled=False), canvas.key("after, held out", canvas.PALETTE[0])],
@@ -142,7 +150,7 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     if "flag" in here.columns and here["flag"].astype(str).str.contains(FEW_CLUSTERS, regex=False).any():
         canvas.below(axes[0], "fewer than 10 items: intervals are rough")
     canvas.headed(axes, title)
-    return axes
+    return canvas.Picture(axes, here)
 
 
 def _pairs(ax: Any, table: pd.DataFrame, labels: list[str], ends: list[str]) -> None:
@@ -168,7 +176,12 @@ _ROWS = {"system": " on ", "item": " · ", "criterion": " · "}
 
 
 def forest(
-    estimates: pd.DataFrame, *, ax: Any = None, labels: Mapping[str, str] | None = None, title: str | None = None
+    estimates: pd.DataFrame,
+    *,
+    order: Literal["value", "given"] = "value",
+    labels: Mapping[str, str] | None = None,
+    ax: Any = None,
+    title: str | None = None,
 ) -> Any:
     """Draw estimates with their intervals, a row a judge, a panel a term.
 
@@ -179,31 +192,39 @@ def forest(
     ----------
     estimates : pandas.DataFrame
         Tidy estimates, or a datasheet; every row is drawn.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a panel.
+    order : {'value', 'given'}
+        Rows by the estimates of the first panel, the highest on top, or as they come.
     labels : mapping, optional
         Term -> text above its panel, in place of the package's words.
+    ax : matplotlib.axes.Axes or sequence of Axes, optional
+        Axes to draw on, one a panel.
     title : str, optional
         Put above the first panel.
 
     Returns
     -------
-    matplotlib.axes.Axes or list of Axes
-        One for one panel, else a list, the terms in the order in which they come.
+    Picture
+        A panel a term, in the order in which they come. A panel that shows 0 and values on both sides of it, or whose
+        term has another value of no effect, has a dashed line there.
 
     Raises
     ------
     DesignError
         If there is nothing to draw, the columns are not there, or `ax` does not have one for each panel.
 
+    See Also
+    --------
+    judgestats.datasheet : estimates of all measures. bias_scores, icc : forests of one measure.
+
     Examples
     --------
-    >>> rows = pd.DataFrame({"judge": ["a", "b"], "term": "consistency", "estimate": [0.8, 0.6], "conf_low": [0.7, 0.5],
-    ...                      "conf_high": [0.9, 0.7]})
+    >>> rows = pd.DataFrame({"judge": ["a", "b"], "term": "consistency", "estimate": [0.6, 0.8], "conf_low": [0.5, 0.7],
+    ...                      "conf_high": [0.7, 0.9]})
     >>> [t.get_text() for t in forest(rows).get_yticklabels()]
-    ['a', 'b']
+    ['b', 'a']
     """
     canvas.require(estimates, "judge", "term", "estimate")
+    choose(order, ("value", "given"), "order")
     table = canvas.terms(estimates, *dict.fromkeys(estimates["term"]), needed=False)
     if table.empty:
         raise DesignError("There is no estimate to draw. Give at least one row.")
@@ -218,17 +239,42 @@ def forest(
         for term, here in table.groupby("term", sort=False)
         for facet in dict.fromkeys(here["facet"])
     }
+    if order == "value":
+        rows = _by_value(table, rows, next(iter(texts)))
     panels = _panels(ax, list(texts.values()), rows)
     for i, (panel, ((term, facet), text)) in enumerate(zip(panels, texts.items(), strict=True)):
         here = table[(table["term"] == term) & (table["facet"] == facet)]
         _panel(panel, here, rows, str(term), first=i == 0)
         text = "\n".join(textwrap.wrap(text, 30)) if len(texts) > 1 else text
         panel.set_title(canvas.literal(text, lines=True), fontsize=canvas.TEXT, color=canvas.INK, loc="left")
+        panel.set_xlabel(_unit(here), fontsize=canvas.SMALL + 0.5, color=canvas.MUTED)
     if title:
         panels[0].figure.suptitle(
             canvas.literal(title), fontsize=canvas.TEXT + 1.5, fontweight="bold", color=canvas.INK, x=0.01, ha="left"
         )
-    return panels[0] if len(panels) == 1 else list(panels)
+    return canvas.Picture(panels, table)
+
+
+def _by_value(table: pd.DataFrame, rows: list[str], panel: tuple[Any, Any]) -> list[str]:
+    """Rows by their mean estimate in one panel, the highest first; those without one are last, as they come."""
+    here = table[(table["term"] == panel[0]) & (table["facet"] == panel[1])]
+    value = here["estimate"].astype(float).groupby(here["row"]).mean().reindex(rows)
+    return list(value.sort_values(ascending=False, kind="stable", na_position="last").index)
+
+
+def _unit(table: pd.DataFrame) -> str:
+    """What the numbers of a panel are: the scale that a model names, or a share, a count, a difference."""
+    scales = table["scale"].dropna().unique() if "scale" in table.columns else []
+    if len(scales) == 1 and scales[0]:
+        return str(canvas.literal(scales[0]))
+    if all(is_whole(t) for t in set(table["term"])):
+        return "number"
+    values = table["estimate"].to_numpy(float)
+    values = values[np.isfinite(values)]
+    within = values.size and np.abs(values).max() <= 1 + 1e-9
+    if within and values.min() >= 0 and not any(neutral_value(t) == 0 for t in set(table["term"])):
+        return "from 0 to 1"
+    return "from −1 to 1 (0 = none)" if within else "in units of the estimate"
 
 
 def _rows_and_panels(table: pd.DataFrame) -> pd.DataFrame:
@@ -261,15 +307,18 @@ def _panels(ax: Any, shown: list[str], judges: list[str]) -> list[Any]:
     if ax is None:
         height = 0.95 + max(0.26, 0.34 - 0.004 * len(judges)) * len(judges)
         width = 0.3 + canvas.label_width(canvas.shortened(judges, 34)) + max(5.2, 2.35 * len(shown))
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout="constrained", label=canvas.OWN)
         return [canvas.new_axes(a, 0, 0) for a in figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]]
     return canvas.panels(ax, shown, [], wide=[])
 
 
 def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first: bool) -> None:
     low, high = _range(table)
-    if (at := neutral_value(term)) is not None:
-        ax.axvline(at, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    at = neutral_value(term)
+    if at is None and low < 0 < high:
+        at = 0.0 if low == -high else None
+    if at is not None:
+        canvas.neutral(ax, at)
     for row, judge in enumerate(judges):
         here = table[table["row"] == judge]
         offsets = np.linspace(-0.22, 0.22, len(here)) if len(here) > 1 else np.zeros(len(here))
@@ -279,9 +328,10 @@ def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first:
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     ax.set(xlim=(low, high), ylim=(len(judges) - 0.5, -0.5), yticks=range(len(judges)))
     ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0, labelleft=first)
     if first:
-        ax.set_yticklabels(canvas.shortened(judges, 34))
+        canvas.row_names(ax, judges)
+    else:
+        ax.tick_params(axis="y", length=0, labelleft=False)
 
 
 def _whisker(ax: Any, row: dict[str, Any], height: float, low: float, high: float) -> None:

@@ -43,8 +43,26 @@ def operating_point(
 
     Returns
     -------
-    matplotlib.axes.Axes
-        A segment for each judge and step of the ladder, from the first prompt (open) to the second (filled).
+    Picture
+        A segment for each judge and step of the ladder, from the first prompt (open) to the second (filled). The marker
+        is the step; the colour is the judge, or for more than 8 judges the step, and the judges have numbers.
+
+    Raises
+    ------
+    DesignError
+        If there are no criteria with a value, or a column is missing.
+
+    See Also
+    --------
+    judgestats.criterion_shift : the shifts. psychometric_curves : right choices at all steps.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "stimulus": ["same_subset", "ladder"] * 2, "delta": [np.nan, 1.0] * 2,
+    ...                      "term": ["criterion_base"] * 2 + ["criterion_strict"] * 2,
+    ...                      "estimate": [0.4, 0.1, 0.8, 0.3], "conf_low": 0.0, "conf_high": 1.0})
+    >>> operating_point(rows).get_xlabel()
+    'false preference between equals (share of calls, 1 − tie rate)'
     """
     table = canvas.terms(shift, "criterion_base", "criterion_strict")
     canvas.require(shift, "judge", "term", "estimate", "conf_low", "conf_high")
@@ -52,24 +70,55 @@ def operating_point(
         canvas.require(sensitivity, "judge", "term", "estimate", "conf_low", "conf_high", "prompt")
     equal = table[(table["step"].isna() | (table["step"] == 0)) & _on_equals(table)]
     ladder = table[table["step"] > 0]
-    judges = list(dict.fromkeys(equal["who"]))
-    ax = canvas.new_axes(ax, 6.4, 4.4)
-    canvas.unit_square(ax)
-    canvas.grid(ax)
-    keys: list[Line2D] = []
-    names = dict(zip(judges, canvas.shortened(judges), strict=True))
-    for judge in judges:
+    segments: list[tuple[str, float, list[_End], list[_End]]] = []
+    for judge in dict.fromkeys(equal["who"]):
         x = _ends(equal[equal["who"] == judge], None)
         for delta in sorted(set(ladder.loc[ladder["who"] == judge, "step"])):
             y = _ends(ladder[(ladder["who"] == judge) & (ladder["step"] == delta)], None)
             y = y if sensitivity is None else _ends(sensitivity, (judge, delta, prompts)) or y
-            if x and y:
-                label = f"Δ = {delta:g}" if len(judges) == 1 else f"{names[judge]}, Δ = {delta:g}"
-                keys.append(_segment(ax, x, y, canvas.style_of(len(keys)), label))
-    canvas.legend(ax, [*keys, *_prompt_keys(prompts)])
+            segments += [(judge, delta, x, y)] if x and y else []
+    judges = canvas.distinct(s[0] for s in segments)
+    steps = sorted({s[1] for s in segments})
+    few = len(judges) <= canvas.DIRECT
+    names = canvas.shortened(judges)
+    keys = _prompt_keys(prompts)
+    markers = [canvas.MARKERS[i % len(canvas.MARKERS)] for i in range(len(steps))]
+    colors = [canvas.PALETTE[i % len(canvas.PALETTE)] for i in range(len(judges) if few else len(steps))]
+    keys += [
+        canvas.key(f"step Δ = {d:g}", canvas.MUTED if few else colors[i], marker=markers[i])
+        for i, d in enumerate(steps)
+    ]
+    entries = names if few else canvas.numbered(names)
+    keys += [
+        Line2D([], [], color=colors[i], linewidth=2.0, label=t) if few else Line2D([], [], linestyle="none", label=t)
+        for i, t in enumerate(entries)
+    ]
+    height = 4.8
+    ax = canvas.new_axes(ax, 5.6 + canvas.legend_width([*entries, *(" " for _ in (*steps, *prompts))], height), height)
+    canvas.corner(
+        ax, [v for s in segments for end in s[2] for v in end], [v for s in segments for end in s[3] for v in end]
+    )
+    canvas.grid(ax)
+    for judge, delta, x, y in segments:
+        i, k = judges.index(judge), steps.index(delta)
+        _segment(ax, x, y, {"color": colors[i if few else k], "marker": markers[k]}, faint=not few)
+    canvas.legend(ax, keys, labelspacing=0.6 if few else 0.35)
     what = "right choices on the ladder" if sensitivity is not None else "calls that take a side on the ladder"
-    canvas.named(ax, "false preference between equals (1 − tie rate)", what, title)
-    return ax
+    canvas.named(
+        ax, "false preference between equals (share of calls, 1 − tie rate)", f"{what} (share of calls)", title
+    )
+    if not few:
+        across, up = [s[2][1][0] for s in segments], [s[3][1][0] for s in segments]
+        numbers = [str(judges.index(s[0]) + 1) for s in segments]
+        canvas.label_around(ax, across, up, numbers, size=canvas.SMALL - 1)
+    if names.key:
+        canvas.below(ax, names.key)
+    rows = (
+        [equal, ladder]
+        if sensitivity is None
+        else [equal, ladder, sensitivity[sensitivity["term"] == "target_sensitivity"]]
+    )
+    return canvas.Picture(ax, pd.concat(rows))
 
 
 def _prompt_keys(prompts: tuple[str, str]) -> list[Line2D]:
@@ -109,28 +158,31 @@ def _ends(table: pd.DataFrame, at: tuple[str, float, tuple[str, str]] | None) ->
     )
 
 
-def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], label: str) -> Line2D:
+def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], *, faint: bool) -> None:
     color, marker = style["color"], style["marker"]
     ax.annotate(
         "",
         (x[1][0], y[1][0]),
         (x[0][0], y[0][0]),
-        arrowprops={"arrowstyle": "-|>", "color": color, "lw": 1.6, "shrinkA": 5, "shrinkB": 5},
-    )
+        arrowprops={
+            "arrowstyle": "-" if faint else "-|>", "color": color, "lw": 0.8 if faint else 1.6,
+            "alpha": 0.5 if faint else 1.0, "shrinkA": 4, "shrinkB": 4,
+        },
+    )  # fmt: skip
     for i in (0, 1):
-        ax.plot(x[i][1:], [y[i][0]] * 2, color=color, linewidth=1.1, alpha=0.6, zorder=2)
-        ax.plot([x[i][0]] * 2, y[i][1:], color=color, linewidth=1.1, alpha=0.6, zorder=2)
+        if not faint:
+            ax.plot(x[i][1:], [y[i][0]] * 2, color=color, linewidth=1.1, alpha=0.6, zorder=2)
+            ax.plot([x[i][0]] * 2, y[i][1:], color=color, linewidth=1.1, alpha=0.6, zorder=2)
         ax.plot(
             x[i][0],
             y[i][0],
             marker=marker,
-            markersize=8,
+            markersize=5 if faint else 8,
             markerfacecolor=color if i else "white",
             markeredgecolor=color,
-            markeredgewidth=1.5,
+            markeredgewidth=1.0 if faint else 1.5,
             zorder=4,
         )
-    return Line2D([], [], color=color, marker=marker, markersize=6, label=label)
 
 
 # ---- What strategies gain, and what they cost (debiasing paper, Tables 3 and 4, Appendix H) --------------------------
@@ -139,6 +191,10 @@ def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], label
 LOG_FROM = 30.0
 #: As many configurations are all labelled; of more, those on the front.
 MOST_LABELS = 16
+#: Columns of counts beside the rows of strategies, and their places in points.
+COUNTS = {"baseline_only": 42.0, "strategy_only": 92.0}
+#: As many strategies without a common pair are named.
+MOST_ABSENT = 8
 #: Points that are dominated.
 DOMINATED = "#9aa5b1"
 
@@ -157,14 +213,19 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
 
     Returns
     -------
-    matplotlib.axes.Axes
-        A row a judge and strategy; at its right b, the pairs that the baseline alone had right, and c, those that
-        the strategy alone had right.
+    Picture
+        A row a judge and strategy; at its right McNemar's counts: the pairs that the baseline alone had right, and
+        those that the strategy alone had right. Strategies without a pair in common with the baseline (not run, say)
+        are named below.
 
     Raises
     ------
     DesignError
         If there is no difference with a value.
+
+    See Also
+    --------
+    judgestats.compare_strategies : the numbers. pareto : what a gain costs.
 
     Examples
     --------
@@ -179,40 +240,57 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     groups = [str(c) for c in here.columns[: list(here.columns).index("term")]]
     here = here.assign(_row=canvas.joined(here, sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1))))
     canvas.one_row_each(here, ["_row"])
+    absent = list(here.loc[here["estimate"].isna(), "_row"])
+    here = here[here["estimate"].notna()]
     points = here.assign(**{c: 100 * here[c] for c in ("estimate", "conf_low", "conf_high")})
     labels = list(here["_row"])
     each = 0.32 if len(labels) < 20 else 0.26
-    ax = canvas.new_axes(
-        ax, 4.9 + 0.075 * max(map(len, canvas.shortened(labels, canvas.NAME))), canvas.height_of(len(labels), each)
-    )
+    width = 5.6 + canvas.label_width(canvas.shortened(labels, canvas.NAME))
+    ax = canvas.new_axes(ax, width, canvas.height_of(len(labels), each))
     canvas.limits(ax, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
     canvas.neutral(ax)
     canvas.lanes(ax, labels)
     for i, row in enumerate(points.to_dict("records")):
         canvas.whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
-        for name, offset in (("baseline_only", 30.0), ("strategy_only", 62.0)):
+        for name, offset in COUNTS.items():
             canvas.beside(ax, i, count(float(row[name])), offset, ha="right")
-    canvas.beside(ax, None, "b", 30.0, ha="right")
-    canvas.beside(ax, None, "c", 62.0, ha="right")
+    base = " or ".join(map(str, canvas.distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
+    heads = (f"only\n{canvas.shortened([base or 'baseline'], 9)[0]}\nright", "only\nstrategy\nright")
+    for head, offset in zip(heads, COUNTS.values(), strict=True):
+        canvas.beside(ax, None, head, offset, ha="right")
     after = canvas.distinct(here["adjustment"].dropna()) if "adjustment" in here.columns else []
     survives = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
     canvas.legend_above(
         ax, [canvas.key(survives, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)], 2
     )
-    base = " or ".join(map(str, canvas.distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
-    canvas.named(ax, f"gain in accuracy over {canvas.literal(base or 'the baseline')}, points", title=title, pad=24)
-    return ax
+    gain = f"gain in accuracy over {canvas.literal(base or 'the baseline')} (percentage points)"
+    canvas.named(ax, gain, title=title, pad=36)
+    if absent:
+        shown = ", ".join(canvas.shortened(absent[:MOST_ABSENT], canvas.NAME))
+        more = f" and {len(absent) - MOST_ABSENT} more" if len(absent) > MOST_ABSENT else ""
+        canvas.below(ax, f"no pair in common with the baseline: {shown}{more}")
+    return canvas.Picture(ax, here)
 
 
-def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None, title: str | None = None) -> Any:
+def pareto(
+    front: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    cost: str = "cost",
+    value: str = "value",
+    ax: Any = None,
+    title: str | None = None,
+) -> Any:
     """Draw value against cost, with the front as a step line; what is dominated is grey.
 
     Parameters
     ----------
     front : pandas.DataFrame
-        A result of :func:`pareto_front`.
+        A result of :func:`pareto_front`. Its intervals, ``conf_low`` and ``conf_high``, are drawn where it has them.
     by : str or sequence of str
         The columns that it was grouped by: one front, in its own colour, for each.
+    cost, value : str
+        What the two are, with their units, for the axes: ``cost="US dollars per 1,000 verdicts"``.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional
@@ -220,14 +298,18 @@ def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None,
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
         The costs are on a logarithmic axis where they are far apart and none is 0. Of more than 16 configurations
-        those on a front are labelled; those without cost or value are named below.
+        those on a front are named; more than 8 have numbers, with a key. Those without cost or value are named below.
 
     Raises
     ------
     DesignError
         If no configuration has both a cost and a value.
+
+    See Also
+    --------
+    judgestats.pareto_front : the front. strategies : gains with their intervals.
 
     Examples
     --------
@@ -244,33 +326,42 @@ def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None,
     here, absent = front[there], list(front.loc[~there, "_name"])
     if here.empty:
         raise DesignError("No configuration has both a cost and a value. Give a result of pareto_front().")
-    ax = canvas.new_axes(ax, 6.8, 4.5)
+    all_named = len(here) <= MOST_LABELS
+    chosen = here if all_named else here[here["on_front"].astype(bool)]
+    several = here["_group"].nunique() > 1
+    entries = canvas.shortened(chosen["_name"]) if len(chosen) > canvas.DIRECT else []
+    heads = [f"front: {g}" for g in canvas.distinct(here["_group"])] if several else ["on the front"]
+    width = 6.4 + max(canvas.legend_width([*entries, *heads], 4.8), 1.2)
+    ax = canvas.new_axes(ax, width, 4.8)
     canvas.grid(ax)
-    cost = here["cost"].to_numpy(float)
-    value = here["value"].to_numpy(float)
-    margin = 0.09 * float(np.ptp(value)) or 0.05
-    ax.set_ylim(value.min() - margin, value.max() + 1.3 * margin)
-    if cost.min() > 0 and cost.max() / cost.min() > LOG_FROM:
+    paid, worth = here["cost"].to_numpy(float), here["value"].to_numpy(float)
+    ends = here[["conf_low", "conf_high"]].to_numpy(float) if {"conf_low", "conf_high"} <= {*here} else worth[:, None]
+    low, high = np.nanmin([*ends.ravel(), *worth]), np.nanmax([*ends.ravel(), *worth])
+    margin = 0.09 * float(high - low) or 0.05
+    ax.set_ylim(low - margin, high + margin)
+    if paid.min() > 0 and paid.max() / paid.min() > LOG_FROM:
         ax.set_xscale("log")
-        pad = (cost.max() / cost.min()) ** 0.09
-        ax.set_xlim(cost.min() / pad, cost.max() * pad)
+        pad = (paid.max() / paid.min()) ** 0.09
+        ax.set_xlim(paid.min() / pad, paid.max() * pad)
     else:
-        pad = 0.09 * float(np.ptp(cost)) or 0.5 * float(cost.max()) or 0.5
-        ax.set_xlim(cost.min() - pad, cost.max() + pad)
+        pad = 0.09 * float(np.ptp(paid)) or 0.5 * float(paid.max()) or 0.5
+        ax.set_xlim(paid.min() - pad, paid.max() + pad)
+    if ends.shape[1] == 2:
+        ax.vlines(paid, ends[:, 0], ends[:, 1], color=canvas.MUTED, linewidth=1.0, alpha=0.5, zorder=1.5)
     keys = _fronts(ax, here)
-    all_labelled = len(here) <= MOST_LABELS
-    labelled = here if all_labelled else here[here["on_front"].astype(bool)]
-    short = canvas.shortened(labelled["_name"], 28)
-    x, y = list(labelled["cost"]), list(labelled["value"])
-    left = canvas.label_around(ax, x, y, short, size=canvas.SMALL + 0.5, every=all_labelled, avoid=_drawn(here))
-    canvas.legend_above(ax, keys, 3)
-    canvas.named(ax, "cost" + (" (log scale)" if ax.get_xscale() == "log" else ""), "value", title, pad=24)
-    remarks = [] if all_labelled else ["Labelled: configurations on the front."]
-    remarks += [f"Labels that do not fit: {', '.join(left)}."] if left else []
+    canvas.named(
+        ax,
+        f"{canvas.literal(cost)}{', log scale' if ax.get_xscale() == 'log' else ''} (lower is better)",
+        f"{canvas.literal(value)} (higher is better)",
+        title,
+    )
+    remarks = [] if all_named else ["Named: configurations on the front."]
     remarks += [f"Without cost or value: {', '.join(canvas.shortened(absent))}."] if absent else []
     if remarks:
-        canvas.note(ax, " ".join(remarks))
-    return ax
+        canvas.below(ax, " ".join(remarks))
+    places = list(chosen["cost"]), list(chosen["value"])
+    canvas.name_points(ax, *places, list(chosen["_name"]), avoid=_drawn(here), more=keys)
+    return canvas.Picture(ax, here)
 
 
 def _fronts(ax: Any, here: pd.DataFrame) -> list[Any]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, choose
 from judgestats.reporting.formatting import in_words, number, signed
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
@@ -19,17 +20,32 @@ from judgestats.results import SCALE_MAXIMUM
 
 # ---- Judge by judge: pairwise agreement, differences, use of the scale -----------------------------------------------
 
+#: More pairs of judges than these are a matrix, not rows.
+MOST_PAIRS = 15
+#: Agreement with another judge.
+PEER = "#9aa5b1"
 #: Bars.
 BAR = "#8fb8d8"
 
 
-def kappa_matrix(kappas: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def kappa_matrix(
+    kappas: pd.DataFrame,
+    *,
+    judges: Sequence[str] = (),
+    order: Literal["clustered", "given"] = "clustered",
+    ax: Any = None,
+    title: str | None = None,
+) -> Any:
     """Draw the agreement of each pair of judges.
 
     Parameters
     ----------
     kappas : pandas.DataFrame
         A result of :func:`kappa`, or of :func:`correlation` with ``pairs="each"``, with ``judge`` and ``other``.
+    judges : sequence of str
+        Judges that should be there: one that shares no item with another has no row in `kappas`, and is drawn empty.
+    order : {'clustered', 'given'}
+        Judges that agree stand together (average linkage of 1 - agreement, leaves in optimal order); or as they come.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional
@@ -37,44 +53,187 @@ def kappa_matrix(kappas: pd.DataFrame, *, ax: Any = None, title: str | None = No
 
     Returns
     -------
-    matplotlib.axes.Axes
-        Dark is high; the colours run from 0, or from the lowest value below it, to 1. A judge with itself, and a pair
-        without a row, is empty.
+    Picture
+        The colours run from 0, or from the lowest value below it, to 1. A judge with itself is empty, and so is a pair
+        without a row, which a remark counts.
 
     Raises
     ------
     DesignError
-        If there are no pairs, or two rows of one.
+        If there are no pairs, two rows of one, or several terms.
+
+    See Also
+    --------
+    judgestats.kappa, judgestats.correlation : the agreement. judges_and_people : beside the agreement with people.
 
     Examples
     --------
     >>> rows = pd.DataFrame({"judge": ["a", "a", "b"], "other": ["b", "c", "c"], "term": "kappa",
     ...                      "estimate": [0.4, 0.6, 0.2]})
-    >>> sorted({t.get_text() for t in kappa_matrix(rows).texts[:-1]})
+    >>> sorted({t.get_text() for t in kappa_matrix(rows).texts})
     ['0.20', '0.40', '0.60']
     """
     canvas.require(kappas, "judge", "other", "term", "estimate")
+    choose(order, ("clustered", "given"), "order")
     found = canvas.distinct(kappas["term"].astype(str))
-    here = canvas.chosen(kappas, found[:1], source="kappa")
-    names = here.assign(judge=here["judge"].astype(str), other=here["other"].astype(str))
-    canvas.one_row_each(names, ["judge", "other"])
-    judges = sorted({*names["judge"], *names["other"]})
-    at = {j: i for i, j in enumerate(judges)}
-    values = np.full((len(judges),) * 2, np.nan)
-    known = np.zeros(values.shape, dtype=bool)
-    for one, two, value in zip(names["judge"], names["other"], names["estimate"], strict=True):
-        for i, j in ((at[one], at[two]), (at[two], at[one])):
-            values[i, j], known[i, j] = value, True
-    wide = pd.DataFrame(values, index=judges, columns=judges)
-    low = min(0.0, float(np.nanmin(values)))
-    nowhere = pd.DataFrame(False, index=judges, columns=judges)
-    ax = heat(wide, wide, SEQUENTIAL, Normalize(low, 1.0), nowhere, ax, title, number, None)
+    if len(found) > 1:
+        raise DesignError(f"The table has several terms: {', '.join(found)}. Give the rows of one.")
+    here = canvas.chosen(kappas, found, source="kappa")
+    wide, known = pair_matrix(here, judges)
+    wide = _clustered(wide, 1.0 - wide) if order == "clustered" else wide
+    known = known.reindex_like(wide)
+    low = min(0.0, float(np.nanmin(wide.to_numpy())))
+    bar = f"{canvas.literal(in_words(found[0]))} (1 = perfect)"
+    ax = _pair_heat(wide, known, Normalize(low, 1.0), ax, title, bar=bar)
+    lacking = int((~known.to_numpy()).sum() - len(known)) // 2
+    if lacking:
+        canvas.below(ax, f"empty: {lacking} of {len(known) * (len(known) - 1) // 2} pairs have no common item")
+    return canvas.Picture(ax, here)
+
+
+def _pair_heat(
+    wide: pd.DataFrame, known: pd.DataFrame, scale: Normalize, ax: Any, title: str | None, *, bar: str, most: int = 33
+) -> Any:
+    """Heat map of pairs; what has no row is empty, not "n/a". `most`: judges up to which cells may have numbers."""
+    nowhere = pd.DataFrame(False, index=wide.index, columns=wide.columns)
+    ax = heat(wide, wide, SEQUENTIAL, scale, nowhere, ax, title, number, None, bar=bar, numbers=len(wide) <= most)
     for text in list(ax.texts):
-        column, row = (int(p) for p in text.get_position())
-        if not known[row, column]:
-            text.remove()
-    canvas.below(ax, f"{canvas.literal(in_words(found[0]))}, dark: high", -6)
+        if text.get_text() == "n/a":
+            column, row = (int(p) for p in text.get_position())
+            if not known.iat[row, column]:
+                text.remove()
+    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
     return ax
+
+
+def judges_and_people(
+    peers: pd.DataFrame,
+    people: pd.DataFrame,
+    *,
+    label: str = "people",
+    order: Literal["value", "given"] = "value",
+    ax: Any = None,
+    title: str | None = None,
+) -> Any:
+    """Draw the agreement of each judge with people beside its agreement with each of the other judges.
+
+    Judges that agree with each other and not with people make the same errors.
+
+    Parameters
+    ----------
+    peers : pandas.DataFrame
+        A row a pair of judges, with ``judge`` and ``other``: a result of :func:`kappa`, or of :func:`correlation` with
+        ``pairs="each"``.
+    people : pandas.DataFrame
+        A row a judge, of the same measure: ``kappa(calls, reference="gold")``, say.
+    label : str
+        What the judges are compared with in `people`.
+    order : {'value', 'given'}
+        The judge closest to people on top (in the first panel), or as they come.
+    ax : matplotlib.axes.Axes or sequence of Axes, optional
+        Axes to draw on, one a panel.
+    title : str, optional
+        Put above the first panel.
+
+    Returns
+    -------
+    Picture
+        A panel for each combination of the further grouping columns that both tables have (``set``). Diamonds:
+        agreement with people, with its interval; grey points: with each peer; bars: the median of the peers.
+
+    Raises
+    ------
+    DesignError
+        If the tables are of different terms or share no judge, or two rows would be in the same place.
+
+    See Also
+    --------
+    judgestats.kappa, judgestats.correlation : the agreement. kappa_matrix : which peers agree.
+
+    Examples
+    --------
+    >>> peers = pd.DataFrame({"judge": ["a"], "other": ["b"], "term": "kappa", "estimate": [0.7]})
+    >>> people = pd.DataFrame({"judge": ["a", "b"], "term": "kappa", "estimate": [0.2, 0.4], "conf_low": [0.1, 0.3],
+    ...                        "conf_high": [0.3, 0.5]})
+    >>> [t.get_text() for t in judges_and_people(peers, people).get_yticklabels()]
+    ['b', 'a']
+    """
+    choose(order, ("value", "given"), "order")
+    canvas.require(peers, "judge", "other", "term", "estimate")
+    canvas.require(people, "judge", "term", "estimate", "conf_low", "conf_high")
+    found = canvas.distinct([*peers["term"].astype(str), *people["term"].astype(str)])
+    if len(found) != 1:
+        raise DesignError(f"Both tables are of one measure, and these have the terms {', '.join(found)}.")
+    groups = [c for c in canvas.groups_of(people, "judge", "other") if c in canvas.groups_of(peers)]
+    both = pd.concat([peers, peers.rename(columns={"judge": "other", "other": "judge"})], ignore_index=True)
+    peer, own = (t.assign(_panel=canvas.joined(t, groups), judge=t["judge"].astype(str)) for t in (both, people))
+    canvas.one_row_each(peer, ["_panel", "judge", "other"])
+    canvas.one_row_each(own, ["_panel", "judge"])
+    own, shown = own[own["judge"].isin(peer["judge"]) | own["estimate"].notna()], canvas.distinct(own["_panel"])
+    if not set(own["judge"]) & set(peer["judge"]):
+        raise DesignError("The two tables share no judge. Give results for the same judges.")
+    rows = canvas.distinct([*own["judge"], *peer["judge"]])
+    if order == "value":
+        value = own[own["_panel"] == shown[0]].set_index("judge")["estimate"].reindex(rows)
+        rows = list(value.sort_values(ascending=False, kind="stable").index)
+    axes = canvas.panels(ax, shown, rows, wide=[3.6 if len(shown) == 1 else 2.9] * len(shown), across=4)
+    peer = peer[peer["_panel"].isin(shown)]
+    for k, (panel, name) in enumerate(zip(axes, shown, strict=True)):
+        seen = [peer["estimate"], own[["estimate", "conf_low", "conf_high"]]]
+        canvas.limits(panel, *seen, zero=True, bounds=(-1, 1))
+        canvas.neutral(panel)
+        canvas.lanes(panel, rows, first=k % 4 == 0)
+        for i, judge in enumerate(rows):
+            near = peer.loc[(peer["_panel"] == name) & (peer["judge"] == judge), "estimate"].dropna().to_numpy(float)
+            panel.plot(near, np.full(near.size, i + 0.17), "o", markersize=3.2, color=PEER, alpha=0.75, zorder=2)
+            if near.size:
+                panel.plot([np.median(near)] * 2, [i + 0.02, i + 0.32], color=canvas.INK, linewidth=1.6, zorder=3)
+        for row in own[own["_panel"] == name].to_dict("records"):
+            canvas.whisker(panel, row, rows.index(row["judge"]) - 0.17, canvas.PALETTE[1], marker="D")
+        canvas.named(panel, f"{canvas.literal(in_words(found[0]))} (1 = perfect)", "judge" if k % 4 == 0 else "")
+        if name != "all":
+            panel.set_title(canvas.literal(name), fontsize=canvas.TEXT, color=canvas.INK, loc="left", pad=22)
+    keys = [canvas.key(label, canvas.PALETTE[1], marker="D"), canvas.key("each other judge", PEER)]
+    median = Line2D(
+        [], [], linestyle="none", marker="|", markersize=8, markeredgewidth=1.6, color=canvas.INK, label="their median"
+    )
+    canvas.legend_above(axes[0], [*keys, median], 3)
+    canvas.headed(axes, title)
+    return canvas.Picture(axes, pd.concat([own.assign(**{"with": label}), peers.assign(**{"with": "judge"})]))
+
+
+def pair_matrix(pairs: pd.DataFrame, judges: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Estimates of pairs as a symmetric matrix, and which cells have a row.
+
+    `pairs`: a row a pair. `judges`: names that have a row and a column even without a pair.
+    """
+    names = pairs.assign(judge=pairs["judge"].astype(str), other=pairs["other"].astype(str))
+    canvas.one_row_each(names, ["judge", "other"])
+    every = canvas.distinct([*names["judge"], *names["other"], *map(str, judges)])
+    values = pd.DataFrame(np.nan, index=every, columns=every)
+    known = pd.DataFrame(False, index=every, columns=every)
+    for one, two, value in zip(names["judge"], names["other"], names["estimate"], strict=True):
+        for i, j in ((one, two), (two, one)):
+            values.loc[i, j], known.loc[i, j] = value, True
+    return values, known
+
+
+def _clustered(values: pd.DataFrame, distance: pd.DataFrame) -> pd.DataFrame:
+    """Rows and columns with those at a small distance as neighbours; an unknown distance is the mean of the known."""
+    if len(values) < 3:
+        return values
+    from scipy.cluster.hierarchy import leaves_list, linkage  # a tenth of a second that only a matrix should cost
+    from scipy.spatial.distance import squareform
+
+    apart = distance.to_numpy(float).copy()
+    apart[~np.isfinite(apart)] = np.nanmean(apart[np.isfinite(apart)])
+    apart = np.maximum(apart - min(0.0, float(apart.min())), 0.0)
+    np.fill_diagonal(apart, 0.0)
+    leaves = leaves_list(linkage(squareform(apart, checks=False), "average", optimal_ordering=True))
+    result: pd.DataFrame = values.iloc[leaves, leaves]
+    return result
 
 
 def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -91,14 +250,19 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
 
     Returns
     -------
-    list of matplotlib.axes.Axes
-        Share of rated items whose spread is above each threshold; mean absolute difference of each pair; how often each
-        judge is highest, ties shared out (bar) and alone (point with its interval).
+    Picture
+        Share of rated items whose spread is above each threshold, up to the first that no item exceeds; mean absolute
+        difference of each pair, widest first, as a clustered matrix for more than 15 pairs; how often each judge is
+        highest, ties shared out (bar) and alone (point with its interval).
 
     Raises
     ------
     DesignError
         If the terms are not there, or the result has several groups.
+
+    See Also
+    --------
+    judgestats.disagreement : the numbers. kappa_matrix : agreement of each pair.
 
     Examples
     --------
@@ -118,48 +282,69 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
             f"The result has {here['_row'].nunique()} groups ({', '.join(canvas.distinct(here['_row'])[:4])}, ...). "
             "Draw one at a time."
         )
-    share = here[here["term"] == "share_above"].assign(_row=lambda t: [f"spread > {v:g}" for v in t["threshold"]])
-    apart = here[here["term"] == "mean_difference"]
-    # both judges of each pair, each as long as fits
-    judges = sorted({*apart["judge"].astype(str), *apart["other"].astype(str)})
-    short = {
-        j: s.replace(r"\$", "$") for j, s in zip(judges, canvas.shortened(judges, (canvas.NAME - 3) // 2), strict=True)
-    }
+    share = here[here["term"] == "share_above"].sort_values("threshold", kind="stable")
+    none = share.loc[share["estimate"] == 0, "threshold"]
+    share = share[~share["threshold"].isin(none[1:])]  # above one threshold no item: above those beyond it neither
+    share = share.assign(_row=[f"spread > {v:g}" for v in share["threshold"]])
+    apart = here[here["term"] == "mean_difference"].sort_values("estimate", ascending=False, kind="stable")
+    names = canvas.shortened(canvas.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), 15)
+    short = dict(zip(canvas.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), names, strict=True))
     apart = apart.assign(
-        _row=[f"{short[str(a)]} – {short[str(b)]}" for a, b in zip(apart["judge"], apart["other"], strict=True)]
+        _row=[
+            f"{short[str(a)]} – {short[str(b)]}".replace(r"\$", "$")
+            for a, b in zip(apart["judge"], apart["other"], strict=True)
+        ]
     )
     alone, shared = (here[here["term"] == t].assign(_row=lambda t: t["judge"].astype(str)) for t in wanted[2:])
-    lines = [list(share["_row"]), list(apart["_row"]), canvas.distinct([*alone["_row"], *shared["_row"]])]
-    one, two, three = _stacked(ax, lines)
+    shared = shared.sort_values("estimate", ascending=False, kind="stable")
+    pairs = list(apart["_row"]) if len(apart) <= MOST_PAIRS else []
+    lines = [list(share["_row"]), pairs, canvas.distinct([*shared["_row"], *alone["_row"]])]
+    one, two, three = _stacked(ax, lines, 0 if pairs else len(short))
     canvas.shares(one)
-    canvas.limits(two, apart[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-np.inf, np.inf))
-    two.set_xlim(left=0)
-    canvas.shares(three)
-    for panel, labels in zip((one, two, three), lines, strict=True):
-        canvas.lanes(panel, labels)
+    canvas.lanes(one, lines[0])
     _bars(one, share, lines[0], BAR)
-    for row in apart.to_dict("records"):
-        canvas.whisker(two, row, lines[1].index(row["_row"]))
+    if pairs:
+        canvas.limits(two, apart[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-np.inf, np.inf))
+        two.set_xlim(left=0)
+        canvas.lanes(two, pairs)
+        for row in apart.to_dict("records"):
+            canvas.whisker(two, row, pairs.index(row["_row"]))
+        canvas.named(two, "mean absolute difference (points of the scale)", "pair of judges")
+        if names.key:
+            canvas.below(two, names.key)
+    else:
+        wide, known = pair_matrix(apart)
+        wide = _clustered(wide, wide)
+        scale = Normalize(0, float(np.nanmax(wide.to_numpy())))
+        bar = "mean absolute difference (points of the scale)"
+        _pair_heat(wide, known.reindex_like(wide), scale, two, None, bar=bar, most=12)
+    seen = pd.concat([shared["estimate"], alone["estimate"], alone["conf_high"]])
+    canvas.limits(three, seen, zero=True, bounds=(0, 1))
+    three.set_xlim(left=0)
+    canvas.lanes(three, lines[2])
     _bars(three, shared, lines[2], BAR, ends=False)
     for row in alone.to_dict("records"):
         canvas.whisker(three, row, lines[2].index(row["_row"]), canvas.PALETTE[1])
     canvas.legend_above(three, [Patch(color=BAR, label="ties shared out"), canvas.key("alone", canvas.PALETTE[1])], 2)
-    canvas.named(one, "share of rated items")
-    canvas.named(two, "mean absolute difference")
-    canvas.named(three, "share of rated items on which it is highest")
+    canvas.named(one, "share of rated items, spread: highest score minus lowest")
+    canvas.named(three, "share of rated items on which it is highest", "judge")
+    if len(none) > 1:
+        canvas.below(one, f"no item has a spread above {none.iloc[0]:g}")
     canvas.headed([one, two, three], title)
-    return [one, two, three]
+    return canvas.Picture([one, two, three], pd.concat([share, apart, alone, shared]))
 
 
-def _stacked(ax: Any, lines: list[list[str]]) -> list[Any]:
-    """Three panels under one another, as high as their rows need."""
+def _stacked(ax: Any, lines: list[list[str]], cells: int) -> list[Any]:
+    """Three panels under one another, as high as their rows need; the second may be a matrix of `cells` rows."""
     names = ["shares above", "pairs", "highest"]
     if ax is not None:
         return canvas.panels(ax, names, [], wide=[], sharey=False)
     high = [canvas.height_of(len(rows), 0.28) for rows in lines]
+    if cells:
+        high[1] = 1.9 + (0.22 if cells > 12 else 0.32) * cells
     width = 4.6 + canvas.label_width(canvas.shortened([r for rows in lines for r in rows], canvas.NAME))
-    found = Figure(figsize=(width, sum(high)), layout="constrained").subplots(3, 1, height_ratios=high)
-    return [canvas.new_axes(a, 0, 0) for a in found]
+    found = Figure(figsize=(max(width, 2.9 + 0.22 * cells), sum(high)), layout="constrained")
+    return [canvas.new_axes(a, 0, 0) for a in found.subplots(3, 1, height_ratios=high)]
 
 
 def _bars(ax: Any, table: pd.DataFrame, labels: list[str], color: str, *, ends: bool = True) -> None:
@@ -188,20 +373,25 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
 
     Returns
     -------
-    list of matplotlib.axes.Axes
-        Mean, with a thin line one sd to either side and a thick one for the interval; and the ceiling.
+    Picture
+        Mean, with a thin line one sd to either side and a thick one for the interval; and the ceiling, on an axis from
+        0 to the largest.
 
     Raises
     ------
     DesignError
         If there is no mean with a value.
 
+    See Also
+    --------
+    judgestats.score_distribution : the numbers. score_matrix : means by system.
+
     Examples
     --------
     >>> rows = pd.DataFrame({"judge": "g", "term": ["mean", "sd", "ceiling"], "estimate": [6.5, 1.4, 0.1],
     ...                      "conf_low": [6.0, 1.1, 0.05], "conf_high": [7.0, 1.6, 0.2]})
     >>> [axes.get_xlabel() for axes in score_distribution(rows)]
-    ['mean score', 'share at the top']
+    ['mean score (points of the scale)', 'share of scores at the top']
     """
     here = canvas.chosen(
         result, ["mean", "sd", "ceiling"], "judge", "conf_low", "conf_high", source="score_distribution"
@@ -214,7 +404,9 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     left, right = canvas.panels(ax, ["mean", "ceiling"], labels, wide=[3.4, 2.2])
     value = mean["estimate"].to_numpy(float)
     canvas.limits(left, value - sd, value + sd, mean[["conf_low", "conf_high"]], value, bounds=(-np.inf, np.inf))
-    canvas.shares(right)
+    top = here[here["term"] == "ceiling"]
+    canvas.limits(right, top[["estimate", "conf_high"]], zero=True, bounds=(0, 1))
+    right.set_xlim(left=0)
     for panel in (left, right):
         canvas.lanes(panel, labels, first=panel is left)
     for i, label in enumerate(labels):
@@ -222,16 +414,16 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
         if np.isfinite(value[i]):
             canvas.interval(left, i, mean.loc[label, "conf_low"], mean.loc[label, "conf_high"], canvas.PALETTE[0], 3.4)
         canvas.point(left, value[i], i, canvas.PALETTE[0])
-    _bars(right, here[here["term"] == "ceiling"], labels, BAR)
+    _bars(right, top, labels, BAR)
     canvas.legend_above(
         left, [canvas.key("mean and its interval", canvas.PALETTE[0]), canvas.key("± sd", canvas.MUTED, marker="_")], 2
     )
-    canvas.named(left, "mean score")
-    canvas.named(right, "share at the top")
+    canvas.named(left, "mean score (points of the scale)")
+    canvas.named(right, "share of scores at the top")
     if "flag" in here.columns and here["flag"].astype(str).str.contains(SCALE_MAXIMUM, regex=False).any():
         canvas.below(right, "top: the highest score seen")
     canvas.headed([left, right], title)
-    return [left, right]
+    return canvas.Picture([left, right], here)
 
 
 #: Quantiles of a box: ends of the thin line, of the box, and the mark.
@@ -338,13 +530,17 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
         On the right the two gaps, with their intervals.
 
     Raises
     ------
     DesignError
         If there is no level with a value.
+
+    See Also
+    --------
+    judgestats.agreement_levels : the numbers. icc : all forms of the finest level.
 
     Examples
     --------
@@ -372,8 +568,8 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     for j, head in enumerate(GAPS.values()):
         canvas.beside(ax, None, head, 8 + j * GAP_WIDTH)
     canvas.legend_above(ax, [canvas.key(*look) for look in LEVELS.values()], 3)
-    canvas.named(ax, "agreement of the judges", title=title, pad=24)
-    return ax
+    canvas.named(ax, "agreement of the judges (correlation, 1 = perfect)", title=title, pad=24)
+    return canvas.Picture(ax, pd.concat([here, levels[levels["term"].isin(GAPS)]]))
 
 
 def _three(ax: Any, here: pd.DataFrame, row: int) -> None:
@@ -407,7 +603,7 @@ def icc(
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
         Interval ends below -1 are cut off, with an arrow.
 
     Raises
@@ -415,12 +611,16 @@ def icc(
     DesignError
         If a form is not there.
 
+    See Also
+    --------
+    judgestats.icc : the numbers. agreement_levels : beside coarser levels.
+
     Examples
     --------
     >>> rows = pd.DataFrame({"system": ["a", "b"], "term": "ICC(2,1)", "estimate": [0.4, 0.7],
     ...                      "conf_low": [0.1, 0.5], "conf_high": [0.6, 0.8]})
     >>> icc(rows).get_xlabel()
-    'ICC(2,1)'
+    'ICC(2,1), intraclass correlation (1 = perfect)'
     """
     wanted = [forms] if isinstance(forms, str) else list(forms)
     here = canvas.chosen(result, wanted, "conf_low", "conf_high", source="icc")
@@ -452,11 +652,13 @@ def icc(
         canvas.legend_above(ax, keys, 4 if len(keys) == 4 else 3)
     canvas.named(
         ax,
-        wanted[0] if len(wanted) == 1 else "intraclass correlation",
+        f"{wanted[0]}, intraclass correlation (1 = perfect)"
+        if len(wanted) == 1
+        else "intraclass correlation (1 = perfect)",
         title=title,
         pad=6 if len(wanted) == 1 else 38 if len(wanted) > 4 else 24,
     )
-    return ax
+    return canvas.Picture(ax, here)
 
 
 def quality_agreement(
@@ -488,13 +690,17 @@ def quality_agreement(
 
     Returns
     -------
-    matplotlib.axes.Axes
-        Names that do not fit are left out; a note says how many.
+    Picture
+        More than 8 systems have numbers, with a key. A remark counts systems that lack a number.
 
     Raises
     ------
     DesignError
         If a column is missing, or no system has both numbers.
+
+    See Also
+    --------
+    judgestats.quality_agreement : the correlation. icc : agreement by system.
 
     Examples
     --------
@@ -509,7 +715,10 @@ def quality_agreement(
     tiers = canvas.distinct(here[within].astype(str)) if within in here.columns else []
     known = _rho(result, within)
     keys = [f"{t}{known.get(t, '')}" for t in tiers]
-    ax = canvas.new_axes(ax, 6.4 + (0.4 + canvas.label_width(keys) if tiers else 0), 4.6)
+    column = next((c for c in ("system", "model") if c in here.columns), None)
+    names = list(here[column].astype(str)) if column else []
+    entries = [*keys, *(canvas.shortened(names) if len(names) > canvas.DIRECT else [])]
+    ax = canvas.new_axes(ax, 6.2 + canvas.legend_width(entries, 4.6), 4.6)
     canvas.grid(ax)
     x, y = here[score].to_numpy(float), here[agreement].to_numpy(float)
     for setter, v in ((ax.set_xlim, x), (ax.set_ylim, y)):
@@ -518,16 +727,13 @@ def quality_agreement(
     of = here[within].astype(str).map(tiers.index).to_numpy() if tiers else np.zeros(len(here), int)
     for i in range(max(1, len(tiers))):
         ax.scatter(x[of == i], y[of == i], s=44, zorder=3, edgecolors="white", linewidths=0.8, **canvas.style_of(i))
-    if tiers:
-        canvas.legend(
-            ax,
-            [
-                canvas.key(t, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
-                for i, t in enumerate(keys)
-            ],
-            within,
-        )
-    left = _names(ax, here, x, y)
+    keyed = [
+        canvas.key(t, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"]) for i, t in enumerate(keys)
+    ]
+    if names:
+        canvas.name_points(ax, list(x), list(y), names, more=keyed)
+    elif keyed:
+        canvas.legend(ax, keyed, within)
     overall = f"ρ{known['']}" if "" in known else ""
     if overall:
         ax.annotate(
@@ -543,25 +749,15 @@ def quality_agreement(
         )
     canvas.named(
         ax,
-        canvas.literal(score.replace("_", " ")),
+        f"{canvas.literal(score.replace('_', ' '))} of the system (points of the scale)",
         f"agreement of the judges (mean {canvas.literal(agreement)})",
         title,
         pad=18 if overall else 6,
     )
     lost = len(table) - len(here)
-    remarks = [f"Names that do not fit: {len(left)}."] if left else []
-    remarks += [f"Systems without one of the two numbers: {lost}."] if lost else []
-    if remarks:
-        canvas.note(ax, " ".join(remarks))
-    return ax
-
-
-def _names(ax: Any, here: pd.DataFrame, x: Any, y: Any) -> list[str]:
-    column = next((c for c in ("system", "model") if c in here.columns), None)
-    if column is None:
-        return []
-    size = canvas.SMALL if len(here) <= 12 else canvas.SMALL - 1
-    return canvas.label_around(ax, list(x), list(y), canvas.shortened(here[column], 26), size=size, every=False)
+    if lost:
+        canvas.below(ax, f"Systems without one of the two numbers: {lost}.")
+    return canvas.Picture(ax, here)
 
 
 def _rho(result: pd.DataFrame | None, within: str) -> dict[str, str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, TwoSlopeNorm
 from matplotlib.patches import Rectangle
 
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, choose
 from judgestats.metrics import consensus
 from judgestats.reporting.formatting import number, signed
 from judgestats.reporting.plots import canvas
@@ -22,6 +23,9 @@ DIVERGING = LinearSegmentedColormap.from_list(
 SEQUENTIAL = LinearSegmentedColormap.from_list("low_high", ["#f3f6fa", "#b9d3e8", "#6ba3cf", "#2a6ca8", "#113a66"])
 #: More cells than this are colours without numbers.
 MOST_NUMBERS = 450
+#: How rows and columns of a matrix are ordered.
+Order = Literal["value", "given"]
+ORDERS = ("value", "given")
 
 
 def score_matrix(
@@ -29,6 +33,7 @@ def score_matrix(
     *,
     shade: str = "rank",
     identity: Mapping[str, str] | None = None,
+    order: Order = "value",
     ax: Any = None,
     title: str | None = None,
 ) -> Any:
@@ -43,6 +48,9 @@ def score_matrix(
         Colour by the judge's ranking of the systems, as the merchant_risk paper does, or by the score.
     identity : mapping of str to str, optional
         System -> judge, where a judge's own system has another name.
+    order : {'value', 'given'}
+        Judges and systems with the highest means first, a judge's own system on the diagonal where there is one; or as
+        they come.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional
@@ -50,23 +58,30 @@ def score_matrix(
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
+        ``data`` is the matrix of scores as drawn.
 
     Raises
     ------
     DesignError
         If `scores` is none of these, or a judge has two scores of one system.
 
+    See Also
+    --------
+    judgestats.score_matrix : the scores. deviation_matrix : each judge against the consensus.
+
     Examples
     --------
     >>> wide = pd.DataFrame({"x": [8.0, 7.0], "y": [6.0, 9.0]}, index=["x", "y"])
     >>> axes = score_matrix(wide)
     >>> [t.get_text() for t in axes.texts[:4]]
-    ['8.00', '6.00', '7.00', '9.00']
+    ['9.00', '7.00', '6.00', '8.00']
     """
     if shade not in ("rank", "score"):
         raise DesignError(f"shade={shade!r} is not known. Allowed: 'rank', 'score'.")
     values, spread, judges = _score_tables(scores)
+    values = _ordered(values, order)
+    spread = None if spread is None else spread.reindex_like(values)
     colored = values.rank(axis=1) if shade == "rank" else values
     low, high = (
         (1.0, float(values.shape[1]))
@@ -76,14 +91,20 @@ def score_matrix(
     if not high > low:
         low, high = low - 1.0, high + 1.0
     own = _own(values, judges, identity)
-    ax = heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread)
-    meaning = "dark: the judge ranks the system high" if shade == "rank" else "dark: high score"
-    _legend_below(ax, meaning, own)
-    return ax
+    bar = f"rank by the judge (1 = lowest, {values.shape[1]} = highest)" if shade == "rank" else "mean score"
+    ax = heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread, bar=bar)
+    sd = ["numbers: mean score, ± sd over runs" if spread is not None else "numbers: mean score"]
+    _legend_below(ax, sd if values.size <= MOST_NUMBERS and shade == "rank" else [], own)
+    return canvas.Picture(ax, _unfolded(values))
 
 
 def deviation_matrix(
-    deviations: pd.DataFrame, *, limit: float | None = None, ax: Any = None, title: str | None = None
+    deviations: pd.DataFrame,
+    *,
+    limit: float | None = None,
+    order: Order = "value",
+    ax: Any = None,
+    title: str | None = None,
 ) -> Any:
     """Draw the deviation of each judge from the consensus on each system: blue below, red above.
 
@@ -93,6 +114,8 @@ def deviation_matrix(
         A result of :func:`consensus_deviation`: the rows with the term ``deviation`` are drawn.
     limit : float, optional
         Deviation of the darkest colour, to draw two matrices alike; the largest by default.
+    order : {'value', 'given'}
+        As in :func:`score_matrix`: the most lenient judge first.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional
@@ -100,27 +123,39 @@ def deviation_matrix(
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
+        A judge's own system is framed.
 
     Raises
     ------
     DesignError
         If there is no deviation, or two of one judge and system: pass one condition or criterion at a time.
+
+    See Also
+    --------
+    judgestats.consensus_deviation : the deviations. score_matrix : the scores.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": ["a", "b"], "system": "x", "term": "deviation", "estimate": [-0.4, 0.4]})
+    >>> [t.get_text() for t in deviation_matrix(rows).get_yticklabels()]
+    ['b', 'a']
     """
     canvas.require(deviations, "judge", "system", "term", "estimate")
     here = deviations[deviations["term"] == "deviation"]
     if not here["estimate"].notna().any():
         raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
-    values = _wide(here, "estimate")
+    values = _ordered(_wide(here, "estimate"), order)
     reach = limit or float(np.nanmax(np.abs(values.to_numpy()))) or 1.0
     own = (
         _wide(here, "own").reindex_like(values).fillna(0).astype(bool)
         if "own" in here.columns
         else _own(values, {}, None)
     )
-    ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None)
-    _legend_below(ax, "blue: below the consensus · red: above", own)
-    return ax
+    bar = "deviation from the consensus (points of the scale)"
+    ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None, bar=bar)
+    _legend_below(ax, [], own)
+    return canvas.Picture(ax, here)
 
 
 def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None, dict[str, str]]:
@@ -153,10 +188,25 @@ def _wide(table: pd.DataFrame, value: str) -> pd.DataFrame:
             "condition or criterion at a time."
         )
     wide = table.pivot_table(index="who", columns="system", values=value, sort=False, dropna=False, aggfunc="first")
-    order = [j for j in wide.index if j in wide.columns]  # judges that are systems are on the diagonal
-    rest = sorted(c for c in wide.columns if c not in order)
-    result: pd.DataFrame = wide[[*order, *rest]].astype(float)
+    result: pd.DataFrame = wide.astype(float)
     return result
+
+
+def _ordered(values: pd.DataFrame, order: str) -> pd.DataFrame:
+    """Rows and columns by their means; judges that are systems are on the diagonal."""
+    choose(order, ORDERS, "order")
+    if order == "value":
+        values = values.loc[values.mean(axis=1).sort_values(ascending=False, kind="stable").index]
+        values = values[values.mean().sort_values(ascending=False, kind="stable").index]
+    own = [j for j in values.index if j in values.columns]
+    result: pd.DataFrame = values[[*own, *(c for c in values.columns if c not in own)]]
+    return result
+
+
+def _unfolded(values: pd.DataFrame) -> pd.DataFrame:
+    """A row a cell."""
+    wide = values.rename_axis(index="judge", columns="system")
+    return wide.stack().rename("estimate").reset_index()
 
 
 def _own(values: pd.DataFrame, judges: Mapping[str, str], identity: Mapping[str, str] | None) -> pd.DataFrame:
@@ -176,19 +226,25 @@ def heat(
     title: str | None,
     formatted: Any,
     spread: pd.DataFrame | None,
+    *,
+    bar: str,
+    numbers: bool = True,
 ) -> Any:
-    """Draw a heat map: numbers in cells (as `formatted` writes them), coloured by `colored`; framed where `own`."""
+    """Draw a heat map: numbers in cells (as `formatted` writes them), coloured by `colored`; framed where `own`.
+
+    `bar`: what the colours mean, written along the colour bar. `numbers`: write them where cells are few.
+    """
     rows, columns = values.shape
-    with_numbers = rows * columns <= MOST_NUMBERS
+    with_numbers = numbers and rows * columns <= MOST_NUMBERS
     across, down = canvas.shortened(values.columns, 24), canvas.shortened(values.index, 30)
     crowded = max(map(len, across)) > (9 if with_numbers else 3)
-    cell = (0.78, 0.42) if with_numbers else (0.32, 0.24)  # inches
+    cell = (0.78, 0.42 if rows <= 15 else 0.3) if with_numbers else (0.27, 0.24)  # inches
     over = 0.85 * canvas.label_width(across) if crowded else 0.0  # slanted labels run beyond the last column
     cells = cell[0] * len(across)
-    width = 0.8 + canvas.label_width(down) + cells + max(over, 2.6 - cells)
-    ax = canvas.new_axes(ax, width, 0.9 + 0.62 * over + cell[1] * len(down))
+    width = 1.7 + canvas.label_width(down) + cells + max(over - 0.9, 2.6 - cells, 0)
+    ax = canvas.new_axes(ax, width, max(2.6, 0.9 + 0.62 * over + cell[1] * len(down)))
     shown = np.ma.masked_invalid(colored.to_numpy(float))
-    ax.pcolormesh(
+    mesh = ax.pcolormesh(
         np.arange(columns + 1), np.arange(rows + 1), shown, cmap=colors, norm=norm, edgecolors="white", linewidth=1.0
     )
     ax.set_facecolor("#fbfbfc")
@@ -207,7 +263,15 @@ def heat(
     ax.set_yticklabels(down)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
+    scale = ax.figure.colorbar(
+        mesh, ax=ax, fraction=0.05, pad=0.02, aspect=18, shrink=min(1.0, 8 / max(rows, 1)), anchor=(0, 1)
+    )
+    scale.outline.set_visible(False)
+    scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
+    scale.set_label("\n".join(textwrap.wrap(bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
     canvas.named(ax, "", "", title)
+    for key in canvas.distinct(k for k in (across.key, down.key) if k):
+        canvas.below(ax, key)
     return ax
 
 
@@ -234,17 +298,10 @@ def _cell(
         )
 
 
-def _legend_below(ax: Any, text: str, own: pd.DataFrame) -> None:
-    framed = "\nframed: the judge on its own system" if own.to_numpy().any() else ""
-    ax.annotate(
-        text + framed,
-        (0, 0),
-        (0, -6),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        va="top",
-        ha="left",
-        fontsize=canvas.SMALL,
-        color=canvas.MUTED,
-    )
+def _legend_below(ax: Any, remarks: list[str], own: pd.DataFrame) -> None:
+    remarks = [*remarks, "framed: the judge on its own system"] if own.to_numpy().any() else remarks
+    if remarks:
+        canvas.below(ax, "\n".join(remarks))
     ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("system", fontsize=canvas.TEXT, color=canvas.MUTED)

@@ -1,14 +1,17 @@
-"""Observed values beside the predictions of a Bayesian model."""
+"""Pictures of models: observed beside predicted values, diagnostics of a fit, posterior draws."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from scipy.special import ndtri
 
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, choose
+from judgestats.kernels.proportions import wilson
 from judgestats.reporting.plots import canvas
 
 #: Columns of a predictive frame that are not labels.
@@ -37,7 +40,7 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
 
     Returns
     -------
-    matplotlib.axes.Axes or list of Axes
+    Picture
         A panel for the prior and for the posterior, where both are there. A row for each value, the highest predicted
         one on top; counts are drawn per call, so that cells of different size are comparable. Bars are 95 % predictive
         intervals, ticks in them predictive means; dots are observed values, red squares those outside. More than 40
@@ -47,6 +50,10 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
     ------
     DesignError
         If it is not a table of predictions, has no observed value, or two rows have the same labels.
+
+    See Also
+    --------
+    fit_diagnostics : residuals and calibration of a fit. posterior_intervals : the parameters.
 
     Examples
     --------
@@ -73,14 +80,17 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
         _rows(panel, here, labels, shown, first=i == 0, thin=not named)
         panel.set_xlabel(_scale(table), fontsize=canvas.TEXT, color=canvas.INK)
         inside = int(here["inside"].astype(bool).sum())
-        canvas.below(panel, f"{inside} of {len(here)} observed values inside", -36.0)
+        canvas.below(panel, f"{inside} of {len(here)} observed values inside")
         if len(kinds) > 1:
             panel.set_title(_HEADS[kind], fontsize=canvas.TEXT, color=canvas.INK, loc="left", pad=22)
-    bar = Line2D([], [], color=canvas.PALETTE[0], linewidth=5.0, alpha=0.75, label="95 % predictive interval")
-    more = [canvas.key("outside", _OUTSIDE, marker="s")] if bool((~table["inside"].astype(bool)).any()) else []
-    canvas.legend_above(found[0], [bar, canvas.key("observed", canvas.INK), *more], 3)
+    bar = Line2D([], [], color=canvas.PALETTE[0], linewidth=5.0, alpha=0.75, label="95 % predicted")
+    more = (
+        [canvas.key("observed, outside", _OUTSIDE, marker="s")] if bool((~table["inside"].astype(bool)).any()) else []
+    )
+    keys = [bar, canvas.key("observed", canvas.INK), *more]
+    canvas.legend_above(found[0], keys, 3)
     canvas.headed(found, title)
-    return found[0] if len(found) == 1 else found
+    return canvas.Picture(found, table)
 
 
 def _table(predictions: Any) -> pd.DataFrame:
@@ -120,8 +130,8 @@ def _together(table: pd.DataFrame, here: pd.DataFrame) -> pd.DataFrame:
 def _scale(table: pd.DataFrame) -> str:
     what = canvas.distinct(table["outcome"])
     if (table["scale"] == "count").any():
-        return f"{canvas.literal(what[0])}, per call" if len(what) == 1 else "count per call"
-    return canvas.literal(what[0]) if len(what) == 1 else "score"
+        return f"{canvas.literal(what[0])}: count ÷ calls" if len(what) == 1 else "calls with this answer ÷ all calls"
+    return f"mean of {canvas.literal(what[0]).removeprefix('mean ')}" if len(what) == 1 else "mean score"
 
 
 def _rows(ax: Any, here: pd.DataFrame, labels: list[str], shown: list[str], *, first: bool, thin: bool) -> None:
@@ -144,3 +154,295 @@ def _rows(ax: Any, here: pd.DataFrame, labels: list[str], shown: list[str], *, f
         look = canvas.face(canvas.INK if seen else _OUTSIDE, filled=True)
         look |= {"markersize": 3.5, "markeredgewidth": 0.3} if thin else {}
         ax.plot(row["observed"], i, marker="o" if seen else "s", linestyle="none", zorder=4, **look)
+
+
+# ---- Diagnostics of a fit: residuals, random effects, calibration ----------------------------------------------------
+
+#: Fewest rows in a bin, and most bins.
+LEAST_ROWS, MOST_BINS = 8, 12
+
+
+def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw whether a model fits: its residuals, its random effects and its calibration.
+
+    Parameters
+    ----------
+    fit : Fit
+        A result of :func:`judgestats.fit`.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Axes to draw on: three, or two for a model without random effects.
+    title : str, optional
+        Put above the first panel.
+
+    Returns
+    -------
+    Picture
+        Residuals by linear predictor: means of bins with as many rows each, with an interval of two standard
+        errors (a Pearson residual has the standard deviation 1, if the model holds); they should be about 0
+        everywhere. Random effects, with their intervals, against normal quantiles; they should be on a line.
+        Calibration: observed against fitted means of bins, with the line where they are equal; for an ordinal
+        response, the share of each category. ``data`` has the points of all panels.
+
+    Raises
+    ------
+    DesignError
+        If it is not a fit, or `ax` does not have one for each panel.
+
+    Notes
+    -----
+    Intervals of bins take the rows as independent given the random effects, as the model does. Fitted values include
+    the random effects, which shrinkage pulls to the middle: a line a little steeper than the diagonal is expected.
+
+    See Also
+    --------
+    judgestats.models.Fit.augment : residuals of single rows. predictive : checks of a Bayesian model.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"strategy": ["B0", "S8"] * 2, "correct": [0, 0, 1, 1], "n": [40, 20, 60, 80]})
+    >>> picture = fit_diagnostics(js.fit("correct ~ strategy", counts, counts="n"))
+    >>> picture.data.loc[picture.data["panel"] == "calibration", ["x", "y"]].round(2)
+         x    y
+    2  0.6  0.6
+    3  0.8  0.8
+    """
+    if not all(callable(getattr(fit, name, None)) for name in ("augment", "random_effects", "predict")):
+        raise DesignError(f"The picture needs a result of fit(), and got: {type(fit)!r}.")
+    table = fit.augment()
+    table = table[np.isfinite(table["residual"].to_numpy(float))]
+    weight = table[table.columns[list(table.columns).index("link") - 1]].to_numpy(float)
+    ordinal = fit.family == "cumulative"
+    residual = table["residual" if ordinal else "pearson"].to_numpy(float)
+    first = _binned(table["link"].to_numpy(float), residual, weight, None if ordinal else 1.0)
+    effects = _quantiles(fit.random_effects()) if fit.design.terms else pd.DataFrame()
+    second = _calibrated(fit, table, weight, ordinal)
+    names = ["residuals", *(["random effects"] if len(effects) else []), "calibration"]
+    panels = canvas.panels(ax, names, [], wide=[3.4] * len(names), each=0.0, sharey=False)
+    if ax is None:
+        panels[0].figure.set_size_inches(0.4 + 3.5 * len(names), 3.7)
+    one, last = panels[0], panels[-1]
+    canvas.grid(one)
+    one.axhline(0, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    _crosses(one, first)
+    unit = "probability scale, −1 to 1" if ordinal else "Pearson, in standard deviations"
+    canvas.named(one, f"linear predictor ({_LINKS.get(fit.link, fit.link)})", f"mean residual ({unit})")
+    if len(effects):
+        _effects(panels[1], effects)
+    canvas.grid(last)
+    ends = second[["x", "y", "conf_low", "conf_high"]].to_numpy(float)
+    ends = ends[np.isfinite(ends)]
+    low, high = ends.min(), ends.max()
+    last.plot([low, high], [low, high], color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    _crosses(last, second)
+    share = "share" if ordinal or fit.family == "binomial" else "mean response"
+    canvas.named(last, f"fitted {share}", f"observed {share}")
+    for panel, name in zip(panels, names, strict=True):
+        panel.set_title(name, fontsize=canvas.TEXT, color=canvas.INK, loc="left")
+    canvas.headed(panels, title)
+    found = [
+        t.assign(panel=n) for n, t in zip(names, [first, *([effects] if len(effects) else []), second], strict=True)
+    ]
+    return canvas.Picture(panels, pd.concat(found, ignore_index=True))
+
+
+_LINKS = {"logit": "log-odds", "probit": "probits", "log": "log of the mean", "identity": "units of the response"}
+
+
+def _binned(x: Any, y: Any, weight: Any, sd: float | None = None) -> pd.DataFrame:
+    """Means of `y` by `x`, in bins of about the same weight, with an interval of two standard errors.
+
+    `sd`: standard deviation of one `y`, where it is known; else that of the bin. Rows with the same `x` are in one bin.
+    """
+    order = np.argsort(x, kind="stable")
+    x, y, weight = x[order], y[order], weight[order]
+    bins = max(2, min(MOST_BINS, int(weight.sum() // LEAST_ROWS)))
+    total = np.cumsum(weight) - weight / 2
+    code = np.minimum((total / weight.sum() * bins).astype(int), bins - 1)
+    same = np.concatenate([[0], np.cumsum(np.diff(x) > 1e-9 * max(float(np.ptp(x)), 1e-300))])
+    code = pd.Series(code).groupby(same).transform("first").to_numpy()
+    rows = []
+    for k in np.unique(code):
+        here = code == k
+        n = weight[here].sum()
+        at, middle = (np.average(v[here], weights=weight[here]) for v in (x, y))
+        spread = sd or np.sqrt(np.average((y[here] - middle) ** 2, weights=weight[here]) * n / max(n - 1, 1e-9))
+        half = 2 * spread / np.sqrt(n) if n > 1 or sd else np.nan
+        rows.append((at, middle, middle - half, middle + half, n))
+    return pd.DataFrame(rows, columns=["x", "y", "conf_low", "conf_high", "n"])
+
+
+def _calibrated(fit: Any, table: pd.DataFrame, weight: Any, ordinal: bool) -> pd.DataFrame:
+    """Observed against fitted means of bins; shares have Wilson intervals."""
+    if not ordinal:
+        fitted = table["fitted"].to_numpy(float)
+        found = _binned(fitted, fitted + table["residual"].to_numpy(float), weight)
+        if fit.family != "binomial":
+            return found
+        return _wilson(found)
+    rows = fit.predict(interval=False)
+    answer = rows[fit.formula.partition("~")[0].strip()].astype(str)
+    counts = rows[rows.columns[list(rows.columns).index("category") - 1]].to_numpy(float)
+    hit = (answer == rows["category"].astype(str)).to_numpy(float)
+    parts = []
+    for category in canvas.distinct(rows["category"]):
+        here = (rows["category"] == category).to_numpy()
+        found = _wilson(_binned(rows["estimate"].to_numpy(float)[here], hit[here], counts[here]))
+        parts.append(found.assign(label=str(category)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _wilson(found: pd.DataFrame) -> pd.DataFrame:
+    low, high = wilson(found["y"] * found["n"], found["n"])
+    return found.assign(conf_low=low, conf_high=high)
+
+
+def _quantiles(effects: pd.DataFrame) -> pd.DataFrame:
+    """Each random effect with the normal quantile of its rank in its term."""
+    name = effects["group"].astype(str) + np.where(
+        effects["term"] == "Intercept", "", ": " + effects["term"].astype(str)
+    )
+    parts = []
+    for label, here in effects.groupby(name, sort=False):
+        here = here.sort_values("estimate", kind="stable")
+        rank = (np.arange(len(here)) + 0.625) / (len(here) + 0.25)  # Blom 1958
+        columns = {"y": here["estimate"], "conf_low": here["conf_low"], "conf_high": here["conf_high"]}
+        parts.append(pd.DataFrame({"x": ndtri(rank), **columns, "label": label, "level": here["level"]}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _effects(ax: Any, effects: pd.DataFrame) -> None:
+    canvas.grid(ax)
+    keys = []
+    for i, (label, here) in enumerate(effects.groupby("label", sort=False)):
+        style = canvas.style_of(i)
+        ax.vlines(
+            here["x"], here["conf_low"], here["conf_high"], color=style["color"], linewidth=0.8, alpha=0.4, zorder=2
+        )
+        ax.plot(
+            here["x"],
+            here["y"],
+            linestyle="none",
+            markersize=4,
+            markeredgecolor="white",
+            markeredgewidth=0.4,
+            zorder=3,
+            **style,
+        )
+        if len(here) > 1 and here["x"].var() > 0:
+            slope = np.polyfit(here["x"], here["y"], 1)
+            ends = np.array([here["x"].min(), here["x"].max()])
+            ax.plot(ends, np.polyval(slope, ends), color=style["color"], linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        keys.append(canvas.key(str(label), style["color"], marker=style["marker"]))
+    ax.legend(handles=keys, loc="upper left", frameon=False, fontsize=canvas.SMALL, labelcolor=canvas.INK)
+    canvas.named(ax, "normal quantile", "random effect (scale of the linear predictor)")
+
+
+def _crosses(ax: Any, table: pd.DataFrame) -> None:
+    """Points with vertical intervals, in a colour for each label."""
+    labels = table["label"] if "label" in table.columns else pd.Series("", index=table.index)
+    keys = []
+    for i, (label, here) in enumerate(table.groupby(labels, sort=False)):
+        style = canvas.style_of(i)
+        ax.vlines(
+            here["x"], here["conf_low"], here["conf_high"], color=style["color"], linewidth=1.2, alpha=0.7, zorder=2
+        )
+        ax.plot(here["x"], here["y"], linestyle="none", markersize=5.5, markeredgecolor="white", zorder=3, **style)
+        keys.append(canvas.key(str(label), style["color"], marker=style["marker"]))
+    if len(keys) > 1:
+        canvas.legend(ax, keys, "category")
+
+
+# ---- Posterior draws -------------------------------------------------------------------------------------------------
+
+#: More parameters than these need a choice.
+MOST_PARAMETERS = 80
+
+
+def posterior_intervals(
+    draws: Any,
+    *,
+    variables: str | Sequence[str] | None = None,
+    order: Literal["value", "given"] = "value",
+    ax: Any = None,
+    title: str | None = None,
+) -> Any:
+    """Draw posterior distributions as medians with nested intervals of 50 and 95 %.
+
+    Parameters
+    ----------
+    draws : pandas.DataFrame, Fit or Posterior
+        Draws, a column each parameter (``chain`` and ``draw`` are no parameters), or a model that has them: a fit by
+        ``engine="pymc"`` or a hierarchical model.
+    variables : str or sequence of str, optional
+        Parameters to draw, by name; ``"effect"`` also takes all of ``effect[...]``.
+    order : {'value', 'given'}
+        The highest median on top, or as they come.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    Picture
+        Points are medians, thick bars 50 % and thin ones 95 % equal-tailed intervals. ``data`` has them:
+        ``parameter``, ``estimate``, ``low_50``, ``high_50``, ``conf_low``, ``conf_high``.
+
+    Raises
+    ------
+    DesignError
+        If there are no draws, no such variable, or more than 80 without a choice.
+
+    See Also
+    --------
+    predictive : what the model predicts. judgestats.models.Fit.draws : the draws.
+
+    Examples
+    --------
+    >>> draws = pd.DataFrame({"chain": 0, "draw": range(101), "effect[a]": np.linspace(0, 1, 101)})
+    >>> posterior_intervals(draws).data[["parameter", "estimate", "low_50", "high_50"]]
+       parameter  estimate  low_50  high_50
+    0  effect[a]       0.5    0.25     0.75
+    """
+    choose(order, ("value", "given"), "order")
+    method = getattr(draws, "draws", None)
+    table = method() if callable(method) else draws
+    if not isinstance(table, pd.DataFrame):
+        raise DesignError(f"The picture needs a table of draws or a model with draws, and got: {type(draws)!r}.")
+    names = [str(c) for c in table.columns if c not in ("chain", "draw")]
+    if variables is not None:
+        wanted = [variables] if isinstance(variables, str) else list(variables)
+        for w in wanted:
+            if not any(n == w or n.startswith(f"{w}[") for n in names):
+                raise DesignError(
+                    f"variables has {w!r}, which the draws do not. They have: {', '.join(names[:8])}, ..."
+                )
+        names = [n for n in names if any(n == w or n.startswith(f"{w}[") for w in wanted)]
+    if not names or table.empty:
+        raise DesignError("There are no draws. Give draws() of a model by MCMC, with a column each parameter.")
+    if len(names) > MOST_PARAMETERS:
+        first = ", ".join(canvas.distinct(n.partition("[")[0] for n in names)[:6])
+        raise DesignError(f"{len(names)} parameters are too many for a picture. Choose with variables=: {first}.")
+    quantiles = np.quantile(table[names].to_numpy(float), [0.5, 0.25, 0.75, 0.025, 0.975], axis=0)
+    ends = ("estimate", "low_50", "high_50", "conf_low", "conf_high")
+    found = pd.DataFrame({"parameter": names, **dict(zip(ends, quantiles, strict=True))})
+    if order == "value":
+        found = found.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+    labels = list(found["parameter"])
+    short = canvas.shortened(labels, canvas.NAME)
+    ax = canvas.new_axes(ax, 4.8 + canvas.label_width(short), canvas.height_of(len(labels), 0.28))
+    canvas.limits(ax, found[["conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
+    start, end = ax.get_xlim()
+    if start < 0 < end:
+        canvas.neutral(ax)
+    canvas.lanes(ax, labels)
+    color = canvas.PALETTE[0]
+    for i, row in enumerate(found.to_dict("records")):
+        canvas.interval(ax, i, row["conf_low"], row["conf_high"], color, 1.2)
+        canvas.interval(ax, i, row["low_50"], row["high_50"], color, 4.2)
+        ax.plot(row["estimate"], i, marker="o", linestyle="none", zorder=4, **canvas.face(canvas.INK, filled=True))
+    bars = [Line2D([], [], color=color, linewidth=w, alpha=0.75, label=t) for w, t in ((4.2, "50 %"), (1.2, "95 %"))]
+    canvas.legend_above(ax, [canvas.key("median", canvas.INK), *bars], 3)
+    canvas.named(ax, "value of the parameter (scale of the model)", title=title, pad=24)
+    return canvas.Picture(ax, found)

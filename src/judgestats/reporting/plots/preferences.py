@@ -16,8 +16,6 @@ ROLES = {
     "person": ("a person", canvas.MUTED, "o"),
     "judge": ("judge", canvas.PALETTE[0], "o"),
 }
-#: Up to this many crosses are labelled directly; more get a legend.
-MOST_LABELS = 5
 #: Class of :func:`verbosity_bias` -> colour of its region.
 CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": "#e6e9ee"}
 
@@ -36,13 +34,17 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         Rates of people (pooled, and each) and of judges, with the pooled interval as a band; and the gaps of judges.
 
     Raises
     ------
     DesignError
         If there is no rate with a value.
+
+    See Also
+    --------
+    judgestats.preference_gap : the numbers. judges_and_people : agreement in place of preference.
 
     Examples
     --------
@@ -76,10 +78,10 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
         if role in set(here["role"])
     ]
     canvas.legend_above(left, keys, 3)
-    canvas.named(left, "share that prefers the target")
-    canvas.named(right, "gap: judge − people")
+    canvas.named(left, "share of verdicts for the target")
+    canvas.named(right, "gap: judge − people\n(difference of shares)")
     canvas.headed([left, right], title)
-    return [left, right]
+    return canvas.Picture([left, right], here)
 
 
 def _people_named(table: pd.DataFrame) -> list[str]:
@@ -173,13 +175,18 @@ def verbosity_bias(
 
     Returns
     -------
-    matplotlib.axes.Axes
-        The regions are those of ``point_reading``. Filled: the intervals decide the class too; hollow: undecided.
+    Picture
+        The regions are those of ``point_reading``. Filled: the intervals decide the class too; hollow: undecided. More
+        than 8 judges have numbers, with a key.
 
     Raises
     ------
     DesignError
         If no judge has both numbers.
+
+    See Also
+    --------
+    judgestats.verbosity_bias : the numbers. bias_scores : other biases.
 
     Examples
     --------
@@ -196,41 +203,28 @@ def verbosity_bias(
     both = bias["estimate"].notna() & right["estimate"].reindex(bias.index).notna()
     judges, absent = list(bias.index[both]), [j for j in canvas.distinct(here["_row"]) if not both.get(j, False)]
     canvas.chosen(here[here["_row"].isin(judges)], wanted, source="verbosity_bias")
-    many = len(judges) > MOST_LABELS
-    ax = canvas.new_axes(ax, 6.2 + (0.4 + canvas.label_width(canvas.shortened(judges)) if many else 0), 4.8)
+    many = len(judges) > canvas.DIRECT
+    ax = canvas.new_axes(ax, 6.0 + canvas.legend_width(canvas.shortened(judges) if many else [], 4.8), 4.8)
     ax.set(xlim=(-1.04, 1.04), ylim=(-0.03, 1.03), xticks=np.arange(-1, 1.1, 0.5), yticks=np.arange(0, 1.1, 0.25))
     _regions(ax, margin, chance, recognised)
     ax.axvline(0, color=canvas.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     crosses = []
     for i, judge in enumerate(judges):
-        x, y, style = bias.loc[judge], right.loc[judge], canvas.style_of(i)
+        x, y, style = bias.loc[judge], right.loc[judge], canvas.style_of(0 if many else i)
         sides = (x["conf_low"], y["estimate"], x["conf_high"], y["estimate"])
         ups = (x["estimate"], y["conf_low"], x["estimate"], y["conf_high"])
         for x0, y0, x1, y1 in (sides, ups):
-            ax.plot([x0, x1], [y0, y1], color=style["color"], linewidth=1.1, alpha=0.6, zorder=2)
+            ax.plot([x0, x1], [y0, y1], color=style["color"], linewidth=1.1, alpha=0.25 if many else 0.6, zorder=2)
         crosses += [c for c in (sides, ups) if np.isfinite(np.array(c, dtype=float)).all()]
         look = canvas.face(style["color"], x["reading"] != "undecided")
         ax.plot(x["estimate"], y["estimate"], marker=style["marker"], linestyle="none", zorder=4, **look)
-    if many:
-        keys = [
-            canvas.key(
-                n,
-                canvas.style_of(i)["color"],
-                filled=bias.loc[j, "reading"] != "undecided",
-                marker=canvas.style_of(i)["marker"],
-            )
-            for i, (j, n) in enumerate(zip(judges, canvas.shortened(judges), strict=True))
-        ]
-        canvas.legend(ax, keys)
-    else:
-        canvas.label_around(
-            ax,
-            list(bias.loc[judges, "estimate"]),
-            list(right.loc[judges, "estimate"]),
-            canvas.shortened(judges),
-            avoid=crosses,
-        )
-    canvas.named(ax, "expansion bias b (right: prefers the padded answer)", "truncation accuracy", title)
+    x, y = (list(t.loc[judges, "estimate"]) for t in (bias, right))
+    canvas.named(
+        ax,
+        "expansion bias b, difference of shares (right: prefers the padded answer)",
+        "truncation accuracy (share of cut answers rejected)",
+        title,
+    )
     remarks = (
         ["hollow: the intervals leave the class undecided"]
         if (bias.loc[judges, "reading"] == "undecided").any()
@@ -239,7 +233,8 @@ def verbosity_bias(
     remarks += [f"not shown, one of the two is missing: {', '.join(canvas.shortened(absent))}"] if absent else []
     if remarks:
         canvas.below(ax, "\n".join(remarks))
-    return ax
+    canvas.name_points(ax, x, y, judges, avoid=[] if many else crosses)
+    return canvas.Picture(ax, here)
 
 
 def _regions(ax: Any, margin: float, chance: float, recognised: float) -> None:

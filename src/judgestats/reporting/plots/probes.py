@@ -36,7 +36,7 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         For each probe the changes of the three shares, with their intervals, and the tie rate from blind (hollow) to
         the probe (filled). A judge that hardly moves because it answers tie shows at the right end.
 
@@ -44,6 +44,10 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
     ------
     DesignError
         If there is no shift with a value.
+
+    See Also
+    --------
+    judgestats.anchoring : the numbers. revision, rationale_shift : what else a cue moves.
 
     Examples
     --------
@@ -76,11 +80,11 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
             _shifts(left, table[table["_row"] == label].set_index("term"), row)
             _ties(right, table[table["_row"] == label].set_index("term"), row)
         canvas.named(left, f"blind → {canvas.literal(probe)}: change of the share")
-        canvas.named(right, "tie rate")
+        canvas.named(right, "tie rate (share)")
     canvas.legend_above(axes[0], [Patch(color=color, label=label) for label, color in SHIFTS.values()], 3)
     canvas.legend_above(axes[1], [canvas.key("blind", canvas.INK, filled=False), canvas.key("probe", canvas.INK)], 2)
     canvas.headed(axes, title)
-    return axes
+    return canvas.Picture(axes, here)
 
 
 def _shifts(ax: Any, here: pd.DataFrame, row: int) -> None:
@@ -120,7 +124,7 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
         Bars to the right (towards) and to the left (away), which add up to the share revised; the diamond is their
         difference with its interval. A group without a favoured side has one bar, its share revised.
 
@@ -128,6 +132,10 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     ------
     DesignError
         If there is no share with a value.
+
+    See Also
+    --------
+    judgestats.revision : the numbers. anchoring : first verdicts with a cue.
 
     Examples
     --------
@@ -163,7 +171,7 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     canvas.named(
         ax, "← away     share of items     towards →" if directed else "share of items revised", title=title, pad=24
     )
-    return ax
+    return canvas.Picture(ax, here)
 
 
 def _revised(ax: Any, here: pd.DataFrame, row: int) -> None:
@@ -194,13 +202,17 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         A marker for each embedder. At the right of a row: items with the same verdict, of those with a verdict in both.
 
     Raises
     ------
     DesignError
         If there is no drift with a value.
+
+    See Also
+    --------
+    judgestats.rationale_shift : the numbers. anchoring : the verdicts themselves.
 
     Examples
     --------
@@ -233,7 +245,9 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
             )
             canvas.beside(panel, labels.index(str(label)), ", ".join(counts), color=canvas.MUTED)
         canvas.beside(panel, None, "same / all")
-        canvas.named(panel, f"blind → {canvas.literal(probe)}: drift")
+        canvas.named(
+            panel, f"blind → {canvas.literal(probe)}: drift of the text\n(cosine distance, 0 = same, 2 = opposite)"
+        )
     if len(embedders) > 1:
         keys = [
             canvas.key(e, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
@@ -243,7 +257,7 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     which = "" if len(embedders) > 1 else f"embedder: {embedders[0]}\n"
     canvas.below(axes[0], f"{which}same / all: items with the same verdict,\nof those with a verdict in both")
     canvas.headed(axes, title)
-    return axes
+    return canvas.Picture(axes, here)
 
 
 def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -302,4 +316,4 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     keys = [canvas.key(s, look["color"], marker=look["marker"]) for s, look in zip(shown, looks, strict=True)]
     canvas.legend_above(axes[0], keys, 3)
     canvas.headed(axes, title)
-    return axes
+    return canvas.Picture(axes, here)

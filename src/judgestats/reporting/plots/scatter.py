@@ -38,13 +38,17 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
         A row a bias (and further group), a column a strategy. Cells whose interval excludes 0 are framed, and bold.
 
     Raises
     ------
     DesignError
         If there is no such change, or no such judge.
+
+    See Also
+    --------
+    judgestats.bias_change : the changes. bias_scores : the biases themselves.
 
     Examples
     --------
@@ -66,13 +70,17 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
         raise DesignError(f"There is no {term} with a value to draw. Give another judge, or judge=None for the mean.")
     sure = (wide["conf_low"] > 0) | (wide["conf_high"] < 0)
     reach = max(float(np.nanmax(np.abs(values.to_numpy(float)))), LEAST_REACH)
-    ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), sure, ax, title, signed, None)
+    judges = "mean over judges" if judge is None else canvas.literal(judge)
+    bar = f"change of |b|, {judges} (blue: the bias falls)"
+    ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), sure, ax, title, signed, None, bar=bar)
     for text, bold in zip(ax.texts, sure.to_numpy().ravel(), strict=False):
         text.set_fontweight("bold" if bold else "normal")
-    judges = "mean over judges" if judge is None else str(judge)
-    framed = "\nframed: the interval excludes 0" if sure.to_numpy().any() else ""
-    canvas.below(ax, f"change of |b| ({judges})\nblue: the bias falls · red: it grows{framed}", -6)
-    return ax
+    if sure.to_numpy().any():
+        canvas.below(ax, "framed: the interval excludes 0")
+    ax.set_ylabel("bias", fontsize=canvas.TEXT, color=canvas.MUTED)
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("strategy", fontsize=canvas.TEXT, color=canvas.MUTED)
+    return canvas.Picture(ax, here)
 
 
 def _grid(table: pd.DataFrame, value: str) -> pd.DataFrame:
@@ -94,13 +102,17 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
 
     Returns
     -------
-    matplotlib.axes.Axes or list of Axes
-        One for one panel, else a list. All panels have the same range; right of zero the target is preferred.
+    Picture
+        All panels have the same range; right of zero the target is preferred.
 
     Raises
     ------
     DesignError
         If there is no bias with a value, or `ax` does not have one for each panel.
+
+    See Also
+    --------
+    judgestats.bias_score : the numbers. bias_map : what strategies change.
 
     Examples
     --------
@@ -125,10 +137,10 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
         canvas.lanes(panel, rows, first=i % ACROSS == 0)
         for row in here[here["_panel"] == facet].to_dict("records"):
             canvas.whisker(panel, row, rows.index(row["_row"]))
+        canvas.named(panel, "bias b: share that prefers the\ntarget minus share for the other")
         panel.set_title(
             "" if facet == "all" else canvas.literal(facet), fontsize=canvas.TEXT, color=canvas.INK, loc="left"
         )
-        panel.set_xlabel("b, towards the target →", fontsize=canvas.TEXT, color=canvas.INK)
     if len(axes) > 1 or shown == ["all"]:
         canvas.headed(axes, title)
     elif title:
@@ -139,7 +151,7 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
             loc="left",
             fontweight="bold",
         )
-    return axes[0] if len(axes) == 1 else axes
+    return canvas.Picture(axes, here)
 
 
 # ---- Judges as points: metrology map, positional against stable (Figures 1 and 5 of the dark_current paper) ----------
@@ -161,19 +173,24 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
 
     Returns
     -------
-    matplotlib.axes.Axes
+    Picture
+        More than 8 judges have numbers, with a key.
 
     Raises
     ------
     DesignError
         If no judge has both rates. Judges that lack one are named below the axes.
 
+    See Also
+    --------
+    judgestats.dark_current, judgestats.delta0 : the rates. stable_positional : the classes of pairs of equals.
+
     Examples
     --------
     >>> rows = pd.DataFrame({"judge": "Llama8B", "term": ["dark_current", "stable_cross_sensitivity"],
     ...                      "estimate": [0.667, 0.033], "conf_low": [0.578, 0.01], "conf_high": [0.745, 0.11]})
     >>> metrology_map(rows).get_xlabel()
-    'dark current (DC)'
+    'dark current (DC), share of vacuum calls'
     """
     canvas.terms(sheet, "dark_current")
     canvas.terms(sheet, "stable_cross_sensitivity")
@@ -182,18 +199,19 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     found = found[found["step"] == found.groupby("who")["step"].transform("min")]
     first = dict(zip(found["who"], found["estimate"], strict=True))
     judges = [j for j in canvas.order_of(sheet) if j in dark.index and j in stable.index]
-    ax = canvas.new_axes(ax, 5.6 + _legend_width(judges), 4.6)
-    canvas.unit_square(ax)
-    canvas.grid(ax)
-    _scatter(ax, dark, stable, judges, [_area(first.get(j, np.nan)) for j in judges])
-    canvas.named(ax, "dark current (DC)", "stable cross-sensitivity (SCS)", title)
+    ax = _new(ax, judges)
+    areas = [_area(first.get(j, np.nan)) for j in judges]
     if len(first):
-        canvas.keep_legend(ax)
         _size_legend(ax)
+        canvas.keep_legend(ax)
+    canvas.named(ax, "dark current (DC), share of vacuum calls", "stable cross-sensitivity (SCS), share of pairs")
+    if title:
+        canvas.named(ax, ax.get_xlabel(), ax.get_ylabel(), title, pad=38 if len(first) else 6)
     absent = [j for j in canvas.order_of(sheet) if (j in dark.index) != (j in stable.index)]
     if absent:
-        canvas.note(ax, f"Not shown, one of the two rates is missing: {', '.join(canvas.shortened(absent))}.")
-    return ax
+        canvas.below(ax, f"Not shown, one of the two rates is missing: {', '.join(canvas.shortened(absent))}.")
+    _scatter(ax, dark, stable, judges, areas)
+    return canvas.Picture(ax, pd.concat([t.reset_index().loc[lambda t: t["who"].isin(judges)] for t in (dark, stable)]))
 
 
 def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -210,8 +228,20 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
 
     Returns
     -------
-    matplotlib.axes.Axes
-        The grey corner holds what cannot be: the two classes exclude each other.
+    Picture
+        The grey corner holds what cannot be: the two classes exclude each other. More than 8 judges have numbers, with
+        a key.
+
+    See Also
+    --------
+    judgestats.delta0 : the shares. decomposition : all classes of a judge.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "term": ["stable_cross_sensitivity", "positional_false_preference"],
+    ...                      "estimate": [0.1, 0.4], "conf_low": [0.05, 0.3], "conf_high": [0.2, 0.5]})
+    >>> stable_positional(rows).data["estimate"].tolist()
+    [0.1, 0.4]
     """
     canvas.terms(sheet, "stable_cross_sensitivity")
     stable, positional = (
@@ -219,46 +249,47 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
         canvas.one_each(sheet, "positional_false_preference"),
     )
     judges = [j for j in canvas.order_of(sheet) if j in stable.index and j in positional.index]
-    ax = canvas.new_axes(ax, 5.6 + _legend_width(judges), 4.6)
-    canvas.unit_square(ax)
+    ax = _new(ax, judges)
+    canvas.named(
+        ax, "stable cross-sensitivity (SCS), share of pairs", "positional false preference (PFP), share of pairs", title
+    )
+    _scatter(ax, stable, positional, judges, [70.0] * len(judges), exclusive=True)
+    both = [t.reset_index().loc[lambda t: t["who"].isin(judges)] for t in (stable, positional)]
+    return canvas.Picture(ax, pd.concat(both))
+
+
+def _new(ax: Any, judges: list[str]) -> Any:
+    entries = canvas.shortened(judges) if len(judges) > canvas.DIRECT else []
+    ax = canvas.new_axes(ax, 5.6 + canvas.legend_width(entries, 4.8), 4.8)
     canvas.grid(ax)
-    ax.fill([0, 1.05, 1.05, -0.05], [1.0, -0.05, 1.05, 1.05], color=canvas.FAINT, zorder=0, linewidth=0)
-    ax.text(0.98, 0.98, "not possible", fontsize=canvas.SMALL, color=canvas.MUTED, ha="right", va="top")
-    _scatter(ax, stable, positional, judges, [70.0] * len(judges))
-    canvas.named(ax, "stable cross-sensitivity (SCS)", "positional false preference (PFP)", title)
     return ax
 
 
-def _scatter(ax: Any, across: pd.DataFrame, up: pd.DataFrame, judges: list[str], areas: list[float]) -> None:
-    """Points with both intervals, labelled where they are few."""
+def _scatter(
+    ax: Any, across: pd.DataFrame, up: pd.DataFrame, judges: list[str], areas: list[float], *, exclusive: bool = False
+) -> None:
+    """Points with both intervals, named; `exclusive`: the two shares cannot add up to more than 1."""
     x, y = (t["estimate"].reindex(judges).to_numpy(float) for t in (across, up))
-    styles = [canvas.style_of(i) for i in range(len(judges))]
+    sides = [np.array([_interval(t.loc[j]) for j in judges]) for t in (across, up)]
+    canvas.corner(ax, [*x, *sides[0].ravel()], [*y, *sides[1].ravel()])
+    if exclusive and ax.get_xlim()[1] + ax.get_ylim()[1] > 1:
+        ends = ax.get_xlim(), ax.get_ylim()
+        ax.fill([-0.05, 1.05, 1.05], [1.05, 1.05, -0.05], color=canvas.FAINT, zorder=0, linewidth=0)
+        ax.set(xlim=ends[0], ylim=ends[1])
+        words = {"fontsize": canvas.SMALL, "color": canvas.MUTED, "ha": "right", "va": "top"}
+        ax.text(0.98, 0.98, "not possible: together above 1", transform=ax.transAxes, **words)
+    few = len(judges) <= canvas.DIRECT
+    styles = [canvas.style_of(i) if few else {"color": canvas.PALETTE[0], "marker": "o"} for i in range(len(judges))]
+    crosses = []
     for i, style in enumerate(styles):
-        for table, horizontal in ((across, True), (up, False)):
-            low, high = _interval(table.loc[judges[i]])
-            ends = ([low, high], [y[i]] * 2) if horizontal else ([x[i]] * 2, [low, high])
-            ax.plot(*ends, color=style["color"], linewidth=1.0, alpha=0.55, zorder=2, solid_capstyle="butt")
+        (x0, x1), (y0, y1) = sides[0][i], sides[1][i]
+        for ends in (([x0, x1], [y[i]] * 2), ([x[i]] * 2, [y0, y1])):
+            ax.plot(*ends, color=style["color"], linewidth=1.0, alpha=0.55 if few else 0.25, zorder=2)
+            crosses.append((ends[0][0], ends[1][0], ends[0][1], ends[1][1]))
         ax.scatter(x[i], y[i], s=areas[i], zorder=3, edgecolors="white", linewidths=0.9, alpha=0.95, **style)
     shown = [i for i in range(len(judges)) if np.isfinite(x[i]) and np.isfinite(y[i])]
-    labels = canvas.shortened(judges)
-    if len(judges) <= canvas.DIRECT:
-        canvas.label_points(
-            ax,
-            [x[i] for i in shown],
-            [y[i] for i in shown],
-            [labels[i] for i in shown],
-            [styles[i]["color"] for i in shown],
-        )
-    else:
-        canvas.legend(ax, [_key(style, label) for style, label in zip(styles, labels, strict=True)])
-
-
-def _legend_width(judges: list[str]) -> float:
-    return 0.45 + canvas.label_width(canvas.shortened(judges)) if len(judges) > canvas.DIRECT else 0.0
-
-
-def _key(style: dict[str, Any], label: str) -> Line2D:
-    return Line2D([], [], linestyle="none", markersize=6, markeredgecolor="white", label=label, **style)
+    clear = [c for c in crosses if np.isfinite(np.array(c, dtype=float)).all()] if few else []
+    canvas.name_points(ax, x[shown], y[shown], [judges[i] for i in shown], avoid=clear)
 
 
 def _interval(row: pd.Series[Any]) -> tuple[float, float]:

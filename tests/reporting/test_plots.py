@@ -1,0 +1,189 @@
+"""Every picture: no judge is lost, axes have units, the data are there, and it looks as it did."""
+
+import importlib.util
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import gallery
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from judgestats.errors import DesignError
+from judgestats.reporting import plots
+
+#: Fast ones with more judges than are named directly; all, with as many as a shared task has.
+SIZES = [
+    pytest.param(entry, n, id=f"{entry.name}-{n}", marks=pytest.mark.slow if n > 9 or entry.slow else ())
+    for entry in gallery.ENTRIES
+    for n in (9, 33)
+]
+ENTRIES = [pytest.param(e, id=e.name, marks=pytest.mark.slow if e.slow else ()) for e in gallery.ENTRIES]
+#: What drew the images in the folder baseline. Other versions space text otherwise.
+PINNED = ("3.10.9", (3, 11))
+BASELINE = Path(__file__).parent / "baseline"
+
+
+def written(picture):
+    """All texts of the figure."""
+    return [t.get_text() for t in picture.figure.findobj(Text) if t.get_text() and t.get_visible()]
+
+
+def is_number(text):
+    return re.fullmatch(r"[−+]?[\d.,  ]+(e[−+]?\d+)?|\$.*\$", text) is not None
+
+
+def test_the_gallery_has_every_picture():
+    assert [e.name for e in gallery.ENTRIES] == sorted(set(plots.__all__) - {"Picture"})
+
+
+@pytest.mark.parametrize("name", sorted(set(plots.__all__) - {"Picture"}))
+def test_every_picture_is_documented_and_takes_axes(name):
+    function = getattr(plots, name)
+    sections = re.findall(r"^    ([A-Z][\w ]+)\n    -+$", function.__doc__, re.M)
+    assert {"Parameters", "Returns", "See Also", "Examples"} <= set(sections)
+    assert "    Picture\n" in function.__doc__
+    options = inspect.signature(function).parameters
+    assert options["ax"].default is options["title"].default is None
+
+
+@pytest.mark.parametrize(("entry", "n"), SIZES)
+def test_no_judge_is_lost_and_every_axis_has_its_unit(entry, n):
+    names = gallery.judges(n)
+    picture = entry.draw(names)
+    texts = written(picture)
+    whole = [rf"(?<![\w.-]){re.escape(j)}(?![\w-])" for j in names]
+    if entry.judges:
+        lost = [j for j, word in zip(names, whole, strict=True) if not any(re.search(word, t) for t in texts)]
+        assert lost == []
+        cells = {str(v) for c in picture.data.columns for v in picture.data[c].unique()}
+        assert all(any(re.search(word, v) for v in cells) for word in whole)
+    assert len(picture.data)
+    assert not [c for c in picture.data.columns if str(c).startswith("_") or c in ("who", "row", "facet")]
+    for ax in picture.figure.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            ticks = [t.get_text() for t in axis.get_ticklabels() if t.get_visible() and t.get_text()]
+            if any(map(is_number, ticks)) and not shared(ax, axis):
+                assert axis.get_label_text(), f"{axis} of {ax} has numbers and no label"
+
+
+def shared(ax, axis):
+    """Whether the labels of an axis are at the panel on the left."""
+    place = ax.get_subplotspec()
+    return axis is ax.yaxis and place is not None and not place.is_first_col()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_legend_of_many_judges_leaves_room_for_the_axes(entry, long):
+    picture = entry.draw(gallery.judges(33, long=long))
+    picture.figure.savefig("/dev/null", format="png", dpi=40)
+    page = picture.figure.bbox
+    for ax in picture.axes:
+        box = ax.get_window_extent()
+        assert min(box.width, box.height) / picture.figure.dpi > 0.8
+        legend = ax.get_legend()
+        if legend is not None:
+            found = legend.get_window_extent()
+            assert found.x0 >= page.x0 - 1
+            assert found.x1 <= page.x1 + 1
+            assert found.y0 >= page.y0 - 1
+            assert found.y1 <= page.y1 + 1
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if not e.values[0].slow])
+def test_a_picture_is_drawn_on_the_axes_given(entry):
+    names = gallery.judges(2)
+    panels = len(entry.draw(names))
+    given = np.ravel(Figure(figsize=(12, 4)).subplots(1, panels)).tolist()
+    picture = entry.draw(names, ax=given[0] if panels == 1 else given, title="a title of my own")
+    assert picture.axes == given
+    assert any("a title of my own" in t for t in written(picture))
+
+
+def test_a_picture_shows_itself_and_is_saved(tmp_path):
+    rows = pd.DataFrame({"judge": ["a", "b"], "term": "consistency", "estimate": [0.8, 0.6]})
+    picture = plots.forest(rows)
+    image, size = picture._repr_png_()
+    assert image.startswith(b"\x89PNG")
+    assert size["width"] == round(96 * picture.figure.get_size_inches()[0])
+    picture.save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text().startswith("<?xml")
+    pd.testing.assert_frame_equal(picture.data, rows)
+    assert isinstance(picture[0], Axes)
+    assert picture.get_xlim() == picture[0].get_xlim()
+    assert repr(picture) == "<Picture of 2 rows, 1 panel>"
+
+
+def test_a_picture_of_several_panels_is_a_sequence_of_axes():
+    rows = pd.DataFrame({"judge": "a", "term": ["consistency", "accuracy"], "estimate": [0.8, 0.6]})
+    picture = plots.forest(rows)
+    assert [ax.get_title("left") for ax in picture] == ["same verdict in both orders", "accuracy"]
+    assert len(picture) == 2
+    with pytest.raises(AttributeError, match="2 panels"):
+        picture.set_xlim(0, 1)
+
+
+def test_a_remark_is_below_the_label_of_the_axis():
+    names = gallery.judges(4, long=True)
+    picture = next(e for e in gallery.ENTRIES if e.name == "rationale_shift").draw(names)
+    picture.figure.draw_without_rendering()
+    ax = picture[0]
+    (remark,) = [t for t in ax.texts if t.get_gid() == "note"]
+    assert remark.get_window_extent().y1 <= ax.xaxis.label.get_window_extent().y0 + 1
+
+
+def test_judges_and_people_has_people_peers_and_their_median():
+    (peers, people), _ = gallery._people(gallery.judges(5))
+    picture = plots.judges_and_people(peers, people)
+    first = people[people["set"] == people["set"].iloc[0]].sort_values("estimate", ascending=False)
+    ax = picture[0]
+    assert [t.get_text() for t in ax.get_yticklabels()] == list(first["judge"])
+    diamonds = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "D"]
+    assert sorted(diamonds) == sorted(first["estimate"])
+    here = peers[peers["set"] == people["set"].iloc[0]]
+    top = here.loc[(here[["judge", "other"]] == first["judge"].iloc[0]).any(axis=1), "estimate"]
+    points = next(line for line in ax.lines if line.get_marker() == "o" and round(line.get_ydata()[0], 2) == 0.17)
+    assert sorted(points.get_xdata()) == sorted(top)
+    medians = [line.get_xdata()[0] for line in ax.lines if list(np.round(line.get_ydata(), 2)) == [0.02, 0.32]]
+    assert medians == [np.median(top)]
+    with pytest.raises(DesignError, match="one measure"):
+        plots.judges_and_people(peers, people.assign(term="r"))
+    with pytest.raises(DesignError, match="share no judge"):
+        plots.judges_and_people(peers, people.assign(judge=people["judge"] + "?"))
+
+
+#: Images of all pictures, as small as shows what changes.
+LOOKS = [
+    pytest.param(
+        e,
+        id=e.name,
+        marks=pytest.mark.mpl_image_compare(
+            filename=f"{e.name}.png", baseline_dir="baseline", style="default", tolerance=4, savefig_kwargs={"dpi": 60}
+        ),
+    )
+    for e in gallery.ENTRIES
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    (mpl.__version__, sys.version_info[:2]) != PINNED or importlib.util.find_spec("pytest_mpl") is None,
+    reason=f"pytest-mpl compares images that matplotlib {PINNED[0]} drew on Python {PINNED[1][0]}.{PINNED[1][1]}",
+)
+@pytest.mark.parametrize("entry", LOOKS)
+def test_a_picture_looks_as_it_did(entry):
+    return entry.draw(gallery.judges(7)).figure
+
+
+def test_there_is_a_small_image_of_every_picture():
+    files = list(BASELINE.glob("*.png"))
+    assert {f.stem for f in files} == {e.name for e in gallery.ENTRIES}
+    assert sum(f.stat().st_size for f in files) < 1.5e6
