@@ -78,7 +78,7 @@ def test_thirty_judges_all_have_a_label():
 
 def test_curves_are_the_isotonic_fits_and_points_the_shares(sheet):
     ax = drawn(plots.psychometric_curves(sheet))
-    curves = [line for line in ax.lines if line.get_gid() == "fit"]
+    curves = [line for line in ax.lines if line.get_label() == "_fit"]
     points = [line for line in ax.lines if line.get_linestyle() == "None"]
     for curve, seen in zip(curves, points, strict=True):
         shares = seen.get_ydata()
@@ -87,7 +87,7 @@ def test_curves_are_the_isotonic_fits_and_points_the_shares(sheet):
             np.testing.assert_allclose(curve.get_ydata(), shares)
     rows = pd.DataFrame({"judge": "g", "term": "target_sensitivity", "delta": [1.0, 2.0], "estimate": [0.8, 0.5]})
     rows = rows.assign(conf_low=0.4, conf_high=0.9, n=[30.0, 10.0])
-    (pooled,) = [line for line in plots.psychometric_curves(rows).lines if line.get_gid() == "fit"]
+    (pooled,) = [line for line in plots.psychometric_curves(rows).lines if line.get_label() == "_fit"]
     np.testing.assert_allclose(pooled.get_ydata(), 0.8 * 0.75 + 0.5 * 0.25)  # the weighted mean of what decreases
 
 

@@ -6,7 +6,7 @@ statistics here, except bins, ranks, quantiles of draws and an isotonic line. Ma
 """
 
 from judgestats.reporting.plots.bars import answers, decomposition, psychometric_curves
-from judgestats.reporting.plots.canvas import Picture
+from judgestats.reporting.plots.canvas import Picture as Picture
 from judgestats.reporting.plots.components import decision_study, variance_components
 from judgestats.reporting.plots.confidence import reliability, risk_coverage
 from judgestats.reporting.plots.forests import agreement_shift, calibration, forest
@@ -30,7 +30,6 @@ from judgestats.reporting.plots.rankings import rank_sets
 from judgestats.reporting.plots.scatter import bias_map, bias_scores, metrology_map, stable_positional
 
 __all__ = [
-    "Picture",
     "agreement_levels",
     "agreement_shift",
     "anchoring",

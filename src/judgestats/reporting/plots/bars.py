@@ -54,7 +54,7 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     >>> rows = pd.DataFrame({"judge": "g", "term": "target_sensitivity", "delta": [1.0, 2.0, 3.0],
     ...                      "estimate": [0.5, 0.4, 0.9], "conf_low": [0.4, 0.3, 0.8], "conf_high": [0.6, 0.5, 1.0],
     ...                      "n": [50.0, 50.0, 50.0]})
-    >>> fitted = [line for line in psychometric_curves(rows).lines if line.get_gid() == "fit"]
+    >>> fitted = [line for line in psychometric_curves(rows).lines if line.get_label() == "_fit"]
     >>> fitted[0].get_ydata().tolist()
     [0.45, 0.45, 0.9]
     """
@@ -89,7 +89,7 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
         ax.vlines(x, here["conf_low"], here["conf_high"], color=style["color"], linewidth=1.3, alpha=0.65, zorder=2)
         look = {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.8}
         ax.plot(x, y, linestyle="none", zorder=3, **look, **style)
-        ax.plot(x, here["fit"], linewidth=1.5, color=style["color"], zorder=2.5, gid="fit")
+        ax.plot(x, here["fit"], linewidth=1.5, color=style["color"], zorder=2.5, label="_fit")
         ends.append((x[-1], here["fit"].iloc[-1]))
     ax.set(xticks=steps, ylim=(-0.03, 1.05), xlim=(steps[0] - 0.35 * nearest, steps[-1] + 0.35 * nearest))
     _label_ends(ax, ends, labels)

@@ -752,11 +752,11 @@ def below(ax: Any, text: str) -> None:
         color=MUTED,
         annotation_clip=False,
     )
-    drawn.set_gid(_NOTE)
+    drawn.set_label(_NOTE)
 
 
 def _notes(ax: Any) -> list[Any]:
-    return [t for t in ax.texts if t.get_gid() == _NOTE]
+    return [t for t in ax.texts if t.get_label() == _NOTE]
 
 
 def _settle(ax: Any) -> None:
