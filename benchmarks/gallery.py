@@ -329,12 +329,86 @@ def _draws(names: list[str]) -> pd.DataFrame:
     return pd.DataFrame({"chain": np.repeat([0, 1], 400), "draw": np.tile(np.arange(400), 2), **table})
 
 
+def _over_temperatures(names: list[str]) -> Arguments:
+    table = _each(judge=names, temperature=[0.0, 0.5, 1.0]).assign(term="r")
+    start = table["judge"].map(dict(zip(names, _uniform(len(names), 0.5, 0.9), strict=True)))
+    return (_rows(table, start - 0.2 * table["temperature"], 0.04, (-1, 1)),), {}
+
+
+def _against_people(names: list[str]) -> pd.DataFrame:
+    table = _each(judge=[None, *names], term=["kappa", "agreement"])
+    table = table.assign(role=np.where(table["judge"].isna(), "people", "judge"))
+    value = np.where(table["term"] == "kappa", 0.45, 0.7) + _uniform(len(table), -0.2, 0.2)
+    return _rows(table[["role", "judge", "term"]], value)
+
+
+def _ranks(names: list[str]) -> pd.DataFrame:
+    strength = np.sort(_uniform(len(names), -1.5, 1.5))[::-1]
+    first = _rows(pd.DataFrame({"system": names, "term": "strength"}), strength, 0.3, (-9, 9))
+    rank = np.arange(1.0, len(names) + 1)
+    second = _rows(pd.DataFrame({"system": names, "term": "rank"}), rank, 0.0, (1, len(names)))
+    ends = {"conf_low": np.maximum(rank - 2, 1), "conf_high": np.minimum(rank + 2, len(names))}
+    return pd.concat([first, second.assign(**ends)], ignore_index=True)
+
+
+def _confidence(names: list[str]) -> pd.DataFrame:
+    table = _each(judge=names, level=[0.5, 0.6, 0.7, 0.8, 0.9, 1.0]).assign(term="reliability")
+    table = table[["judge", "term", "level"]]
+    return _rows(table, 0.3 + 0.6 * table["level"] + 0.03 * np.floor(4 * table["level"]) - 0.1, 0.09)
+
+
+def _abstention(names: list[str]) -> pd.DataFrame:
+    table = _each(judge=names, level=[0.5, 0.6, 0.7, 0.8, 0.9])
+    risk = _rows(table.assign(term="risk_curve"), 0.45 - 0.4 * table["level"], 0.05)
+    used = _rows(table.assign(term="coverage_curve"), 1.5 - table["level"], 0.0)
+    chosen = [
+        pd.DataFrame({"judge": names, "term": t, "estimate": v})
+        for t, v in (("threshold", 0.8), ("coverage", 0.7), ("risk", 0.13))
+    ]
+    table = pd.concat([risk, used, *chosen], ignore_index=True)
+    return table[["judge", "term", *(c for c in table.columns if c not in ("judge", "term"))]]
+
+
+def _schemes(names: list[str]) -> pd.DataFrame:
+    table = _each(judge=names, scheme=["Baseline", "PBP", "CoT"], probe=["flip"], term=["lao", "tie"])
+    return _rows(table, _uniform(len(table), 0.1, 0.8))
+
+
+def _quantiles(names: list[str]) -> pd.DataFrame:
+    at = {"q05": 2.0, "q25": 4.0, "q50": 5.5, "q75": 7.0, "q95": 9.0}
+    table = _each(judge=names, system=["A", "B"], term=list(at))
+    move = table["judge"].map(dict(zip(names, _uniform(len(names), -1, 1), strict=True)))
+    return _rows(table, table["term"].map(at) + move, 0.2, (1, 10))
+
+
 def _one(make: Callable[[list[str]], Any]) -> Callable[[list[str]], Arguments]:
     return lambda names: ((make(names),), {})
 
 
 _RATES = {"consistency": (0.6, 0.98), "accuracy": (0.5, 0.9), "position_bias": (-0.3, 0.3)}
 ENTRIES = [
+    Entry(
+        "lines",
+        "An estimate over a condition.",
+        _over_temperatures,
+        'js.correlation(scores, pairs="each", by="temperature")',
+    ),
+    Entry(
+        "people_agreement",
+        "Agreement with people, and among people.",
+        _one(_against_people),
+        "js.judge_against_people(calls)",
+    ),
+    Entry("rank_sets", "Strengths of systems and the ranks they may have.", _one(_ranks), "js.rank_systems(calls)"),
+    Entry("reliability", "Right verdicts at each confidence.", _one(_confidence), "js.confidence_calibration(calls)"),
+    Entry("risk_coverage", "What abstaining gains.", _one(_abstention), "js.abstention_threshold(calls, 0.2)"),
+    Entry("schemes", "Judges under each scheme.", _one(_schemes), "js.anchoring(calls)"),
+    Entry(
+        "score_quantiles",
+        "Scores of each judge: median, quartiles.",
+        _one(_quantiles),
+        'js.score_distribution(scores, quantiles=(0.05, 0.25, 0.5, 0.75, 0.95), by="system")',
+    ),
     Entry("agreement_levels", "Agreement on systems, items and scores.", _one(_levels), "js.agreement_levels(scores)"),
     Entry("agreement_shift", "Agreement before and after.", _one(_shifts), "js.agreement_shift(before, after)"),
     Entry(
@@ -441,6 +515,7 @@ ENTRIES = [
     Entry("variance_components", "What scores vary with.", _one(_components), "js.variance_components(scores)"),
     Entry("verbosity_bias", "Padding preferred, cuts noticed.", _one(_verbosity), "js.verbosity_bias(calls)"),
 ]
+ENTRIES.sort(key=lambda e: e.name)
 
 
 def _stacked(names: list[str], terms: list[str]) -> pd.DataFrame:

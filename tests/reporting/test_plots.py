@@ -140,6 +140,15 @@ def test_a_remark_is_below_the_label_of_the_axis():
     assert remark.get_window_extent().y1 <= ax.xaxis.label.get_window_extent().y0 + 1
 
 
+@pytest.mark.parametrize("given", [pd.DataFrame({"judge": ["a"], "estimate": [0.5]}), [1, 2], None])
+@pytest.mark.parametrize("name", ["fit_diagnostics", "posterior_intervals"])
+def test_pictures_of_models_say_what_they_need(name, given):
+    with pytest.raises(DesignError, match=r"picture needs|There are no draws"):
+        getattr(plots, name)(given)
+    with pytest.raises(DesignError, match="needs"):
+        plots.judges_and_people(given, given)
+
+
 def test_judges_and_people_has_people_peers_and_their_median():
     (peers, people), _ = gallery._people(gallery.judges(5))
     picture = plots.judges_and_people(peers, people)

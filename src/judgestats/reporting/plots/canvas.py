@@ -151,6 +151,12 @@ def grid(ax: Any, axis: str = "both") -> None:
     ax.grid(visible=True, axis=axis, color=GRID, linewidth=0.7)
 
 
+def unit_square(ax: Any) -> None:
+    """Show shares on both axes, with a margin for what lies on the border."""
+    ticks = np.arange(0, 1.01, 0.25)
+    ax.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), xticks=ticks, yticks=ticks)
+
+
 def corner(ax: Any, x: Any, y: Any) -> None:
     """Show shares on both axes, from 0 to the next quarter above the largest, with a margin."""
     for values, side in ((x, "x"), (y, "y")):

@@ -9,6 +9,9 @@ import pandas as pd
 
 from judgestats.reporting.plots import canvas
 
+#: Most panels side by side.
+ACROSS = 4
+
 
 def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the share of right verdicts at each confidence, with its band.
@@ -24,7 +27,7 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         A panel for each judge: the isotonic curve and its pointwise band. On the dashed line the judge is right as
         often as it says; below it, it is overconfident. The marks are as large as the share of verdicts.
 
@@ -32,6 +35,10 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     ------
     DesignError
         If there is no curve with a value.
+
+    See Also
+    --------
+    judgestats.confidence_calibration : the curve. risk_coverage : what abstaining would gain.
 
     Examples
     --------
@@ -56,10 +63,9 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
         panel.vlines(curve["level"], curve["conf_low"], curve["conf_high"], color=color, alpha=0.5, linewidth=1.2)
         share = curve["n"] / curve["n"].sum()
         panel.scatter(curve["level"], curve["estimate"], s=10 + 220 * share, color=color, zorder=4)
-        canvas.named(panel, "confidence", "share right" if i == 0 else "", canvas.shortened([who])[0])
-    if title:
-        canvas.headed(axes, title)
-    return axes
+        canvas.named(panel, "confidence (0 to 1)", "share of right verdicts" if i % ACROSS == 0 else "")
+    _names(axes, canvas.distinct(here["_who"]), title)
+    return canvas.Picture(axes, here)
 
 
 def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -76,7 +82,7 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         A panel for each judge: from the right, where all is answered, to the left with a rising threshold. The mark is
         the threshold, its value beside it; there is none where no threshold holds. The band is pointwise.
 
@@ -84,6 +90,10 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
     ------
     DesignError
         If there is no curve with a value.
+
+    See Also
+    --------
+    judgestats.abstention_threshold : the threshold. reliability : right verdicts at each confidence.
 
     Examples
     --------
@@ -117,12 +127,23 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
             near = (at["coverage"], at["risk"])
             panel.annotate(f"confidence ≥ {at['threshold']:g}", near, (0, 9), textcoords="offset points", ha="right",
                            fontsize=canvas.SMALL, color=canvas.INK)  # fmt: skip
-        canvas.named(panel, "share answered", "risk" if i == 0 else "", canvas.shortened([who])[0])
-    if title:
-        canvas.headed(axes, title)
-    return axes
+        canvas.named(panel, "share of items answered", "risk (share wrong of those)" if i % ACROSS == 0 else "")
+    _names(axes, canvas.distinct(here["_who"]), title)
+    found = points["term"].isin(["risk_curve", "coverage_curve", "threshold", "coverage", "risk"])
+    return canvas.Picture(axes, points[found])
 
 
 def _panels(ax: Any, names: list[str]) -> list[Any]:
     """Square axes, one a judge."""
-    return canvas.panels(ax, names, [""], wide=[3.0] * len(names), each=1.9, across=4)
+    return canvas.panels(ax, names, [""], wide=[3.0] * len(names), each=1.9, across=ACROSS)
+
+
+def _names(axes: list[Any], names: list[str], title: str | None) -> None:
+    """Put the judges above the panels, and a title above all."""
+    short = canvas.shortened(names)
+    for panel, name in zip(axes, short, strict=True):
+        panel.set_title(name, fontsize=canvas.TEXT, color=canvas.INK, loc="left")
+    if short.key:
+        canvas.key_below(axes[0], short.key)
+    if title:
+        canvas.headed([*axes, axes[0]], title)

@@ -449,13 +449,18 @@ def score_quantiles(
 
     Returns
     -------
-    matplotlib.axes.Axes
-        A row for each system, in it a box for each judge. These are scores, not intervals of an estimate.
+    Picture
+        A row for each system, in it a box for each judge; for more than 8 judges, a row for each judge of each system.
+        These are scores, not intervals of an estimate.
 
     Raises
     ------
     DesignError
         If the quantiles are not there, or `order` lacks a row.
+
+    See Also
+    --------
+    judgestats.score_distribution : the quantiles. score_distribution : mean, sd and ceiling of each judge.
 
     Notes
     -----
@@ -484,6 +489,11 @@ def score_quantiles(
         raise DesignError(f"order= lacks {', '.join(lacking)}. Name every row.")
     labels = [r for r in labels if r in middle.index]
     judges = canvas.distinct(here["_judge"])
+    if len(judges) > canvas.DIRECT:
+        by_judge = wide["q50"].sort_values(ascending=False, kind="stable").index
+        labels = [_of_judge(r, j) for one in labels for r, j in by_judge if r == one]
+        wide.index = pd.MultiIndex.from_tuples([(_of_judge(r, j), "") for r, j in wide.index])
+        judges = [""]
     each = 0.16 * len(judges) + 0.12
     ax = canvas.new_axes(
         ax, 5.4 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), each)
@@ -498,9 +508,16 @@ def score_quantiles(
         ax.barh(at, row["q75"] - row["q25"], left=row["q25"], height=0.7 * step, color=color, alpha=0.45, zorder=3)
         canvas.point(ax, row["q50"], at, color, marker="|")
     if len(judges) > 1:
-        canvas.legend_above(ax, [Patch(color=canvas.style_of(k)["color"], label=j) for k, j in enumerate(judges)], 4)
-    canvas.named(ax, "score: median, quartiles, 5 to 95 %", title=title, pad=24)
-    return ax
+        short = canvas.shortened(judges)
+        canvas.legend_above(ax, [Patch(color=canvas.style_of(k)["color"], label=j) for k, j in enumerate(short)], 3)
+        if short.key:
+            canvas.below(ax, short.key)
+    canvas.named(ax, "score: median, quartiles, 5 to 95 %", title=title, pad=24 + 14 * ((len(judges) - 1) // 3))
+    return canvas.Picture(ax, here)
+
+
+def _of_judge(row: str, judge: str) -> str:
+    return judge if row == "all" else f"{row} · {judge}"
 
 
 # ---- Levels of agreement, ICC, and agreement against the quality of systems ------------------------------------------

@@ -53,7 +53,7 @@ def lines(
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         A point with its interval for each row; the other columns before ``term`` name the lines. All panels have one
         scale.
 
@@ -61,6 +61,10 @@ def lines(
     ------
     DesignError
         If a column is not there, a panel has two shades, several terms are left, or two rows fall on one point.
+
+    See Also
+    --------
+    judgestats.correlation : agreement by condition. agreement_shift : before and after.
 
     Notes
     -----
@@ -93,7 +97,7 @@ def lines(
     if len(names) > MOST:
         raise DesignError(f"{len(names)} panels are more than {MOST}. Draw some values of {panel!r} at a time.")
     shades = _shades(here, shade)
-    axes = _panels(ax, names)
+    axes = _panels(ax, names, canvas.shortened([*series, *shades], canvas.NAME))
     ends = here[["estimate", "conf_low", "conf_high"]].to_numpy(dtype=float)
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.05 * (high - low) or 0.1
@@ -123,7 +127,7 @@ def lines(
     axes[0].set_ylabel(words.get(str(here["term"].iloc[0]), canvas.literal(here["term"].iloc[0])), fontsize=canvas.TEXT)
     if panel:
         canvas.headed([*axes, axes[0]], title)  # above all, also for one panel
-    return axes
+    return canvas.Picture(axes, here)
 
 
 def _shades(here: pd.DataFrame, shade: str | None) -> dict[str, str]:
@@ -137,13 +141,15 @@ def _shades(here: pd.DataFrame, shade: str | None) -> dict[str, str]:
     return {value: SHADES[i % len(SHADES)] for i, value in enumerate(values)}
 
 
-def _panels(ax: Any, names: Sequence[str]) -> list[Any]:
+def _panels(ax: Any, names: Sequence[str], entries: Sequence[str]) -> list[Any]:
     """A grid of axes with common scales, of a new figure or as given."""
     if ax is not None:
         return canvas.panels(ax, list(names), [], wide=[3.0] * len(names))
     across = min(ACROSS, len(names))
     down = -(-len(names) // across)
-    figure = Figure(figsize=(2.4 * across + 2.6, 2.0 * down + 0.9), layout="constrained")
+    height = max(2.0 * down + 0.9, 3.8 if across == 1 else 0.0)
+    width = (2.4 if down * across > 1 else 3.6) * across + 0.9 + canvas.legend_width(entries, height)
+    figure = Figure(figsize=(width, height), layout="constrained", label=canvas.OWN)
     found = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     for spare in found[len(names) :]:
         spare.remove()
@@ -152,7 +158,10 @@ def _panels(ax: Any, names: Sequence[str]) -> list[Any]:
 
 def _keys(axes: Sequence[Any], series: Sequence[str], shades: dict[str, str]) -> None:
     """Name the lines and shades beside the panels."""
-    named = zip(canvas.shortened(series, canvas.NAME), map(canvas.style_of, range(len(series))), strict=True)
+    names = canvas.shortened(series, canvas.NAME)
+    if names.key:
+        canvas.key_below(axes[0], names.key)
+    named = zip(names, map(canvas.style_of, range(len(series))), strict=True)
     handles: list[Any] = [canvas.key(label, look["color"], marker=look["marker"]) for label, look in named]
     handles += [Patch(facecolor=color, edgecolor=canvas.MUTED, label=value) for value, color in shades.items()]
     if len(handles) > 1:

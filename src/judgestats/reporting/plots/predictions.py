@@ -410,7 +410,8 @@ def posterior_intervals(
     table = method() if callable(method) else draws
     if not isinstance(table, pd.DataFrame):
         raise DesignError(f"The picture needs a table of draws or a model with draws, and got: {type(draws)!r}.")
-    names = [str(c) for c in table.columns if c not in ("chain", "draw")]
+    numbers = table.select_dtypes("number")
+    names = [str(c) for c in numbers.columns if c not in ("chain", "draw")]
     if variables is not None:
         wanted = [variables] if isinstance(variables, str) else list(variables)
         for w in wanted:
@@ -419,8 +420,10 @@ def posterior_intervals(
                     f"variables has {w!r}, which the draws do not. They have: {', '.join(names[:8])}, ..."
                 )
         names = [n for n in names if any(n == w or n.startswith(f"{w}[") for w in wanted)]
-    if not names or table.empty:
-        raise DesignError("There are no draws. Give draws() of a model by MCMC, with a column each parameter.")
+    if not {"chain", "draw"} <= {*table.columns} or not names or table.empty:
+        raise DesignError(
+            "There are no draws. Give draws() of a model by MCMC: chain, draw, and a column for each parameter."
+        )
     if len(names) > MOST_PARAMETERS:
         first = ", ".join(canvas.distinct(n.partition("[")[0] for n in names)[:6])
         raise DesignError(f"{len(names)} parameters are too many for a picture. Choose with variables=: {first}.")

@@ -105,7 +105,7 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         Kappa or concordance, and the share of equal answers: of people with each other (with its interval as a band)
         and of each judge. A dashed line is the best constant answer.
 
@@ -113,6 +113,10 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     ------
     DesignError
         If there is no agreement with a value.
+
+    See Also
+    --------
+    judgestats.judge_against_people : the numbers. judges_and_people : beside the agreement with other judges.
 
     Examples
     --------
@@ -145,10 +149,13 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     canvas.neutral(left)
     if len(constant) == 1:
         canvas.neutral(right, float(constant.iloc[0]))
-    canvas.named(left, "concordance (Lin)" if (corrected["term"] == "concordance").any() else "kappa")
+        canvas.below(right, "dashed: the best constant answer")
+    canvas.named(
+        left, "concordance (Lin, 1 = perfect)" if (corrected["term"] == "concordance").any() else "kappa (1 = perfect)"
+    )
     canvas.named(right, "share of equal answers")
     canvas.headed([left, right], title)
-    return [left, right]
+    return canvas.Picture([left, right], here)
 
 
 def verbosity_bias(

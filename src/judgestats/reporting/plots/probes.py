@@ -275,7 +275,7 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         The figures of the rationalization paper: ties and neutrality without labels (2), revision (3), LAO (4),
         drift and alignment (5), LAO, LDS, drift and alignment under an attack (6, 7).
 
@@ -283,6 +283,10 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     ------
     DesignError
         If there is no scheme, or no row with a value.
+
+    See Also
+    --------
+    judgestats.anchoring, judgestats.revision : the numbers. anchoring, revision : one scheme in more detail.
 
     Examples
     --------

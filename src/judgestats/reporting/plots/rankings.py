@@ -25,13 +25,17 @@ def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None
 
     Returns
     -------
-    list of matplotlib.axes.Axes
+    Picture
         Strengths with their intervals, and ranks with their sets, which hold for all systems at once.
 
     Raises
     ------
     DesignError
         If there is no rank with a value.
+
+    See Also
+    --------
+    judgestats.rank_systems : the ranks. score_matrix : scores by judge and system.
 
     Examples
     --------
@@ -65,4 +69,4 @@ def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None
     canvas.named(left, "strength (log-odds)")
     canvas.named(right, "rank, 1 is the best")
     canvas.headed([left, right], title)
-    return [left, right]
+    return canvas.Picture([left, right], here)
