@@ -195,21 +195,7 @@ shown = pd.concat(means, axis=1)
 display(shown.round(2) + 0.0)
 
 # %% tags=["remove-input"]
-figure, axes = plt.subplots(1, len(SETS), figsize=(10, 3.2), sharey=True, sharex=True, layout="constrained")
-for ax, name in zip(axes, SETS, strict=True):
-    ax.axvline(0, color="0.7", lw=0.8)
-    for height, judge in enumerate(JUDGES):
-        rows = both[(both["set"] == name) & (both["judge"] == judge)]
-        at = height + 0.12 + 0.12 * np.arange(len(rows))
-        ends = [rows["estimate"] - rows["conf_low"], rows["conf_high"] - rows["estimate"]]
-        peer = ax.errorbar(rows["estimate"], at, xerr=ends, fmt="o", ms=3.5, color="0.55", lw=1)
-        one = label[(label["set"] == name) & (label["judge"] == judge)]
-        ends = [one["estimate"] - one["conf_low"], one["conf_high"] - one["estimate"]]
-        colour = "C0" if name == "people" else "C3"
-        truth = ax.errorbar(one["estimate"], [height - 0.12], xerr=ends, fmt="D", ms=5, color=colour)
-    ax.set(title=name, xlabel="kappa", yticks=range(len(JUDGES)), yticklabels=JUDGES)
-    ax.legend([peer, truth], ["a peer", "people" if name == "people" else "outcome"], frameon=False, fontsize=8)
-plt.show()
+display(js.plot.judges_and_people(peers, label, label="the label"))
 
 # %% tags=["remove-input"]
 liked = shown["with the label"]["people"]
@@ -226,7 +212,7 @@ ranks = {s: shown["with the label"][s].rank(ascending=False) for s in SETS}
 first = {s: r.idxmin() for s, r in ranks.items()}
 display(
     Markdown(
-        "*Grey: with each of the other judges. Colour: with the label. Bootstrap intervals of 95 %, of pairs.*\n\n"
+        "*Grey: with each of the other judges. Diamonds: with the label. Bootstrap intervals of 95 %, of pairs.*\n\n"
         f"The two judges that agree most on the adversarial pairs are {top[0]} and {top[1]} (kappa "
         f"{pairs.loc[top, 'estimate']:.2f} [{pairs.loc[top, 'conf_low']:.2f}, {pairs.loc[top, 'conf_high']:.2f}]). "
         f"With the known outcomes their kappa is {truths.loc[top[0], 'estimate']:.2f} and "

@@ -162,4 +162,4 @@ def test_a_result_of_criterion_shift_is_drawn_as_it_is():
     calls = js.design.collect(plan, js.design.simulate_replies(plan, judge).to_dict("records"))
     shift = js.criterion_shift(calls, "pairwise", "pairwise_strict")
     ax = plots.operating_point(shift)
-    assert [label for label in legend(ax) if label.startswith("Δ")] == ["Δ = 1", "Δ = 5"]
+    assert [label for label in legend(ax) if "Δ" in label] == ["step Δ = 1", "step Δ = 5"]
