@@ -1,11 +1,13 @@
-"""The picture of predictions shows what the table says."""
+"""Pictures of models show what the tables say."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import judgestats as js
 from judgestats.errors import DesignError
+from judgestats.kernels.proportions import wilson
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.predictions import MOST_NAMED
@@ -107,3 +109,65 @@ def test_refusals(rows, both):
         plots.predictive(pd.concat([rows, rows]))
     with pytest.raises(DesignError, match="got 1 axes"):
         plots.predictive(both, ax=Figure().add_subplot())
+
+
+# ---------------------------------------------------------------- diagnostics of a fit, posterior draws
+
+
+def test_diagnostics_of_a_saturated_model_are_on_the_lines():
+    counts = pd.DataFrame({"arm": ["x", "y"] * 2, "correct": [0, 0, 1, 1], "n": [40, 20, 60, 80]})
+    picture = drawn(plots.fit_diagnostics(js.fit("correct ~ arm", counts, counts="n")))
+    part = picture.data.set_index("panel")
+    assert len(picture) == 2  # no random effects
+    np.testing.assert_allclose(part.loc["calibration", "x"], [0.6, 0.8], atol=1e-5)
+    np.testing.assert_allclose(part.loc["calibration", "y"], [0.6, 0.8])
+    low, high = wilson([60, 80], [100, 100])
+    np.testing.assert_allclose(part.loc["calibration", ["conf_low", "conf_high"]], np.column_stack([low, high]))
+    np.testing.assert_allclose(part.loc["residuals", "y"], 0, atol=1e-4)
+    np.testing.assert_allclose(part.loc["residuals", "conf_high"] - part.loc["residuals", "y"], 2 / np.sqrt(100))
+
+
+def test_diagnostics_have_every_random_effect_against_its_normal_quantile():
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"item": np.repeat([f"q{i}" for i in range(12)], 10)})
+    table["score"] = np.repeat(rng.normal(0, 1, 12), 10) + rng.normal(0, 1, 120)
+    fit = js.fit("score ~ 1 + (1|item)", table, family="gaussian")
+    picture = drawn(plots.fit_diagnostics(fit))
+    here = picture.data[picture.data["panel"] == "random effects"]
+    modes = fit.random_effects().sort_values("estimate")
+    np.testing.assert_allclose(here["y"], modes["estimate"])
+    assert list(here["level"]) == list(modes["level"])
+    assert here["x"].is_monotonic_increasing
+    np.testing.assert_allclose(here["x"] + here["x"].to_numpy()[::-1], 0, atol=1e-12)
+    bins = picture.data[picture.data["panel"] == "calibration"]
+    np.testing.assert_allclose(np.average(bins["y"], weights=bins["n"]), table["score"].mean())
+
+
+def test_diagnostics_of_an_ordinal_model_have_each_category():
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"judge": np.tile(["a", "b"], 60), "grade": rng.integers(1, 4, 120)})
+    picture = drawn(plots.fit_diagnostics(js.fit("grade ~ judge", table, family="cumulative")))
+    bins = picture.data[picture.data["panel"] == "calibration"]
+    for grade, here in bins.groupby("label"):
+        assert here["n"].sum() == 120
+        np.testing.assert_allclose(np.average(here["y"], weights=here["n"]), (table["grade"] == int(grade)).mean())
+
+
+def test_posterior_intervals_are_nested_quantiles():
+    rng = np.random.default_rng(2)
+    draws = pd.DataFrame(
+        {"chain": 0, "draw": range(400), "sd": rng.gamma(2, 1, 400), "effect[a]": rng.normal(-1, 1, 400)}
+    )
+    ax = drawn(plots.posterior_intervals(draws))
+    assert names(ax) == ["sd", "effect[a]"]
+    for row, name in zip(ax.data.to_dict("records"), ["sd", "effect[a]"], strict=True):
+        ends = [row[c] for c in ("conf_low", "low_50", "estimate", "high_50", "conf_high")]
+        np.testing.assert_allclose(ends, np.quantile(draws[name], [0.025, 0.25, 0.5, 0.75, 0.975]))
+    shown = {(float(m.get_xdata()[0]), float(m.get_xdata()[1])) for m in ax.lines if len(m.get_xdata()) == 2}
+    assert {tuple(r) for r in ax.data[["low_50", "high_50"]].to_numpy()} <= shown
+    assert names(plots.posterior_intervals(draws, variables="effect")) == ["effect[a]"]
+    with pytest.raises(DesignError, match="effect"):
+        plots.posterior_intervals(draws, variables="none")
+    many = pd.DataFrame(rng.normal(size=(4, 90)), columns=[f"v[{i}]" for i in range(90)]).assign(chain=0, draw=range(4))
+    with pytest.raises(DesignError, match="variables="):
+        plots.posterior_intervals(many)
