@@ -24,8 +24,8 @@ Floats = NDArray[np.float64]
 FEWEST = 10
 #: Share of the items of the judge with fewer of them that two judges share if they are of one group.
 TOGETHER = 0.5
-#: Columns of marks: who, on what, in which cluster, and the value.
-MARKS = ["judge", "unit", "cluster", "value"]
+#: Columns of marks: who, on what, in which cluster and task, and the value.
+MARKS = ["judge", "unit", "cluster", "task", "value"]
 
 
 # ---- Marks: one value of each judge for each thing that it judged ----------------------------------------------------
@@ -40,9 +40,12 @@ def _marks(calls: pd.DataFrame, keys: list[str], value: Any, cluster: str) -> pd
     """Mean of `value` for each judge and unit, weighted by counts."""
     unit = calls.groupby(keys, dropna=False, sort=True).ngroup()
     n = pd.to_numeric(calls[COUNTS]).astype(float) if COUNTS in calls else pd.Series(1.0, index=calls.index)
-    made = pd.DataFrame({"judge": calls["judge"], "unit": unit, "cluster": calls[cluster], "value": value * n, "n": n})
-    summed = made.groupby(["judge", "unit"], sort=True, observed=True).agg(
-        cluster=("cluster", "first"), value=("value", "sum"), n=("n", "sum")
+    task = calls.get("task", "")
+    made = pd.DataFrame({"judge": calls["judge"], "unit": unit, "cluster": calls[cluster], "task": task})
+    summed = (
+        made.assign(value=value * n, n=n)
+        .groupby(["judge", "unit"], sort=True, observed=True)
+        .agg(cluster=("cluster", "first"), task=("task", "first"), value=("value", "sum"), n=("n", "sum"))
     )
     return summed.assign(value=summed["value"] / summed["n"]).reset_index()[MARKS]
 
@@ -65,8 +68,9 @@ def steady_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") 
     """1 where a pair gets the same verdict in both orders, 0 where not."""
     calls = calls[calls["choice"].astype(str) != "invalid"]
     one, two = calls["first"].astype(str), calls["second"].astype(str)
-    calls = calls.assign(low_=one.where(one <= two, two), high_=two.where(one <= two, one), swapped_=one > two)
-    calls = calls.assign(winner_=_winner(calls))
+    calls = calls.assign(
+        low_=one.where(one <= two, two), high_=two.where(one <= two, one), swapped_=one > two, winner_=_winner(calls)
+    )
     calls = calls[calls["low_"] != calls["high_"]]
     keys = [*_keys(calls, groups), "low_", "high_"]
     sides = calls.groupby(["judge", *keys, "swapped_"], dropna=False, sort=True)["winner_"].first().unstack("swapped_")
@@ -78,11 +82,15 @@ def steady_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") 
 
 
 def order_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
-    """Share of verdicts for what is shown first minus those for what is shown second, of each pair."""
+    """1 where a valid verdict is for what is shown first, -1 for the second, 0 for a tie; of pairs shown both ways."""
+    one, two = calls["first"].astype(str), calls["second"].astype(str)
+    calls = calls.assign(low_=one.where(one <= two, two), high_=two.where(one <= two, one), swapped_=one > two)
+    keys = [*_keys(calls, groups), "low_", "high_"]
+    calls = calls[calls.groupby(["judge", *keys], dropna=False)["swapped_"].transform("nunique") == 2]
+    calls = calls[calls["choice"].astype(str) != "invalid"]
     choice = calls["choice"].astype(str)
-    calls, choice = calls[choice != "invalid"], choice[choice != "invalid"]
     value = (choice == "first").astype(float) - (choice == "second").astype(float)
-    return _marks(calls, _keys(calls, groups), value, cluster)
+    return _marks(calls, [*keys, "swapped_"], value, cluster)
 
 
 def preference_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
@@ -125,15 +133,6 @@ def distance_marks(ratings: pd.DataFrame, right: pd.DataFrame, groups: list[str]
     score = pd.to_numeric(table[value], errors="coerce")
     table, score = table[score.notna()], score[score.notna()]
     return _marks(table, keys, (score - table["right_"]).abs(), "item")
-
-
-def severity_marks(ratings: pd.DataFrame, groups: list[str], value: str = "score") -> pd.DataFrame:
-    """Score minus the mean of the other judges on the same thing."""
-    marks = score_marks(ratings, groups, value)
-    by_unit = marks.groupby("unit")["value"]
-    others = by_unit.transform("size") - 1
-    marks["value"] -= (by_unit.transform("sum") - marks["value"]) / others.where(others > 0)
-    return marks.dropna(subset=["value"])
 
 
 def spread_marks(ratings: pd.DataFrame, groups: list[str], value: str = "score") -> pd.DataFrame:
@@ -221,11 +220,7 @@ def standing(
     of_unit = marks.drop_duplicates("unit").set_index("unit")["cluster"].reindex(wide.index)
     cluster = pd.factorize(of_unit, sort=True)[0]
     size = int(cluster.max()) + 1 if len(cluster) else 0
-    means = pd.DataFrame([_mean(values[:, j], cluster, size, conf_level) for j in range(len(judges))])
-    means.insert(0, "judge", judges)
-    means = means.sort_values(["estimate", "judge"], ascending=[lower_is_better, True], kind="stable").reset_index(
-        drop=True
-    )
+    means = means_of(marks, lower_is_better=lower_is_better, conf_level=conf_level)
     binary = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
     pairs = _pairs(values, judges, cluster, size, binary, conf_level, seed)
     if means.empty or means["estimate"].isna().all():
@@ -239,6 +234,18 @@ def standing(
         apart = row is not None and (row["conf_high"] < 0 if lower_is_better else row["conf_low"] > 0)
         tied += [] if apart else [str(other)]
     return Standing(means, pairs, best, tuple(tied), method)
+
+
+def means_of(marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+    """Mean of each judge over its marks, the best first, with a t interval over clusters of this judge alone."""
+    cluster, levels = pd.factorize(marks["cluster"], sort=True)
+    value, who = marks["value"].to_numpy(float), marks["judge"].astype(str).to_numpy()
+    judges = sorted(set(who))
+    rows = [_mean(value[who == j], cluster[who == j], len(levels), conf_level) for j in judges]
+    means = pd.DataFrame(rows, columns=["estimate", "conf_low", "conf_high", "n"])
+    means.insert(0, "judge", judges)
+    order = ["estimate", "judge"]
+    return means.sort_values(order, ascending=[lower_is_better, True], kind="stable").reset_index(drop=True)
 
 
 def biased(marks: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = SEED) -> pd.DataFrame:
@@ -271,15 +278,26 @@ def biased(marks: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = S
     return made.reindex(made["estimate"].abs().sort_values(ascending=False, kind="stable").index).reset_index(drop=True)
 
 
+def widened(rows: pd.DataFrame, clusters: int, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+    """Estimates of several judges with intervals that hold for all at once (Bonferroni), the farthest from 0 first.
+
+    `rows`: ``judge, estimate, conf_low, conf_high`` with t intervals on `clusters` - 1 degrees of freedom.
+    """
+    df, k = max(clusters - 1, 1), max(len(rows), 1)
+    scale = float(stdtrit(df, 1 - (1 - conf_level) / (2 * k)) / stdtrit(df, 0.5 + conf_level / 2))
+    low = rows["estimate"] - scale * (rows["estimate"] - rows["conf_low"])
+    high = rows["estimate"] + scale * (rows["conf_high"] - rows["estimate"])
+    made = rows.assign(conf_low=low, conf_high=high)
+    order = made["estimate"].abs().sort_values(ascending=False, kind="stable").index
+    return made.reindex(order).reset_index(drop=True)
+
+
 def _mean(value: Floats, cluster: NDArray[np.int64], size: int, conf_level: float) -> dict[str, float]:
     """Mean of a judge with a t interval over clusters; NaN without two of them."""
-    there = ~np.isnan(value)
-    n = int(there.sum())
-    if not n:
-        return {"estimate": math.nan, "conf_low": math.nan, "conf_high": math.nan, "n": 0.0}
-    estimate = float(value[there].mean())
-    part = np.bincount(cluster[there], value[there] - estimate, size) / n
-    clusters = len(np.unique(cluster[there]))
+    n = value.size
+    estimate = float(value.mean())
+    part = np.bincount(cluster, value - estimate, size) / n
+    clusters = len(np.unique(cluster))
     half = math.nan
     if clusters > 1:
         half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2))
