@@ -37,7 +37,11 @@ all("table.sortable").forEach((table) => {
   all("thead th", table).forEach((th, k) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.append(...th.childNodes);
+    const small = [...th.children].filter((e) => e.tagName === "SMALL");
+    const head = document.createElement("span");
+    head.className = "h";
+    head.append(...[...th.childNodes].filter((e) => !small.includes(e)));
+    button.append(head, ...small);
     th.append(button);
     button.onclick = () => {
       const down = th.getAttribute("aria-sort") !== "descending" && k > 0;

@@ -204,6 +204,7 @@ def next_step(known: References, sheet: pd.DataFrame, kind: Kind) -> str:
 def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> dict[str, str] | None:
     """A note on conditions that vary within a datasheet, if any."""
     varying = {n: k for n, k in _varying(data, kind).items() if n in _WAYS and n not in groups}
+    varying = {n: k for n, k in varying.items() if data.groupby("judge")[n].nunique().max() > 1}
     if not varying:
         return None
     listed = ", ".join(f"{name} ({noun(k, 'level')})" for name, k in varying.items())
@@ -597,6 +598,13 @@ class Gathered:
         return {m: r for m, r in self.taken.items() if isinstance(r, pd.DataFrame) and not measures()[m].sheet}
 
 
+def _named_by_judge(sheet: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
+    """A datasheet without the conditions of which each judge has one: they are no part of its name."""
+    ways = [w for w in WAYS if w in sheet.columns and w not in asked]
+    alone = [w for w in ways if (sheet.groupby("judge", dropna=False)[w].nunique(dropna=False) == 1).all()]
+    return sheet.drop(columns=alone)
+
+
 def _quiet(_: str) -> None:
     """Say no step."""
 
@@ -643,7 +651,7 @@ def gathered(
         known.baseline, sampling or "",
     )  # fmt: skip
     say("Datasheets")
-    sheet = sheet_of(measured, settings)
+    sheet = _named_by_judge(sheet_of(measured, settings), renamed)
     besides = shown_measures(sheet)
     taken: dict[str, pd.DataFrame | str] = {}
     for name, record in measures_of(measured).items():

@@ -76,7 +76,7 @@ def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options) -> lis
     and coverage of the page.
     """
     if kind == "ratings":
-        return [*_of_ratings(data, sheet, options)]
+        return [*_of_ratings(data, options)]
     if "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
         return [*_of_instrument(sheet), *_of_prompts(data, sheet, options)]
     return [*_of_verdicts(sheet)]
@@ -122,15 +122,6 @@ def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, opti
 
 
 def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
-    wanted = [
-        t
-        for t in ("consistency", "position_bias", "accuracy")
-        if sheet.loc[sheet["term"] == t, "estimate"].notna().any()
-    ]
-    if wanted:
-        rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
-        caption = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
-        yield from drawing("forest", "Judges side by side", caption, partial(plots.forest, rows), wide=True)
     caption = (
         "Share of all calls that got each answer. With every pair shown in both orders, a judge without position bias "
         "picks both slots alike."
@@ -138,17 +129,7 @@ def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
     yield from drawing("answers", "What the judges answer", caption, partial(plots.answers, sheet), wide=True)
 
 
-_READ = {
-    "consistency": "Same verdict in both orders: 1 is perfect.",
-    "position_bias": "Position bias: share of first minus share of second; the dashed line is no bias.",
-    "accuracy": "Accuracy: share of gold answers.",
-    "self_excess": "Self-excess: deviation on its own system beyond its severity; the dashed line is none.",
-    "mean_others": "Severity: deviation from its peers on others; left of the line is harsh, right is lenient.",
-    "mean_score": "Mean score over all it rated.",
-}
-
-
-def _of_ratings(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:
+def _of_ratings(data: Any, options: Options) -> Iterator[Picture]:
     options = replace(options, cluster="auto")  # as in the datasheet
     scores, cut = _extremes(options.call(score_matrix, data))
     wide = scores["system"].nunique() > 5 or len(scores) > 40
@@ -163,13 +144,6 @@ def _of_ratings(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Pi
             ("Deviation from peers", _DEVIATIONS) if people is None else ("Deviation from people", _FROM_PEOPLE)
         )
         yield from drawing("deviation-matrix", title, caption + cut, draw, wide=wide)
-    wanted = [t for t in ("mean_others", "self_excess") if sheet.loc[sheet["term"] == t, "estimate"].notna().any()]
-    if wanted:
-        rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
-        title = " and ".join(_SHORT[t] for t in wanted).capitalize()
-        caption = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
-        caption = caption if people is None else caption.replace("its peers", "people")
-        yield from drawing("forest", title, caption, partial(plots.forest, rows), wide=True)
 
 
 def _extremes(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -203,4 +177,3 @@ _DEVIATIONS = (
     "that rated the same things sum to 0: it is a relative measure."
 )
 _FROM_PEOPLE = "How far each judge is from the mean of the people on the same things."
-_SHORT = {"mean_others": "severity", "self_excess": "self-excess"}

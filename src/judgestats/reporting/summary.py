@@ -539,13 +539,24 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: fl
         claim = f"None of {len(means)} judges stands out"
         detail = f"{between}; no difference from {made.best} can be told from 0"
         return Card(name, q.head, claim, detail, method)
-    claim = f"{listed(top)}, {between}"
-    detail = f"{len(top)} of {len(means)} judges cannot be told from the best; the last, {worst}, has {shown[worst]}"
+    behind = [str(j) for j in means.index if j not in top]
+    who = (
+        listed(top)
+        if len(top) <= 2
+        else f"All but {listed(behind)}"
+        if len(behind) <= 2
+        else f"{len(top)} of {len(means)} judges"
+    )
+    claim = f"{who}, {between}"
+    detail = f"cannot be told from the best, {made.best}; the last, {worst}, has {shown[worst]}"
     return Card(name, q.head, claim, detail, method)
 
 
 def _bare(value: float, form: str) -> str:
-    return number(value, 2) if form == "score" else number(100 * value, 0)
+    """An end of an interval that leaves out 0, which no rounding makes 0."""
+    if form == "score":
+        return number(value, 2 if value >= 0.005 else 4)
+    return number(100 * value, 0 if value >= 0.005 else 1 if value >= 0.0005 else 3)
 
 
 def _size(value: float, form: str) -> str:
