@@ -1,8 +1,11 @@
 """The page of a data set: what it says, that it adds up, stands alone, and takes no file's place until it is complete."""
 
+import base64
 import errno
+import gzip
 import html
 import inspect
+import io
 import os
 import re
 import sys
@@ -33,7 +36,7 @@ from judgestats.reporting.markup import environment
 from judgestats.reporting.pages import MOST, chapters, estimates_table, row_sums
 from judgestats.reporting.sheets import NON_CLAIMS
 from judgestats.results import NOT_INDEPENDENT, UNEQUAL_CRITERIA, explain
-from judgestats.schema import check, preferences
+from judgestats.schema import check, preferences, ratings
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 from reporting.drawing import scored
 
@@ -964,3 +967,89 @@ def test_a_ranking_is_on_the_page_with_its_picture_and_whole_ranks(tmp_path):
     assert "rank, 1 is the best" in text
     assert re.search(r"\[[123], [123]\]", text)
     assert "stability over items" in text
+
+
+# ---------------------------------------------------------------- in a browser
+
+#: Violations of axe-core that are serious, with the first element of each.
+AXE = """
+const found = await axe.run(document, { resultTypes: ["violations"] });
+return found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
+  .map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200)]);
+"""
+PAGES = {
+    "plain": lambda path: report(plain_verdicts(["a", "b", "c"]), path, n_resamples=50),
+    "instrument": lambda path: report(dark_current_design(), path, n_resamples=50),
+    "ratings": lambda path: report(self_ratings(), path, n_resamples=50),
+    "audit": lambda path: audit_page(audited("dark_current"), path),
+}
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(name, axe, probed, tmp_path):
+    page = PAGES[name](tmp_path / "page.html")
+    open_all = "document.querySelectorAll('details').forEach((d) => (d.open = true));"
+    assert probed(page, f"{axe}; {open_all} {AXE}") == []
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_script_of_a_page_runs_under_its_policy_and_asks_no_network(rendered, probed, tmp_path):
+    page = PAGES["plain"](tmp_path / "page.html")
+    assert "copy as Markdown" in rendered(page)
+    asked = "return performance.getEntriesByType('resource').map((e) => e.name).filter((n) => !n.startsWith('blob:'));"
+    assert probed(page, asked) == []
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_tables_are_sorted_filtered_and_copied(probed, tmp_path):
+    page = report(
+        plain_verdicts([f"judge {i:02d}" for i in range(14)], n_items=12), tmp_path / "p.html", n_resamples=50
+    )
+    script = """
+    const table = document.querySelector("table.compare");
+    const read = (k) => [...table.tBodies[0].rows].map((r) => k ? Number(r.cells[k].dataset.v) : r.cells[0].textContent);
+    const click = (k) => table.tHead.rows[0].cells[k].querySelector("button").click();
+    click(2); const down = read(2); click(2); const up = read(2); click(0); const names = read(0);
+    const filter = document.getElementById("filter");
+    filter.value = "judge 07"; filter.dispatchEvent(new Event("input"));
+    const left = [...table.tBodies[0].rows].filter((r) => !r.hidden).length;
+    const buttons = table.parentElement.nextElementSibling.querySelectorAll("button");
+    buttons.forEach((b) => b.click());
+    document.getElementById("csv").click();
+    await new Promise((done) => setTimeout(done, 800));
+    return { down, up, names, left, copied: [...buttons].map((b) => b.dataset.copied),
+             csv: Number(document.getElementById("csv").dataset.size) };
+    """
+    found = probed(page, script)
+    assert found["down"] == sorted(found["down"], reverse=True)
+    assert found["up"] == sorted(found["up"])
+    assert found["names"] == sorted(found["names"])
+    assert found["left"] == 1
+    markdown, latex = found["copied"]
+    assert markdown.splitlines()[1].startswith("| --- |")
+    assert markdown.splitlines()[2].startswith("| judge 07 |")
+    assert "\\toprule" in latex
+    assert "judge 07 & " in latex
+    assert found["csv"] > 1000
+
+
+@pytest.mark.slow
+def test_a_page_of_33_judges_is_small_and_holds_every_estimate(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"judge": f"judge {j:02d}", "system": f"system {k:02d}", "item": f"item {i}", "score": float(rng.integers(0, 4))}
+        for j in range(33) for k in range(60) for i in range(3)
+    ]  # fmt: skip
+    path = report(ratings(pd.DataFrame(rows)), tmp_path / "page.html", n_resamples=50)
+    text = path.read_text(encoding="utf-8")
+    assert path.stat().st_size < 3_000_000
+    packed = re.search(r'<template id="estimates"[^>]*>(.*?)</template>', text).group(1)
+    table = pd.read_csv(io.BytesIO(gzip.decompress(base64.b64decode(packed))), low_memory=False)
+    sheet = datasheet(ratings(pd.DataFrame(rows)), n_resamples=50)
+    kept = table[table["measure"] == "datasheet"]
+    np.testing.assert_allclose(kept["estimate"], sheet["estimate"], rtol=1e-7)
+    assert "the 20 highest and lowest of 60 systems" in text

@@ -117,14 +117,16 @@ def people_marks(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str]) -
     return _marks(table, list(dict.fromkeys([*_keys(table, groups), *keys])), share, "item")
 
 
-def score_marks(ratings: pd.DataFrame, groups: list[str], value: str = "score") -> pd.DataFrame:
+def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
     """The score of each judge for each thing, averaged over repeats."""
     table = ratings[pd.to_numeric(ratings[value], errors="coerce").notna()]
     keys = [c for c in ("item", "system", "criterion") if c in table and c not in groups]
-    return _marks(table, keys, pd.to_numeric(table[value]).astype(float), "item")
+    return _marks(table, keys, pd.to_numeric(table[value]).astype(float), cluster)
 
 
-def distance_marks(ratings: pd.DataFrame, right: pd.DataFrame, groups: list[str], value: str = "score") -> pd.DataFrame:
+def distance_marks(
+    ratings: pd.DataFrame, right: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score"
+) -> pd.DataFrame:
     """Distance of each score from the mean of the reference on the same thing; `right`: things and their ``value``."""
     keys = [c for c in ("item", "system", "criterion") if c in ratings and c in right and c not in groups]
     given = right.assign(right_=pd.to_numeric(right[value], errors="coerce"))
@@ -132,16 +134,16 @@ def distance_marks(ratings: pd.DataFrame, right: pd.DataFrame, groups: list[str]
     table = ratings.merge(given, on=keys)
     score = pd.to_numeric(table[value], errors="coerce")
     table, score = table[score.notna()], score[score.notna()]
-    return _marks(table, keys, (score - table["right_"]).abs(), "item")
+    return _marks(table, keys, (score - table["right_"]).abs(), cluster)
 
 
-def spread_marks(ratings: pd.DataFrame, groups: list[str], value: str = "score") -> pd.DataFrame:
+def spread_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
     """Standard deviation of the repeated scores of a thing."""
-    keys = [c for c in ("item", "system", "criterion") if c in ratings and c not in groups]
+    keys = [c for c in dict.fromkeys(["item", "system", "criterion", cluster]) if c in ratings and c not in groups]
     score = pd.to_numeric(ratings[value], errors="coerce")
     spread = ratings.assign(score_=score).groupby(["judge", *keys], dropna=False, sort=True)["score_"].std()
     table = spread.dropna().reset_index()
-    return _marks(table, keys, table["score_"], "item") if len(table) else pd.DataFrame(columns=MARKS)
+    return _marks(table, keys, table["score_"], cluster) if len(table) else pd.DataFrame(columns=MARKS)
 
 
 # ---- Groups of judges that judged the same things --------------------------------------------------------------------

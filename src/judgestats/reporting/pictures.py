@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.consensus.deviations import deviations_of
@@ -17,7 +18,7 @@ from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.psychometrics import target_sensitivity
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import count, noun
-from judgestats.reporting.markup import MATPLOTLIB, Markup, inline
+from judgestats.reporting.markup import MATPLOTLIB, inline
 from judgestats.reporting.plots.canvas import step
 from judgestats.results import explain
 

@@ -404,6 +404,7 @@ def _of_ratings(
     questions: dict[str, _Question] = {}
     columns: list[Column] = []
     against = ""
+    cluster = _cluster(data, options)
     if value == "correct":
         found = taken.get("accuracy")
         right = _cells(sheet, "accuracy")
@@ -420,7 +421,9 @@ def _of_ratings(
                     max(share, 1 - share), "dashed: best constant answer",
                 )
             )  # fmt: skip
-            questions["right"] = _Question("Most often right", score_marks(known, conditions), "share", "accuracy")
+            questions["right"] = _Question(
+                "Most often right", score_marks(known, conditions, cluster), "share", "accuracy"
+            )
         elif says := _cells(sheet, "right"):
             columns.append(Column("right", "Calls right", "share of answers that it calls right", "share", says))
         return _Found(columns, questions, against)
@@ -432,9 +435,9 @@ def _of_ratings(
             continue
         answers = data[data["gold"].notna()].assign(right_=data["gold"]) if source == "gold" else known
         marks = (
-            distance_marks(data, answers.assign(**{value: answers["right_"]}), conditions, value)
+            distance_marks(data, answers.assign(**{value: answers["right_"]}), conditions, cluster, value)
             if source == "gold"
-            else distance_marks(data, answers, conditions, value)
+            else distance_marks(data, answers, conditions, cluster, value)
         )
         if marks.empty:
             continue
@@ -453,7 +456,7 @@ def _of_ratings(
         if not against:
             against = source
             questions["right"] = _Question(f"Closest to {name}", marks, "score", "distance", True, "closer than")
-    spread = spread_marks(data, conditions, value)
+    spread = spread_marks(data, conditions, cluster, value)
     if not spread.empty and (runs := _cells(sheet, "run_sd")):
         columns.append(
             Column("run_sd", "Spread when asked again", "standard deviation over repeats", "score", runs, True)
@@ -531,9 +534,9 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: fl
             f"{_bare(ends[1], q.form)})"
         )
         return Card(name, q.head, f"{made.best}, {shown[made.best]}", detail, method)
-    spread = sorted(float(means[j]) for j in top)
-    ends = [printed(v, q.form) for v in (spread[0], spread[-1])]
-    between = ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(_PERCENT)} to {ends[1]}"
+    values = sorted(float(means[j]) for j in top)
+    low, high = (printed(v, q.form) for v in (values[0], values[-1]))
+    between = low if low == high else f"{low.removesuffix(_PERCENT)} to {high}"
     worst = str(means.index[-1])
     if len(top) == len(means):
         claim = f"None of {len(means)} judges stands out"
@@ -610,8 +613,14 @@ def _care(
         why = f"{printed(lost[many[0]], 'share')} of calls gave no readable answer"
         said.append((f"{listed(many, 2)}: answers missing", why))
     top = columns[0] if columns else None
-    if top is not None and math.isfinite(top.reference) and top.line and top.form == "share":
-        weak = [j for j, c in top.cells.items() if not float(c["conf_low"]) > top.reference]
+    if top is not None and math.isfinite(top.reference) and top.line:
+        weak = [
+            j
+            for j, c in top.cells.items()
+            if not (
+                float(c["conf_high"]) < top.reference if top.lower_is_better else float(c["conf_low"]) > top.reference
+            )
+        ]
         if weak:
             line = top.line.removeprefix("dashed: ")
             said.append((f"{listed(weak, 2)}: no better than a constant answer", f"cannot be told from {line}"))
@@ -663,7 +672,8 @@ def _line(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, against: str, 
         parts.append(f"{noun(options.people['judge'].nunique(), 'person', 'people')} as reference")
     parts += ["gold labels"] if against == "gold" else ["no right answers known"] if not against else []
     total = used + excluded
-    left_out = f"{noun(excluded, 'row')} left out ({number(100 * excluded / max(total, 1), 1)}\u202f%)"
+    share = 100 * excluded / max(total, 1)
+    left_out = f"{noun(excluded, 'row')} left out ({'< 0.1' if share < 0.05 else number(share, 1)}\u202f%)"
     parts.append(left_out if excluded else "no row left out")
     return " · ".join(parts)
 
