@@ -155,6 +155,12 @@ def test_many_missing_answers_are_a_caution():
     assert care.claim == "a and b: answers missing" or care.claim == "b and a: answers missing"
 
 
+def test_judges_asked_in_different_ways_are_compared_on_what_they_judged():
+    table = verdicts({"good": 0.95, "fair": 0.5})
+    table["strategy"] = table["judge"].astype(str).map({"good": "chain", "fair": "plain"})
+    assert summary(table).cards[0].claim.startswith("good, 9")
+
+
 @pytest.mark.slow
 def test_conditions_are_part_of_a_name_only_where_a_judge_has_several():
     one = pd.concat([plain_verdicts(["a"]).assign(strategy="p"), plain_verdicts(["b"]).assign(strategy="q")])

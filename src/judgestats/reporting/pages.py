@@ -773,10 +773,12 @@ def _plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str
 
 def comparison(summary: Summary) -> dict[str, Any]:
     """The table of all judges, by groups that judged the same things."""
+    width = 120 if len(summary.columns) < 4 else 72
     groups = [
         {
             "about": g.about,
-            "rows": [{"judge": j, "cells": [_compared(c, j) for c in summary.columns]} for j in g.judges],
+            "width": width,
+            "rows": [{"judge": j, "cells": [_compared(c, j, width) for c in summary.columns]} for j in g.judges],
         }
         for g in summary.groups
     ]

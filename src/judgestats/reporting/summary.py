@@ -30,7 +30,7 @@ from judgestats.metrics.standings import (
 from judgestats.reporting.formatting import count, noun, number, signed
 from judgestats.reporting.plots.canvas import step, whose
 from judgestats.schema.coding import yes_or_no
-from judgestats.schema.columns import Kind, answer_column
+from judgestats.schema.columns import CONDITIONS, Kind, answer_column
 
 #: Names that a card lists.
 MOST_NAMES = 3
@@ -179,6 +179,9 @@ def summarise(
     groups = [c for c in columns[: columns.index("section")] if c in frame.columns]
     labels = whose(frame[groups].assign(term="")).where(frame["judge"].notna(), "—")
     data = frame.assign(judge=labels)
+    ways = [w for w in CONDITIONS if w in data.columns]
+    own = data.groupby("judge")[ways].nunique(dropna=False).max() if ways else pd.Series(dtype=float)
+    data = data.drop(columns=[w for w in ways if own[w] <= 1])  # how a judge was asked is no part of what it judged
     conditions = [g for g in groups if g != "judge"]
     chosen = _of_ratings if kind == "ratings" else _of_stimuli if "stimulus" in frame.columns else _of_pairs
     found = chosen(data, sheet, taken, conditions, options)
@@ -570,6 +573,10 @@ def _most_biased(found: _Found, rows: pd.DataFrame, options: Options) -> Card:
     above, below, none = found.bias_words
     if options.people is not None and found.bias_head == "Severity":
         above, below = (w.replace("its peers", "the other judges") for w in (above, below))
+    column = next((c for c in found.columns if c.term == "position_bias"), None)
+    if len(rows) == 1 and column is not None and (cell := column.cells.get(rows["judge"].iloc[0])) is not None:
+        ends = {k: float(cell[k]) for k in ("estimate", "conf_low", "conf_high")}  # one judge: nothing is selected
+        rows = rows.assign(**ends)
     said: Callable[[float], str] = lambda v: signed(v) if found.bias_form == "score" else signed(100 * v, 0)  # noqa: E731
     unit = "" if found.bias_form == "score" else " points"
     method = "simultaneous over the judges: largest |t| over shared items"
@@ -706,7 +713,7 @@ def _note(columns: Sequence[Column], standings: Mapping[str, Standing], conf_lev
     if not columns:
         return ""
     best = "lowest" if columns[0].lower_is_better else "highest"
-    text = f"Sorted by {columns[0].label.lower()}, {best} first. "
+    text = f"Sorted by {columns[0].label.lower()}, {best} first. " if len(columns[0].cells) > 1 else ""
     text += f"{100 * conf_level:g}\u202f% intervals of each judge alone."
     if any(len(s.means) > 1 for s in standings.values()):
         text += " The cards use differences on shared items that hold for all pairs of judges at once."
