@@ -26,6 +26,7 @@ from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor, page
 from judgestats.reporting.pages import comparison, judge_cards, refuse_path, write
 from judgestats.reporting.pictures import Picture, drawing
+from judgestats.reporting.sheets import NON_CLAIMS
 from judgestats.reporting.summary import overview
 
 # ---- The page of an audit: findings first, each with its arithmetic; then every printed table, cell by cell ----------
@@ -312,7 +313,13 @@ def _example() -> dict[str, Any]:
         "printed tables follows below."
     )
     title = "Judges of the dark_current paper, measured from printed counts"
-    return {"title": title, "lead": lead, "table": comparison(overview(sheet)), "judges": judge_cards(sheet, 0.95)}
+    return {
+        "title": title,
+        "lead": lead,
+        "table": comparison(overview(sheet)),
+        "judges": judge_cards(sheet, 0.95),
+        "non_claims": NON_CLAIMS,
+    }
 
 
 def _dark_current_figures() -> Iterator[Picture]:

@@ -32,6 +32,7 @@ from judgestats.reporting.markup import anchor, bar, page
 from judgestats.reporting.pictures import Picture, drawing, pictures
 from judgestats.reporting.plots.canvas import whose
 from judgestats.reporting.sheets import (
+    NON_CLAIMS,
     datasheet_rows,
     drawn,
     flag_marks,
@@ -359,7 +360,7 @@ _BESIDE = {
 
 #: Sections of the page -> those of the records of measures that stand in them.
 PARTS = {
-    "Is it right?": ("accuracy", "strategies"),
+    "Is it right?": ("accuracy", "ranking", "strategies"),
     "Is it fair?": ("bias", "psychometrics", "cues"),
     "Do they agree?": ("people", "agreement", "variance", "scores", "consensus", "calibration"),
 }
@@ -422,7 +423,7 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
             "labels": [_label(r[c]) for c in names],
             "measure": in_words(r["term"], measure, r.get("threshold", math.nan)),
             "value": estimate(r["estimate"], r["flag"], decimals=0 if is_whole(r["term"]) else 3),
-            "interval": interval(r["conf_low"], r["conf_high"]),
+            "interval": interval(r["conf_low"], r["conf_high"], decimals=0 if is_whole(r["term"]) else 3),
             "method": r["method"],
             "bar": drawn(r),
             "n": count(r["n"]),
@@ -566,8 +567,8 @@ def report(
     """
     refuse_path(path, _files(source))
     found = gathered(
-        data, by=by, cluster=cluster, identity=identity, humans=humans, gold=gold, baseline=baseline, seed=seed,
-        conf_level=conf_level, n_resamples=n_resamples, title=title,
+        data, by=by, cluster=cluster, identity=identity, humans=humans, gold=gold, baseline=baseline,
+        sampling=sampling, seed=seed, conf_level=conf_level, n_resamples=n_resamples, title=title,
     )  # fmt: skip
     return write_report(found, path, source)
 
@@ -618,13 +619,14 @@ def gathered(
     humans: Humans | None = None,
     gold: str | None = None,
     baseline: Baseline | None = None,
+    sampling: Sampling | None = None,
     seed: int = SEED,
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
     title: str | None = None,
     say: Callable[[str], None] = _quiet,
 ) -> Gathered:
-    """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: told each step."""
+    """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
     say("Checking the rows")
     frame = opened(data).lazy().collect(backend="pandas").to_native()
     frame.attrs = dict(getattr(data, "attrs", {}))
@@ -642,7 +644,7 @@ def gathered(
         "conf_level": conf_level,
         "n_resamples": n_resamples,
     }
-    asked = {"humans": humans, "gold": gold, "baseline": baseline, "title": title}
+    asked = {"humans": humans, "gold": gold, "baseline": baseline, "sampling": sampling, "title": title}
     known = references(frame, humans, gold, baseline)
     everybody, renamed = _renamed(pd.concat([known.models, known.people]), groups)
     measured, people = everybody.iloc[: len(known.models)], of_people(everybody.iloc[len(known.models) :])
@@ -734,6 +736,7 @@ def as_html(found: Gathered, source: Any = None) -> str:
         pooled=pooled(found.known.models, found.kind, ways),
         separately=shown_separately(found.splits),
         judges=judge_cards(sheet, level),
+        non_claims=NON_CLAIMS,
         lead=" ".join(t for t in lead if t),
         read=sources(source),
         rows=rows_section(found.findings),

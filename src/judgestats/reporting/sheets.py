@@ -86,12 +86,6 @@ NON_CLAIMS = (
 )
 
 
-def non_claims() -> Markup:
-    """The non-claims, folded."""
-    listed = tag("ul", *(tag("li", tag("b", claim), " ", why) for claim, why in NON_CLAIMS))
-    return tag("details", tag("summary", "What a datasheet does not claim"), listed, class_="nonclaims")
-
-
 def shown_measures(sheet: pd.DataFrame) -> set[str]:
     """Measures of :func:`judgestats.available_measures` of which a datasheet shows some number, or some bound.
 

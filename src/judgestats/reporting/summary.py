@@ -543,7 +543,7 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: fl
     worst = str(means.index[-1])
     if len(top) == len(means):
         claim = f"None of {len(means)} judges stands out"
-        detail = f"{between}; no difference from {made.best} can be told from 0"
+        detail = f"{between}; no difference from {made.best} excludes 0"
         return Card(name, q.head, claim, detail, method)
     behind = [str(j) for j in means.index if j not in top]
     who = (
@@ -554,7 +554,7 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: fl
         else f"{len(top)} of {len(means)} judges"
     )
     claim = f"{who}, {between}"
-    detail = f"cannot be told from the best, {made.best}; the last, {worst}, has {shown[worst]}"
+    detail = f"not distinguishable from the best, {made.best}; the last, {worst}, has {shown[worst]}"
     return Card(name, q.head, claim, detail, method)
 
 
@@ -630,7 +630,7 @@ def _care(
         ]
         if weak:
             line = top.line.removeprefix("dashed: ")
-            said.append((f"{listed(weak, 2)}: no better than a constant answer", f"cannot be told from {line}"))
+            said.append((f"{listed(weak, 2)}: no better than a constant answer", f"not distinguishable from {line}"))
     items = data.groupby("judge")["item"].nunique()
     if len(items) and items.max() < FEW:
         said.append((f"Only {noun(int(items.max()), 'item')}", "intervals are wide, and rough below 10"))
