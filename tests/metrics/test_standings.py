@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import stdtrit
+from scipy.stats import norm
 
 from judgestats.kernels.proportions import tango
 from judgestats.metrics.bias import consistency, gold_agreement, position_bias
@@ -172,3 +173,7 @@ def test_intervals_of_several_judges_are_widened_by_bonferroni():
     found = widened(rows, 21)
     assert found["judge"].tolist() == [*"bcad"]
     assert (found["conf_high"] - found["estimate"]).tolist() == pytest.approx([stdtrit(20, 1 - 0.025 / 4)] * 4)
+    of_runs = widened(rows.iloc[:2], 1)  # one item: the interval is over runs
+    assert (of_runs["conf_high"] - of_runs["estimate"]).tolist() == pytest.approx(
+        [half * norm.ppf(1 - 0.025 / 2) / norm.ppf(0.975)] * 2
+    )

@@ -29,7 +29,7 @@ from judgestats.metrics import consensus
 from judgestats.metrics.bias import consistency, position_bias
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.measure_registry import Options, attempts, measures, measures_of
-from judgestats.published import audited
+from judgestats.published import audited, paper_tables
 from judgestats.reporting import audit_page, pages, plots, report
 from judgestats.reporting.formatting import in_words, interval
 from judgestats.reporting.markup import environment
@@ -967,6 +967,14 @@ def test_a_ranking_is_on_the_page_with_its_picture_and_whole_ranks(tmp_path):
     assert "rank, 1 is the best" in text
     assert re.search(r"\[[123], [123]\]", text)
     assert "stability over items" in text
+
+
+def test_printed_means_get_a_page(tmp_path):
+    means = paper_tables.scores()
+    means = means[(means["condition"] == "attributed") & means["judge"].isin(means["judge"].unique()[:2])]
+    page = Page(made(means.drop(columns="condition"), tmp_path, n_resamples=20)).text
+    assert "needs single verdicts, and these are means over runs" in page
+    assert "Severity" in page
 
 
 # ---------------------------------------------------------------- in a browser

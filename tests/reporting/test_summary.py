@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judgestats.published import paper_tables
 from judgestats.reporting.pages import gathered
 from judgestats.reporting.summary import Column, listed, printed
 from judgestats.schema import preferences, ratings
@@ -187,3 +188,10 @@ def test_numbers_are_printed_as_the_interval_allows():
     assert column.text("b") == ("—", "")
     assert printed(0.456, "score") == "0.46"
     assert listed(["a", "b", "c", "d"]) == "a, b, c and d"
+
+
+def test_printed_means_are_no_constant_answers():
+    means = paper_tables.scores()
+    made = summary(means[means["condition"] == "attributed"].drop(columns="condition"))
+    care = made.cards[-1]
+    assert (care.kind, care.claim) == ("care", "Only 1 item")  # to be as severe as the others is no fault

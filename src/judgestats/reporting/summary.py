@@ -620,7 +620,7 @@ def _care(
         why = f"{printed(lost[many[0]], 'share')} of calls gave no readable answer"
         said.append((f"{listed(many, 2)}: answers missing", why))
     top = columns[0] if columns else None
-    if top is not None and math.isfinite(top.reference) and top.line:
+    if top is not None and math.isfinite(top.reference) and top.term in ("accuracy", "agreement", "distance"):
         weak = [
             j
             for j, c in top.cells.items()
