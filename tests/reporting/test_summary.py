@@ -65,6 +65,14 @@ def test_without_a_judge_that_stands_out_none_is_named():
     assert "the last, c, has" in few.detail
 
 
+def test_the_judges_that_are_not_distinguishable_from_the_best_are_named():
+    shares = {"a": 0.9, "b": 0.9, "c": 0.9, "x": 0.4, "y": 0.4, "z": 0.4}
+    card = summary(verdicts(shares)).cards[0]
+    assert card.claim.startswith("3 of 6 judges, ")
+    assert all(name in card.detail.split(" are not distinguishable")[0] for name in "abc")
+    assert sorted(card.method.rpartition(": ")[2].split(", ")) == ["a", "b", "c"]
+
+
 def test_ties_make_the_line_that_of_the_best_constant_answer():
     made = summary(plain_verdicts(["a", "b"], n_items=20))
     assert made.columns[0].line == "dashed: best constant answer (always first)"

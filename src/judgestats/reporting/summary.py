@@ -554,7 +554,9 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: fl
         else f"{len(top)} of {len(means)} judges"
     )
     claim = f"{who}, {between}"
-    detail = f"not distinguishable from the best, {made.best}; the last, {worst}, has {shown[worst]}"
+    some = f"{listed(top)} are not distinguishable" if who.startswith(str(len(top))) else "not distinguishable"
+    detail = f"{some} from the best, {made.best}; the last, {worst}, has {shown[worst]}"
+    method += f"; not distinguishable from the best: {', '.join(top)}"
     return Card(name, q.head, claim, detail, method)
 
 
