@@ -27,13 +27,13 @@ _TURNING = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 
 
 def visible(value: object) -> object:
-    """A value as a page shows it: None is nothing; what HTML does not allow, or what misleads, is replaced.
+    r"""A value as a page shows it: None is nothing; what HTML does not allow, or what misleads, is replaced.
 
     Control characters become spaces, and marks that turn the direction of writing, which could make a name read as
     another, become U+FFFD.
 
-    >>> visible("a\x00b\u202ec")
-    'a b\ufffdc'
+    >>> visible("a\x00b\u202ec") == "a b\ufffdc"
+    True
     """
     if isinstance(value, Markup):
         return value
