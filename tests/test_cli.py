@@ -17,6 +17,12 @@ from judgestats.errors import SchemaError
 run = CliRunner()
 
 
+@pytest.fixture(autouse=True)
+def width_of_a_pipe(monkeypatch):
+    """Workers of the tests have COLUMNS; a pipe has not."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def canonical(tmp_path):
     calls = pd.DataFrame(
