@@ -224,6 +224,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
     "on": lambda column: f"--on item={column or 'COLUMN'}",
     "baseline": "--baseline VALUE".format,
+    "sampling": "--sampling random or by-class".format,
     "rules": "--rules FILE".format,
 }
 
@@ -491,6 +492,9 @@ def report(
     identity: Annotated[
         str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")
     ] = "",
+    sampling: Annotated[
+        str, typer.Option("--sampling", metavar="random|by-class", help="How the items with a gold label were drawn.")
+    ] = "",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
@@ -512,6 +516,7 @@ def report(
             source=reading.record(),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
+            sampling=cast("Any", sampling.replace("-", " ") or None),
             seed=seed,
             **reading.against(),
         )

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -17,7 +17,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import __version__
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, choose
 from judgestats.ingest.provenance import PATHS
 from judgestats.metrics.bias.corrected import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
@@ -543,7 +543,7 @@ def report(
         If `data` is not a canonical frame, or has faults.
     DesignError
         If `path` is a folder, one of the files in `source`, or cannot be written; if a name in `humans`,
-        `gold` or `baseline` does not occur.
+        `gold` or `baseline` does not occur; if `sampling` is neither of the two.
 
     Examples
     --------
@@ -555,6 +555,8 @@ def report(
     True
     """
     refuse_path(path, _files(source))
+    if sampling is not None:
+        choose(sampling, get_args(Sampling), "sampling")
     frame = opened(data).lazy().collect(backend="pandas").to_native()
     frame.attrs = dict(getattr(data, "attrs", {}))
     kind = kind_of(frame.columns)
