@@ -279,6 +279,18 @@ def test_coefficients_have_students_interval_within_their_range(make):
     assert not ((short["conf_low"] < -2) | (short["conf_high"] > 2)).any()
 
 
+def test_coefficients_of_answers_that_never_vary_are_flagged():
+    """Kappa of one answer, and the correlation of a constant, do not exist: NaN, and the flag says why."""
+    always = js.compare_versions(*sides(calls().assign(choice="tie")), humans=PEOPLE, n_resamples=20)
+    assert np.isnan(cell(always, "kappa_change")["estimate"])
+    assert cell(always, "kappa_change")["flag"] == "no variation"
+    table = scores()
+    table["score"] = table["score"].where(table["version"] != "v1", 3.0)
+    found = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=20)
+    assert cell(found, "correlation_change")["flag"] == "no variation"
+    assert np.isfinite(cell(found, "concordance_change")["conf_low"])
+
+
 @pytest.mark.slow
 def test_coverage_of_changes():
     """100 studies of 50 items: answers of two versions, repeated, and of two people, with known probabilities."""

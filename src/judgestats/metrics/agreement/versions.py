@@ -427,7 +427,8 @@ class _Pair:
 
             value = float(change_of(halves.sum(axis=0)[None])[0])
             drawn = resampled(both, halves, change_of, self.plan, {**self.key, "term": term}, (-2.0, 2.0))
-            drawn["flag"] = flags(invalid, left, drawn["flag"], SMALL_N if len(wide) < 30 else "")
+            alike = NO_SPREAD if np.isnan(value) else ""
+            drawn["flag"] = flags(alike, invalid, left, drawn["flag"], SMALL_N if len(wide) < 30 else "")
             yield {"term": term, "estimate": value, "n": float(len(wide)), **drawn}
 
     def _coefficients(self, both: pd.DataFrame) -> dict[str, tuple[Floats, Any]]:
