@@ -156,6 +156,23 @@ def test_report_writes_one_page(canonical, tmp_path):
     assert "6 rows: 5 used, 1 excluded" in plain(result)
 
 
+@pytest.mark.parametrize(("typed", "asked"), [("by-class", "by class"), ("random", "random"), ("", None)])
+def test_how_labels_were_drawn_reaches_the_page(canonical, tmp_path, monkeypatch, typed, asked):
+    given = {}
+    monkeypatch.setattr("judgestats.reporting.report", lambda *_, **options: given.update(options) or "page.html")
+    options = ["--sampling", typed] if typed else []
+    result = run.invoke(app, ["report", str(canonical), "--out", str(tmp_path / "page.html"), *options])
+    assert result.exit_code == 0, result.output
+    assert given["sampling"] == asked
+
+
+def test_an_unknown_way_to_draw_labels_is_refused(canonical, tmp_path):
+    out = ["--out", str(tmp_path / "page.html")]
+    wrong = run.invoke(app, ["report", str(canonical), *out, "--sampling", "some"])
+    assert wrong.exit_code == 2
+    assert "sampling='some' is not known. Allowed: 'random', 'by class'." in plain(wrong)
+
+
 def test_formats_lists_the_readers():
     text = plain(run.invoke(app, ["formats"]))
     for name in ("fastchat_pair", "arena_hard", "judgebench", "llmbar", "alpaca_eval", "parquet"):

@@ -243,6 +243,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
     "on": lambda column: f"--on item={column or 'COLUMN'}",
     "baseline": "--baseline VALUE".format,
+    "sampling": "--sampling random or by-class".format,
     "rules": "--rules FILE".format,
 }
 
@@ -522,6 +523,9 @@ def report(
     identity: Annotated[
         str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")
     ] = "",
+    sampling: Annotated[
+        str, typer.Option("--sampling", metavar="random|by-class", help="How the items with a gold label were drawn.")
+    ] = "",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
@@ -544,6 +548,7 @@ def report(
             by=[b.strip() for b in by.split(",") if b.strip()],
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
+            sampling=cast("Any", sampling.replace("-", " ") or None),
             seed=seed,
             say=say,
             **reading.against(),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -20,7 +20,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import __version__
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, choose
 from judgestats.ingest.provenance import PATHS
 from judgestats.metrics.bias.corrected import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
@@ -554,7 +554,7 @@ def report(
         If `data` is not a canonical frame, or has faults.
     DesignError
         If `path` is a folder, one of the files in `source`, or cannot be written; if a name in `humans`,
-        `gold` or `baseline` does not occur.
+        `gold` or `baseline` does not occur; if `sampling` is neither of the two.
 
     Examples
     --------
@@ -628,6 +628,8 @@ def gathered(
 ) -> Gathered:
     """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
     say("Checking the rows")
+    if sampling is not None:
+        choose(sampling, get_args(Sampling), "sampling")
     frame = opened(data).lazy().collect(backend="pandas").to_native()
     frame.attrs = dict(getattr(data, "attrs", {}))
     kind = kind_of(frame.columns)
