@@ -9,10 +9,12 @@ from coverage_corrected import corrected, reliability
 from coverage_differences import differences
 from coverage_draws import Cell
 from coverage_proportions import proportions
+from coverage_rankings import rankings
 from coverage_shared import shared
 
 
 def cells() -> Iterator[Cell]:
     """All cells, in their order."""
-    for group in (proportions, differences, agreement, clustered, shared, corrected, reliability):
+    groups = (proportions, differences, agreement, clustered, shared, corrected, reliability, rankings)
+    for group in groups:
         yield from group()

@@ -134,7 +134,7 @@ def people() -> Iterator[Cell]:
     for items in (40, 150):
         for term, kind, truth in (
             ("agreement_change", "Tango", change),
-            ("kappa_change", "percentile of items", 2 * change),
+            ("kappa_change", "t, bootstrap of items", 2 * change),
             ("flips_above_noise", "t", above),
         ):
             draw = partial(_versions, items=items, right=(old, new), term=term)
@@ -146,8 +146,8 @@ def people() -> Iterator[Cell]:
         lin = [2 / (1 + sd**2 + 1.25 + shift**2) for sd, shift in ((0.5, 0.0), (noise, 0.3))]
         for term, kind, truth in (
             ("mean_shift", "t", 0.3),
-            ("correlation_change", "percentile of items", own[1] - own[0]),
-            ("concordance_change", "percentile of items", lin[1] - lin[0]),
+            ("correlation_change", "t, bootstrap of items", own[1] - own[0]),
+            ("concordance_change", "t, bootstrap of items", lin[1] - lin[0]),
         ):
             draw = partial(_scores, items=items, noise=noise, term=term)
             yield Cell(

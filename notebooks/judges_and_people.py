@@ -4,11 +4,12 @@
 # ---
 
 # %% [markdown]
-# # Judges and people: do they agree, may a judge replace a person, and did a new judge change anything?
+# # Judges and people: do they agree, may a judge replace a person, and what do its verdicts say about the systems?
 #
 # Two judges and three people compared the same pairs of answers. We put both into one frame, compare the judges'
 # agreement with people with that among people, test whether a judge may replace a person, and ask what happens if one
-# judge takes the place of the other.
+# judge takes the place of the other. Then we use one judge: we rank the systems, correct a win rate for the judge's
+# errors with the labels of a person on some pairs, and plan how many labels the next study needs.
 
 # %%
 import os
@@ -46,8 +47,13 @@ display(
 def simulated():
     """Verdicts of two judges and three people whose properties are known: verdicts, and labels of people."""
     rng = np.random.default_rng(5)
-    plan = pd.DataFrame({"item": [f"pair {i:03d}" for i in range(400)], "first": "1", "second": "2"})
-    plan["better"] = rng.choice(["1", "2"], len(plan))
+    systems = ["bloom-7b", "llama-7b", "opt-7b", "pythia-6.9b"]
+    plan = pd.DataFrame([rng.choice(4, 2, replace=False) for _ in range(400)], columns=["one", "two"])
+    plan["item"] = [f"pair {i:03d}" for i in range(400)]
+    plan["first"], plan["second"] = (np.array(systems)[plan.pop(c)] for c in ("one", "two"))
+    worth = {"llama-7b": 0.9, "bloom-7b": 0.4, "pythia-6.9b": 0.0, "opt-7b": -0.4}
+    gap = plan["first"].map(worth) - plan["second"].map(worth)
+    plan["better"] = plan["first"].where(rng.random(400) < 1 / (1 + np.exp(-gap)), plan["second"])
     common = {"stable_preference": 0.3, "item_difficulty": 0.6, "tie_criterion": 0.3}
     everyone = [js.design.Judge(name, sensitivity=2.5, **common) for name in PEOPLE]
     everyone += [
@@ -66,10 +72,12 @@ def pandalm():
     words = {"1": "first", "2": "second", "0": "tie", "Tie": "tie"}
     sides = []
     for raters in (["gpt_3_5_turbo", "pandalm_7b"], PEOPLE):
-        long = table.melt(["idx"], raters, var_name="judge", value_name="choice")
+        long = table.melt(["idx", "model_1", "model_2"], raters, var_name="judge", value_name="choice")
         choice = long["choice"].astype(str).map(words).fillna("invalid")
         sides.append(
-            long.assign(item=long["idx"].astype(str), first="1", second="2", choice=choice).drop(columns="idx")
+            long.rename(columns={"model_1": "first", "model_2": "second"})
+            .assign(item=long["idx"].astype(str), choice=choice)
+            .drop(columns="idx")
         )
     return sides[0], sides[1].rename(columns={"item": "pair", "judge": "who"})
 
@@ -175,6 +183,74 @@ display(
         + "."
     )
 )
+
+# %% [markdown]
+# ## Which system is better?
+# Strengths of the systems by the Bradley-Terry model, from the verdicts of one judge. The ranks on the right hold for
+# all systems at once: a system may have any rank on its line.
+
+# %%
+ranking = js.rank_systems(calls[calls["judge"] == NEW])
+axes = js.plot.rank_sets(ranking)
+display(axes[0].figure)
+plt.close("all")
+ranks = ranking[ranking["term"] == "rank"].set_index("system")
+display(ranks[["estimate", "conf_low", "conf_high", "n"]])
+
+# %% tags=["remove-input"]
+BEST = ranks["estimate"].idxmin()
+first = ranks.index[ranks["conf_low"] == 1]
+display(
+    Markdown(
+        f"{BEST} has the first place. "
+        + (
+            "No other system may have it."
+            if len(first) == 1
+            else f"It is not certain: {', '.join(s for s in first if s != BEST)} may have it too."
+        )
+    )
+)
+
+# %% [markdown]
+# ## How often does the best system win, by the standard of a person?
+# The judge's win rate contains the judge's errors. Suppose we had the labels of one person on a random sample of the
+# pairs only. `corrected_rate` combines all verdicts with these labels; how the pairs were drawn has to be stated. The
+# first row is the corrected rate; below it are what the judge says and what the labels alone say.
+
+# %%
+person = calls[calls["judge"] == "annotator1"]
+content = person["first"].where(person["choice"] == "first", person["second"])
+labels_of = pd.Series(np.where(person["choice"] == "tie", "tie", content), person["item"])
+drawn = np.random.default_rng(1).choice(sorted(labels_of.index), 150, replace=False)
+pairs = calls[calls["judge"] == NEW]
+pairs = pairs.assign(gold=pairs["item"].map(labels_of[labels_of.index.isin(drawn)]))
+pairs = pairs[(pairs["first"] == BEST) | (pairs["second"] == BEST)]
+corrected = js.corrected_rate(pairs, candidate=BEST, sampling="random")
+display(corrected[["term", "estimate", "conf_low", "conf_high", "n", "n_labels", "flag"]].round(3))
+
+# %% tags=["remove-input"]
+by_term = corrected.set_index("term")
+full = labels_of[pairs["item"]]
+share = np.where(full == "tie", 0.5, full == BEST).mean()
+row = by_term.loc["corrected_rate"]
+display(
+    Markdown(
+        f"By the judge {BEST} wins {by_term.loc['apparent_rate', 'estimate']:.0%} of its pairs, corrected "
+        f"{row['estimate']:.0%} [{row['conf_low']:.0%}, {row['conf_high']:.0%}] (a tie is half a win). Here we know "
+        f"the answer: with this person's labels on all of these pairs it is {share:.0%}."
+    )
+)
+
+# %% [markdown]
+# ## How many labels does the next study need?
+# The labels that we have are a pilot. With the prices of a verdict and of a label, and the half-width that we want
+# (`precision`), `label_plan` returns the numbers of verdicts and labels that cost least.
+
+# %%
+needed = js.design.label_plan(
+    pairs, candidate=BEST, sampling="random", precision=0.05, prices={"verdict": 0.01, "label": 1}
+)
+display(needed[["n", "m", "cost", "labels_alone", "predicted_half_width", "simulated_half_width", "flag"]].round(3))
 
 # %% [markdown]
 # ## What these data cannot show

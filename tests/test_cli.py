@@ -17,6 +17,12 @@ from judgestats.errors import SchemaError
 run = CliRunner()
 
 
+@pytest.fixture(autouse=True)
+def width_of_a_pipe(monkeypatch):
+    """Workers of the tests have COLUMNS; a pipe has not."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def canonical(tmp_path):
     calls = pd.DataFrame(
@@ -148,6 +154,23 @@ def test_report_writes_one_page(canonical, tmp_path):
     assert result.exit_code == 0, result.output
     assert out.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
     assert "6 rows: 5 used, 1 excluded" in plain(result)
+
+
+@pytest.mark.parametrize(("typed", "asked"), [("by-class", "by class"), ("random", "random"), ("", None)])
+def test_how_labels_were_drawn_reaches_the_page(canonical, tmp_path, monkeypatch, typed, asked):
+    given = {}
+    monkeypatch.setattr("judgestats.reporting.report", lambda *_, **options: given.update(options) or "page.html")
+    options = ["--sampling", typed] if typed else []
+    result = run.invoke(app, ["report", str(canonical), "--out", str(tmp_path / "page.html"), *options])
+    assert result.exit_code == 0, result.output
+    assert given["sampling"] == asked
+
+
+def test_an_unknown_way_to_draw_labels_is_refused(canonical, tmp_path):
+    out = ["--out", str(tmp_path / "page.html")]
+    wrong = run.invoke(app, ["report", str(canonical), *out, "--sampling", "some"])
+    assert wrong.exit_code == 2
+    assert "sampling='some' is not known. Allowed: 'random', 'by class'." in plain(wrong)
 
 
 def test_formats_lists_the_readers():
@@ -803,3 +826,40 @@ def test_power_of_a_study():
     assert "Allowed: dark-current, vacuum, ladder" in plain(
         run.invoke(app, ["power", "cues", "--measure", "anchoring"])
     )
+
+
+def test_the_version_is_said():
+    result = run.invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.output.strip() == f"judgestats {js.__version__}"
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_what_is_not_supported_is_a_line_each_and_nothing_is_wider_than_columns(canonical, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = run.invoke(app, ["check", str(canonical)]).output
+    assert max(map(len, text.splitlines())) <= columns
+    missing = text.split("what is missing\n")[1].split("\nArguments")[0].splitlines()
+    assert len(missing) > 5
+    assert all(re.match(r"[a-z_0-9]+", line) for line in missing)
+
+
+def test_check_shows_numbers_beside_what_is_supported_and_says_the_summary(canonical):
+    text = plain(run.invoke(app, ["check", str(canonical)]))
+    assert "How g answers" in text
+    assert "Steady when the order is swapped: g, 100 %" in text.replace("\u202f", " ")
+    assert "same verdict in both orders 1.000" in text
+
+
+def test_report_says_the_summary_and_writes_markdown(canonical, tmp_path):
+    out = tmp_path / "page.md"
+    result = run.invoke(app, ["report", str(canonical), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "How g answers" in result.output
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("# How g answers\n")
+    assert "- **Steady when the order is swapped**: g, 100" in text
+    assert "| judge | Same verdict in both orders |" in text
+    assert "same verdict in both orders" in text.partition("## Datasheets")[2]
+    assert "- `gold_agreement`: needs a column 'gold'" in text
+    assert "judgestats.report(data" in text

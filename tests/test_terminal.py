@@ -165,3 +165,13 @@ def test_an_interrupt_in_the_middle_of_writing_leaves_no_half_page(tmp_path, com
     assert left == ["calls.csv", *(["page.html"] if before else [])]
     if before:
         assert (tmp_path / "page.html").read_text() == before
+
+
+def test_a_long_work_says_its_step():
+    console = Console(file=io.StringIO(), force_terminal=True)
+    with working("Measuring", console, after=0.0) as say:
+        say("alpha\x1b[31m")
+        time.sleep(0.3)
+    assert "Measuring: alpha\\x1b[31m" in console.file.getvalue()
+    with working("Measuring", Console(file=io.StringIO())) as say:
+        say("nothing is shown where there is no terminal")

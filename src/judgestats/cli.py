@@ -63,6 +63,25 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        from judgestats import __version__
+
+        typer.echo(f"judgestats {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and stop.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Statistics for the verdicts of LLM judges. Start with: judgestats check FILE"""
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -224,13 +243,19 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "humans": "--humans NAME,... or COLUMN=VALUE".format,
     "on": lambda column: f"--on item={column or 'COLUMN'}",
     "baseline": "--baseline VALUE".format,
+    "sampling": "--sampling random or by-class".format,
     "rules": "--rules FILE".format,
 }
 
 
+#: Resamples for the intervals of a first look.
+_ROUGH = 200
+
+
 def _console() -> Console:
-    """A console as wide as the terminal; 120 columns if output is not a terminal."""
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    """A console as wide as the terminal, or as COLUMNS says; 120 columns if neither is known."""
+    wide = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(width=None if wide else 120, highlight=False)
 
 
 def _text(text: str) -> Text:
@@ -475,7 +500,12 @@ def check(
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
     _show_rows(console, rows)
-    _show_support(console, data, against)
+    from judgestats.reporting.pages import gathered
+
+    with working("Measuring") as say:
+        measured = gathered(data, n_resamples=_ROUGH, say=say, **against)
+    _show_summary(console, measured.summary)
+    _show_support(console, measured)
     _show_people(console, data, against)
 
 
@@ -484,19 +514,25 @@ def check(
 @_reads
 def report(
     reading: _Reading,
-    out: Annotated[Path, typer.Option("--out", help="File to write.")] = Path("report.html"),
+    out: Annotated[
+        Path, typer.Option("--out", help="File to write: a page, or Markdown if its name ends in .md.")
+    ] = Path("report.html"),
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
     no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
     identity: Annotated[
         str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")
     ] = "",
+    sampling: Annotated[
+        str, typer.Option("--sampling", metavar="random|by-class", help="How the items with a gold label were drawn.")
+    ] = "",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
-    """Write a datasheet of each judge, as one self-contained HTML page."""
+    """Write which judge to trust, and everything measured, as one self-contained page; the summary is printed, too."""
     from judgestats.ingest import parse_identity
-    from judgestats.reporting import report as write
+    from judgestats.ingest.provenance import PATHS
+    from judgestats.reporting.pages import gathered, refuse_path, write_report
     from judgestats.schema import check as check_frame
 
     if out.is_dir():
@@ -504,21 +540,25 @@ def report(
     data = reading.verdicts()
     _check_identity(data, known := parse_identity(identity))
     console = _console()
-    with working("Measuring"):
-        page = write(
+    source = reading.record()
+    refuse_path(out, source["files"].attrs.get(PATHS, ()))
+    with working("Measuring") as say:
+        found = gathered(
             data,
-            out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=reading.record(),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
+            sampling=cast("Any", sampling.replace("-", " ") or None),
             seed=seed,
+            say=say,
             **reading.against(),
         )
+        page = write_report(found, out, source, say)
     _show_unread(console, reading.unread())
     rows = check_frame(data)
     _show_totals(console, rows)
     _show_rows(console, rows)
+    _show_summary(console, found.summary)
     console.print(_text(f"Report: {page}"))
 
 
@@ -703,17 +743,36 @@ def _show_rows(console: Console, found: pd.DataFrame) -> None:
         _print_table(console, "Rows used and excluded", shown)
 
 
-def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
-    from judgestats.metrics.measure_registry import available_measures
+def _show_summary(console: Console, summary: Any) -> None:
+    """The cards of the page, and its comparison of the judges."""
+    console.print(_text(summary.title), style="bold")
+    console.print(_text(summary.line))
+    for card in summary.cards:
+        console.print(_text(f"- {card.head}: {card.claim} ({card.detail})"))
+    console.print()
+    for group in summary.groups if summary.columns else ():
+        cells = {"judge": list(group.judges)}
+        for column in summary.columns:
+            pairs = [column.text(j) for j in group.judges]
+            cells[column.label] = [f"{value} ({ends})" if ends else value for value, ends in pairs]
+        _print_table(console, group.about, pd.DataFrame(cells))
 
-    with working("Trying the measures"):
-        found = available_measures(data, **against)
-    able = found[found["supported"]]
-    _print_table(console, "Measures available", able[["measure", "question"]])
-    rest = found[~found["supported"]]
-    if len(rest):
-        _print_table(console, "Measures not available, and what is missing", rest[["measure", "missing"]])
-        console.print("Arguments such as humans= and baseline= are the options --humans and --baseline here.\n")
+
+def _show_support(console: Console, measured: Any) -> None:
+    """What is supported, with its numbers; and what is not, a line each."""
+    from judgestats.reporting.pages import headlines
+
+    _print_table(console, "Measures available", headlines(measured))
+    missing = {name: why for name, why in measured.taken.items() if isinstance(why, str)}
+    if missing:
+        console.print(_text("Measures not available, and what is missing"), style="bold")
+        wide = max(map(len, missing))
+        for name, why in missing.items():
+            line = _text(f"{name:<{wide}}  {' '.join(why.split())}")
+            console.print(line, no_wrap=True, overflow="ellipsis")
+        console.print(
+            "Arguments such as humans= and baseline= are the options --humans and --baseline here. In full: --json.\n"
+        )
 
 
 def _print_table(console: Console, title: str, frame: pd.DataFrame) -> None:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -69,23 +69,26 @@ def _sturdy(stream: TextIO) -> TextIO:
 
 
 @contextmanager
-def working(what: str, console: Any = None, after: float = 2.0) -> Iterator[None]:
-    """Show on standard error what is done and for how long, once it has taken so many seconds; only in a terminal."""
+def working(what: str, console: Any = None, after: float = 2.0) -> Iterator[Callable[[str], None]]:
+    """Show on standard error what is done and for how long, once it has taken so many seconds; only in a terminal.
+
+    Gives a function that says the step that the work has come to.
+    """
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        yield
+        yield lambda _: None
         return
     columns = SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     progress = Progress(*columns, console=console, transient=True)
-    progress.add_task(visible(what), total=None)
+    task = progress.add_task(visible(what), total=None)
     timer = threading.Timer(after, progress.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield lambda step: progress.update(task, description=visible(f"{what}: {step}"))
     finally:
         timer.cancel()
         timer.join()

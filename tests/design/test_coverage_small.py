@@ -112,6 +112,7 @@ def test_misuse_is_kept_apart():
         "win_rate: cluster=False",
         "difference: cluster=False",
         "by class: J as known",
+        "strength: sandwich on calls",
     }
 
 

@@ -139,6 +139,7 @@ def test_what_a_pilot_cannot_say_is_flagged(pilot, flag):
     [
         ({"sampling": None}, "State how the labelled items are drawn"),
         ({"precision": 0}, "precision=0 must be above 0"),
+        ({"precision": "5 %"}, "precision='5 %' must be above 0"),
         ({"assurance": 1}, "assurance=1 must be between 0 and 1"),
         ({"prices": {"label": 1}}, "must be {'verdict': price, 'label': price}"),
         ({"prices": {"label": 1, "verdict": 0}}, "both above 0"),

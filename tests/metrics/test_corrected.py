@@ -520,6 +520,26 @@ def test_a_page_says_that_the_drawing_is_not_stated():
     pd.testing.assert_frame_equal(found, js.corrected_rate(frame(), sampling="random"))
 
 
+@pytest.mark.parametrize("sampling", ["random", "by class"])
+@pytest.mark.parametrize("verdict", [1.0, 0.0])
+def test_a_judge_that_always_says_the_same(sampling, verdict):
+    """60 items: the weights 1/60 do not add up to 1 exactly."""
+    table = frame(items=60, labelled=20, by_class=True).assign(score=verdict)
+    found = js.corrected_rate(table, sampling=sampling)
+    rate = of(found, "apparent_rate")
+    assert rate["estimate"] == verdict
+    assert 0 <= rate["conf_low"] < rate["conf_high"] <= 1
+    if sampling == "by class":
+        assert np.isnan(of(found)["estimate"])
+        assert "not better than chance" in of(found)["flag"]
+    else:
+        assert of(found)["estimate"] == pytest.approx(of(found, "label_rate")["estimate"])
+
+
+def test_no_verdicts_no_rows():
+    assert js.corrected_rate(frame().iloc[:0], sampling="random").empty
+
+
 @pytest.mark.slow
 def test_a_page_has_the_corrected_rate(tmp_path):
     page = js.report(frame(), tmp_path / "with.html", sampling="random").read_text(encoding="utf-8")

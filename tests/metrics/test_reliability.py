@@ -48,6 +48,23 @@ def test_the_parts_of_the_score():
     assert got["overconfidence"] == pytest.approx(p.mean() - right.mean())
 
 
+def test_the_band_holds_the_interval_of_each_confidence_alone():
+    """Resamples do not show how far the curve is drawn to its neighbours: without this the band covers .90."""
+    from judgestats.kernels.proportions import clustered_wilson, wilson
+
+    table = calls(200)
+    for cluster in ("item", "text"):
+        table["text"] = np.arange(200) // 4
+        curve = found(table, cluster=cluster if cluster == "text" else False).query("term == 'reliability'")
+        right = pd.Series(right_of(table))
+        for row in curve.itertuples():
+            here = (table["confidence"] == row.level).to_numpy()
+            k, n = (np.bincount(table["text"][here], x, 50) for x in (right[here], np.ones(here.sum())))
+            low, high = clustered_wilson(k, n)[1:] if cluster == "text" else wilson(k.sum(), n.sum())
+            assert row.conf_low <= low + 1e-12
+            assert row.conf_high >= high - 1e-12
+
+
 def test_the_curve_is_isotonic_regression():
     from sklearn.isotonic import IsotonicRegression
 

@@ -263,6 +263,34 @@ def test_versions_that_agree_in_every_call_have_an_interval_of_change():
     assert cell(found, "flips")["conf_high"] > 0
 
 
+@pytest.mark.parametrize("make", [calls, scores])
+def test_coefficients_have_students_interval_within_their_range(make):
+    """A percentile interval of 40 items is too narrow; no change of a coefficient is beyond 2."""
+    table, reach = make(40), stats.t.ppf(0.975, 39)
+    found = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=200).set_index("term")
+    for term in set(found.index) & {"kappa_change", "concordance_change", "correlation_change"}:
+        row = found.loc[term]
+        assert row["method"] == "t, bootstrap of item (B = 200)"
+        assert row["conf_low"] <= row["estimate"] - reach * row["std_error"] + 1e-12
+        assert row["conf_high"] >= row["estimate"] + reach * row["std_error"] - 1e-12
+    short = js.compare_versions(*sides(make(3, seed=4)), humans=PEOPLE, n_resamples=50)
+    short = short[short["term"].isin(["kappa_change", "concordance_change", "correlation_change"])]
+    assert (short["flag"].str.contains("fewer than 10 clusters")).all()
+    assert not ((short["conf_low"] < -2) | (short["conf_high"] > 2)).any()
+
+
+def test_coefficients_of_answers_that_never_vary_are_flagged():
+    """Kappa of one answer, and the correlation of a constant, do not exist: NaN, and the flag says why."""
+    always = js.compare_versions(*sides(calls().assign(choice="tie")), humans=PEOPLE, n_resamples=20)
+    assert np.isnan(cell(always, "kappa_change")["estimate"])
+    assert cell(always, "kappa_change")["flag"] == "no variation"
+    table = scores()
+    table["score"] = table["score"].where(table["version"] != "v1", 3.0)
+    found = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=20)
+    assert cell(found, "correlation_change")["flag"] == "no variation"
+    assert np.isfinite(cell(found, "concordance_change")["conf_low"])
+
+
 @pytest.mark.slow
 def test_coverage_of_changes():
     """100 studies of 50 items: answers of two versions, repeated, and of two people, with known probabilities."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,3 +54,37 @@ def rendered(chromium: str, tmp_path: Path) -> Callable[[Path], str]:
         return done.stdout
 
     return dump
+
+
+_POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+#: Where ``.ci/run`` puts axe-core, which npm has and PyPI has not.
+_AXE = Path(__file__).parents[2] / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture
+def probed(rendered: Callable[[Path], str]) -> Callable[[Path, str], Any]:
+    """Return a function: page and the body of an async function -> what it returns in that page."""
+
+    def probe(page: Path, script: str) -> Any:
+        source, n = _POLICY.subn("", page.read_text(encoding="utf-8"))
+        assert n == 1
+        told = "const e = document.createElement('pre'); e.id = 'told'; e.textContent = JSON.stringify(r); "
+        run = f"<script>(async () => {{ {script} }})().then((r) => {{ {told} document.body.append(e); }})</script>"
+        page = page.with_name(f"probed-{page.name}")
+        page.write_text(source.replace("</body>", f"{run}</body>"), encoding="utf-8")
+        found = re.search(r'<pre id="told">(.*?)</pre>', rendered(page), flags=re.DOTALL)
+        assert found, "the script did not end"
+        return json.loads(found.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+
+    return probe
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """Source of axe-core; the test is skipped where it is not installed, but not in CI."""
+    path = Path(os.environ.get("JUDGESTATS_AXE", _AXE))
+    if not path.exists():
+        if os.environ.get("JUDGESTATS_REQUIRE_AXE"):
+            pytest.fail(f"axe-core is required here, and is not at {path}")
+        pytest.skip("axe-core is not installed: npm install --prefix build/axe axe-core")
+    return path.read_text(encoding="utf-8")

@@ -261,6 +261,14 @@ def test_what_is_refused(calls, arguments, message):
         js.dawid_skene(calls, **arguments)
 
 
+def test_raters_of_different_units_and_no_calls_are_refused():
+    calls = pairs(5)
+    with pytest.raises(DesignError, match=r"none of the .* units has answers of two of them"):
+        js.dawid_skene(calls.assign(item=calls["judge"] + calls["item"].astype(str)))
+    with pytest.raises(DesignError, match="there are no answers"):
+        js.dawid_skene(calls.iloc[:0])
+
+
 def test_a_panel_without_any_valid_answer():
     calls = pairs(5).assign(choice="invalid")
     with pytest.raises(DesignError, match="0 raters gave a valid answer"):

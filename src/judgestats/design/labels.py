@@ -135,8 +135,8 @@ def label_plan(
         )
     choose(sampling, get_args(Sampling), "sampling")
     price = _prices(prices)
-    for name, value, allowed in (("precision", precision, precision > 0), ("assurance", assurance, 0 < assurance < 1)):
-        if not allowed:
+    for name, value, most in (("precision", precision, math.inf), ("assurance", assurance, 1)):
+        if not isinstance(value, int | float | np.integer | np.floating) or not 0 < value < most:
             what = "above 0, e.g. 0.05" if name == "precision" else "between 0 and 1, e.g. 0.8"
             raise DesignError(f"{name}={value!r} must be {what}.")
     if not isinstance(replications, int) or replications < 1:

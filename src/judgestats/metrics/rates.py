@@ -335,15 +335,21 @@ def _too_many(table: pd.DataFrame, plan: Bootstrap | None) -> bool:
 
 
 def resampled(
-    table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, key: Mapping[str, Any]
+    table: pd.DataFrame,
+    counts: Floats,
+    statistic: Statistic,
+    plan: Bootstrap,
+    key: Mapping[str, Any],
+    limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, Any]:
     """Bootstrap a statistic of total counts.
 
     `table`: rows of one group of a tally: ``n`` and the columns of the plan. `counts` (R, P): contribution of each row
     to the totals. `statistic`: values of many totals at once: (B, P) to (B,). `key`: identifies the group, whose draws
-    do not depend on other groups. Returns ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an
-    estimate: NaN with a flag for a single unit, or where all resamples agree, so that no interval has zero width. The
-    standard error is NaN where a resample is infinite (censored). See :func:`read_off` for biased resamples.
+    do not depend on other groups. `limits`: range of the estimate, for Student's interval. Returns ``std_error``,
+    ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an estimate: NaN with a flag for a single unit, or where all
+    resamples agree, so that no interval has zero width. The standard error is NaN where a resample is infinite
+    (censored). See :func:`read_off` for biased resamples.
 
     Rows that contribute nothing (calls that are not trials) are not drawn, nor are clusters of such rows.
     """
@@ -358,7 +364,7 @@ def resampled(
     if units < 2 or np.isnan(value):
         return {**cells, "flag": ONE_UNIT if units < 2 else ""}
     undefined = UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
-    found = read_off(value, draws, units, plan, influence=influence, weight=weight)
+    found = read_off(value, draws, units, plan, limits, influence=influence, weight=weight)
     narrow = plan.method != "t" and not math.isnan(found["conf_low"])
     few = few_clusters(units, drawn=narrow) if plan.cluster else ""
     return {**cells, **found, "flag": flags(few, LONE_UNIT if lone else "", undefined, found["flag"])}

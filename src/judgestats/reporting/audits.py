@@ -23,10 +23,11 @@ from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERDICTS, Decision, tallied
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import count, noun
-from judgestats.reporting.markup import Markup, anchor, document, join, row, table, tag
-from judgestats.reporting.pages import datasheets, foot, head, refuse_path, write
-from judgestats.reporting.pictures import drawing
-from judgestats.reporting.sheets import overview
+from judgestats.reporting.markup import anchor, page
+from judgestats.reporting.pages import comparison, judge_cards, refuse_path, write
+from judgestats.reporting.pictures import Picture, drawing
+from judgestats.reporting.sheets import NON_CLAIMS
+from judgestats.reporting.summary import overview
 
 # ---- The page of an audit: findings first, each with its arithmetic; then every printed table, cell by cell ----------
 
@@ -51,7 +52,7 @@ _COUNTED = (
     "taken together. Then the verdicts of all checks."
 )
 #: Makes the figures of a paper.
-Figures = Callable[[], Iterator[Markup]]
+Figures = Callable[[], Iterator[Picture]]
 
 
 def audit_page(
@@ -60,7 +61,7 @@ def audit_page(
     *,
     titles: Mapping[str, str] | None = None,
     figures: Mapping[str, Figures] | None = None,
-    first: Markup | None = None,
+    example: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the page of an audit.
 
@@ -74,8 +75,8 @@ def audit_page(
         Paper -> its title.
     figures : mapping, optional
         Paper -> figures drawn from its printed numbers.
-    first : Markup, optional
-        A section to put before the audit.
+    example : mapping, optional
+        Title, lead, comparison and judges of datasheets to put before the audit.
 
     Returns
     -------
@@ -103,75 +104,84 @@ def audit_page(
         "A finding says that a number does not follow from others, not which of them is off, and not that another "
         "experiment could not have given it."
     )
-    sections = [_paper(a, named[a.paper], (figures or {}).get(a.paper)) for a in audits]
-    title = "Which printed numbers follow from the others"
-    top = head("audit", title, lead)
-    top = top if first is None else join([first, top])
-    body = [_summary(audits, named), _legend(), tag("main", *sections), foot()]
-    return write(path, document(f"judgestats: {title.lower()}", top, *body))
+    heading = "Which printed numbers follow from the others"
+    return write(
+        path,
+        page(
+            "audit.html.j2",
+            title=f"judgestats: {heading.lower()}",
+            heading=heading,
+            lead=lead,
+            example=example,
+            summary=_summary(audits, named),
+            counted=_COUNTED,
+            verdicts=[{**_verdict(v), "meaning": _MEANING[v]} for v in VERDICTS],
+            papers=[_paper(a, named[a.paper], (figures or {}).get(a.paper)) for a in audits],
+        ),
+    )
 
 
-def _summary(audits: Sequence[Audited], named: Mapping[str, str]) -> Markup:
+def _summary(audits: Sequence[Audited], named: Mapping[str, str]) -> dict[str, Any]:
     rows, numbers = [], coverage(audits).drop(columns="source", errors="ignore")
     for a, sizes in zip(audits, numbers.to_numpy().tolist(), strict=True):
         found = tallied(a.decisions)
-        link = tag("a", named[a.paper], href=f"#{anchor(a.paper)}")
-        cells = [link, *map(count, sizes), *(count(found[v]) for v in VERDICTS), count(len(a.decisions))]
-        rows.append(row(cells, numbers=range(1, len(cells))))
+        counts = [*map(count, sizes), *(count(found[v]) for v in VERDICTS), count(len(a.decisions))]
+        rows.append({"name": named[a.paper], "id": anchor(a.paper), "counts": counts})
     heads = ["paper" if len(audits) > 1 else "table", *numbers.columns, *VERDICTS, "checks"]
-    return join([table(heads, rows, numbers=range(1, len(heads)), class_="audit-summary"), tag("p", _COUNTED)])
+    return {"heads": heads, "rows": rows}
 
 
-def _legend() -> Markup:
-    items = [tag("li", _verdict(v), f" {_MEANING[v]}") for v in VERDICTS]
-    return tag("ul", *items, class_="legend")
+def _verdict(verdict: str) -> dict[str, str]:
+    return {"name": verdict, "sign": _SIGNS[verdict], "class": _CLASSES[verdict]}
 
 
-def _verdict(verdict: str) -> Markup:
-    return tag("span", f"{_SIGNS[verdict]} {verdict}", class_=f"verdict {_CLASSES[verdict]}")
-
-
-def _paper(a: Audited, title: str, figures: Figures | None) -> Markup:
-    parts: list[Markup] = [tag("h2", title)]
+def _paper(a: Audited, title: str, figures: Figures | None) -> dict[str, Any]:
+    findings = []
     for verdict in (NOT, DEPENDS):
         found = [d for d in a.decisions if d.verdict == verdict]
-        parts.append(tag("h3", f"{noun(len(found), 'finding')}: {verdict}" if found else f"Nothing: {verdict}"))
-        parts.append(_findings(found, by_place=verdict == NOT))
-    parts += [tag("h3", "Printed tables, cell by cell"), _key(), *_tables(a)]
+        heading = f"{noun(len(found), 'finding')}: {verdict}" if found else f"Nothing: {verdict}"
+        findings.append({"title": heading, "groups": _findings(found, by_place=verdict == NOT)})
     prose = [d for d in a.decisions if d.statement.rule in ("number", "statement", "printed twice")]
-    if prose:
-        parts.append(_folded("Numbers and statements of the text", prose))
     unknown = [d for d in a.decisions if d.verdict == UNKNOWN]
-    if unknown:
-        parts.append(_folded("What cannot be decided, and why", unknown))
-    if figures is not None:
-        drawn = tag("div", *figures(), class_="figures")
-        parts += [tag("h3", "Figures drawn again from the printed counts and means"), drawn]
-    return tag("section", *parts, id=anchor(a.paper))
+    folded = [
+        _folded(name, here)
+        for name, here in (
+            ("Numbers and statements of the text", prose), ("What cannot be decided, and why", unknown),
+        )
+        if here
+    ]  # fmt: skip
+    return {
+        "id": anchor(a.paper), "title": title, "findings": findings, "tables": [*_tables(a)], "folded": folded,
+        "figures": None if figures is None else [*figures()],
+        "not_drawn": [f"{name}: {why}" for name, why in NOT_DRAWN.get(a.paper, {}).items()] if figures else [],
+    }  # fmt: skip
 
 
-def _findings(found: Sequence[Decision], *, by_place: bool) -> Markup:
+def _findings(found: Sequence[Decision], *, by_place: bool) -> list[dict[str, Any]]:
     """Findings of one rule together, by place if `by_place`; the first of many open and the rest folded."""
     groups: dict[tuple[str, str], list[Decision]] = {}
     for d in found:
         groups.setdefault((d.statement.place if by_place else "", d.statement.rule), []).append(d)
-    parts = []
-    for (place, rule), here in groups.items():
-        heading = tag("h4", f"{place} ", tag("span", f"rule: {rule}, {noun(len(here), 'finding')}", class_="muted"))
-        shown, rest = here[:_OPEN], here[_OPEN:]
-        more = [_folded(f"{len(rest)} more", rest)] if rest else []
-        parts.append(tag("div", heading, _listed(shown, place=not by_place), *more))
-    return join(parts)
+    return [
+        {
+            "place": place,
+            "rule": f"rule: {rule}, {noun(len(here), 'finding')}",
+            "found": _listed(here[:_OPEN], place=not by_place),
+            "rest": _folded(f"{len(here) - _OPEN} more", here[_OPEN:]) if len(here) > _OPEN else None,
+        }
+        for (place, rule), here in groups.items()
+    ]
 
 
-def _listed(found: Sequence[Decision], *, place: bool = False) -> Markup:
-    rows = []
-    for d in found:
-        where = [d.statement.place] if place else []
-        cells = [*where, d.statement.claim, d.printed, _recomputed(d), _verdict(d.verdict), d.comment]
-        rows.append(row(cells, class_=_CLASSES[d.verdict] if d.verdict == NOT else None))
-    heads = ["place", *_HEADS] if place else [*_HEADS]
-    return table(heads, rows, class_="findings placed" if place else "findings")
+def _listed(found: Sequence[Decision], *, place: bool = False) -> dict[str, Any]:
+    rows = [
+        {
+            "cells": [*([d.statement.place] if place else []), d.statement.claim, d.printed, _recomputed(d)],
+            "verdict": _verdict(d.verdict), "comment": d.comment, "wrong": d.verdict == NOT,
+        }
+        for d in found
+    ]  # fmt: skip
+    return {"heads": ["place", *_HEADS] if place else [*_HEADS], "rows": rows, "placed": place}
 
 
 def _recomputed(d: Decision) -> str:
@@ -180,45 +190,33 @@ def _recomputed(d: Decision) -> str:
     return "" if d.recomputed != d.recomputed else f"{d.recomputed:.6g}".replace("-", "−")
 
 
-def _folded(title: str, found: Sequence[Decision]) -> Markup:
-    heading = ", ".join(f"{v} {count(n)}" for v, n in tallied(found).items() if n)
-    return tag("details", tag("summary", f"{title} ", tag("span", heading, class_="muted")), _listed(found, place=True))
+def _folded(title: str, found: Sequence[Decision]) -> dict[str, Any]:
+    counts = ", ".join(f"{v} {count(n)}" for v, n in tallied(found).items() if n)
+    return {"title": title, "counts": counts, "found": _listed(found, place=True)}
 
 
 # ---------------------------------------------------------------- tables
 
 
-def _key() -> Markup:
-    swatch = [
-        tag("span", "12", class_=f"cell {_CLASSES[v]}", title=v) + Markup(f" {v} &nbsp; ") for v in VERDICTS
-    ]  # fmt: skip
-    used = Markup(tag("span", "12", class_="cell used") + " only an input of others &nbsp; ")
-    alone = Markup(tag("span", "12", class_="cell") + " no other printed number can check it")
-    return tag("p", *map(Markup, swatch), used, alone, class_="small")
-
-
-def _tables(a: Audited) -> Iterator[Markup]:
+def _tables(a: Audited) -> Iterator[dict[str, Any]]:
     verdicts = a.cells()
     for name in a.book.columns:
         if name == CLAIMS:
             continue
         touched = [c for c in verdicts if c[0] == name and a.book.printed(c).readable]
-        body = _table(a.book, name, verdicts)
-        title = f"{a.book.places[name]} " if a.book.places[name] != name else ""
-        heading = f"{name}, {noun(len(touched), 'cell')} checked" if touched else f"{name}, nothing to check"
-        worst = any(_own(c, v) == NOT for c, v in verdicts.items() if c[0] == name)
-        summary = tag("summary", title, tag("span", heading, class_="muted"))
-        yield tag("details", summary, body, open=True if worst else None)
+        yield {
+            **_table(a.book, name, verdicts),
+            "place": f"{a.book.places[name]} " if a.book.places[name] != name else "",
+            "heading": f"{name}, {noun(len(touched), 'cell')} checked" if touched else f"{name}, nothing to check",
+            "worst": any(_own(c, v) == NOT for c, v in verdicts.items() if c[0] == name),
+        }
 
 
-def _table(book: Book, name: str, verdicts: Mapping[Cell, list[Decision]]) -> Markup:
+def _table(book: Book, name: str, verdicts: Mapping[Cell, list[Decision]]) -> dict[str, Any]:
     columns = book.table(name)
     numeric = [i for i, c in enumerate(columns) if any(parse(t).readable for t in columns[c])]
-    rows = [
-        row([_cell((name, i, c), texts[i], verdicts) for c, texts in columns.items()], numbers=numeric)
-        for i in range(book.size(name))
-    ]
-    return table(list(columns), rows, numbers=numeric, class_="printed")
+    rows = [[_cell((name, i, c), texts[i], verdicts) for c, texts in columns.items()] for i in range(book.size(name))]
+    return {"heads": list(columns), "rows": rows, "numbers": numeric}
 
 
 def _own(cell: Cell, found: Sequence[Decision]) -> str:
@@ -239,15 +237,14 @@ def _within(cell: Cell, decision: Decision) -> bool:
     return said.row == cell[1] or all(c[0] == cell[0] for c in decision.cells)
 
 
-def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> Markup | str:
+def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> dict[str, str]:
     found = verdicts.get(cell)
     if not found or not parse(text).readable:
-        return text
-    verdict = _own(cell, found)
+        return {"text": text, "class": ""}
     heading = "; ".join(dict.fromkeys(f"{d.statement.rule}: {d.verdict}" for d in found[:6]))
     twins = [d for d in found if d.statement.printed == cell and d.shown and d.shown != text]
-    twin = [tag("span", f" {twins[0].shown}", class_="twin")] if twins else []
-    return tag("span", text, *twin, class_=f"cell {_CLASSES.get(verdict, 'used')}", title=heading)
+    twin = twins[0].shown if twins else ""
+    return {"text": text, "class": _CLASSES.get(_own(cell, found), "used"), "title": heading, "twin": twin}
 
 
 # ---- The page of ``make reproduce``: the audit of the papers, with figures drawn again from their printed numbers
@@ -289,8 +286,8 @@ def reproduction_page(path: str | os.PathLike[str], paper: str | None = None) ->
     >>> "Table 6" in page.read_text(encoding="utf-8")
     True
     """
-    first = _example() if paper in (None, EXAMPLE) else None
-    return audit_page(audited(paper), path, titles=TITLES, figures=_FIGURES, first=first)
+    example = _example() if paper in (None, EXAMPLE) else None
+    return audit_page(audited(paper), path, titles=TITLES, figures=_FIGURES, example=example)
 
 
 #: The paper whose printed counts give datasheets.
@@ -308,18 +305,24 @@ def printed_datasheet() -> pd.DataFrame:
     return stacked(parts.items(), ["judge"])
 
 
-def _example() -> Markup:
+def _example() -> dict[str, Any]:
     sheet = printed_datasheet()
-    heading = (
+    lead = (
         "The dark_current paper prints rates with their numbers of calls. The counts behind them are enough for a "
         "datasheet of each judge; “judgestats report FILE” writes the same for verdicts of your own. The audit of the "
         "printed tables follows below."
     )
-    top = head("datasheet", "Judges of the dark_current paper, measured from printed counts", heading)
-    return join([top, tag("section", overview(sheet, 0.95), datasheets(sheet, 0.95), id="datasheets")])
+    title = "Judges of the dark_current paper, measured from printed counts"
+    return {
+        "title": title,
+        "lead": lead,
+        "table": comparison(overview(sheet)),
+        "judges": judge_cards(sheet, 0.95),
+        "non_claims": NON_CLAIMS,
+    }
 
 
-def _dark_current_figures() -> Iterator[Markup]:
+def _dark_current_figures() -> Iterator[Picture]:
     sheet = printed_datasheet()
     equal, ladder = delta0(paper_tables.delta0_counts()), target_sensitivity(paper_tables.ladder_counts())
     yield from drawing(
@@ -359,7 +362,7 @@ def _by_prompt(ladder: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([base, strict]).assign(judge="Qwen32B")
 
 
-def _merchant_risk_figures() -> Iterator[Markup]:
+def _merchant_risk_figures() -> Iterator[Picture]:
     ratings, people = paper_tables.scores(), paper_tables.panel()
     scores = score_matrix(ratings, by="condition")
     peers = consensus_deviation(ratings, by="condition")
@@ -395,7 +398,7 @@ def _in_paper_order(table_: pd.DataFrame) -> pd.DataFrame:
     return table_.sort_values(["judge", "system"], key=lambda c: c.map(order), kind="stable", ignore_index=True)
 
 
-def _debiasing_figures() -> Iterator[Markup]:
+def _debiasing_figures() -> Iterator[Picture]:
     printed = load("debiasing/bias_scores")
     printed = printed[
         printed["place"].isin(["Section 4.1", "Section 4.1.1"]) & printed["bias"].isin(["style", "verbosity"])
@@ -418,7 +421,7 @@ def _debiasing_figures() -> Iterator[Markup]:
     )
 
 
-def _consensus_illusion_figures() -> Iterator[Markup]:
+def _consensus_illusion_figures() -> Iterator[Picture]:
     shifts = agreement_shift(paper_tables.shifts())
     yield from drawing(
         "consensus-illusion-shifts",
@@ -446,7 +449,7 @@ def _consensus_illusion_figures() -> Iterator[Markup]:
     )
 
 
-def _rationalization_figures() -> Iterator[Markup]:
+def _rationalization_figures() -> Iterator[Picture]:
     moved = anchoring(paper_tables.outcomes(), favoured=paper_tables.FAVOURED, n_resamples=1)
     yield from drawing(
         "rationalization-anchoring",
@@ -486,24 +489,10 @@ NOT_DRAWN: dict[str, dict[str, str]] = {
 }
 
 
-def _with_rest(paper: str, drawn: Callable[[], Iterator[Markup]]) -> Callable[[], Iterator[Markup]]:
-    """The figures of a paper, and the list of those that cannot be drawn."""
-
-    def figures() -> Iterator[Markup]:
-        yield from drawn()
-        items = [tag("li", f"{name}: {why}") for name, why in NOT_DRAWN[paper].items()]
-        yield tag("div", tag("p", "Not drawn, as printed numbers do not determine them:"), tag("ul", *items))
-
-    return figures
-
-
-_FIGURES: dict[str, Callable[[], Iterator[Markup]]] = {
-    paper: _with_rest(paper, drawn)
-    for paper, drawn in {
-        "dark_current": _dark_current_figures,
-        "merchant_risk": _merchant_risk_figures,
-        "debiasing": _debiasing_figures,
-        "consensus_illusion": _consensus_illusion_figures,
-        "rationalization": _rationalization_figures,
-    }.items()
+_FIGURES: dict[str, Figures] = {
+    "dark_current": _dark_current_figures,
+    "merchant_risk": _merchant_risk_figures,
+    "debiasing": _debiasing_figures,
+    "consensus_illusion": _consensus_illusion_figures,
+    "rationalization": _rationalization_figures,
 }

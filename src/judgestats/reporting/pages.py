@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -17,18 +20,29 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import __version__
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, choose
 from judgestats.ingest.provenance import PATHS
 from judgestats.metrics.bias.corrected import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
-from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures
+from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, measures, measures_of
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
-from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
-from judgestats.reporting.pictures import drawing, pictures
+from judgestats.reporting.markup import anchor, bar, page
+from judgestats.reporting.pictures import Picture, drawing, pictures
 from judgestats.reporting.plots.canvas import whose
-from judgestats.reporting.sheets import datasheet_table, drawn, flag_marks, non_claims, overview, shown_measures
+from judgestats.reporting.sheets import (
+    NON_CLAIMS,
+    datasheet_rows,
+    drawn,
+    flag_marks,
+    headline_rows,
+    markdown_table,
+    markdown_text,
+    shown_measures,
+    to_markdown,
+)
+from judgestats.reporting.summary import Column, Summary, summarise
 from judgestats.results import COLUMNS, explain
 from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
@@ -51,14 +65,11 @@ _MOST_PEOPLE = 6
 _MOST_LEVELS = 30
 
 
-def sources(source: Any) -> Markup:
-    """List what was read: a mapping of facts, a table of files, or both (tables among the values of the mapping)."""
-    if source is None:
-        return tag("p", "The data were given as a table in memory, not as a file.", class_="muted")
-    pairs = dict(source) if isinstance(source, Mapping) else {"files": source}
-    pairs_read = readings(source)
+def sources(source: Any) -> dict[str, Any]:
+    """What was read: facts, and tables of files among the values of a mapping, or given by themselves."""
+    pairs = dict(source) if isinstance(source, Mapping) else {} if source is None else {"files": source}
     tables = [v for v in pairs.values() if isinstance(v, pd.DataFrame)]
-    return join([*([facts(pairs_read)] if pairs_read else []), *(_file_table(t) for t in tables)])
+    return {"facts": readings(source), "files": [_file_table(t) for t in tables]}
 
 
 def readings(source: Any) -> dict[str, str]:
@@ -88,24 +99,18 @@ def how_read(source: Any) -> str:
     return f"Read {'; '.join(parts)}." if parts else ""
 
 
-def _file_table(files: pd.DataFrame) -> Markup:
-    columns = [str(c) for c in files.columns]
+def _file_table(files: pd.DataFrame) -> dict[str, Any]:
     whole = [i for i, c in enumerate(files.columns) if pd.api.types.is_numeric_dtype(files[c])]
     shown = files.head(MOST_FILES)
-    rows = [
-        row([_cell(columns[i], v, i in whole) for i, v in enumerate(values)], numbers=whole)
-        for values in shown.itertuples(index=False, name=None)
-    ]
+    rows = [[_cell(v, i in whole) for i, v in enumerate(r)] for r in shown.itertuples(index=False, name=None)]
     rest = len(files) - len(shown)
-    more = tag("p", f"And {noun(rest, 'file')} more.", class_="muted small") if rest else ""
-    return join([table(columns, rows, class_="files", numbers=whole), more])
+    more = f"And {noun(rest, 'file')} more." if rest else ""
+    return {"heads": [str(c) for c in files.columns], "rows": rows, "numbers": whole, "more": more}
 
 
-def _cell(name: str, value: Any, is_number: bool) -> Any:
+def _cell(value: Any, is_number: bool) -> Any:
     if pd.isna(value) or value == "":
         return NONE
-    if name == "sha256":
-        return tag("span", value, class_="hash")
     return count(float(value)) if is_number else value
 
 
@@ -122,42 +127,25 @@ def row_sums(findings: pd.DataFrame) -> dict[str, int]:
     return {str(k): int(v) for k, v in zip(sums["what"], sums["n"], strict=True)}
 
 
-def rows_section(findings: pd.DataFrame) -> Markup:
+def rows_section(findings: pd.DataFrame) -> dict[str, Any]:
     """The sums, and a row for each reason with its first rows and its remedy."""
     n = row_sums(findings)
-    total, used, excluded = n["rows in"], n["rows used"], n["rows excluded"]
-    sums = [
-        tag("b", count(total)),
-        f" {_rows(total)} in = ",
-        tag("b", count(used)),
-        " used + ",
-        tag("b", count(excluded)),
-    ]
-    parts = [tag("p", *sums, " excluded", class_="sum"), _bar(used, total)]
+    total, used = n["rows in"], n["rows used"]
+    share = 100 * used / total if total else None
     reasons = findings[findings["level"].isin(["excluded", "counted"])]
-    if reasons.empty:
-        return join([*parts, tag("p", "No row was excluded.")])
-    rows = [
-        row([r["what"], r["level"], count(r["n"]), r["where"] or _first_rows(r["rows"]), r["cure"]], numbers=(2,))
-        for r in reasons.to_dict("records")
-    ]
-    parts.append(table(["what", "", "rows", "first rows", "what it means"], rows, class_="findings", numbers=(2,)))
     note = "Row numbers are those of the table read, from 0." if (reasons["where"] == "").any() else ""
     if (reasons["level"] == "counted").any():
-        note = "Rows that are “counted” are used; they are listed because some measures cannot use them. " + note
-    return join([*parts, tag("p", note.strip(), class_="small")] if note else parts)
-
-
-def _bar(used: int, total: int) -> Markup:
-    if not total:
-        return Markup("")
-    share = 100 * used / total
-    halves = [tag("span", class_=c, style=f"width:{w:.4f}%") for c, w in (("used", share), ("excluded", 100 - share))]
-    return tag("div", *halves, class_="bar", role="img", aria_label=f"{share:.1f} percent of the rows used")
-
-
-def _rows(n: int) -> str:
-    return "row" if n == 1 else "rows"
+        note = f"Rows that are “counted” are used; they are listed because some measures cannot use them. {note}"
+    return {
+        "total": count(total), "used": count(used), "excluded": count(n["rows excluded"]),
+        "noun": "row" if total == 1 else "rows",
+        "share": None if share is None else f"{share:.4f}", "rest": f"{100 - (share or 0):.4f}",
+        "said": f"{share or 0:.1f}", "note": note.strip(),
+        "reasons": [
+            [r["what"], r["level"], count(r["n"]), r["where"] or _first_rows(r["rows"]), r["cure"]]
+            for r in reasons.to_dict("records")
+        ],
+    }  # fmt: skip
 
 
 def _first_rows(rows: tuple[int, ...], most: int = 3) -> str:
@@ -214,25 +202,25 @@ def next_step(known: References, sheet: pd.DataFrame, kind: Kind) -> str:
     )
 
 
-def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> Markup:
+def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> dict[str, str] | None:
     """A note on conditions that vary within a datasheet, if any."""
     varying = {n: k for n, k in _varying(data, kind).items() if n in _WAYS and n not in groups}
+    varying = {n: k for n, k in varying.items() if data.groupby("judge")[n].nunique().max() > 1}
     if not varying:
-        return Markup("")
+        return None
     listed = ", ".join(f"{name} ({noun(k, 'level')})" for name, k in varying.items())
-    text = f"Each datasheet pools over {listed}, unless a row says otherwise. To separate them, pass "
-    return tag("p", tag("b", "Pooled. "), text, tag("code", f"by={list(varying)!r}"), ".", class_="note")
+    text = f"Each datasheet pools over {listed}, unless a row says otherwise. To separate them, pass"
+    return {"text": text, "code": f"by={list(varying)!r}"}
 
 
-def shown_separately(splits: Sequence[Split]) -> Markup:
+def shown_separately(splits: Sequence[Split]) -> str:
     """A note on columns that split the datasheets though not named in `by`, if any."""
     if not splits:
-        return Markup("")
+        return ""
     listed = "; ".join(
         f"{s.column} ({noun(len(s.values), 'value')}{', with ' * bool(s.alike)}{' and '.join(s.alike)})" for s in splits
     )
-    text = f"One judge rated one thing under several values of {listed}: an average would describe none of them."
-    return tag("p", tag("b", "Shown separately. "), text, class_="note")
+    return f"One judge rated one thing under several values of {listed}: an average would describe none of them."
 
 
 def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> str:
@@ -353,11 +341,6 @@ def _varying(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
     return found
 
 
-def head(kind: str, title: str, lead: str) -> Markup:
-    """Head of a page."""
-    return join([tag("p", kind, class_="kicker"), tag("h1", title), tag("p", lead, class_="lead")])
-
-
 # ---- Sections of a page beyond the datasheets: groups of judges, strategies, cues and systems -----------------------
 
 #: Rows of a table that are shown at once, and at all.
@@ -375,39 +358,59 @@ _BESIDE = {
 }
 
 
-def chapters(results: Mapping[str, pd.DataFrame], conf_level: float) -> dict[str, Markup]:
-    """Title -> content of each section with estimates of a measure; `conf_level` is the coverage of their intervals."""
+#: Sections of the page -> those of the records of measures that stand in them.
+PARTS = {
+    "Is it right?": ("accuracy", "ranking", "strategies"),
+    "Is it fair?": ("bias", "psychometrics", "cues"),
+    "Do they agree?": ("people", "agreement", "variance", "scores", "consensus", "calibration"),
+}
+#: Where a new section of measures goes.
+_ELSE = "Do they agree?"
+
+
+def chapters(results: Mapping[str, pd.DataFrame], conf_level: float) -> list[dict[str, Any]]:
+    """Each section with estimates of a measure: its title, the part of the page, and its measures.
+
+    `conf_level`: coverage of the intervals.
+    """
     shown = [(record, results[name]) for name, record in measures().items() if name in results]
-    sections = {
-        title: join(_part(record, result, conf_level) for record, result in shown if record.section == section)
-        for section, title in SECTIONS.items()
-    }
-    return {title: content for title, content in sections.items() if content}
+    made = []
+    for section, title in SECTIONS.items():
+        parts = [_part(record, result, conf_level) for record, result in shown if record.section == section]
+        where = next((p for p, sections in PARTS.items() if section in sections), _ELSE)
+        made += [{"title": title, "where": where, "parts": parts}] if parts else []
+    return made
 
 
-def _part(record: Measure, result: pd.DataFrame, conf_level: float) -> Markup:
-    head = tag("h3", record.question, " ", tag("code", record.name))
-    picture = Markup("")
+def _part(record: Measure, result: pd.DataFrame, conf_level: float) -> dict[str, Any]:
+    found: list[Picture] = []
     if record.caption:
         draw = partial(getattr(plots, record.plot.partition(",")[0]), result)
         title = record.question.rstrip("?")
-        made = [*drawing(record.name.replace("_", "-"), title, record.caption, draw, wide=True)]
-        picture = tag("div", *made, class_="figures") if made else picture
+        found = [*drawing(record.name.replace("_", "-"), title, record.caption, draw, wide=True)]
     rows = result[result["term"].isin(record.table)] if record.table else result
-    return join([head, picture, _folded(rows, conf_level, record.name)])
+    rest = len(rows) - MOST
+    return {
+        "name": record.name,
+        "question": record.question,
+        "pictures": found,
+        "table": estimates_table(_most_extreme(rows), conf_level, record.name) if len(rows) else None,
+        "folded": len(rows) > OPEN_ROWS,
+        "size": noun(len(rows), "row"),
+        "more": f"{noun(rest, 'row')} between the highest and the lowest are in the CSV at the end of the page, and in"
+        if rest > 0 else "",
+    }  # fmt: skip
 
 
-def _folded(rows: pd.DataFrame, conf_level: float, measure: str) -> Markup:
-    shown = estimates_table(rows.head(MOST), conf_level, measure)
-    if len(rows) > MOST:
-        rest = f"{noun(len(rows) - MOST, 'row')} more: "
-        shown = join([shown, tag("p", rest, tag("code", f"judgestats.{measure}(data)"), class_="small")])
-    if len(rows) <= OPEN_ROWS:
-        return shown
-    return tag("details", tag("summary", "The numbers ", tag("span", noun(len(rows), "row"), class_="muted")), shown)
+def _most_extreme(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are shown: of very many the highest and the lowest, in their order."""
+    if len(rows) <= MOST:
+        return rows
+    order = rows["estimate"].sort_values(kind="stable", na_position="first").index
+    return rows.loc[[i for i in rows.index if i in {*order[: MOST // 2], *order[-(MOST - MOST // 2) :]}]]
 
 
-def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> Markup:
+def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> dict[str, Any]:
     """Table of tidy estimates of any measure: labels of the row, the measure, the estimate with its interval, cautions.
 
     `rows`: tidy estimates. `conf_level`: coverage of their intervals. `measure`: what was measured: some terms
@@ -415,24 +418,27 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
     """
     names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
     beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}
-    heads = [*(c.replace("_", " ") for c in names), "measure", "estimate", f"{100 * conf_level:g} % interval", "", "n"]
-    body = []
-    for r in rows.to_dict("records"):
-        cells: list[object] = [_label(r[c]) for c in names]
-        decimals = 0 if is_whole(r["term"]) else 3
-        ends = [tag("span", interval(r["conf_low"], r["conf_high"], decimals=decimals), class_="interval")]
-        ends += [tag("span", r["method"], class_="method")] if r["method"] else []
-        value = tag("span", estimate(r["estimate"], r["flag"], decimals=decimals), class_="value")
-        cells += [
-            in_words(r["term"], measure, r.get("threshold", math.nan)),
-            value,
-            join(ends),
-            drawn(r),
-            count(r["n"]),
-        ]
-        cells += [_value(r[c]) for c in beside]
-        body.append(row([*cells, flag_marks(r["flag"])], numbers=(len(names) + 1,)))
-    return table([*heads, *beside.values(), "caution"], body, class_="sheet", numbers=(len(names) + 1,))
+    body = [
+        {
+            "labels": [_label(r[c]) for c in names],
+            "measure": in_words(r["term"], measure, r.get("threshold", math.nan)),
+            "value": estimate(r["estimate"], r["flag"], decimals=0 if is_whole(r["term"]) else 3),
+            "interval": interval(r["conf_low"], r["conf_high"], decimals=0 if is_whole(r["term"]) else 3),
+            "method": r["method"],
+            "bar": drawn(r),
+            "n": count(r["n"]),
+            "beside": [_value(r[c]) for c in beside],
+            "flags": flag_marks(r["flag"]),
+        }
+        for r in rows.to_dict("records")
+    ]
+    return {
+        "about": f"estimates of {measure}" if measure else "estimates",
+        "labels": [c.replace("_", " ") for c in names],
+        "level": f"{100 * conf_level:g}\u202f%",
+        "beside": list(beside.values()),
+        "rows": body,
+    }
 
 
 def _names_rows(values: pd.Series[Any]) -> bool:
@@ -458,11 +464,16 @@ def _value(value: Any) -> str:
 
 # ---- The page of a data set: :func:`report` --------------------------------------------------------------------------
 
-#: With more judges than this, their datasheets are folded.
+#: With more judges than this, their cards are folded.
 OPEN = 3
+CITE = (
+    f"The judgestats developers. judgestats: statistics for the verdicts of LLM judges, version {__version__}. "
+    "CITATION.cff in its repository has this as BibTeX and other forms. Cite the paper named with a measure, too."
+)
 LIMITS = (
     "Intervals allow for calls that share an item or a task, unless a flag states otherwise.",
-    "No number is corrected for the number of judges or measures compared.",
+    "Differences between judges hold for all pairs of judges at once; no other number is corrected for the number of "
+    "judges or measures compared.",
     "A judge is measured under the prompt, the model version and the items that were run, and nowhere else.",
     "A judge type (“Class A”, …) is a description by thresholds, not a test.",
 )
@@ -494,19 +505,19 @@ def report(
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
 ) -> Path:
-    """Write one self-contained HTML page about a data set: what was read, and the datasheet of each judge.
+    """Write one self-contained page about a data set: which judge to trust, the measures, and a card of each judge.
 
     Parameters
     ----------
     data : frame
         A canonical frame, preferences or ratings, in any engine Narwhals knows.
     path : path
-        File to write; its folder is made.
+        File to write; its folder is made. A name that ends in ``.md`` gives Markdown, any other HTML.
     by : str or sequence of str
         Further grouping columns: a datasheet for each judge and group. Columns that split ratings (rows that are equal
         in judge, system, item, criterion and replicate differ in them) are grouping columns in any case.
     title : str, optional
-        Title of the page.
+        Title of the page; by default a question that the data can answer.
     source : frame or mapping, optional
         What was read: a result of :func:`judgestats.ingest.source_info`, or a mapping of names to
         values: ``format``, ``mapping`` (canonical column -> column), ``labels`` and ``files`` (such a table), and
@@ -543,7 +554,7 @@ def report(
         If `data` is not a canonical frame, or has faults.
     DesignError
         If `path` is a folder, one of the files in `source`, or cannot be written; if a name in `humans`,
-        `gold` or `baseline` does not occur.
+        `gold` or `baseline` does not occur; if `sampling` is neither of the two.
 
     Examples
     --------
@@ -555,6 +566,70 @@ def report(
     True
     """
     refuse_path(path, _files(source))
+    found = gathered(
+        data, by=by, cluster=cluster, identity=identity, humans=humans, gold=gold, baseline=baseline,
+        sampling=sampling, seed=seed, conf_level=conf_level, n_resamples=n_resamples, title=title,
+    )  # fmt: skip
+    return write_report(found, path, source)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Everything about a data set that a page shows, measured once.
+
+    `taken`: estimates of each measure, or why there are none. `given`: the arguments that make the page again.
+    """
+
+    measured: pd.DataFrame
+    kind: Kind
+    known: References
+    findings: pd.DataFrame
+    groups: list[str]
+    splits: list[Split]
+    settings: Options
+    sheet: pd.DataFrame
+    taken: Mapping[str, pd.DataFrame | str]
+    summary: Summary
+    gold: str | None
+    given: Mapping[str, Any]
+
+    @property
+    def shown(self) -> dict[str, pd.DataFrame]:
+        """Estimates of the measures that a datasheet does not hold."""
+        return {m: r for m, r in self.taken.items() if isinstance(r, pd.DataFrame) and not measures()[m].sheet}
+
+
+def _named_by_judge(sheet: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
+    """A datasheet without the conditions of which each judge has one: they are no part of its name."""
+    ways = [w for w in WAYS if w in sheet.columns and w not in asked]
+    alone = [w for w in ways if (sheet.groupby("judge", dropna=False)[w].nunique(dropna=False) == 1).all()]
+    return sheet.drop(columns=alone)
+
+
+def _quiet(_: str) -> None:
+    """Say no step."""
+
+
+def gathered(
+    data: IntoFrame,
+    *,
+    by: By = (),
+    cluster: Cluster = "auto",
+    identity: Mapping[str, str] | None = None,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    baseline: Baseline | None = None,
+    sampling: Sampling | None = None,
+    seed: int = SEED,
+    conf_level: float = CONF_LEVEL,
+    n_resamples: int = N_RESAMPLES,
+    title: str | None = None,
+    say: Callable[[str], None] = _quiet,
+) -> Gathered:
+    """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
+    say("Checking the rows")
+    if sampling is not None:
+        choose(sampling, get_args(Sampling), "sampling")
     frame = opened(data).lazy().collect(backend="pandas").to_native()
     frame.attrs = dict(getattr(data, "attrs", {}))
     kind = kind_of(frame.columns)
@@ -571,46 +646,227 @@ def report(
         "conf_level": conf_level,
         "n_resamples": n_resamples,
     }
-    asked = {"humans": humans, "gold": gold, "baseline": baseline, "sampling": sampling}
+    asked = {"humans": humans, "gold": gold, "baseline": baseline, "sampling": sampling, "title": title}
     known = references(frame, humans, gold, baseline)
     everybody, renamed = _renamed(pd.concat([known.models, known.people]), groups)
     measured, people = everybody.iloc[: len(known.models)], of_people(everybody.iloc[len(known.models) :])
-    title = title or "Judge datasheet"
     settings = Options(
         tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if known.humans else None,
         known.baseline, sampling or "",
     )  # fmt: skip
-    sheet = sheet_of(measured, settings)
-    taken = attempts(measured, settings, besides=shown_measures(sheet))
-    shown = {m: r for m, r in taken.items() if isinstance(r, pd.DataFrame) and not measures()[m].sheet}
-    sections = {
-        "What was read": _read(source, findings),
-        "At a glance": overview(sheet, conf_level) if whose(sheet).nunique() > 1 else Markup(""),
-        "Pictures": pictures(measured, kind, sheet, settings),
-        "Datasheets": join(
-            [
-                pooled(known.models, kind, [*groups, *sheet.columns.intersection(WAYS)]),
-                shown_separately(splits),
-                datasheets(sheet, conf_level),
-            ]
-        ),
-        **chapters(shown, conf_level),
-        "What this page does not show": _not_shown(measured, kind, sheet, taken, shown, bool(known.humans)),
-        "How it was made": _made({**options, **{k: v for k, v in asked.items() if v}}, source),
-    }
-    sections = {k: v for k, v in sections.items() if v}
-    lead = " ".join(
-        t
-        for t in (
-            next_step(known, sheet, kind),
-            design(known.models, kind, findings, groups),
-            references_in_words(known, gold),
-            how_read(source),
-        )
-        if t
+    say("Datasheets")
+    sheet = _named_by_judge(sheet_of(measured, settings), renamed)
+    besides = shown_measures(sheet)
+    taken: dict[str, pd.DataFrame | str] = {}
+    for name, record in measures_of(measured).items():
+        if name not in besides:
+            say(f"Measures: {name}")
+            taken[name] = record.attempt(measured, settings)
+    say("Comparing the judges")
+    summary = summarise(measured, kind, sheet, taken, findings, settings, title)
+    return Gathered(
+        measured, kind, known, findings, groups, splits, settings, sheet, taken, summary, gold,
+        {**options, **{k: v for k, v in asked.items() if v}},
+    )  # fmt: skip
+
+
+def headlines(found: Gathered) -> pd.DataFrame:
+    """``measure, question, headline`` of each measure that the data support: its first term, over the judges."""
+    rows = []
+    for name, record in measures_of(found.measured).items():
+        result = found.taken.get(name)
+        if isinstance(result, str):
+            continue
+        if result is None:
+            section = found.sheet["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
+            result = found.sheet[section.isin(record.sheet) | (section + ": " + found.sheet["term"]).isin(record.sheet)]
+        known = result[result["estimate"].notna()]
+        known = known[known["term"] == known["term"].iloc[0]] if len(known) else known
+        if len(known):
+            term = str(known["term"].iloc[0])
+            ends = [number(v, 0 if is_whole(term) else 3) for v in (known["estimate"].min(), known["estimate"].max())]
+            span = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+            rows.append((name, record.question, f"{in_words(term, name)} {span}"))
+        else:
+            rows.append((name, record.question, ""))
+    return pd.DataFrame(rows, columns=["measure", "question", "headline"])
+
+
+def write_report(
+    found: Gathered, path: str | os.PathLike[str], source: Any = None, say: Callable[[str], None] = _quiet
+) -> Path:
+    """Write a page from what was measured: Markdown if the name ends in ``.md``, else HTML."""
+    say("Writing the page")
+    return write(path, as_markdown(found) if Path(path).suffix.lower() == ".md" else as_html(found, source))
+
+
+def as_html(found: Gathered, source: Any = None) -> str:
+    """The page as HTML."""
+    level, sheet, summary, shown = found.settings.conf_level, found.sheet, found.summary, found.shown
+    parts = chapters(shown, level)
+    drawn_here = pictures(found.measured, found.kind, sheet, found.settings)
+    axes = _axes(found)
+    sections: list[dict[str, Any]] = []
+    for title in PARTS:
+        here = {
+            "title": title, "id": anchor(title), "kind": "chapters", "axes": axes.get(title, []),
+            "pictures": drawn_here if title == ("Do they agree?" if found.kind == "ratings" else "Is it fair?") else [],
+            "chapters": [p for p in parts if p["where"] == title],
+        }  # fmt: skip
+        if here["axes"] or here["pictures"] or here["chapters"]:
+            sections.append(here)
+    sections += [
+        {"title": "Judge cards", "id": "judge-cards", "kind": "judges"},
+        {"title": "Data and method", "id": "data-and-method", "kind": "data"},
+    ]
+    absent = {m: why for m, why in found.taken.items() if isinstance(why, str)}
+    lead = (
+        design(found.known.models, found.kind, found.findings, found.groups),
+        references_in_words(found.known, found.gold),
+        how_read(source),
     )
-    top = head("judge datasheet", title, lead)
-    return write(path, document(title, top, _contents(sections), _body(sections), foot()))
+    ways = [*found.groups, *sheet.columns.intersection(WAYS)]
+    return page(
+        "report.html.j2",
+        title=summary.title,
+        line=summary.line,
+        next_step=next_step(found.known, sheet, found.kind),
+        cards=summary.cards,
+        table=comparison(summary),
+        many=sum(len(g.judges) for g in summary.groups) > OPEN_ROWS,
+        sections=sections,
+        pooled=pooled(found.known.models, found.kind, ways),
+        separately=shown_separately(found.splits),
+        judges=judge_cards(sheet, level),
+        non_claims=NON_CLAIMS,
+        lead=" ".join(t for t in lead if t),
+        read=sources(source),
+        rows=rows_section(found.findings),
+        absent=[[m, measures()[m].question, why] for m, why in absent.items()],
+        absent_count=noun(len(absent), "measure"),
+        limits=_limits(found),
+        cautions=_cautions([sheet["flag"], *(r["flag"] for r in shown.values())]),
+        made=_made(found.given, source),
+        cite=CITE,
+        csv=_packed(found),
+    )
+
+
+def as_markdown(found: Gathered) -> str:
+    """The page as Markdown: the summary, the comparison, the datasheets, and what is not supported."""
+    summary = found.summary
+    lines = [f"# {markdown_text(summary.title)}", "", markdown_text(summary.line), ""]
+    lines += [f"- **{c.head}**: {markdown_text(c.claim)}. {markdown_text(c.detail)}." for c in summary.cards]
+    for g in summary.groups if summary.columns else ():
+        lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*_plain_comparison(summary, g.judges))]
+    lines += ["", summary.note] if summary.note else []
+    lines += ["", "## Datasheets", "", to_markdown(found.sheet)]
+    absent = [(m, why) for m, why in found.taken.items() if isinstance(why, str)]
+    if absent:
+        lines += ["", "## Not supported by these data", "", *(f"- `{m}`: {markdown_text(why)}" for m, why in absent)]
+    lines += ["", "## Method", "", *(f"- {t}" for t in _limits(found)), "", "```python", _call(found.given), "```", ""]
+    return "\n".join(lines)
+
+
+def _plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of the comparison as text."""
+    rows = [
+        [j, *(" (".join(filter(None, c.text(j))) + ")" * bool(c.text(j)[1]) for c in summary.columns)] for j in judges
+    ]
+    return ["judge", *(c.label for c in summary.columns)], rows
+
+
+def comparison(summary: Summary) -> dict[str, Any]:
+    """The table of all judges, by groups that judged the same things."""
+    width = 120 if len(summary.columns) < 4 else 72
+    groups = [
+        {
+            "about": g.about,
+            "width": width,
+            "rows": [{"judge": j, "cells": [_compared(c, j, width) for c in summary.columns]} for j in g.judges],
+        }
+        for g in summary.groups
+    ]
+    columns = [
+        {
+            "label": c.label, "note": c.note, "line": c.line,
+            "sort": "none" if i else "ascending" if c.lower_is_better else "descending",
+        }
+        for i, c in enumerate(summary.columns)
+    ]  # fmt: skip
+    return {"groups": groups, "columns": columns, "note": summary.note}
+
+
+def _compared(column: Column, judge: str, width: int = 120) -> dict[str, Any]:
+    cell = column.cells.get(judge)
+    value, ends = column.text(judge)
+    if cell is None:
+        return {"value": value, "interval": "", "bar": None, "sort": "", "hover": "not measured"}
+    start, end = column.ends
+    at = float(cell["estimate"])
+    drawn_bar = bar(
+        at, float(cell["conf_low"]), float(cell["conf_high"]), start=start, end=end,
+        mark=column.reference if math.isfinite(column.reference) else None, width=width,
+    )  # fmt: skip
+    parts = [f"n = {count(float(cell['n']))}", str(cell.get("method", "")), str(cell.get("flag", ""))]
+    hover = "; ".join(p for p in parts if p)
+    return {"value": value, "interval": ends, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
+
+
+def _axes(found: Gathered) -> dict[str, list[dict[str, Any]]]:
+    """Panels of one axis each: paired differences and tasks under right, the biases under fair."""
+    summary = found.summary
+    made: dict[str, list[dict[str, Any]]] = {}
+    right = summary.differences.get("right")
+    if right is not None and len(right.means) > 1:
+        form = next(
+            (c.form for c in summary.columns if c.term in ("accuracy", "agreement", "target_sensitivity")), "score"
+        )
+        others = [str(j) for j in right.means["judge"].iloc[1:]]
+        cells = {j: d for j in others if (d := right.difference(right.best, j)) is not None}
+        cells = {j: {**d, "method": right.method, "flag": ""} for j, d in cells.items()}
+        if cells:
+            column = Column(
+                "difference", f"{right.best} minus this judge", "on the things that both judged",
+                "points" if form == "share" else "score", cells, reference=0.0,
+            )  # fmt: skip
+            note = f"Intervals hold for all {count(len(right.pairs))} pairs of judges at once: {right.method}."
+            made.setdefault("Is it right?", []).append(
+                _axis("Paired differences from the best", note, [column], others)
+            )
+    if summary.tasks:
+        judges = [j for g in summary.groups for j in g.judges]
+        made.setdefault("Is it right?", []).append(
+            _axis("By task", "Intervals of each judge and task alone.", list(summary.tasks), judges)
+        )
+    for label, note, column in summary.biases:
+        judges = sorted(column.cells, key=lambda j, c=column: (-float(c.cells[j]["estimate"]), j))  # type: ignore[misc]
+        made.setdefault("Is it fair?", []).append(_axis(label, note, [column], judges))
+    return made
+
+
+def _axis(label: str, note: str, columns: Sequence[Column], judges: Sequence[str]) -> dict[str, Any]:
+    rows = [{"judge": j, "cells": [_compared(c, j, 160) for c in columns]} for j in judges]
+    return {
+        "label": label,
+        "note": note,
+        "columns": [{"label": c.label, "note": c.note} for c in columns],
+        "rows": rows,
+    }
+
+
+def _packed(found: Gathered) -> dict[str, str]:
+    """All estimates of the page as one CSV, compressed, for the button that saves it."""
+    parts = [found.sheet.assign(measure="datasheet").drop(columns=["meaning", "denominator", "symbol", "level"])]
+    parts += [result.assign(measure=name) for name, result in found.shown.items()]
+    parts += [
+        s.pairs.assign(measure=f"difference, {name}", method=s.method) for name, s in found.summary.differences.items()
+    ]
+    table = pd.concat([p for p in parts if len(p)], ignore_index=True)
+    table = table[["measure", *(c for c in table.columns if c != "measure")]]
+    text = table.to_csv(index=False, float_format="%.8g", lineterminator="\n")
+    packed = gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)
+    return {"name": "estimates.csv", "size": noun(len(table), "estimate"), "packed": b64encode(packed).decode()}
 
 
 def _renamed(frame: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -663,50 +919,27 @@ def _files(source: Any) -> list[str]:
     return list(getattr(table, "attrs", {}).get(PATHS, ()))
 
 
-def _contents(sections: Mapping[str, Markup]) -> Markup:
-    return tag("nav", tag("ul", *(tag("li", tag("a", name, href=f"#{anchor(name)}")) for name in sections)))
-
-
-def _body(sections: Mapping[str, Markup]) -> Markup:
-    return tag(
-        "main", *(tag("section", tag("h2", name), content, id=anchor(name)) for name, content in sections.items())
-    )
-
-
-def foot() -> Markup:
-    """Last line of a page."""
-    return tag("footer", f"judgestats {__version__}. One file, no scripts, nothing loaded from elsewhere.")
-
-
-def _read(source: Any, findings: pd.DataFrame) -> Markup:
-    return join([sources(source), tag("h3", "Rows used and excluded"), rows_section(findings)])
-
-
-def datasheets(sheet: pd.DataFrame, conf_level: float) -> Markup:
-    """The datasheet of each judge, folded where there are many."""
+def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
+    """A card of each judge: its headline rows, and all rows folded; the cards are folded where there are many."""
     who = whose(sheet)
     judges = list(dict.fromkeys(who))
     types = _judge_types(sheet, who)
-    parts = [
-        tag(
-            "p",
-            "Each row is one number: what it measures, the estimate with its interval and its method, what it is a "
-            "share of, which direction is worse, and cautions.",
-            class_="muted",
-        )
-    ]
+    cards = []
     for judge in judges:
         rows = sheet[who == judge]
-        content = join([types.get(judge, ""), datasheet_table(rows, conf_level)])
-        if len(judges) == 1:
-            parts += [tag("h3", judge), content]
-        else:
-            size = tag("span", noun(len(rows), "row"), class_="muted")
-            parts.append(tag("details", tag("summary", judge, size), content, open=len(judges) <= OPEN))
-    return join([*parts, non_claims()])
+        main = estimates_table(headline_rows(rows).assign(judge=judge)[["detail", *COLUMNS]], conf_level)
+        top = [f"{r['measure']} {r['value']}" for r in main["rows"][:2]]
+        cards.append(
+            {
+                "judge": judge, "type": types.get(judge), "open": len(judges) <= OPEN, "headline": ", ".join(top),
+                "main": {**main, "about": f"main rows of {judge}"}, "size": noun(len(rows), "row"),
+                "sheet": datasheet_rows(rows, judge, conf_level),
+            }
+        )  # fmt: skip
+    return cards
 
 
-def _judge_types(sheet: pd.DataFrame, who: pd.Series[Any]) -> dict[str, Markup]:
+def _judge_types(sheet: pd.DataFrame, who: pd.Series[Any]) -> dict[str, dict[str, str]]:
     """Type of each judge whose dark current and classes were measured."""
     if "dark current" not in set(sheet["section"]):
         return {}
@@ -715,57 +948,33 @@ def _judge_types(sheet: pd.DataFrame, who: pd.Series[Any]) -> dict[str, Markup]:
     return {r["judge"]: _judge_type(r) for r in profile(rows).to_dict("records")}
 
 
-def _judge_type(r: Mapping[str, Any]) -> Markup:
+def _judge_type(r: Mapping[str, Any]) -> dict[str, str]:
     at = profile.__kwdefaults__ or {}
     rule = (
         f"Rule: dark current up to {at['dark']:g} is clean (Class A); raw false preference from {at['high']:g} is "
         "high, and is then named after its "
         f"mechanism where one has {at['dominant']:g} of the two-order commitments. A description, not a test."
     )
-    return tag(
-        "div",
-        tag("p", "Judge type: ", tag("b", r["profile"]), "."),
-        tag("p", r["because"], class_="small"),
-        tag("p", rule, class_="small"),
-        class_="profile",
-    )
+    return {"profile": r["profile"], "because": r["because"], "rule": rule}
 
 
-def _not_shown(
-    frame: pd.DataFrame,
-    kind: Kind,
-    sheet: pd.DataFrame,
-    taken: Mapping[str, pd.DataFrame | str],
-    shown: Mapping[str, pd.DataFrame],
-    people: bool,
-) -> Markup:
-    absent = {m: why for m, why in taken.items() if isinstance(why, str)}
-    parts = []
-    if absent:
-        rows = [row([tag("code", measure), measures()[measure].question, why]) for measure, why in absent.items()]
-        parts += [
-            tag("p", f"{noun(len(absent), 'measure')} that these data do not support, and what each would need:"),
-            table(["measure", "question", "what is missing"], rows),
-        ]
-    else:
-        parts.append(tag("p", "Every measure of this kind of data is supported, or shown here."))
+def _limits(found: Gathered) -> list[str]:
+    people = bool(found.known.humans)
     limits = [
         *LIMITS,
         (_PEOPLE_LIMIT if people else _RATING_LIMIT)
-        if kind == "ratings"
-        else ("" if "stimulus" in frame.columns else _PREFERENCE_LIMIT),
+        if found.kind == "ratings"
+        else ("" if "stimulus" in found.measured.columns else _PREFERENCE_LIMIT),
     ]
-    parts += [tag("h3", "Limits"), tag("ul", *(tag("li", t) for t in limits if t))]
-    marked = [sheet["flag"], *(result["flag"] for result in shown.values())]
+    return [t for t in limits if t]
+
+
+def _cautions(marked: Iterable[Iterable[str]]) -> list[dict[str, str]]:
     used = explain(cell for flags in marked for cell in flags).drop_duplicates("code")
-    if len(used):
-        named = zip(used["flag"], used["explanation"], strict=True)
-        entries = [join([tag("dt", flag), tag("dd", explanation)]) for flag, explanation in named]
-        parts += [tag("h3", "Cautions flagged on this page"), tag("dl", *entries, class_="glossary")]
-    return join(parts)
+    return [{"flag": f, "why": why} for f, why in zip(used["flag"], used["explanation"], strict=True)]
 
 
-def _made(options: Mapping[str, Any], source: Any) -> Markup:
+def _made(options: Mapping[str, Any], source: Any) -> dict[str, Any]:
     shown = {
         **{f"read: {name}": text for name, text in readings(source).items()},
         "judgestats": __version__,
@@ -774,5 +983,10 @@ def _made(options: Mapping[str, Any], source: Any) -> Markup:
         "resamples": count(options["n_resamples"]),
         "cluster": "none" if options["cluster"] is False else str(options["cluster"]),
     }
+    return {"facts": shown, "call": _call(options)}
+
+
+def _call(options: Mapping[str, Any]) -> str:
+    """The call that makes the page again."""
     given = ", ".join(f"{k}={v!r}" for k, v in options.items() if v not in (None, [], ()))
-    return join([facts(shown), tag("pre", tag("code", f"judgestats.report(data, {given})"))])
+    return f"judgestats.report(data, {given})"

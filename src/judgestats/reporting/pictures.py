@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.consensus.deviations import deviations_of
@@ -17,11 +18,13 @@ from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.psychometrics import target_sensitivity
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import count, noun
-from judgestats.reporting.markup import MATPLOTLIB, Markup, figure, inline, join, tag
+from judgestats.reporting.markup import MATPLOTLIB, inline
 from judgestats.reporting.plots.canvas import step
 from judgestats.results import explain
 
 _Drawing = Callable[[], Any]
+#: Rows or columns of a matrix above which only the extremes are drawn.
+LARGEST = 40
 #: Pictures of the instrument: name, function, title, how to read it.
 _INSTRUMENT = (
     (
@@ -57,22 +60,30 @@ _INSTRUMENT = (
 )
 
 
-def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options) -> Markup:
+@dataclass(frozen=True)
+class Picture:
+    """A picture as SVG, its title and how to read it."""
+
+    title: str
+    caption: str
+    svg: Markup
+    wide: bool = False
+
+
+def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options) -> list[Picture]:
     """Draw all pictures that the data support.
 
     `data`: the canonical frame. `kind`: which. `sheet`: its datasheet. `options`: groups, identities, people, baselines
-    and coverage of the page. Returns empty where there is none.
+    and coverage of the page.
     """
     if kind == "ratings":
-        found = [*_of_ratings(data, sheet, options)]
-    elif "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
-        found = [*_of_instrument(sheet), *_of_prompts(data, sheet, options)]
-    else:
-        found = [*_of_verdicts(sheet)]
-    return tag("div", *found, class_="figures") if found else Markup("")
+        return [*_of_ratings(data, options)]
+    if "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
+        return [*_of_instrument(sheet), *_of_prompts(data, sheet, options)]
+    return [*_of_verdicts(sheet)]
 
 
-def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool = False) -> Iterator[Markup]:
+def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool = False) -> Iterator[Picture]:
     """Draw a picture, unless its estimates are not there."""
     with MATPLOTLIB:
         try:
@@ -80,22 +91,22 @@ def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool =
         except JudgestatsError:
             return
         picture = inline(axes, f"{title}. {caption}", name)
-    yield figure(picture, join([tag("b", f"{title}. "), caption]), wide=wide)
+    yield Picture(title, caption, picture, wide)
 
 
-def _of_instrument(sheet: pd.DataFrame) -> Iterator[Markup]:
+def _of_instrument(sheet: pd.DataFrame) -> Iterator[Picture]:
     for name, function, title, caption in _INSTRUMENT:
         yield from drawing(name, title, caption, partial(function, sheet))
 
 
-def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Markup]:
+def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:
     shifts = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
     for _, shift in shifts.groupby("section", sort=False) if not options.by else ():
         base, other = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
         yield from _of_two_prompts(data, shift, base, other, options)
 
 
-def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, options: Options) -> Iterator[Markup]:
+def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, options: Options) -> Iterator[Picture]:
     at = step(shift)
     shift = shift[at.isna() | at.isin([at.min(), at.max()])]
 
@@ -111,16 +122,7 @@ def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, opti
     yield from drawing("operating-point", "Operating point", caption, draw)
 
 
-def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Markup]:
-    wanted = [
-        t
-        for t in ("consistency", "position_bias", "accuracy")
-        if sheet.loc[sheet["term"] == t, "estimate"].notna().any()
-    ]
-    if wanted:
-        rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
-        caption = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
-        yield from drawing("forest", "Judges side by side", caption, partial(plots.forest, rows), wide=True)
+def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
     caption = (
         "Share of all calls that got each answer. With every pair shown in both orders, a judge without position bias "
         "picks both slots alike."
@@ -128,37 +130,34 @@ def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Markup]:
     yield from drawing("answers", "What the judges answer", caption, partial(plots.answers, sheet), wide=True)
 
 
-_READ = {
-    "consistency": "Same verdict in both orders: 1 is perfect.",
-    "position_bias": "Position bias: share of first minus share of second; the dashed line is no bias.",
-    "accuracy": "Accuracy: share of gold answers.",
-    "self_excess": "Self-excess: deviation on its own system beyond its severity; the dashed line is none.",
-    "mean_others": "Severity: deviation from its peers on others; left of the line is harsh, right is lenient.",
-    "mean_score": "Mean score over all it rated.",
-}
-
-
-def _of_ratings(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Markup]:
+def _of_ratings(data: Any, options: Options) -> Iterator[Picture]:
     options = replace(options, cluster="auto")  # as in the datasheet
-    scores = options.call(score_matrix, data)
+    scores, cut = _extremes(options.call(score_matrix, data))
     wide = scores["system"].nunique() > 5 or len(scores) > 40
     if scores["system"].nunique() > 1:
         draw: _Drawing = partial(plots.score_matrix, scores, identity=options.identity or None)
-        yield from drawing("score-matrix", "Score matrix", f"{_SCORES}{_doubts(scores)}", draw, wide=wide)
+        yield from drawing("score-matrix", "Score matrix", f"{_SCORES}{cut}{_doubts(scores)}", draw, wide=wide)
     people = options.people
     if scores["judge"].nunique() > 1 or people is not None:
-        draw = partial(plots.deviation_matrix, deviations_of(data, options))
+        deviations, cut = _extremes(deviations_of(data, options))
+        draw = partial(plots.deviation_matrix, deviations)
         title, caption = (
             ("Deviation from peers", _DEVIATIONS) if people is None else ("Deviation from people", _FROM_PEOPLE)
         )
-        yield from drawing("deviation-matrix", title, caption, draw, wide=wide)
-    wanted = [t for t in ("mean_others", "self_excess") if sheet.loc[sheet["term"] == t, "estimate"].notna().any()]
-    if wanted:
-        rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
-        title = " and ".join(_SHORT[t] for t in wanted).capitalize()
-        caption = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
-        caption = caption if people is None else caption.replace("its peers", "people")
-        yield from drawing("forest", title, caption, partial(plots.forest, rows), wide=True)
+        yield from drawing("deviation-matrix", title, caption + cut, draw, wide=wide)
+
+
+def _extremes(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Cells of the judges and systems with the highest and lowest means where there are more than 40, and a note."""
+    cut = []
+    for name in ("judge", "system"):
+        if name not in cells or cells[name].nunique() <= LARGEST:
+            continue
+        means = cells.groupby(name)["estimate"].mean().sort_values(kind="stable")
+        cut.append(f"the {LARGEST // 2} highest and lowest of {count(len(means))} {name}s")
+        kept = [*means.index[: LARGEST // 2], *means.index[-LARGEST // 2 :]]
+        cells = cells[cells[name].isin(kept) | cells[name].isna()]
+    return cells, f" Drawn are {' and '.join(cut)}; the CSV at the end of the page has all." if cut else ""
 
 
 def _doubts(scores: pd.DataFrame) -> str:
@@ -179,4 +178,3 @@ _DEVIATIONS = (
     "that rated the same things sum to 0: it is a relative measure."
 )
 _FROM_PEOPLE = "How far each judge is from the mean of the people on the same things."
-_SHORT = {"mean_others": "severity", "self_excess": "self-excess"}

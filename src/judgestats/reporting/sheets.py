@@ -11,7 +11,7 @@ import pandas as pd
 from judgestats.errors import DesignError
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.formatting import NONE, THIN, bad_direction, count, estimate, in_words, interval
-from judgestats.reporting.markup import Markup, join, row, sketch, table, tag
+from judgestats.reporting.markup import bar
 from judgestats.reporting.plots.canvas import step, whose
 from judgestats.results import NOT_INDEPENDENT, RIGHT_CENSORED, explain
 
@@ -86,12 +86,6 @@ NON_CLAIMS = (
 )
 
 
-def non_claims() -> Markup:
-    """The non-claims, folded."""
-    listed = tag("ul", *(tag("li", tag("b", claim), " ", why) for claim, why in NON_CLAIMS))
-    return tag("details", tag("summary", "What a datasheet does not claim"), listed, class_="nonclaims")
-
-
 def shown_measures(sheet: pd.DataFrame) -> set[str]:
     """Measures of :func:`judgestats.available_measures` of which a datasheet shows some number, or some bound.
 
@@ -103,76 +97,59 @@ def shown_measures(sheet: pd.DataFrame) -> set[str]:
     return {name for name, record in measures().items() if there & set(record.sheet)}
 
 
-def datasheet_table(rows: pd.DataFrame, conf_level: float) -> Markup:
-    """Table of one judge's rows.
+def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> dict[str, Any]:
+    """All rows of one judge by section and term, as a page shows them.
 
     `rows`: rows of :func:`judgestats.datasheet` of one judge (and group). `conf_level`: coverage of its intervals.
     """
     bounds = ladder_bounds(rows)
-    heads = [
-        "measure",
-        "detail",
-        "estimate",
-        f"{100 * conf_level:g} % interval",
-        "",
-        "n",
-        "counted per",
-        "which way is bad",
-        "caution",
+    sections = [
+        {
+            "title": SECTIONS.get(str(section), str(section)),
+            "terms": [_term(same.to_dict("records"), bounds) for _, same in here.groupby("term", sort=False)],
+        }
+        for section, here in rows.groupby("section", sort=False)
     ]
-    body = []
-    for section, here in rows.groupby("section", sort=False):
-        title = SECTIONS.get(str(section), str(section))
-        body.append(tag("tr", tag("td", title, colspan=len(heads)), class_="section"))
-        for _, same in here.groupby("term", sort=False):
-            body += _term_rows(same.to_dict("records"), bounds)
-    return table(heads, body, class_="sheet", numbers=(2,))
+    return {"judge": judge, "level": f"{100 * conf_level:g}\u202f%", "sections": sections}
 
 
-def _term_rows(rows: list[dict[str, Any]], bounds: _Bounds) -> list[Markup]:
-    """Rows of one term: what they share stands once, beside all of them."""
-    first, span = rows[0], len(rows) if len(rows) > 1 else None
-    symbol = tag("span", first["symbol"], class_="symbol") if first["symbol"] not in ("", NONE) else ""
-    name = [tag("span", in_words(first["term"]), class_="term"), symbol, tag("div", first["meaning"], class_="meaning")]
-    before = tag("td", *name, rowspan=span)
-    after = [tag("td", t, rowspan=span) for t in (first["level"], bad_direction(first["bad_direction"]))]
-    made = []
-    for i, r in enumerate(rows):
-        same = i > 0 and r["method"] == rows[i - 1]["method"]
-        cells = _number_cells(r, bounds, "" if same else r["method"], "" if i else r["denominator"])
-        caution = tag("td", flag_marks(r["flag"]))
-        parts = [before, *cells, *after, caution] if i == 0 else [*cells, caution]
-        made.append(tag("tr", *parts, class_="more" if i < len(rows) - 1 else None))
-    return made
-
-
-def _number_cells(r: dict[str, Any], bounds: _Bounds, method: str, denominator: str) -> list[Markup]:
-    """Condition, estimate, interval with its method, sketch, and n with what it counts."""
-    value = estimate(r["estimate"], r["flag"], first=bounds[0], last=bounds[1])
-    ends = interval(r["conf_low"], r["conf_high"], first=bounds[0], last=bounds[1])
-    return [
-        tag("td", r["detail"] or NONE),
-        tag("td", tag("span", value, class_="value"), class_="number"),
-        tag("td", tag("span", ends, class_="interval"), tag("span", method, class_="method") if method else ""),
-        tag("td", drawn(r)),
-        tag("td", count(r["n"]), tag("div", denominator, class_="small denominator") if denominator else ""),
+def _term(rows: list[dict[str, Any]], bounds: _Bounds) -> dict[str, Any]:
+    """Rows of one term; what they share stands once."""
+    first = rows[0]
+    made = [
+        {
+            "detail": r["detail"] or NONE,
+            "value": estimate(r["estimate"], r["flag"], first=bounds[0], last=bounds[1]),
+            "interval": interval(r["conf_low"], r["conf_high"], first=bounds[0], last=bounds[1]),
+            "method": "" if i and r["method"] == rows[i - 1]["method"] else r["method"],
+            "bar": drawn(r),
+            "n": count(r["n"]),
+            "denominator": "" if i else r["denominator"],
+            "flags": flag_marks(r["flag"]),
+        }
+        for i, r in enumerate(rows)
     ]
+    symbol = "" if first["symbol"] in ("", NONE) else first["symbol"]
+    return {
+        "label": in_words(first["term"]), "symbol": symbol, "meaning": first["meaning"], "level": first["level"],
+        "bad": bad_direction(first["bad_direction"]), "rows": made,
+    }  # fmt: skip
 
 
-def drawn(r: dict[str, Any]) -> Markup:
-    """Small picture of a share, or of a difference of shares; nothing for what has no natural range."""
+def drawn(r: dict[str, Any]) -> dict[str, str | None] | None:
+    """Small picture of a share, or of a difference of shares; None for what has no natural range."""
     value, low, high, method = r["estimate"], r["conf_low"], r["conf_high"], str(r["method"])
     if not math.isfinite(value):
-        return Markup("")
+        return None
     if method.startswith(("Wilson", "Goodman")):
-        return sketch(value, low, high)
-    return sketch(value, low, high, start=-1.0) if method.startswith("Newcombe") else Markup("")
+        return bar(value, low, high)
+    return bar(value, low, high, start=-1.0) if method.startswith("Newcombe") else None
 
 
-def flag_marks(flag: str) -> Markup:
+def flag_marks(flag: str) -> list[dict[str, Any]]:
     """Flags as small marks, each explained where the pointer rests; the usual one is quiet."""
     marks = zip(*explain(str(flag))[["flag", "explanation"]].to_numpy().T, strict=True) if flag else ()
-    return join(tag("span", f, class_="flag quiet" if f == NOT_INDEPENDENT else "flag", title=why) for f, why in marks)
+    return [{"flag": f, "why": why, "quiet": f == NOT_INDEPENDENT} for f, why in marks]
 
 
 def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
@@ -181,65 +158,28 @@ def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
     return (float(steps.min()), float(steps.max())) if len(steps) else (None, None)
 
 
-def overview(sheet: pd.DataFrame, conf_level: float) -> Markup:
-    """Table of all judges with the terms that matter most.
-
-    `sheet`: a result of :func:`judgestats.datasheet`. `conf_level`: coverage of its intervals.
-    """
-    sheet = sheet[~sheet["section"].astype(str).str.match("criterion|Δ0, different")].assign(step=step(sheet))
-    who = whose(sheet.drop(columns="step"))
-    chosen = {
-        (t, s): _one_each(
-            sheet[(sheet["term"] == t) & ~((t == "tie") & ~sheet["section"].isin(["slots", "answers"]))], who, s
-        )
-        for t, s in OVERVIEW
-    }
-    chosen = {
-        k: v
-        for k, v in chosen.items()
-        if any(not math.isnan(r["estimate"]) or RIGHT_CENSORED in r["flag"] for r in v.values())
-    }
-    steps = {"first": "smallest Δ", "last": "largest Δ", "": ""}
-    heads = ["judge", *(join([in_words(t), tag("br"), steps[s]]) if s else in_words(t) for t, s in chosen)]
-    rows = []
-    for judge in dict.fromkeys(who):
-        bounds = ladder_bounds(sheet[who == judge])
-        rows.append(row([judge, *(_cell(v.get(judge), bounds) for v in chosen.values())], numbers=range(1, len(heads))))
-    return table(
-        heads,
-        rows,
-        class_="overview",
-        numbers=range(1, len(heads)),
-        caption=f"Estimates with {100 * conf_level:g} % intervals. The rows of each judge follow below.",
-    )
+def headline_rows(rows: pd.DataFrame, most: int = 8) -> pd.DataFrame:
+    """The rows of one judge that matter most, about eight: those of its datasheet in the order of :data:`OVERVIEW`."""
+    here = rows[~rows["section"].astype(str).str.match("criterion|Δ0, different")]
+    here = here[~((here["term"] == "tie") & ~here["section"].isin(["slots", "answers"]))]
+    here = here[(here["term"] != "dark_current") | here["detail"].isin(["", "all"])].assign(step=step(here))
+    chosen: list[Any] = []
+    for term, at in OVERVIEW:
+        same = here[here["term"] == term]
+        same = same[same["estimate"].notna() | same["flag"].str.contains(RIGHT_CENSORED, regex=False)]
+        same = same.sort_values("step", ascending=at != "last", kind="stable") if at else same
+        chosen += [same.index[0]] if len(same) else []
+    return rows.loc[list(dict.fromkeys(chosen))[:most] or list(rows.index[:most])]
 
 
 def judges_side_by_side(sheet: pd.DataFrame) -> pd.DataFrame:
-    """The terms of :func:`overview` as text: a row per term and step, a column per judge, estimates with intervals."""
+    """The terms of :data:`OVERVIEW` as text: a row per term and step, a column per judge, estimates with intervals."""
     rows = printed(sheet[sheet["term"].isin([term for term, _ in OVERVIEW])])
     rows["measure"] = [f"{m}, {d}" if d else m for m, d in zip(rows["measure"], rows["detail"], strict=True)]
     rows["cell"] = rows["estimate"] + " " + rows["interval"]
     wide = rows.pivot(index="measure", columns="judge", values="cell")
     order = [dict.fromkeys(rows[name]) for name in ("measure", "judge")]
     return wide.reindex(index=order[0], columns=order[1]).fillna(NONE).reset_index()
-
-
-def _one_each(rows: pd.DataFrame, who: pd.Series[Any], at: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    rows = rows.sort_values("step", ascending=at != "last", kind="stable") if at else rows
-    for judge, r in zip(who.loc[rows.index], rows.to_dict("records"), strict=True):
-        if r["term"] == "dark_current" and r["detail"] not in ("", "all"):
-            continue
-        found.setdefault(judge, r)
-    return found
-
-
-def _cell(r: dict[str, Any] | None, bounds: _Bounds) -> Markup:
-    if r is None:
-        return Markup(NONE)
-    value = estimate(r["estimate"], r["flag"], first=bounds[0], last=bounds[1])
-    ends = interval(r["conf_low"], r["conf_high"], first=bounds[0], last=bounds[1])
-    return join([tag("span", value, class_="value"), tag("span", ends, class_="interval") if ends != NONE else ""])
 
 
 # ---- Datasheets as tables of a paper: Markdown, LaTeX, great_tables --------------------------------------------------
@@ -297,8 +237,14 @@ def to_markdown(sheet: pd.DataFrame, *, decimals: int = 3) -> str:
     | a\\|b    | same verdict in both orders |      0.667 | [0.500, 0.800] |  60 |
     """
     table = _filled(printed(sheet, decimals=decimals))
-    text = table.apply(lambda c: c.map(_markdown_cell if c.name == "interval" else _markdown_name))
+    text = table.apply(lambda c: c.map(_markdown_cell if c.name == "interval" else markdown_text))
     return str(text.to_markdown(index=False, disable_numparse=True, colalign=_aligned(table)))
+
+
+def markdown_table(heads: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table of text; what comes from the data is neither markup nor a link."""
+    body = [[markdown_text(c) for c in r] for r in (heads, *rows)]
+    return "\n".join(f"| {' | '.join(r)} |" for r in [body[0], ["---"] * len(heads), *body[1:]])
 
 
 def to_latex(sheet: pd.DataFrame, *, decimals: int = 3, caption: str | None = None) -> str:
@@ -370,7 +316,7 @@ def _markdown_cell(value: str) -> str:
     return text
 
 
-def _markdown_name(value: str) -> str:
+def markdown_text(value: str) -> str:
     """What comes from the data is no link: neither in brackets nor by its address alone."""
     text = re.sub(r"([\[\]])", r"\\\1", _markdown_cell(value))
     return re.sub(r"(?i)(\bwww)\.", r"\1\.", text.replace("://", "\\://"))

@@ -62,7 +62,14 @@ def with_outcome(data: Any, pattern: Pattern) -> Any:
     if pattern.frame == "ratings":
         if "label" in pattern.columns:
             return data.with_columns(*_beside_labels(list(data.collect_schema().names())))
-        return data.with_columns(_right(list(data.collect_schema().names())).alias("outcome"))
+        present = list(data.collect_schema().names())
+        if "score" not in present:
+            raise DesignError(
+                f"A verdict is right or wrong, and these are means over runs. Columns: {', '.join(present)}. Give one "
+                "row a verdict.",
+                problem="needs single verdicts, and these are means over runs",
+            )
+        return data.with_columns(_right(present).alias("outcome"))
     _refuse_strangers(data, pattern)
     derived = _derived(pattern, list(data.collect_schema().names())) if pattern.unit in ("call", "change") else []
     return data.with_columns(*derived) if derived else data

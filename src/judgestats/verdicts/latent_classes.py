@@ -148,6 +148,11 @@ def fit_panels(
         weight = np.bincount(which, weights=labels.weight[units], minlength=len(patterns))
         labelled = patterns.sum(axis=1) > 0
         tables = patterns[labelled].reshape(-1, raters.size, k)
+        if not ((tables.sum(axis=2) > 0).sum(axis=1) > 1).any():
+            raise DesignError(
+                f"dawid_skene compares raters, and none of the {units.size:,} units has answers of two of them. Check "
+                "that the raters name the units alike."
+            )
         rng = generator(seed, tuple(map(str, key.values())))
         found = latent_classes(tables, weight[labelled], rng, int(n_starts), labels.mirror)
         each = np.full((len(patterns), k), np.nan)
@@ -282,6 +287,8 @@ def fitted(
 ) -> DawidSkene:
     """The fitted model; `units`: columns of each unit."""
     posterior, parameters, fits = fit_panels(labels, n_starts, seed, conf_level)
+    if not fits:
+        raise DesignError("dawid_skene compares raters, and there are no answers. Give those of two or more.")
     asked = list(labels.scopes.columns)
     columns = [*asked, *(c for c in labels.raters.columns if c not in asked)]
     rows = [{**dict.fromkeys([*columns, "answer"]), **row} for row in parameters]  # missing, not NaN, where none

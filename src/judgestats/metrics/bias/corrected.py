@@ -407,9 +407,8 @@ def _mean(group: _Group, values: Floats, rows: Mask, conf_level: float) -> dict[
     size = float(group.n[rows].sum())
     if size == 0:
         return {"estimate": math.nan, "n": 0.0, "flag": NO_DATA}
-    clusters, weight = group.clusters(rows), shares(group.n, rows)
-    kept = np.where(rows, values, 0.0)
-    mean = float(weight @ kept)
+    clusters, kept = group.clusters(rows), np.where(rows, values, 0.0)
+    mean = float((group.n * kept)[rows].sum() / size)  # exactly 1 if all values are 1
     scale = math.sqrt(small_sample(rows, group.n, group.unit, 1)) if clusters > 1 else math.nan
     error, _ = _error(group, np.where(rows, scale * (kept - mean) / size, 0.0), rows)
     row: dict[str, Any] = {"estimate": mean, "std_error": error, "n": size}
@@ -667,6 +666,8 @@ def _groups(read: _Verdicts, panel: bool) -> Iterator[tuple[Any, _Group]]:
     table.attrs = {}  # copied with every part
     known = (table if panel else read.table)["judge"].to_numpy(dtype=object)
     place = {name: i for i, name in enumerate(sorted(set(known), key=str))}
+    if not place:
+        return
     code = np.array([place[name] for name in table["judge"].to_numpy(dtype=object)], dtype=np.intp)
     rows_of = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code, minlength=len(place)))[:-1])
     unit = cluster_codes(table, read.cluster) if read.cluster else None

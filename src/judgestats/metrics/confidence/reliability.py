@@ -140,8 +140,9 @@ def confidence_calibration(
     falling. Miscalibration is what would be gained by replacing the confidences by it; discrimination what it gains
     over a constant. Both are computed from the data that the curve was fitted to, so both are biased upwards, most
     where there are many different confidences and few verdicts; their intervals (Student's) allow for the bias that
-    the bootstrap shows. The band has the outer ends of this interval and the percentile interval, and Wilson's where
-    the curve is 0 or 1.
+    the bootstrap shows. The band has the outer ends of this interval, the percentile interval and Wilson's interval of
+    the share right at this confidence alone: resamples do not show how far the curve is drawn to its neighbours. Where
+    the curve is 0 or 1 it is Wilson's.
     Do not use it to compare judges on different items: uncertainty, and so the Brier score, is a property of the items.
 
     References
@@ -251,7 +252,11 @@ def _rows(
             row |= {**ends, "method": row["method"]}
             low, high = percentile_interval(curves[:, i], plan.conf_level)
             if not math.isnan(row["conf_low"]):  # the outer ends: each alone is too narrow where the curve is steep
-                row |= {"conf_low": min(row["conf_low"], low), "conf_high": max(row["conf_high"], high)}
+                alone = found.wilson(level == x, plan.conf_level)
+                row |= {
+                    "conf_low": float(np.nanmin([row["conf_low"], low, alone["conf_low"]])),
+                    "conf_high": float(np.nanmax([row["conf_high"], high, alone["conf_high"]])),
+                }
             row |= found.wilson(curve == curve[i], plan.conf_level) if curve[i] in (0.0, 1.0) else {}
         few_here = flags(SMALL_N if weight[i] < 30 else "", found.few(i))
         yield {**row, "flag": flags(row["flag"], few_here, small, notes)}

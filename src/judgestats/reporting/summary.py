@@ -1,0 +1,722 @@
+"""What a page says first: its title, up to four cards, and the table that compares the judges. Data in, records out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from judgestats.defaults import CONF_LEVEL
+from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.standings import (
+    Standing,
+    biased,
+    distance_marks,
+    means_of,
+    order_marks,
+    people_marks,
+    preference_marks,
+    right_marks,
+    score_marks,
+    spread_marks,
+    standing,
+    steady_marks,
+    together,
+    widened,
+)
+from judgestats.reporting.formatting import count, noun, number, signed
+from judgestats.reporting.plots.canvas import step, whose
+from judgestats.schema.coding import yes_or_no
+from judgestats.schema.columns import CONDITIONS, Kind, answer_column
+
+#: Names that a card lists.
+MOST_NAMES = 3
+#: Share of calls without a readable answer, or of rows excluded, from which a card says so.
+MANY_LOST = 0.05
+#: Fewer pairs or items than this are few.
+FEW = 30
+#: More tasks than these are no columns of a table.
+MOST_TASKS = 8
+_LENGTH = "(?i)length|chars|words|tokens|verbos"
+_PERCENT = "\u202f%"
+
+
+@dataclass(frozen=True)
+class Card:
+    """One sentence of the summary: `kind` is right, steady, biased or care; `method` how it was found."""
+
+    kind: str
+    head: str
+    claim: str
+    detail: str
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the comparison: what it measures, how it is printed, and the row of estimates of each judge.
+
+    `form`: share, points (a difference of shares) or score. `reference`: value of the dashed line, named in `line`.
+    """
+
+    term: str
+    label: str
+    note: str
+    form: str
+    cells: Mapping[str, Mapping[str, Any]]
+    lower_is_better: bool = False
+    reference: float = math.nan
+    line: str = ""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Ends of the axis: 0 to 1 for shares; for others as far as the intervals reach."""
+        if self.form == "share":
+            return 0.0, 1.0
+        known = [abs(float(c[k])) for c in self.cells.values() for k in ("estimate", "conf_low", "conf_high")]
+        most = max((v for v in [*known, abs(self.reference)] if math.isfinite(v)), default=1.0) or 1.0
+        if self.form == "points":
+            return (-1.0, 1.0) if most > 0.4 else (-most, most)
+        low = any(float(c["estimate"]) < 0 for c in self.cells.values())
+        return (-most if low else 0.0), most
+
+    def text(self, judge: str) -> tuple[str, str]:
+        """Estimate and interval as they are printed."""
+        cell = self.cells.get(judge)
+        if cell is None or math.isnan(float(cell["estimate"])):
+            return "—", ""
+        low, high = float(cell["conf_low"]), float(cell["conf_high"])
+        value = printed(float(cell["estimate"]), self.form, high - low)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return value, ""
+        bare = [printed(v, self.form, high - low).replace("\u202f%", "") for v in (low, high)]
+        return value, f"{bare[0]} to {bare[1]}" + ("\u202f%" if self.form == "share" else "")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Judges that judged the same things, in the order of the first column."""
+
+    judges: tuple[str, ...]
+    about: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The first screen of a page, and the paired differences behind it."""
+
+    title: str
+    line: str
+    cards: tuple[Card, ...]
+    columns: tuple[Column, ...]
+    groups: tuple[Group, ...]
+    note: str
+    differences: Mapping[str, Standing] = field(default_factory=dict)
+    tasks: tuple[Column, ...] = ()
+    biases: tuple[tuple[str, str, Column], ...] = ()
+
+
+def printed(value: float, form: str, width: float = math.nan) -> str:
+    """Print a share in percent, a difference of shares in points, a score as it is; decimals as the interval allows.
+
+    >>> printed(0.7271, "share", 0.07), printed(0.7271, "share", 0.008), printed(0.11, "points")
+    ('73\\u202f%', '72.7\\u202f%', '+11')
+    """
+    if form == "score":
+        return number(value, 2)
+    decimals = 1 if width < 0.02 and width > 0 else 0
+    if form == "share":
+        return f"{number(100 * value, decimals)}\u202f%"
+    return signed(100 * value, decimals)
+
+
+def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
+    """Names in a sentence, the rest counted.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
+    ('a', 'a and b', 'a, b, c and 2 more')
+    """
+    known = list(names)
+    if len(known) > most + 1:
+        return f"{', '.join(known[:most])} and {len(known) - most} more"
+    return " and ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
+
+
+# ---- What is measured, by kind of data -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A card on who is best: its head, the marks, the column with the same numbers, and how differences are said."""
+
+    head: str
+    marks: pd.DataFrame
+    form: str
+    term: str
+    lower_is_better: bool = False
+    better: str = "above"
+
+
+def summarise(
+    frame: pd.DataFrame,
+    kind: Kind,
+    sheet: pd.DataFrame,
+    taken: Mapping[str, pd.DataFrame | str],
+    findings: pd.DataFrame,
+    options: Options,
+    title: str | None = None,
+) -> Summary:
+    """Choose what a page says first.
+
+    `frame`: canonical rows of the judges that are measured, without people. `sheet`: their datasheet. `taken`: results
+    of the measures, or why there are none. `findings`: a result of :func:`judgestats.check`. `options`: people, groups
+    and coverage of the page.
+    """
+    columns = list(sheet.columns)
+    groups = [c for c in columns[: columns.index("section")] if c in frame.columns]
+    labels = whose(frame[groups].assign(term="")).where(frame["judge"].notna(), "—")
+    data = frame.assign(judge=labels)
+    ways = [w for w in CONDITIONS if w in data.columns]
+    own = data.groupby("judge")[ways].nunique(dropna=False).max() if ways else pd.Series(dtype=float)
+    data = data.drop(columns=[w for w in ways if own[w] <= 1])  # how a judge was asked is no part of what it judged
+    conditions = [g for g in groups if g != "judge"]
+    chosen = _of_ratings if kind == "ratings" else _of_stimuli if "stimulus" in frame.columns else _of_pairs
+    found = chosen(data, sheet, taken, conditions, options)
+    parts = together(data["judge"], data["item"])
+    shown = tuple(c for c in found.columns if c.cells)
+    ranked = tuple(Group(_ordered(g, shown), _about(data, g, kind)) for g in parts)
+    first = set(ranked[0].judges) if ranked else set()
+    standings: dict[str, Standing] = {}
+    cards: list[Card] = []
+    for name, question in found.questions.items():
+        marks = question.marks[question.marks["judge"].isin(first)]
+        if marks.empty:
+            continue
+        made = standing(
+            marks, lower_is_better=question.lower_is_better, conf_level=options.conf_level, seed=options.seed
+        )
+        standings[name] = made
+        cards.append(_best(name, question, made, found, options.conf_level))
+    if found.bias is not None and not found.bias.empty:
+        cards.append(_most_biased(found, found.bias[found.bias["judge"].isin(first)], options))
+    care = _care(data, kind, sheet, shown, ranked, findings, options)
+    cards += [care] if care else []
+    judges = [j for g in ranked for j in g.judges]
+    return Summary(
+        title or _title(judges, bool(shown and found.against), found.against),
+        _line(data, kind, findings, found.against, options),
+        tuple(cards[:4] if len(cards) <= 4 else [*cards[:3], cards[-1]]),
+        shown,
+        ranked,
+        _note(shown, standings, options.conf_level),
+        standings,
+        _by_task(data, found, options),
+        _biases(shown, sheet, taken),
+    )
+
+
+def _by_task(data: pd.DataFrame, found: _Found, options: Options) -> tuple[Column, ...]:
+    """A column for each task: how the judges do on its items."""
+    question = found.questions.get("right")
+    if question is None or "task" not in data or not 2 <= data["task"].nunique() <= MOST_TASKS:
+        return ()
+    parts = question.marks.groupby("task", sort=True)
+    return tuple(
+        Column(f"task {task}", str(task), "", question.form, _from_means(means_of(part, conf_level=options.conf_level)))
+        for task, part in parts
+    )
+
+
+def _biases(
+    columns: Sequence[Column], sheet: pd.DataFrame, taken: Mapping[str, pd.DataFrame | str]
+) -> tuple[tuple[str, str, Column], ...]:
+    """Position, length and self-preference, each on one axis."""
+    made = []
+    if position := next((c for c in columns if c.term == "position_bias"), None):
+        made.append(
+            ("Position", "Share of first minus share of second; left of the line: prefers the second.", position)
+        )
+    scores = taken.get("bias_score")
+    if isinstance(scores, pd.DataFrame) and "bias" in scores:
+        long = scores["bias"].astype(str).str.contains(_LENGTH)
+        rows = scores[long & (scores["term"] == "bias") & scores["estimate"].notna()].drop_duplicates("judge")
+        if len(rows):
+            cells = {str(r["judge"]): {str(k): v for k, v in r.items()} for r in rows.to_dict("records")}
+            column = Column("length", "Length bias", "", "points", cells)
+            made.append(("Length", "Right of the line: prefers the longer.", column))
+    if own := _cells(sheet, "self_excess"):
+        column = Column(
+            "self_excess", "Self-preference", "deviation on its own system beyond its severity", "score", own
+        )
+        made.append(("Self-preference", "Right of the line: too kind to its own system.", column))
+    return tuple(made)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Columns of the comparison, the questions of the cards, the marks of bias and how it is said."""
+
+    columns: list[Column]
+    questions: dict[str, _Question]
+    against: str = ""
+    bias: pd.DataFrame | None = None
+    bias_head: str = ""
+    bias_form: str = "points"
+    bias_words: tuple[str, str, str] = ("", "", "")  # above 0, below 0, for none
+
+
+def _cells(sheet: pd.DataFrame, term: str, sections: Sequence[str] = (), at: str = "") -> dict[str, dict[str, Any]]:
+    """Judge -> its row of a term: of a ladder the first or the last step."""
+    rows = sheet[(sheet["term"] == term) & sheet["estimate"].notna()]
+    rows = rows[rows["section"].isin(list(sections))] if sections else rows
+    if term == "dark_current":
+        rows = rows[rows["detail"].isin(["", "all"])]
+    if at:
+        rows = rows.assign(step=step(rows)).sort_values("step", ascending=at == "first", kind="stable")
+        rows = rows.drop(columns="step")
+    found: dict[str, dict[str, Any]] = {}
+    for judge, r in zip(whose(rows), rows.to_dict("records"), strict=True) if len(rows) else ():
+        found.setdefault(str(judge), {str(k): v for k, v in r.items()})
+    return found
+
+
+def _from_means(means: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    return {str(r["judge"]): {**r, "method": "t over items", "flag": ""} for r in means.to_dict("records")}
+
+
+def _cluster(data: pd.DataFrame, options: Options) -> str:
+    return options.cluster if isinstance(options.cluster, str) and options.cluster in data.columns else "item"
+
+
+def _of_pairs(
+    data: pd.DataFrame,
+    sheet: pd.DataFrame,
+    taken: Mapping[str, pd.DataFrame | str],
+    conditions: list[str],
+    options: Options,
+) -> _Found:
+    cluster = _cluster(data, options)
+    questions: dict[str, _Question] = {}
+    columns: list[Column] = []
+    against = ""
+    if right := _cells(sheet, "accuracy", ["gold"]):
+        against = "gold"
+        level, line = _constant(data)
+        note = "share of valid verdicts that match gold"
+        columns.append(Column("accuracy", "Accuracy", note, "share", right, False, level, line))
+        questions["right"] = _Question("Most often right", right_marks(data, conditions, cluster), "share", "accuracy")
+    if options.people is not None:
+        found = taken.get("judge_against_people")
+        marks = people_marks(data, options.people, conditions)
+        if isinstance(found, pd.DataFrame):
+            rows = found[(found["role"] == "judge") & (found["term"] == "agreement") & found["estimate"].notna()]
+            level = found.loc[found["term"] == "constant_answer", "estimate"]
+            cells = {str(j): {str(k): v for k, v in r.items()} for j, r in _labelled(rows)}
+            constant = float(level.iloc[0]) if len(level) == 1 else math.nan
+            line = "dashed: always the people's most frequent answer" if len(level) == 1 else ""
+            note = "share of people's answers that the judge gives too"
+            columns.append(Column("agreement", "Agrees with people", note, "share", cells, False, constant, line))
+        if not marks.empty and not against:
+            against = "people"
+            questions["right"] = _Question("Agrees most with people", marks, "share", "agreement")
+    if steady := _cells(sheet, "consistency", ["swap"]):
+        columns.append(Column("consistency", "Same verdict in both orders", "share of pairs", "share", steady))
+        questions["steady"] = _Question(
+            "Steady when the order is swapped", steady_marks(data, conditions, cluster), "share", "consistency"
+        )
+    if slots := _cells(sheet, "position_bias", ["slots"]):
+        columns.append(
+            Column(
+                "position_bias", "First-position preference", "points, first minus second", "points", slots, False, 0.0,
+                "dashed: none",
+            )
+        )  # fmt: skip
+    if again := _cells(sheet, "repeat_consistency", ["repeats"]):
+        columns.append(Column("repeat_consistency", "Same verdict when asked again", "share", "share", again))
+    marks = order_marks(data, conditions, cluster) if slots else pd.DataFrame()
+    bias = biased(marks, conf_level=options.conf_level, seed=options.seed) if len(marks) else None
+    words = ("Prefers what is shown first", "Prefers what is shown second", "No position bias found")
+    return _Found(columns, questions, against, bias, "Position bias", "points", words)
+
+
+def _stimuli_columns(sheet: pd.DataFrame) -> list[Column]:
+    """Columns of the dark-current design: a known difference, nothing at all, and equals."""
+    about = (
+        ("target_sensitivity", "ladder", "Finds the smallest difference", "right choices at the first step of the "
+         "ladder; a tie is a miss", False),
+        ("dark_current", "dark current", "Dark current", "preferences where there is nothing to prefer", True),
+        ("raw_false_preference", "Δ0", "False preference", "calls on equals that prefer one", True),
+        ("stable_cross_sensitivity", "Δ0", "Holds on to one of two equals", "pairs of equals, in both orders", True),
+    )  # fmt: skip
+    return [
+        Column(term, label, f"share of {note}", "share", cells, lower)
+        for term, section, label, note, lower in about
+        if (cells := _cells(sheet, term, [section], at="first" if term == "target_sensitivity" else ""))
+    ]
+
+
+def overview(sheet: pd.DataFrame) -> Summary:
+    """The comparison of judges of whom there is only a datasheet of the dark-current design."""
+    columns = tuple(_stimuli_columns(sheet))
+    judges = _ordered(list(dict.fromkeys(whose(sheet))), columns)
+    group = Group(judges, noun(len(judges), "judge"))
+    return Summary("", "", (), columns, (group,), _note(columns, {}, CONF_LEVEL))
+
+
+def _of_stimuli(
+    data: pd.DataFrame,
+    sheet: pd.DataFrame,
+    taken: Mapping[str, pd.DataFrame | str],  # noqa: ARG001  (as for the other kinds)
+    conditions: list[str],
+    options: Options,
+) -> _Found:
+    cluster = _cluster(data, options)
+    stimulus = data["stimulus"].astype(str)
+    questions: dict[str, _Question] = {}
+    columns = _stimuli_columns(sheet)
+    terms = {c.term for c in columns}
+    if "target_sensitivity" in terms:
+        ladder = data[(stimulus == "ladder") & data["better"].notna()]
+        ladder = ladder[pd.to_numeric(ladder["delta"]) == pd.to_numeric(ladder["delta"]).min()]
+        marks = right_marks(ladder, conditions, cluster, "better")
+        head = "Most often finds the smallest difference"
+        questions["right"] = _Question(head, marks, "share", "target_sensitivity")
+    if "dark_current" in terms:
+        marks = preference_marks(data[stimulus == "vacuum"], conditions, cluster)
+        head = "Fewest preferences where nothing differs"
+        questions["dark"] = _Question(head, marks, "share", "dark_current", True, "below")
+    bias = None
+    if len(marks := order_marks(data, conditions, cluster)):
+        bias = biased(marks, conf_level=options.conf_level, seed=options.seed)
+    words = ("Prefers what is shown first", "Prefers what is shown second", "No position bias found")
+    against = "known differences" if "right" in questions else ""
+    return _Found(columns, questions, against, bias, "Position bias", "points", words)
+
+
+def _of_ratings(
+    data: pd.DataFrame,
+    sheet: pd.DataFrame,
+    taken: Mapping[str, pd.DataFrame | str],
+    conditions: list[str],
+    options: Options,
+) -> _Found:
+    value = answer_column(data.columns)
+    questions: dict[str, _Question] = {}
+    columns: list[Column] = []
+    against = ""
+    cluster = _cluster(data, options)
+    if value == "correct":
+        found = taken.get("accuracy")
+        right = _cells(sheet, "accuracy")
+        if not right and isinstance(found, pd.DataFrame):
+            right = {str(j): {str(k): v for k, v in r.items()} for j, r in _labelled(found.query("term == 'accuracy'"))}
+        if "gold" in data and right:
+            against = "gold"
+            said, gold = yes_or_no(data[value]), yes_or_no(data["gold"])
+            known = data.assign(score=(said == gold).astype(float).where(said.notna() & gold.notna()))
+            share = gold.dropna().astype(float).mean()
+            columns.append(
+                Column(
+                    "accuracy", "Accuracy", "share of verdicts that match gold", "share", right, False,
+                    max(share, 1 - share), "dashed: best constant answer",
+                )
+            )  # fmt: skip
+            questions["right"] = _Question(
+                "Most often right", score_marks(known, conditions, cluster), "share", "accuracy"
+            )
+        elif says := _cells(sheet, "right"):
+            columns.append(Column("right", "Calls right", "share of answers that it calls right", "share", says))
+        return _Found(columns, questions, against)
+    for source, known, name in (
+        ("gold", data if "gold" in data else None, "gold"),
+        ("people", options.people, "the people's mean"),
+    ):
+        if known is None:
+            continue
+        answers = data[data["gold"].notna()].assign(right_=data["gold"]) if source == "gold" else known
+        marks = (
+            distance_marks(data, answers.assign(**{value: answers["right_"]}), conditions, cluster, value)
+            if source == "gold"
+            else distance_marks(data, answers, conditions, cluster, value)
+        )
+        if marks.empty:
+            continue
+        means = means_of(marks, lower_is_better=True, conf_level=options.conf_level)
+        reference = math.nan
+        if source == "gold":
+            right = pd.to_numeric(answers["right_"], errors="coerce").dropna()
+            reference = float((right - right.median()).abs().mean())
+        columns.append(
+            Column(
+                "distance", f"Distance from {name}", "mean distance of a score on its scale; lower is better",
+                "score", _from_means(means), True, reference,
+                "dashed: always the median of gold" if source == "gold" else "",
+            )
+        )  # fmt: skip
+        if not against:
+            against = source
+            questions["right"] = _Question(f"Closest to {name}", marks, "score", "distance", True, "closer than")
+    spread = spread_marks(data, conditions, cluster, value)
+    if not spread.empty and (runs := _cells(sheet, "run_sd")):
+        columns.append(
+            Column("run_sd", "Spread when asked again", "standard deviation over repeats", "score", runs, True)
+        )
+        questions["steady"] = _Question("Steadiest when asked again", spread, "score", "run_sd", True, "below")
+    if severity := _cells(sheet, "mean_others"):
+        columns.append(
+            Column(
+                "mean_others", "Severity", "mean deviation from people" if options.people is not None else
+                "mean deviation from the other judges", "score", severity, False, 0.0, "dashed: none",
+            )
+        )  # fmt: skip
+    if means := _cells(sheet, "mean_score"):
+        columns.append(Column("mean_score", "Mean score", "over all it scored", "score", means))
+    bias = None
+    if severity:
+        rows = pd.DataFrame([{**r, "judge": j} for j, r in severity.items()])
+        bias = widened(rows[rows["judge"].isin(data["judge"])], data["item"].nunique(), options.conf_level)
+    words = ("Scores higher than its peers", "Scores lower than its peers", "No judge is stricter than the others")
+    return _Found(columns, questions, against, bias, "Severity", "score", words)
+
+
+def _labelled(rows: pd.DataFrame) -> Iterable[tuple[str, dict[Any, Any]]]:
+    rows = rows.drop(columns=["role"], errors="ignore")
+    return zip(whose(rows), rows.to_dict("records"), strict=True) if len(rows) else ()
+
+
+def _constant(data: pd.DataFrame) -> tuple[float, str]:
+    """Accuracy of the best constant answer, or of chance where two answers are forced; and its name."""
+    known = data[data["gold"].notna()]
+    gold, n = known["gold"].astype(str), max(len(known), 1)
+    shares = {
+        "first": float((gold == known["first"].astype(str)).sum()) / n,
+        "second": float((gold == known["second"].astype(str)).sum()) / n,
+        "tie": float((gold == "tie").sum()) / n,
+    }
+    answer = max(shares, key=lambda k: (round(shares[k], 12), k == "first"))
+    forced = shares["tie"] == 0 and not known["choice"].astype(str).isin(["tie", "abstain"]).any()
+    if forced and abs(shares["first"] - 0.5) < 0.005:
+        return 0.5, "dashed: chance, 50\u202f%"
+    said = "a tie" if answer == "tie" else answer
+    return shares[answer], f"dashed: best constant answer (always {said})"
+
+
+# ---- The cards -------------------------------------------------------------------------------------------------------
+
+
+def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: float) -> Card:
+    column = next((c for c in found.columns if c.term == q.term), None)
+    cells = column.cells if column is not None else {}  # the card says what the table says of a judge alone
+    means = pd.Series(
+        {
+            j: float(cells[j]["estimate"]) if j in cells else float(v)
+            for j, v in made.means[["judge", "estimate"]].values
+        }
+    )
+    shown = {j: printed(float(v), q.form) for j, v in means.items()}
+    method = made.method
+    if len(means) == 1:
+        head = f"{'Distance from' if q.lower_is_better else 'Right on'} {found.against}" if name == "right" else q.head
+        detail = column.text(made.best)[1] if column is not None else ""
+        detail = f"{100 * conf_level:g}\u202f% interval {detail}" if detail else "no interval"
+        if column is not None and math.isfinite(column.reference) and column.line:
+            line = column.line.removeprefix("dashed: ")
+            detail += f"; {line}" if _PERCENT in line else f"; {line}: {printed(column.reference, q.form)}"
+        return Card(name, head, f"{made.best}, {shown[made.best]}", detail)
+    top = [made.best, *made.tied]
+    following = str(means.index[1])
+    row = made.difference(made.best, following)
+    if made.winner and row is not None:
+        gap = _size(abs(float(row["estimate"])), q.form)
+        ends = sorted(abs(float(row[k])) for k in ("conf_low", "conf_high"))
+        detail = (
+            f"{gap} {q.better} {following} ({100 * conf_level:g}\u202f% interval {_bare(ends[0], q.form)} to "
+            f"{_bare(ends[1], q.form)})"
+        )
+        return Card(name, q.head, f"{made.best}, {shown[made.best]}", detail, method)
+    values = sorted(float(means[j]) for j in top)
+    low, high = (printed(v, q.form) for v in (values[0], values[-1]))
+    between = low if low == high else f"{low.removesuffix(_PERCENT)} to {high}"
+    worst = str(means.index[-1])
+    if len(top) == len(means):
+        claim = f"None of {len(means)} judges stands out"
+        detail = f"{between}; no difference from {made.best} excludes 0"
+        return Card(name, q.head, claim, detail, method)
+    behind = [str(j) for j in means.index if j not in top]
+    who = (
+        listed(top)
+        if len(top) <= 2
+        else f"All but {listed(behind)}"
+        if len(behind) <= 2
+        else f"{len(top)} of {len(means)} judges"
+    )
+    claim = f"{who}, {between}"
+    some = f"{listed(top)} are not distinguishable" if who.startswith(str(len(top))) else "not distinguishable"
+    detail = f"{some} from the best, {made.best}; the last, {worst}, has {shown[worst]}"
+    method += f"; not distinguishable from the best: {', '.join(top)}"
+    return Card(name, q.head, claim, detail, method)
+
+
+def _bare(value: float, form: str) -> str:
+    """An end of an interval that leaves out 0, which no rounding makes 0."""
+    if form == "score":
+        return number(value, 2 if value >= 0.005 else 4)
+    return number(100 * value, 0 if value >= 0.005 else 1 if value >= 0.0005 else 3)
+
+
+def _size(value: float, form: str) -> str:
+    return number(value, 2) if form == "score" else noun(round(100 * value), "point")
+
+
+def _most_biased(found: _Found, rows: pd.DataFrame, options: Options) -> Card:
+    above, below, none = found.bias_words
+    if options.people is not None and found.bias_head == "Severity":
+        above, below = (w.replace("its peers", "the other judges") for w in (above, below))
+    column = next((c for c in found.columns if c.term == "position_bias"), None)
+    if len(rows) == 1 and column is not None and (cell := column.cells.get(rows["judge"].iloc[0])) is not None:
+        ends = {k: float(cell[k]) for k in ("estimate", "conf_low", "conf_high")}  # one judge: nothing is selected
+        rows = rows.assign(**ends)
+    said: Callable[[float], str] = lambda v: signed(v) if found.bias_form == "score" else signed(100 * v, 0)  # noqa: E731
+    unit = "" if found.bias_form == "score" else " points"
+    method = "simultaneous over the judges: largest |t| over shared items"
+    clear = rows[(rows["conf_low"] > 0) | (rows["conf_high"] < 0)]
+    if clear.empty:
+        known = rows[rows["conf_low"].notna()]
+        if known.empty:
+            return Card("biased", found.bias_head, none, "every estimate is 0, or items are too few", method)
+        r = known.iloc[0]
+        detail = f"largest: {r['judge']}, {said(r['estimate'])}{unit} ({said(r['conf_low'])} to {said(r['conf_high'])})"
+        return Card("biased", found.bias_head, none, detail, method)
+    r = clear.iloc[0]
+    detail = f"{100 * options.conf_level:g}\u202f% interval {said(r['conf_low'])} to {said(r['conf_high'])}"
+    others = [str(j) for j in clear["judge"].iloc[1:]]
+    detail += f"; also biased: {listed(others)}" if others else ""
+    head = above if r["estimate"] > 0 else below
+    return Card("biased", head, f"{r['judge']}, {said(r['estimate'])}{unit}", detail, method)
+
+
+def _care(
+    data: pd.DataFrame,
+    kind: Kind,
+    sheet: pd.DataFrame,
+    columns: Sequence[Column],
+    groups: Sequence[Group],
+    findings: pd.DataFrame,
+    options: Options,
+) -> Card | None:
+    """The first caution that applies, and how many more."""
+    thing = "pairs" if kind == "preferences" else "items"
+    said: list[tuple[str, str]] = []
+    apart = [j for g in groups[1:] for j in g.judges]
+    if apart:
+        why = f"It shares too few {thing} with the rest, and stands apart"
+        why = why if len(apart) == 1 else f"They share too few {thing} with the rest, and stand apart"
+        said.append((f"{listed(apart, 2)} judged other {thing}", why))
+    lost = {j: 1 - float(r["estimate"]) for j, r in _cells(sheet, "valid", ["validity"]).items()}
+    lost |= {j: float(r["estimate"]) for j, r in _cells(sheet, "missing").items()}
+    many = sorted((j for j, share in lost.items() if share >= MANY_LOST), key=lambda j: (-lost[j], j))
+    if many:
+        why = f"{printed(lost[many[0]], 'share')} of calls gave no readable answer"
+        said.append((f"{listed(many, 2)}: answers missing", why))
+    top = columns[0] if columns else None
+    if top is not None and math.isfinite(top.reference) and top.term in ("accuracy", "agreement", "distance"):
+        weak = [
+            j
+            for j, c in top.cells.items()
+            if not (
+                float(c["conf_high"]) < top.reference if top.lower_is_better else float(c["conf_low"]) > top.reference
+            )
+        ]
+        if weak:
+            line = top.line.removeprefix("dashed: ")
+            said.append((f"{listed(weak, 2)}: no better than a constant answer", f"not distinguishable from {line}"))
+    items = data.groupby("judge")["item"].nunique()
+    if len(items) and items.max() < FEW:
+        said.append((f"Only {noun(int(items.max()), 'item')}", "intervals are wide, and rough below 10"))
+    rows = findings[findings["level"] == "rows"].set_index("what")["n"]
+    excluded, total = int(rows.get("rows excluded", 0)), max(int(rows.get("rows in", 1)), 1)
+    if excluded / total >= MANY_LOST:
+        share = printed(excluded / total, "share")
+        said.append((f"{share} of the rows excluded", f"{count(excluded)} of {count(total)}; see data and method"))
+    alone = data["judge"].nunique() == 1 and options.people is None and "gold" not in data.columns
+    if alone and "stimulus" not in data.columns:
+        said.append(("One judge, no reference", "add right answers (gold=), people (humans=) or a second judge"))
+    if not said:
+        return None
+    claim, detail = said[0]
+    more = f"; also: {'; '.join(c[0].lower() + c[1:] if c.startswith(('Only', 'One')) else c for c, _ in said[1:3])}"
+    return Card("care", "Read with care", claim, detail + (more if len(said) > 1 else ""))
+
+
+# ---- Title, line, groups ---------------------------------------------------------------------------------------------
+
+
+def _title(judges: Sequence[str], trusted: bool, against: str) -> str:
+    if len(judges) == 1:
+        return f"Can {judges[0]} be trusted?" if trusted else f"How {judges[0]} answers"
+    if against == "people":
+        return f"Which of {len(judges)} judges agrees with people?"
+    return f"Which of {len(judges)} judges can be trusted?" if trusted else f"How {len(judges)} judges answer"
+
+
+def _line(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, against: str, options: Options) -> str:
+    rows = findings[findings["level"] == "rows"].set_index("what")["n"]
+    used, excluded = int(rows.get("rows used", len(data))), int(rows.get("rows excluded", 0))
+    items = data["item"].nunique()
+    things = "verdicts on " + noun(items, "pair" if data.groupby("item")[["first"]].ngroups == items else "item") if (
+        kind == "preferences"
+    ) else "scores of " + noun(items, "item")  # fmt: skip
+    parts = [f"{count(used)} {things}"]
+    if kind == "preferences":
+        lone = findings.loc[findings["what"] == "only one order of the pair", "n"].sum()
+        known = "order_known" not in data.columns or data["order_known"].fillna(True).astype(bool).any()
+        parts.append(
+            "order not known" if not known else "each shown in both orders" if not lone else
+            "shown in one order" if lone >= len(data) else "most shown in both orders"
+        )  # fmt: skip
+    if options.people is not None:
+        parts.append(f"{noun(options.people['judge'].nunique(), 'person', 'people')} as reference")
+    parts += ["gold labels"] if against == "gold" else ["no right answers known"] if not against else []
+    total = used + excluded
+    share = 100 * excluded / max(total, 1)
+    left_out = f"{noun(excluded, 'row')} left out ({'< 0.1' if share < 0.05 else number(share, 1)}\u202f%)"
+    parts.append(left_out if excluded else "no row left out")
+    return " · ".join(parts)
+
+
+def _ordered(judges: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
+    """Judges by the first column, the best first."""
+    if not columns:
+        return tuple(sorted(judges))
+    top = columns[0]
+    sign = 1 if top.lower_is_better else -1
+
+    def key(judge: str) -> tuple[bool, float, str]:
+        cell = top.cells.get(judge)
+        value = float(cell["estimate"]) if cell is not None else math.nan
+        return math.isnan(value), 0.0 if math.isnan(value) else sign * value, judge
+
+    return tuple(sorted(judges, key=key))
+
+
+def _about(data: pd.DataFrame, judges: Sequence[str], kind: Kind) -> str:
+    here = data[data["judge"].isin(list(judges))].groupby("judge")["item"].agg(lambda v: frozenset(v.astype(str)))
+    shared = frozenset.intersection(*here)
+    one = "pair" if kind == "preferences" else "item"
+    if len(judges) == 1:
+        return f"{judges[0]}: {noun(len(shared), one)}"
+    return f"{noun(len(judges), 'judge')}, {noun(len(shared), one)} judged by all of them"
+
+
+def _note(columns: Sequence[Column], standings: Mapping[str, Standing], conf_level: float) -> str:
+    if not columns:
+        return ""
+    best = "lowest" if columns[0].lower_is_better else "highest"
+    text = f"Sorted by {columns[0].label.lower()}, {best} first. " if len(columns[0].cells) > 1 else ""
+    text += f"{100 * conf_level:g}\u202f% intervals of each judge alone."
+    if any(len(s.means) > 1 for s in standings.values()):
+        text += " The cards use differences on shared items that hold for all pairs of judges at once."
+    return text

@@ -1,0 +1,205 @@
+"""What a page says first: which cards are shown for which data, and by which rule each sentence is chosen."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgestats.published import paper_tables
+from judgestats.reporting.pages import gathered
+from judgestats.reporting.summary import Column, listed, printed
+from judgestats.schema import preferences, ratings
+from reporting.designs import dark_current_design, plain_verdicts, self_ratings
+
+
+def summary(data, **options):
+    return gathered(data, n_resamples=50, **options).summary
+
+
+def kinds(made):
+    return [c.kind for c in made.cards]
+
+
+def verdicts(shares, n_items=200, seed=0, first=0.0, invalid=0.0):
+    """Judges that are right with a probability each, in both orders alike; or else prefer what is shown first."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for judge, share in shares.items():
+        for i in range(n_items):
+            right = rng.random() < share
+            slot = rng.random() < first
+            for a, b in (("x", "y"), ("y", "x")):
+                gold = "x" if i % 2 else "y"
+                winner = gold if right else ("y" if gold == "x" else "x")
+                choice = "first" if slot or winner == a else "second"
+                choice = "invalid" if rng.random() < invalid else choice
+                rows.append({"judge": judge, "item": f"i{i}", "first": a, "second": b, "choice": choice, "gold": gold})
+    return preferences(pd.DataFrame(rows))
+
+
+@pytest.fixture(scope="module")
+def clear():
+    return summary(verdicts({"good": 0.95, "fair": 0.6, "poor": 0.55}))
+
+
+def test_a_judge_that_stands_out_is_named_with_the_difference_to_the_next(clear):
+    card = clear.cards[0]
+    assert (card.kind, card.head) == ("right", "Most often right")
+    assert card.claim.startswith("good, 9")
+    assert "points above fair (95\u202f% interval " in card.detail
+    assert "simultaneous for all pairs of judges" in card.method
+
+
+def test_the_comparison_is_sorted_and_has_the_line_of_chance(clear):
+    assert clear.groups[0].judges[0] == "good"
+    accuracy = clear.columns[0]
+    assert (accuracy.reference, accuracy.line) == (0.5, "dashed: chance, 50\u202f%")
+    assert clear.columns[0].text("good")[0].endswith("\u202f%")
+    assert "." not in clear.columns[0].text("fair")[0]  # n allows no decimals
+
+
+def test_without_a_judge_that_stands_out_none_is_named():
+    card = summary(verdicts({"a": 0.7, "b": 0.7, "c": 0.7}, n_items=60)).cards[0]
+    assert card.claim == "None of 3 judges stands out"
+    few = summary(verdicts({"a": 0.9, "b": 0.9, "c": 0.5})).cards[0]
+    assert few.claim.startswith(("a and b, ", "b and a, "))
+    assert "the last, c, has" in few.detail
+
+
+def test_the_judges_that_are_not_distinguishable_from_the_best_are_named():
+    shares = {"a": 0.9, "b": 0.9, "c": 0.9, "x": 0.4, "y": 0.4, "z": 0.4}
+    card = summary(verdicts(shares)).cards[0]
+    assert card.claim.startswith("3 of 6 judges, ")
+    assert all(name in card.detail.split(" are not distinguishable")[0] for name in "abc")
+    assert sorted(card.method.rpartition(": ")[2].split(", ")) == ["a", "b", "c"]
+
+
+def test_ties_make_the_line_that_of_the_best_constant_answer():
+    made = summary(plain_verdicts(["a", "b"], n_items=20))
+    assert made.columns[0].line == "dashed: best constant answer (always first)"
+
+
+def test_a_biased_judge_is_named():
+    table = pd.concat([verdicts({"even": 0.8}), verdicts({"leaning": 0.8}, first=0.3, seed=1)])
+    card = next(c for c in summary(table).cards if c.kind == "biased")
+    assert card.head == "Prefers what is shown first"
+    assert card.claim.startswith("leaning, +")
+    none = next(c for c in summary(verdicts({"a": 0.7, "b": 0.8})).cards if c.kind == "biased")
+    assert none.claim == "No position bias found"
+
+
+def test_without_gold_there_is_no_card_on_who_is_right():
+    made = summary(plain_verdicts(["a", "b"], gold=False))
+    assert "right" not in kinds(made)
+    assert kinds(made)[0] == "steady"
+    assert made.title == "How 2 judges answer"
+    assert "no right answers known" in made.line
+
+
+@pytest.mark.slow
+def test_one_judge_gets_its_numbers_and_no_ranking():
+    made = summary(plain_verdicts(["a"]))
+    assert made.title == "Can a be trusted?"
+    right = made.cards[0]
+    assert right.head == "Right on gold"
+    value, ends = made.columns[0].text("a")
+    assert right.claim == f"a, {value}"
+    assert ends in right.detail  # the interval of the table
+    alone = summary(plain_verdicts(["a"], gold=False))
+    assert alone.cards[-1].claim == "One judge, no reference"
+
+
+def test_a_ladder_has_the_cards_of_its_design():
+    made = summary(dark_current_design())
+    assert kinds(made)[:3] == ["right", "dark", "biased"]
+    assert [c.term for c in made.columns[:2]] == ["target_sensitivity", "dark_current"]
+    assert made.cards[1].claim == "All but Llama8B, 0\u202f%" or made.cards[1].claim == "Qwen14B and Qwen32B, 0\u202f%"
+
+
+def test_ratings_have_the_cards_of_scores():
+    made = summary(self_ratings())
+    assert kinds(made) == ["steady", "biased", "care"]
+    assert made.cards[2].claim == "Only 12 items"
+    assert made.columns[0].term == "run_sd"
+
+
+@pytest.mark.slow
+def test_people_are_the_reference_where_there_is_no_gold():
+    made = summary(plain_verdicts(["a", "b", "Ann", "Bob"], gold=False), humans=["Ann", "Bob"])
+    assert made.title == "Which of 2 judges agrees with people?"
+    assert made.cards[0].head == "Agrees most with people"
+    assert made.groups[0].judges in (("a", "b"), ("b", "a"))  # people stand in no ranking
+    assert "people's most frequent answer" in made.columns[0].line
+    scores = summary(self_ratings(["x", "y", "Ann"]), humans=["Ann"])
+    assert scores.cards[0].head == "Closest to the people's mean"
+    assert scores.columns[0].lower_is_better
+
+
+def test_scores_with_gold_are_compared_with_the_constant_answer():
+    rng = np.random.default_rng(1)
+    gold = rng.integers(0, 4, 120)
+    rows = [
+        {"judge": j, "system": "s", "item": f"i{i}", "score": float(g + rng.choice([0, e])), "gold": float(g)}
+        for j, e in (("near", 1), ("far", 6)) for i, g in enumerate(gold)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    made = summary(ratings(table).assign(gold=table["gold"]))
+    assert made.cards[0].claim.startswith("near, 0.")
+    assert made.columns[0].reference == pytest.approx(np.abs(gold - np.median(gold)).mean())
+    assert next(c for c in made.cards if c.kind == "care").claim == "far: no better than a constant answer"
+
+
+def test_judges_that_share_no_item_are_never_in_one_ranking():
+    other = plain_verdicts(["z"], gold=True).assign(item=lambda t: "other " + t["item"].astype(str))
+    made = summary(pd.concat([plain_verdicts(["a", "b"]), other], ignore_index=True))
+    assert [set(g.judges) for g in made.groups] == [{"a", "b"}, {"z"}]
+    assert made.cards[-1].claim == "z judged other pairs"
+    assert all("z" not in set(s.means["judge"]) for s in made.differences.values())
+
+
+@pytest.mark.slow
+def test_many_missing_answers_are_a_caution():
+    made = summary(verdicts({"a": 0.8, "b": 0.7}, invalid=0.2))
+    care = made.cards[-1]
+    assert care.kind == "care"
+    assert care.claim == "a and b: answers missing" or care.claim == "b and a: answers missing"
+
+
+def test_judges_asked_in_different_ways_are_compared_on_what_they_judged():
+    table = verdicts({"good": 0.95, "fair": 0.5})
+    table["strategy"] = table["judge"].astype(str).map({"good": "chain", "fair": "plain"})
+    assert summary(table).cards[0].claim.startswith("good, 9")
+
+
+@pytest.mark.slow
+def test_conditions_are_part_of_a_name_only_where_a_judge_has_several():
+    one = pd.concat([plain_verdicts(["a"]).assign(strategy="p"), plain_verdicts(["b"]).assign(strategy="q")])
+    assert set(summary(one).groups[0].judges) == {"a", "b"}
+    two = pd.concat([plain_verdicts(["a"], seed=i).assign(strategy=s) for i, s in enumerate("pq")])
+    assert set(summary(two).groups[0].judges) == {"a · p", "a · q"}
+
+
+def test_tasks_are_columns_of_their_own():
+    table = plain_verdicts(["a", "b"], n_items=40)
+    table["task"] = np.where(table["item"].astype(str).str[-1].isin([*"01234"]), "maths", "code")
+    tasks = summary(table).tasks
+    assert [c.label for c in tasks] == ["code", "maths"]
+    right = (table["choice"].map({"first": "first", "second": "second"}).notna()) & (
+        table["first"].where(table["choice"] == "first", table["second"]) == table["gold"]
+    )
+    used = (table["choice"] != "invalid") & (table["task"] == "maths") & (table["judge"] == "a")
+    assert tasks[1].cells["a"]["estimate"] == pytest.approx(right[used].mean())
+
+
+def test_numbers_are_printed_as_the_interval_allows():
+    column = Column("x", "x", "", "share", {"a": {"estimate": 0.5, "conf_low": 0.495, "conf_high": 0.505}})
+    assert column.text("a") == ("50.0\u202f%", "49.5 to 50.5\u202f%")
+    assert column.text("b") == ("—", "")
+    assert printed(0.456, "score") == "0.46"
+    assert listed(["a", "b", "c", "d"]) == "a, b, c and d"
+
+
+def test_printed_means_are_no_constant_answers():
+    means = paper_tables.scores()
+    made = summary(means[means["condition"] == "attributed"].drop(columns="condition"))
+    care = made.cards[-1]
+    assert (care.kind, care.claim) == ("care", "Only 1 item")  # to be as severe as the others is no fault
