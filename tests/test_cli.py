@@ -158,8 +158,11 @@ def test_report_writes_one_page(canonical, tmp_path):
 
 @pytest.mark.parametrize(("typed", "asked"), [("by-class", "by class"), ("random", "random"), ("", None)])
 def test_how_labels_were_drawn_reaches_the_page(canonical, tmp_path, monkeypatch, typed, asked):
+    from judgestats.reporting import pages
+
     given = {}
-    monkeypatch.setattr("judgestats.reporting.report", lambda *_, **options: given.update(options) or "page.html")
+    real = pages.gathered
+    monkeypatch.setattr(pages, "gathered", lambda *data, **options: given.update(options) or real(*data, **options))
     options = ["--sampling", typed] if typed else []
     result = run.invoke(app, ["report", str(canonical), "--out", str(tmp_path / "page.html"), *options])
     assert result.exit_code == 0, result.output
