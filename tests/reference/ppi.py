@@ -4,7 +4,6 @@ ppi-python is no dependency: it is installed in an environment of its own (``pip
 """
 
 import numpy as np
-from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
 
 def made(seed, n, N, kind):
@@ -20,6 +19,8 @@ def made(seed, n, N, kind):
 
 
 if __name__ == "__main__":
+    from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+
     print("seed,n,N,kind,lam,estimate,low,high")
     cases = [(1, 60, 400, "scores"), (2, 200, 300, "scores"), (3, 80, 1000, "yes"), (4, 250, 250, "yes")]
     for seed, n, N, kind in cases:

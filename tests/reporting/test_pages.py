@@ -666,7 +666,10 @@ def counted(monkeypatch):
         def call(*args, **kwargs):
             bound = inspect.signature(function).bind(*args, **kwargs)
             bound.apply_defaults()
-            if not inside or function is js.tally:
+            of_its_own = any(
+                f.__name__ == "compare_versions" for f in inside
+            )  # it tallies a table of its own for each judge
+            if not inside or (function is js.tally and not of_its_own):
                 found[function.__name__, plain(bound.arguments)] += 1
             inside.append(function)
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -166,7 +166,7 @@ def confidence_calibration(
     6     reliability   0.80    0.7000   50.0
     7     reliability   0.95    0.8182  110.0
     """
-    choose(ties, ("exact", "drop"), "ties")
+    choose(ties, get_args(TiesOfVerdicts), "ties")
     edges = _edges(bins)
     answers = answers_of(data, confidence, by, cluster, "confidence_calibration")
     table = answers.table
