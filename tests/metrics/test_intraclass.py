@@ -374,6 +374,7 @@ def test_wrong_arguments_say_what_to_do():
         icc(data.drop(columns="score"))
 
 
+@pytest.mark.slow
 def test_intervals_by_reml_cover_with_gaps():
     """Normal on the logit: between 93 and 98 of 100 in longer runs, with 5 raters as with 12."""
     rng, runs = np.random.default_rng(1), 60

@@ -121,6 +121,7 @@ def test_pooled_with_a_benchmark(answered):
     assert cell(tests, question="effects differ between judges")["p_value"] < 0.05
 
 
+@pytest.mark.slow
 def test_a_pooled_standard_error_knows_that_judges_differ(answered):
     """Without (1|judge:strategy) the standard error is that of these eight judges."""
     whole = strategy_effects(answered, baseline="B0", item=["task", "item"])

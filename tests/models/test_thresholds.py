@@ -82,6 +82,7 @@ def test_nodes_that_are_too_few_are_a_fault(nodes: int, intercept: float, sd: fl
     assert own.tidy()["flag"].tolist() == [UNSETTLED] * 2
 
 
+@pytest.mark.slow
 def test_what_a_refined_rule_moves_is_measured() -> None:
     """The change of the log likelihood at the estimates is the error there, and half of what a Newton step gains."""
     own = hard(99)

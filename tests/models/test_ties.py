@@ -218,6 +218,7 @@ def test_two_orders_of_a_pair_are_not_two_pairs():
 # ---------------------------------------------------------------- data
 
 
+@pytest.mark.slow
 def test_invalid_calls_of_a_tally_are_counted():
     counts = paper_tables.criterion_counts()
     more = pd.concat([counts, counts.iloc[[4]].assign(outcome="invalid", n=9)])
@@ -226,6 +227,7 @@ def test_invalid_calls_of_a_tally_are_counted():
     assert model.table["flag"].str.contains("9 invalid calls excluded").all()
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_and_counts_do_not_matter(r_calls):
     counted = r_calls.drop(columns="replicate")
     counted = (

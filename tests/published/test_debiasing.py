@@ -77,6 +77,7 @@ def test_mcnemar_of_table_4():
         assert np.isnan(row["estimate"])
 
 
+@pytest.mark.slow
 def test_holm_needs_the_tests_that_are_not_printed():
     table = counts.discordant_counts()
     assert compare_strategies(table, n_tests=20, pairs="pairs")["survives"].sum() == 2

@@ -39,6 +39,7 @@ def test_the_first_board_has_three_standard_errors_that_its_counts_do_not_give(b
     ).sum() == 42  # not printed
 
 
+@pytest.mark.slow
 def test_the_weighted_board_has_a_discrete_rate_that_its_counts_do_not_give(board):
     found = board("weighted_gpt4_turbo")
     assert odd(found, DISCRETE) == ["aligner-2b_gpt-4-turbo-2024-04-09"]
@@ -48,6 +49,7 @@ def test_the_weighted_board_has_a_discrete_rate_that_its_counts_do_not_give(boar
     assert odd(found, "sorted by") == ["sorted by win rate"]  # it is sorted by the length-controlled rate
 
 
+@pytest.mark.slow
 def test_graded_preferences_have_smaller_errors_than_wins_and_losses(board):
     """The weighted judge grades; its printed errors are below those of 0, 1/2 and 1 in nearly every row."""
     found = board("weighted_gpt4_turbo")

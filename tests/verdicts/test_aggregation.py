@@ -427,6 +427,7 @@ def test_rows_slots_and_names_do_not_matter(answers, how, random):
     pd.testing.assert_frame_equal(renamed, expected.assign(judge=expected["judge"].map(names)))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(random_answers, st.sampled_from(list(RULES)))
 def test_no_candidate_is_favoured_by_its_name(answers, how):
