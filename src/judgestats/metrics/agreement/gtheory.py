@@ -542,14 +542,19 @@ def _draws(
         expected = np.array([[_times(t, part, other, levels, n) for t, other in zip(terms, parts, strict=True)]
                              for part in _squares(terms, parts)])  # fmt: skip
         squares = np.maximum(expected @ known["raw"], 0.0)
-        drawn = squares * df / rng.chisquare(df, size=(size, df.size))
+        drawn = squares * df / _chi_squares(rng, df, size)
         found = np.maximum(np.linalg.solve(expected, drawn.T), 0.0)
         return dict(zip(terms, found, strict=True)), f"generalized ({size:,} draws)"
     if "df" in known and (np.isfinite(known["df"]) | (known["estimate"] == 0)).all():
         df = np.where(np.isfinite(known["df"]), known["df"], 1.0)
-        drawn = known["estimate"] * df / rng.chisquare(df, size=(size, df.size))
+        drawn = known["estimate"] * df / _chi_squares(rng, df, size)
         return dict(zip(terms, drawn.T, strict=True)), f"generalized ({size:,} draws), components as independent"
     return {}, ""
+
+
+def _chi_squares(rng: np.random.Generator, df: Floats, size: int) -> Floats:
+    """Draws of chi-squares, a column each; never 0, which a draw with hardly any degrees of freedom may round to."""
+    return np.maximum(rng.chisquare(df, size=(size, df.size)), 1e-12)
 
 
 def _squares(terms: Sequence[str], parts: Sequence[set[str]]) -> list[tuple[set[str], bool]]:

@@ -266,6 +266,7 @@ def heat(
     scale = ax.figure.colorbar(
         mesh, ax=ax, fraction=0.05, pad=0.02, aspect=18, shrink=min(1.0, 8 / max(rows, 1)), anchor=(0, 1)
     )
+    scale.solids.set_rasterized(False)  # else a page has it as a bitmap
     scale.outline.set_visible(False)
     scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
     scale.set_label("\n".join(textwrap.wrap(bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
