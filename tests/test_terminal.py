@@ -118,7 +118,7 @@ for command in (["formats"], ["check", {str(folder / "greek.csv")!r}], ["audit",
 def test_a_reader_that_leaves_is_no_error(folder):
     with subprocess.Popen(
         [sys.executable, "-m", "judgestats.cli", "check", folder / "greek.csv"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "COLUMNS": "1000"},
     ) as process:  # fmt: skip
         assert b"greek.csv" in process.stdout.readline()
         process.stdout.close()
