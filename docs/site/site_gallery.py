@@ -19,7 +19,7 @@ _CELL = re.compile(r"^# %% (data: )?(.+)$", re.M)
 HEAD = """# Gallery
 
 Every plot of `js.plot`, with the code that draws it and the data that it draws. A plot takes the table that a measure
-returns, computes nothing, and returns matplotlib axes; `ax=` draws on axes of your own. The pictures are drawn when this
+returns, computes nothing, and returns a picture, with its axes and the rows drawn; `ax=` draws on axes of your own. The pictures are drawn when this
 page is made, from the [data at its end](#data); `docs/gallery.py` is the whole script.
 
 """
@@ -88,15 +88,14 @@ def write(folder: Path, tables: Path) -> str:
     for name in shown:
         code = code_of(name, known)
         here = run(code, dict(space) if name in known else {}, name)
-        axes, result = here["axes"], here["result"]
-        first = axes[0] if isinstance(axes, list | tuple) else axes
-        first.figure.savefig(folder / f"{name}.svg", bbox_inches="tight")
+        picture = here["axes"]
+        picture.figure.savefig(folder / f"{name}.svg", bbox_inches="tight")
         words = re.sub(r":\w+:`([^`]+)`", r"`\1`", (inspect.getdoc(getattr(js.plot, name)) or "").partition("\n\n")[0])
         parts.append(
             f"(gallery-{name.replace('_', '-')})=\n## {name}\n\n{' '.join(words.split())} "
             f"([reference](../reference/plot.{name}.rst))\n\n![{name}]({name}.svg)\n\n```python\n{code}\n```\n"
         )
-        parts.append(data(result, tables / f"{name}.csv"))
+        parts.append(data(picture.data, tables / f"{name}.csv"))
     return "\n".join([*parts, *shared])
 
 
@@ -112,13 +111,13 @@ def run(code: str, space: dict[str, Any], name: str) -> dict[str, Any]:
     return space
 
 
-def data(result: pd.DataFrame, path: Path) -> str:
+def data(rows: pd.DataFrame, path: Path) -> str:
     """The data of a picture, folded, and as a file."""
-    result.to_csv(path, index=False)
-    head = result.head(8).dropna(axis=1, how="all")
+    rows.to_csv(path, index=False)
+    head = rows.head(8).dropna(axis=1, how="all")
     head = head.loc[:, (head.astype(str) != "").any()].iloc[:, :8]
     table = head.to_html(index=False, border=0, classes="table table-sm", float_format=lambda x: f"{x:.3g}")
-    more = f"first {len(head)} of {len(result)} rows; " if len(result) > len(head) else ""
+    more = f"first {len(head)} of {len(rows)} rows; " if len(rows) > len(head) else ""
     words = f'<summary>Data ({more}<a href="{path.name}">CSV</a>)</summary>'
     return (
         f'```{{raw}} html\n<details>{words}\n<div class="pst-scrollable-table-container">{table}</div></details>\n```\n'
