@@ -31,6 +31,17 @@ def test_pearson_of_weighted_sums_equals_the_rows_written_out(data):
     assert got == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
+@given(pairs(vectors=8))
+def test_all_pairs_equal_the_rows_written_out(data):
+    """Two rows of four judges, complete ones and others."""
+    scores, owner, weights = data
+    got = kernel.all_pairs(scores.reshape(2, 4, -1), owner, 4, weights)[0]
+    for row, r in zip(scores.reshape(2, 4, -1), got, strict=True):
+        written = twins.written_out(row, weights[0], owner)
+        expected = [twins.pearson(written[i], written[j]) for i in range(4) for j in range(i + 1, 4)]
+        assert r == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
 @given(pairs())
 def test_weighted_spearman_equals_the_rows_written_out(data):
     (x, y), owner, weights = data

@@ -63,6 +63,17 @@ def test_cluster_totals_equal_their_twin(clusters, width, resamples, n_strata, s
         np.testing.assert_array_equal(got, want)
 
 
+def test_many_clusters_of_few_kinds_are_drawn_as_clusters_are():
+    """The covariance of the totals of G clusters drawn with replacement is G times that of a cluster (divisor G)."""
+    kinds = np.array([[1.0, 0.0], [1.0, 2.0], [1.0, 5.0], [3.0, 1.0]])
+    counts = kinds[np.random.default_rng(0).choice(4, 1500, p=[0.5, 0.3, 0.15, 0.05])]
+    totals = kernel.cluster_totals(counts, np.random.default_rng(1), 40_000)
+    np.testing.assert_allclose(totals.mean(axis=0), counts.sum(axis=0), rtol=2e-3)
+    np.testing.assert_allclose(np.cov(totals.T), 1500 * np.cov(counts.T, ddof=0), rtol=0.04, atol=20)
+    apart = kernel.cluster_totals(counts, np.random.default_rng(1), 40, (counts[:, 0] == 3).astype(int))
+    assert (apart[:, 0] == counts[:, 0].sum()).all(), "the size of each stratum is kept"
+
+
 def test_strata_are_kept():
     strata = np.array([0, 0, 0, 1, 1, 2])
     of_stratum = np.eye(3)[strata]

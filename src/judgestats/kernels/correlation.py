@@ -65,11 +65,42 @@ def pearson_of(sums: Floats) -> Floats:
     `sums` (..., 6): added up over owners, as often as each was drawn. Returns (...): NaN for fewer than two points, or
     where a vector is constant.
     """
-    n, x, y, xx, yy, xy = (sums[..., i] for i in range(6))
+    return _pearson(*(sums[..., i] for i in range(6)))
+
+
+def _pearson(n: Floats, x: Floats, y: Floats, xx: Floats, yy: Floats, xy: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         vx, vy, cov = xx - x * x / n, yy - y * y / n, xy - x * y / n
         defined = (n > 1) & (vx > _NOTHING * xx) & (vy > _NOTHING * yy)
         return np.where(defined, np.clip(cov / np.sqrt(vx * vy), -1.0, 1.0), np.nan)
+
+
+def all_pairs(scores: Floats, owner: NDArray[np.integer[Any]], n_owners: int, weights: Floats) -> Floats:
+    """Pearson correlation of each pair of judges in each row and resample.
+
+    `scores` (R, J, N): NaN for missing. `owner` (N,): as in :func:`pair_sums`. `weights` (B, O): how often each owner
+    was drawn. Returns (B, R, P), the pairs in the order of the upper triangle. Judges who rated all that anybody rated
+    have one sum and one sum of squares for all their pairs, which saves most of the time.
+    """
+    one, two = np.triu_indices(scores.shape[1], 1)
+    known = ~np.isnan(scores)
+    rated = known.any(axis=1, keepdims=True)
+    full = (known == rated).all(axis=(0, 2))
+    result = np.empty((len(weights), len(scores), one.size))
+    light = full[one] & full[two]
+    if light.any():
+        judges = scores[:, full]
+        i, j = (np.cumsum(full)[side[light]] - 1 for side in (one, two))
+        x = np.where(rated, judges - midrange(judges)[..., None], 0.0)
+        columns = np.concatenate([rated, x, x * x, x[:, i] * x[:, j]], axis=1)
+        totals = weighted_totals(weights, grouped(columns.transpose(2, 0, 1), owner, n_owners))
+        n, sums, squares, products = np.split(totals, np.cumsum([1, x.shape[1], x.shape[1]]), axis=-1)
+        result[..., light] = _pearson(n, sums[..., i], sums[..., j], squares[..., i], squares[..., j], products)
+    if not light.all():
+        x, y = (scores[:, side[~light]].reshape(-1, scores.shape[-1]) for side in (one, two))
+        each = pearson_of(weighted_totals(weights, pair_sums(x, y, owner, n_owners)))
+        result[..., ~light] = each.reshape(*result.shape[:2], -1)
+    return result
 
 
 def weighted_totals(weights: Floats, sums: Floats) -> Floats:

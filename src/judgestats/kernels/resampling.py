@@ -16,6 +16,8 @@ from judgestats.kernels.compiling import njit
 _DRAWS = 2**22
 #: More patterns than this, of one row each: counting which are drawn is ten times faster than a binomial for each.
 _MANY = 1000
+#: At most so many kinds of clusters with the same counts are drawn by kind.
+_KINDS = 100
 
 
 def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> np.random.Generator:
@@ -69,12 +71,17 @@ def cluster_totals(
 
     `counts` (G, P): counts of P patterns in G clusters. `n_resamples`: B. `strata` (G,): stratum of each cluster, 0 to
     S - 1: as many clusters are drawn from each as it has. Returns (B, P): a few million draws are held at a time,
-    however large B and G are.
+    however large B and G are. Of many clusters with few distinct counts, the number of each kind is drawn instead.
     """
     members = [np.arange(len(counts))] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
     totals = np.zeros((n_resamples, counts.shape[1]))
     for group in members:
         here = np.ascontiguousarray(counts[group], dtype=np.float64)
+        if len(here) > _MANY:
+            kinds, alike = np.unique(here, axis=0, return_counts=True)
+            if len(kinds) <= _KINDS:
+                totals += multinomial_totals(alike, rng, n_resamples) @ kinds
+                continue
         step = max(_DRAWS // max(len(here), 1), 1)
         for start in range(0, n_resamples, step):
             chunk = totals[start : start + step]

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence
 from judgestats.kernels.correlation import (
+    all_pairs,
     grouped,
     icc_of,
     icc_sums,
-    pair_sums,
-    pearson_of,
     rowwise,
     weighted_spearman,
     weighted_totals,
@@ -266,9 +265,7 @@ def pair_correlations(block: Block, method: Method, weights: Floats) -> Floats:
     step = max(_HELD // (6 * one.size * max(len(weights), n)), 1)
     for start in range(0, count, step):
         here = block.scores[start : start + step]
-        x, y = (here[:, side].reshape(-1, n) for side in (one, two))
-        sums = weighted_totals(weights, pair_sums(x, y, block.owner, block.n_units))
-        result[:, start : start + step] = pearson_of(sums).reshape(len(weights), -1, one.size)
+        result[:, start : start + step] = all_pairs(here, block.owner, block.n_units, weights)
     return result
 
 
