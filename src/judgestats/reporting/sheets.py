@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -103,12 +105,12 @@ def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> dict[st
     `rows`: rows of :func:`judgestats.datasheet` of one judge (and group). `conf_level`: coverage of its intervals.
     """
     bounds = ladder_bounds(rows)
+    of_section: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for row in rows.to_dict("records"):
+        of_section.setdefault(row["section"], {}).setdefault(row["term"], []).append(row)
     sections = [
-        {
-            "title": SECTIONS.get(str(section), str(section)),
-            "terms": [_term(same.to_dict("records"), bounds) for _, same in here.groupby("term", sort=False)],
-        }
-        for section, here in rows.groupby("section", sort=False)
+        {"title": SECTIONS.get(section, section), "terms": [_term(same, bounds) for same in terms.values()]}
+        for section, terms in of_section.items()
     ]
     return {"judge": judge, "level": f"{100 * conf_level:g}\u202f%", "sections": sections}
 
@@ -146,10 +148,11 @@ def drawn(r: dict[str, Any]) -> dict[str, str | None] | None:
     return bar(value, low, high, start=-1.0) if method.startswith("Newcombe") else None
 
 
-def flag_marks(flag: str) -> list[dict[str, Any]]:
+@cache
+def flag_marks(flag: str) -> tuple[dict[str, Any], ...]:
     """Flags as small marks, each explained where the pointer rests; the usual one is quiet."""
     marks = zip(*explain(str(flag))[["flag", "explanation"]].to_numpy().T, strict=True) if flag else ()
-    return [{"flag": f, "why": why, "quiet": f == NOT_INDEPENDENT} for f, why in marks]
+    return tuple({"flag": f, "why": why, "quiet": f == NOT_INDEPENDENT} for f, why in marks)
 
 
 def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
@@ -160,15 +163,20 @@ def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
 
 def headline_rows(rows: pd.DataFrame, most: int = 8) -> pd.DataFrame:
     """The rows of one judge that matter most, about eight: those of its datasheet in the order of :data:`OVERVIEW`."""
-    here = rows[~rows["section"].astype(str).str.match("criterion|Δ0, different")]
-    here = here[~((here["term"] == "tie") & ~here["section"].isin(["slots", "answers"]))]
-    here = here[(here["term"] != "dark_current") | here["detail"].isin(["", "all"])].assign(step=step(here))
+    section, term = rows["section"].astype(str), rows["term"].astype(str)
+    fits = ~section.str.match("criterion|Δ0, different")
+    fits &= (term != "tie") | section.isin(["slots", "answers"])
+    fits &= (term != "dark_current") | rows["detail"].isin(["", "all"])
+    fits &= rows["estimate"].notna() | rows["flag"].str.contains(RIGHT_CENSORED, regex=False)
+    of_term: dict[str, list[tuple[float, Any]]] = {}
+    for place, name, at in zip(rows.index[fits], term[fits], step(rows)[fits], strict=True):
+        of_term.setdefault(name, []).append((at, place))
     chosen: list[Any] = []
-    for term, at in OVERVIEW:
-        same = here[here["term"] == term]
-        same = same[same["estimate"].notna() | same["flag"].str.contains(RIGHT_CENSORED, regex=False)]
-        same = same.sort_values("step", ascending=at != "last", kind="stable") if at else same
-        chosen += [same.index[0]] if len(same) else []
+    for name, which in OVERVIEW:
+        same = of_term.get(name, [])
+        known = [s for s in same if s[0] == s[0]] if which else []
+        ends = (max if which == "last" else min)(known, key=itemgetter(0)) if known else next(iter(same), None)
+        chosen += [ends[1]] if ends else []
     return rows.loc[list(dict.fromkeys(chosen))[:most] or list(rows.index[:most])]
 
 

@@ -703,12 +703,12 @@ def _ordered(judges: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...
 
 
 def _about(data: pd.DataFrame, judges: Sequence[str], kind: Kind) -> str:
-    here = data[data["judge"].isin(list(judges))].groupby("judge")["item"].agg(lambda v: frozenset(v.astype(str)))
-    shared = frozenset.intersection(*here)
+    here = data.loc[data["judge"].isin(list(judges)), ["judge", "item"]].drop_duplicates()
+    shared = int((here["item"].value_counts() == len(judges)).sum())
     one = "pair" if kind == "preferences" else "item"
     if len(judges) == 1:
-        return f"{judges[0]}: {noun(len(shared), one)}"
-    return f"{noun(len(judges), 'judge')}, {noun(len(shared), one)} judged by all of them"
+        return f"{judges[0]}: {noun(shared, one)}"
+    return f"{noun(len(judges), 'judge')}, {noun(shared, one)} judged by all of them"
 
 
 def _note(columns: Sequence[Column], standings: Mapping[str, Standing], conf_level: float) -> str:
