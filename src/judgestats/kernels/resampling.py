@@ -80,7 +80,7 @@ def cluster_totals(
         if len(here) > _MANY:
             kinds, alike = np.unique(here, axis=0, return_counts=True)
             if len(kinds) <= _KINDS:
-                totals += multinomial_totals(alike, rng, n_resamples) @ kinds
+                totals += multinomial_totals(alike.astype(float), rng, n_resamples) @ kinds
                 continue
         step = max(_DRAWS // max(len(here), 1), 1)
         for start in range(0, n_resamples, step):

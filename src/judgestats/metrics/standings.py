@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -155,8 +156,10 @@ def together(judges: pd.Series[Any], items: pd.Series[Any]) -> list[list[str]]:
     >>> together(pd.Series(["a", "a", "b", "b", "c"]), pd.Series(["1", "2", "1", "2", "9"]))
     [['a', 'b'], ['c']]
     """
-    there = pd.crosstab(items.astype(str), judges.astype(str)).gt(0)
-    names, marks = [str(c) for c in there.columns], there.to_numpy(float)
+    who, names = pd.factorize(judges.astype(str), sort=True)
+    what, things = pd.factorize(items.astype(str))
+    marks = np.zeros((len(things), len(names)))
+    marks[what, who] = 1.0
     shared = marks.T @ marks
     own = np.diag(shared)
     linked = shared >= TOGETHER * np.minimum.outer(own, own)
@@ -168,7 +171,7 @@ def together(judges: pd.Series[Any], items: pd.Series[Any]) -> list[list[str]]:
             found = {j for j in left if linked[edge[0], j]} - group
             group |= found
             edge = [*edge[1:], *sorted(found)]
-        groups.append([names[i] for i in sorted(group)])
+        groups.append([str(names[i]) for i in sorted(group)])
         left = [i for i in left if i not in group]
     return sorted(groups, key=lambda g: (-len(g), g))
 
@@ -199,13 +202,17 @@ class Standing:
 
     def difference(self, judge: str, other: str) -> dict[str, Any] | None:
         """Row of `pairs` for one judge minus another, in either order; None where they were not compared."""
-        for row in self.pairs.to_dict("records"):
-            if (row["judge"], row["other"]) == (judge, other):
-                return {str(k): v for k, v in row.items()}
-            if (row["other"], row["judge"]) == (judge, other):
-                turned = {"judge": judge, "other": other, "estimate": -row["estimate"]}
-                return {**row, **turned, "conf_low": -row["conf_high"], "conf_high": -row["conf_low"]}
-        return None
+        if row := self._rows.get((judge, other)):
+            return dict(row)
+        if not (row := self._rows.get((other, judge))):
+            return None
+        turned = {"judge": judge, "other": other, "estimate": -row["estimate"]}
+        return {**row, **turned, "conf_low": -row["conf_high"], "conf_high": -row["conf_low"]}
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str], dict[str, Any]]:
+        rows = [{str(k): v for k, v in row.items()} for row in self.pairs.to_dict("records")]
+        return {(row["judge"], row["other"]): row for row in rows}
 
 
 def standing(
@@ -241,9 +248,9 @@ def standing(
 def means_of(marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Mean of each judge over its marks, the best first, with a t interval over clusters of this judge alone."""
     cluster, levels = pd.factorize(marks["cluster"], sort=True)
-    value, who = marks["value"].to_numpy(float), marks["judge"].astype(str).to_numpy()
-    judges = sorted(set(who))
-    rows = [_mean(value[who == j], cluster[who == j], len(levels), conf_level) for j in judges]
+    value = marks["value"].to_numpy(float)
+    who, judges = pd.factorize(marks["judge"].astype(str), sort=True)
+    rows = [_mean(value[who == j], cluster[who == j], len(levels), conf_level) for j in range(len(judges))]
     means = pd.DataFrame(rows, columns=["estimate", "conf_low", "conf_high", "n"])
     means.insert(0, "judge", judges)
     order = ["estimate", "judge"]

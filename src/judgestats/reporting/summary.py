@@ -477,7 +477,7 @@ def _of_ratings(
     bias = None
     if severity:
         rows = pd.DataFrame([{**r, "judge": j} for j, r in severity.items()])
-        bias = widened(rows[rows["judge"].isin(data["judge"])], data["item"].nunique(), options.conf_level)
+        bias = widened(rows[rows["judge"].isin(data["judge"].unique())], data["item"].nunique(), options.conf_level)
     words = ("Scores higher than its peers", "Scores lower than its peers", "No judge is stricter than the others")
     return _Found(columns, questions, against, bias, "Severity", "score", words)
 
