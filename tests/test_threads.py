@@ -18,10 +18,11 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import judgestats as js
-from judgestats.models.likelihood.minimisation import LinearObjective, one_blas_thread
+from judgestats.metrics.agreement import components
+from judgestats.models.likelihood.minimisation import LinearObjective
 from judgestats.reporting import plots
 from judgestats.reporting.pictures import drawing
-from judgestats.threads import Shared, warnings_ignored, warnings_recorded
+from judgestats.threads import Shared, one_blas_thread, warnings_ignored, warnings_recorded
 
 LONG = "x" * 150_000  # Python's own limit for a field is 131,072
 
@@ -235,4 +236,21 @@ def test_every_evaluation_of_a_fit_has_one_blas_thread(monkeypatch):
     with threadpool_limits(2, "blas"):
         js.fit("score ~ judge + (1|item)", data, family="gaussian").tidy()
     assert len(seen) > 20
+    assert all(threads == {1} for threads in seen)
+
+
+def test_variance_components_are_fitted_with_one_blas_thread(monkeypatch):
+    seen = []
+    original = components.likelihood
+
+    def likelihood(data, ratio):
+        seen.append(set(blas_threads()))
+        return original(data, ratio)
+
+    monkeypatch.setattr(components, "likelihood", likelihood)
+    rng = np.random.default_rng(0)
+    one, two = np.divmod(np.arange(60), 5)
+    with threadpool_limits(2, "blas"):
+        components.fitted(rng.normal(size=60) + one, [one, two])
+    assert len(seen) > 10
     assert all(threads == {1} for threads in seen)

@@ -8,7 +8,10 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
+
+from threadpoolctl import ThreadpoolController
 
 Restore = Callable[[], Any]
 
@@ -137,3 +140,28 @@ def warnings_recorded() -> Iterator[list[warnings.WarningMessage]]:
             yield record
     finally:
         _MINE.record, _MINE.ignored = before
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread: they wait for each other longer than small matrices take, longer on a busy machine."""
+    with _ONE_BLAS_THREAD.held(), _libraries(by_thread=True).limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _libraries(*, by_thread: bool) -> ThreadpoolController:
+    """Libraries whose limit holds for the thread that sets it (OpenBLAS on OpenMP), or for the process (the others)."""
+    every = ThreadpoolController()
+    threaded = [lib.internal_api == "openblas" and lib.threading_layer == "openmp" for lib in every.lib_controllers]
+    files = [
+        lib.filepath
+        for lib, is_threaded in zip(every.lib_controllers, threaded, strict=True)
+        if is_threaded == by_thread
+    ]
+    return every.select(filepath=files)
+
+
+_ONE_BLAS_THREAD = Shared(
+    lambda _: _libraries(by_thread=False).limit(limits=1, user_api="blas").restore_original_limits
+)

@@ -32,7 +32,6 @@ from judgestats.models.likelihood.minimisation import (
     laplace,
     linear,
     minimise,
-    one_blas_thread,
     orthogonal,
     quadrature,
     trapezoid,
@@ -40,6 +39,7 @@ from judgestats.models.likelihood.minimisation import (
 )
 from judgestats.models.thresholds import NONE, Thresholds
 from judgestats.results import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED
+from judgestats.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

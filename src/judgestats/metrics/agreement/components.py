@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from judgestats.kernels.elimination import Structure, structure
 from judgestats.kernels.linear_mixed import Cells, profile
+from judgestats.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 Codes = Sequence[NDArray[Any]]
@@ -169,6 +170,7 @@ def moments(y: Floats, codes: Codes, found: Floats) -> Floats:
     return np.clip(np.nan_to_num(ratio, nan=1.0), 0.01, 1000.0)
 
 
+@one_blas_thread()
 def fitted(y: Floats, codes: Codes) -> Components:
     """Fit an intercept and the variance of each factor by REML.
 

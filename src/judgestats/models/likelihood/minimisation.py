@@ -6,16 +6,14 @@ random terms' covariances, column by column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from threadpoolctl import ThreadpoolController
 
 from judgestats.kernels.elimination import (
     Structure,
@@ -32,7 +30,7 @@ from judgestats.kernels.linear_mixed import Cells, Profile, profile
 from judgestats.kernels.quadrature import Quadrature, Trapezoid
 from judgestats.models.likelihood.compression import Columns, Compressed
 from judgestats.models.thresholds import Thresholds
-from judgestats.threads import Shared
+from judgestats.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 
@@ -439,31 +437,6 @@ def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 20
     """
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         return _minimise(objective, x, inverse, most)
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread: they wait for each other longer than small matrices take, longer on a busy machine."""
-    with _ONE_BLAS_THREAD.held(), _libraries(by_thread=True).limit(limits=1, user_api="blas"):
-        yield
-
-
-@cache
-def _libraries(*, by_thread: bool) -> ThreadpoolController:
-    """Libraries whose limit holds for the thread that sets it (OpenBLAS on OpenMP), or for the process (the others)."""
-    every = ThreadpoolController()
-    threaded = [lib.internal_api == "openblas" and lib.threading_layer == "openmp" for lib in every.lib_controllers]
-    files = [
-        lib.filepath
-        for lib, is_threaded in zip(every.lib_controllers, threaded, strict=True)
-        if is_threaded == by_thread
-    ]
-    return every.select(filepath=files)
-
-
-_ONE_BLAS_THREAD = Shared(
-    lambda _: _libraries(by_thread=False).limit(limits=1, user_api="blas").restore_original_limits
-)
 
 
 def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Minimum:
