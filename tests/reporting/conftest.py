@@ -37,13 +37,14 @@ def chromium() -> str:
 
 
 @pytest.fixture
-def rendered(chromium: str, tmp_path: Path) -> Callable[[Path], str]:
-    """Return a function: page -> its document after Chromium has run it."""
+def rendered(chromium: str, tmp_path: Path) -> Callable[..., str]:
+    """Return a function: page, and further flags of Chromium -> its document after Chromium has run it."""
 
-    def dump(page: Path) -> str:
+    def dump(page: Path, *flags: str) -> str:
         command = [
             chromium,
             *_FLAGS,
+            *flags,
             f"--user-data-dir={tmp_path / 'chromium'}",
             "--virtual-time-budget=3000",
             "--dump-dom",
@@ -62,17 +63,17 @@ _AXE = Path(__file__).parents[2] / "build" / "axe" / "node_modules" / "axe-core"
 
 
 @pytest.fixture
-def probed(rendered: Callable[[Path], str]) -> Callable[[Path, str], Any]:
-    """Return a function: page and the body of an async function -> what it returns in that page."""
+def probed(rendered: Callable[..., str]) -> Callable[..., Any]:
+    """Return a function: page, the body of an async function, and flags -> what the function returns in that page."""
 
-    def probe(page: Path, script: str) -> Any:
+    def probe(page: Path, script: str, *flags: str) -> Any:
         source, n = _POLICY.subn("", page.read_text(encoding="utf-8"))
         assert n == 1
         told = "const e = document.createElement('pre'); e.id = 'told'; e.textContent = JSON.stringify(r); "
         run = f"<script>(async () => {{ {script} }})().then((r) => {{ {told} document.body.append(e); }})</script>"
         page = page.with_name(f"probed-{page.name}")
         page.write_text(source.replace("</body>", f"{run}</body>"), encoding="utf-8")
-        found = re.search(r'<pre id="told">(.*?)</pre>', rendered(page), flags=re.DOTALL)
+        found = re.search(r'<pre id="told">(.*?)</pre>', rendered(page, *flags), flags=re.DOTALL)
         assert found, "the script did not end"
         return json.loads(found.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
 

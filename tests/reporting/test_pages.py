@@ -976,10 +976,14 @@ def test_a_ranking_is_on_the_page_with_its_picture_and_whole_ranks(tmp_path):
     assert "stability over items" in text
 
 
-def test_printed_means_get_a_page(tmp_path):
+def printed_means():
     means = paper_tables.scores()
     means = means[(means["condition"] == "attributed") & means["judge"].isin(means["judge"].unique()[:2])]
-    page = Page(made(means.drop(columns="condition"), tmp_path, n_resamples=20)).text
+    return means.drop(columns="condition")
+
+
+def test_printed_means_get_a_page(tmp_path):
+    page = Page(made(printed_means(), tmp_path, n_resamples=20)).text
     assert "needs single verdicts, and these are means over runs" in page
     assert "Severity" in page
 
@@ -996,8 +1000,17 @@ PAGES = {
     "plain": lambda path: report(plain_verdicts(["a", "b", "c"]), path, n_resamples=50),
     "instrument": lambda path: report(dark_current_design(), path, n_resamples=50),
     "ratings": lambda path: report(self_ratings(), path, n_resamples=50),
+    "means": lambda path: report(printed_means(), path, n_resamples=20),
     "audit": lambda path: audit_page(audited("dark_current"), path),
 }
+SCHEMES = {"light": (), "dark": ("--blink-settings=preferredColorScheme=0",)}
+
+
+def violations(page, axe, probed, scheme):
+    opened = "document.querySelectorAll('details').forEach((d) => (d.open = true));"
+    is_dark = probed(page, "return matchMedia('(prefers-color-scheme: dark)').matches", *SCHEMES[scheme])
+    assert is_dark == (scheme == "dark")
+    return probed(page, f"{axe}; {opened} {AXE}", *SCHEMES[scheme])
 
 
 @pytest.mark.browser
@@ -1005,8 +1018,28 @@ PAGES = {
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_serious(name, axe, probed, tmp_path):
     page = PAGES[name](tmp_path / "page.html")
-    open_all = "document.querySelectorAll('details').forEach((d) => (d.open = true));"
-    assert probed(page, f"{axe}; {open_all} {AXE}") == []
+    assert [violations(page, axe, probed, scheme) for scheme in SCHEMES] == [[], []]
+
+
+@pytest.mark.real
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("judgebench/dataset*.jsonl.gz", {}),
+        (
+            "llmjudge_trec_dl23/labels_wide.csv.gz",
+            {"wide": "judge=*,-qid,-docid,-gold", "columns": {"item": "qid+docid"}, "scale": (0, 3),
+             "off_scale": "missing"},
+        ),
+    ],
+)  # fmt: skip
+def test_axe_finds_nothing_serious_on_real_pages(path, options, real_data, axe, probed, tmp_path):
+    calls = js.read(str(real_data / path), **options)
+    page = report(calls, tmp_path / "page.html", n_resamples=20)
+    assert violations(page, axe, probed, "dark") == []
+    assert page.stat().st_size < 3e6
 
 
 @pytest.mark.browser
