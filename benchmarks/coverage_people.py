@@ -58,8 +58,7 @@ def _people(rng, names, items, size, alike, term):  # type: ignore[no-untyped-de
     table = _answers(rng, names, dict.fromkeys(PEOPLE, ERROR) | {"g": 0.1}, items, size, alike)
     right = np.tile(rng.integers(0, 2, len(names) * items * size), len(PEOPLE) + 1)
     table["score"] = np.where(table["score"] > 0, 1 - right, right).astype(float)
-    drawn = RESAMPLES if term == "concordance" else 2
-    found = measure("judge_against_people")(table, humans=PEOPLE, by="study", n_resamples=drawn)
+    found = measure("judge_against_people")(table, humans=PEOPLE, by="study")
     return term_rows(found[found["role"] == "judge"], term, by="study")
 
 
@@ -123,11 +122,15 @@ def people() -> Iterator[Cell]:
             yield Cell("alternative_annotator_test", named, design[0], items * size, truth, draw, design[1])
         for term, kind, truth in (
             ("agreement", "clustered Wilson", _equal(0.9, 1 - ERROR)),
-            ("concordance", "percentile of items", concordance),
+            ("concordance", "t, jackknife of items", concordance),
             ("agreement_difference", "t", gap),
         ):
             draw = partial(_people, **given, term=term)
             yield Cell("judge_against_people", f"{term}: {kind}", design[0], items * size, round(truth, 6), draw, items)
+
+
+def versions() -> Iterator[Cell]:
+    """Cells of two versions of a judge."""
     old, new = 0.9, 0.7
     change = _equal(new, 1 - ERROR) - _equal(old, 1 - ERROR)
     above = 1 - _equal(old, new) - (2 - _equal(old, old) - _equal(new, new)) / 2

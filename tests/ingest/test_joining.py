@@ -61,7 +61,7 @@ def test_answers_as_slots_of_the_labels_order_or_as_winners(labels: pd.DataFrame
     people = joined[joined["rater_type"] == "human"]
     won = np.where(people["choice"].astype(str) == "first", people["first"], people["second"])
     assert dict(zip(people["item"], won, strict=True)) == {"1": "x", "2": "y"}
-    agreed = js.judge_against_people(joined, humans="rater_type=human", n_resamples=20).set_index("term")
+    agreed = js.judge_against_people(joined, humans="rater_type=human").set_index("term")
     assert agreed.loc["agreement", "estimate"] == pytest.approx(2 / 3)  # item 1 in both orders, item 2
     adds_up(joined, 4, 2)
 
@@ -159,7 +159,7 @@ def test_ratings_by_system_item_and_criterion() -> None:
     assert len(people) == plain.drop_duplicates(["who", "q", "model", "aspect"]).shape[0]
     assert people["condition"].isna().all()
     adds_up(joined, len(verdicts), len(labels))
-    found = js.judge_against_people(joined, humans="rater_type=human", by="condition", n_resamples=20)
+    found = js.judge_against_people(joined, humans="rater_type=human", by="condition")
     agreement = found[(found["term"] == "agreement") & (found["role"] == "judge")].set_index("condition")["estimate"]
     expected = plain.assign(same=plain["points"] == plain["score"]).groupby("condition")["same"].mean()
     pd.testing.assert_series_equal(agreement.astype(float), expected, check_names=False)
@@ -263,7 +263,7 @@ def test_pandalm(real_data: Path) -> None:
         verdicts, path, on=ids, columns={"choice": "verdict"}, answers=meaning, wide="judge=annotator*"
     )
     adds_up(joined, 2 * 999, 3 * 999)
-    found = js.judge_against_people(joined, humans="rater_type=human", n_resamples=10)
+    found = js.judge_against_people(joined, humans="rater_type=human")
     found = found.set_index(["role", "judge", "term"])["estimate"]
     assert found["people"].xs("kappa", level="term").iloc[0] == pytest.approx((0.852 + 0.879 + 0.862) / 3, abs=2e-3)
     table = pd.read_csv(path)
@@ -330,7 +330,7 @@ def test_people_who_saw_a_pair_in_either_order(real_data: Path) -> None:
     assert counted(joined)["label matched with a verdict"] == len(
         plain[~author].merge(plain.loc[author, keys].drop_duplicates(), on=keys)
     )
-    found = js.judge_against_people(joined, humans={"rater_type": "human"}, by="turn", n_resamples=10)
+    found = js.judge_against_people(joined, humans={"rater_type": "human"}, by="turn")
     found = found[(found["term"] == "agreement") & (found["role"] == "judge") & found["n"].gt(0)].set_index(
         ["turn", "judge"]
     )["estimate"]
@@ -392,7 +392,7 @@ def test_the_export_of_a_labelling_tool_is_joined() -> None:
         ]  # fmt: skip
         assert set(account_of(found).places[4:]) == {f"label_studio.json, record {i}" for i in (1, 2)}
         assert counted(found)["rows in"] == 12
-    people = js.judge_against_people(joined, humans="rater_type=human", n_resamples=10)
+    people = js.judge_against_people(joined, humans="rater_type=human")
     assert people.loc[people["role"] == "judge", "judge"].unique().tolist() == ["gpt-4", "gpt-4o"]
 
 

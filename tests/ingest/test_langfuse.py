@@ -95,5 +95,5 @@ def test_people_and_judges_in_one_table(write: Any) -> None:
         for k, (s, a) in enumerate([("ANNOTATION", "ann"), ("ANNOTATION", "bob"), ("EVAL", None)], start=1)
         for i in range(40)
     ]
-    found = js.judge_against_people(js.read(write("s.jsonl", rows)), humans="rater_type=human", n_resamples=20)
+    found = js.judge_against_people(js.read(write("s.jsonl", rows)), humans="rater_type=human")
     assert found.loc[found["role"] == "judge", ["judge", "n"]].drop_duplicates().to_numpy().tolist() == [["EVAL", 80.0]]

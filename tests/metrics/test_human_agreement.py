@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
 
 import judgestats as js
 from judgestats.errors import DesignError
@@ -35,7 +37,7 @@ def winners(table):
 
 def test_base_rates_and_the_constant_answer():
     table = calls()
-    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    found = js.judge_against_people(table, humans=PEOPLE)
     people = winners(table)[PEOPLE].stack()
     rates = found[found["term"] == "base_rate"].set_index("answer")
     assert rates["estimate"].to_dict() == pytest.approx(people.value_counts(normalize=True).to_dict())
@@ -51,16 +53,14 @@ def test_base_rates_and_the_constant_answer():
     # it is what a judge with this one answer gets
     first, second = np.where(table["judge"] == "g", [["x"], ["y"]], table[["first", "second"]].to_numpy().T)
     choice = np.where(table["judge"] == "g", {"x": "first", "y": "second", "tie": "tie"}[top], table["choice"])
-    same = js.judge_against_people(
-        table.assign(first=first, second=second, choice=choice), humans=PEOPLE, n_resamples=20
-    )
+    same = js.judge_against_people(table.assign(first=first, second=second, choice=choice), humans=PEOPLE)
     row = same[(same["judge"] == "g") & (same["term"] == "agreement")]
     assert row["estimate"].item() == pytest.approx(constant["estimate"])
 
 
 def test_with_many_candidates_the_answers_are_slots():
     table = calls(candidates=tuple("uvwxyz"))
-    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    found = js.judge_against_people(table, humans=PEOPLE)
     rates = found[found["term"] == "base_rate"].set_index("answer")["estimate"]
     people = table[table["judge"].isin(PEOPLE)]
     assert rates.to_dict() == pytest.approx(people["choice"].value_counts(normalize=True).to_dict())
@@ -70,15 +70,15 @@ def test_scores_of_many_levels_have_the_constant_answer_only():
     rng = np.random.default_rng(3)
     table = pd.DataFrame([(j, "s", f"i{i}") for j in ("g", *PEOPLE) for i in range(20)])
     table = table.set_axis(["judge", "system", "item"], axis=1).assign(score=rng.integers(0, 100, 80).astype(float))
-    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    found = js.judge_against_people(table, humans=PEOPLE)
     assert "base_rate" not in set(found["term"])
-    few = js.judge_against_people(table.assign(score=table["score"] % 3), humans=PEOPLE, n_resamples=20)
+    few = js.judge_against_people(table.assign(score=table["score"] % 3), humans=PEOPLE)
     assert few.loc[few["term"] == "base_rate", "answer"].tolist() == [0.0, 1.0, 2.0]
 
 
 def test_the_difference_is_that_of_the_two_shares_paired_by_item():
     table = calls(60)
-    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    found = js.judge_against_people(table, humans=PEOPLE)
     wide = winners(table)
     with_people = np.mean([wide["h"] == wide[p] for p in PEOPLE], axis=0)
     among = np.mean([wide[a] == wide[b] for a, b in (("Ann", "Bob"), ("Ann", "Cyd"), ("Bob", "Cyd"))], axis=0)
@@ -90,11 +90,11 @@ def test_the_difference_is_that_of_the_two_shares_paired_by_item():
 
 def test_what_items_share_is_the_cluster():
     table = calls(90).assign(task=lambda t: "t" + (t["item"].str[1:].astype(int) // 3).astype(str))
-    shared = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    shared = js.judge_against_people(table, humans=PEOPLE)
     assert shared.loc[shared["term"] == "agreement", "method"].str.contains("clustered by task \\(G = 30\\)").all()
-    named = js.judge_against_people(table, humans=PEOPLE, n_resamples=20, cluster="item")
+    named = js.judge_against_people(table, humans=PEOPLE, cluster="item")
     assert named.loc[named["term"] == "agreement", "method"].str.contains("clustered by item \\(G = 90\\)").all()
-    plain = js.judge_against_people(table, humans=PEOPLE, n_resamples=20, cluster=False)
+    plain = js.judge_against_people(table, humans=PEOPLE, cluster=False)
     assert (plain["flag"].str.contains("calls not independent")).all()
     pd.testing.assert_frame_equal(plain.drop(columns="flag"), named.drop(columns="flag"))
     with pytest.raises(DesignError, match="must be one column"):
@@ -105,10 +105,44 @@ def test_invalid_answers_of_people_are_counted():
     table = calls()
     at = table.index[table["judge"] == "Ann"][:4]
     table.loc[at, "choice"] = "invalid"
-    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=20)
+    found = js.judge_against_people(table, humans=PEOPLE)
     rates = found[found["term"].isin(["base_rate", "constant_answer"])]
     assert (rates["flag"] == "4 invalid calls excluded").all()
     assert (rates["n"] == 116).all()
+
+
+def test_the_interval_of_kappa_is_students_from_the_jackknife_of_items():
+    table = calls().query("judge in ['g', 'Ann']")
+    wide = winners(table)
+    kappa = cohen_kappa_score(wide["g"], wide["Ann"])
+    without = [cohen_kappa_score(*wide.drop(index=i)[["g", "Ann"]].to_numpy().T) for i in wide.index]
+    z, value = np.arctanh(without), np.arctanh(kappa)
+    error = np.sqrt(39 / 40 * ((z - z.mean()) ** 2).sum())
+    bias, half = 39 * (z.mean() - value), stats.t.ppf(0.975, 39) * error
+    row = js.judge_against_people(table, humans=["Ann"]).query("term == 'kappa' and role == 'judge'").iloc[0]
+    assert row["estimate"] == pytest.approx(kappa)
+    assert row["std_error"] == pytest.approx((1 - kappa**2) * error)
+    assert row["conf_low"] == pytest.approx(np.tanh(value - half - max(bias, 0)))
+    assert row["conf_high"] == pytest.approx(np.tanh(value + half - min(bias, 0)))
+    assert row["method"] == "t over items (G = 40), jackknife of Fisher's z"
+
+
+@pytest.mark.parametrize("differing", [0, 1])
+def test_kappa_of_people_who_hardly_differ(differing):
+    """Without the one item on which they differ kappa is 1, which has no Fisher's z: the interval is on the plain scale."""
+    answers = ["first", "second"] * 10
+    other = ["second" if i < differing else a for i, a in enumerate(answers)]
+    rows = [(j, f"i{i}", "x", "y", a) for j, said in (("g", answers), ("Ann", other)) for i, a in enumerate(said)]
+    table = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
+    row = js.judge_against_people(table, humans=["Ann"]).query("term == 'kappa' and role == 'judge'").iloc[0]
+    if differing:
+        assert row["estimate"] == pytest.approx(0.9)
+        assert row["conf_low"] < row["estimate"] < row["conf_high"] <= 1
+        assert row["method"] == "t over items (G = 20), jackknife"
+    else:
+        assert row["estimate"] == 1
+        assert np.isnan(row["conf_low"])
+        assert "no variation" in row["flag"]
 
 
 @pytest.mark.slow
@@ -125,7 +159,7 @@ def test_coverage_of_agreement_and_its_difference_from_people():
     table = pd.concat(parts, ignore_index=True).assign(system="s")
     table["study"] = np.tile(np.repeat([f"s{k:03d}" for k in range(studies)], items), 4)
     table["item"] = np.tile(np.tile(np.arange(items).astype(str), studies), 4)
-    found = js.judge_against_people(table, humans=PEOPLE, by="study", n_resamples=300)
+    found = js.judge_against_people(table, humans=PEOPLE, by="study")
     agree = {"judge": 0.5 + 0.8 * 0.6 / 2, "people": 0.5 + 0.6**2 / 2}
     for role, term, value in (
         ("judge", "agreement", agree["judge"]),

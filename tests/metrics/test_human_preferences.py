@@ -100,7 +100,7 @@ def test_the_study_from_calls():
     for judge in ("Pro", "Flash", "Claude", "Llama", "GPT-4o"):
         for term in ("rate", "gap"):
             assert cell(result, judge, term)["estimate"] == pytest.approx(cell(counted, judge, term)["estimate"])
-    among = js.judge_against_people(calls, humans=PEOPLE, n_resamples=20).query("role == 'people'").set_index("term")
+    among = js.judge_against_people(calls, humans=PEOPLE).query("role == 'people'").set_index("term")
     assert (among.loc["agreement", "estimate"] * 30, among.loc["agreement", "n"]) == (pytest.approx(16), 30)
     cohens = js.kappa(calls[calls["judge"].isin(PEOPLE)])
     assert round(cohens["estimate"].item(), 2) == 0.07  # as printed

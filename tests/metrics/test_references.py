@@ -129,7 +129,7 @@ def test_strategies_stand_side_by_side_without_a_baseline():
 
 def test_judge_against_people_by_brute_force():
     table = scores()
-    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=50)
+    found = js.judge_against_people(table, humans=PEOPLE)
     wide = table.pivot_table(index=["system", "item"], columns="judge", values="score")
 
     def concordance(x, y):
@@ -156,7 +156,7 @@ def test_judge_against_people_by_brute_force():
 def test_kappa_with_people_is_cohens_of_the_pooled_pairs():
     sklearn = pytest.importorskip("sklearn.metrics")
     table = calls()
-    found = js.judge_against_people(table, humans=["Ann", "Bob"], n_resamples=50)
+    found = js.judge_against_people(table, humans=["Ann", "Bob"])
     wide = table.pivot(index="item", columns="judge", values="choice")
     x, y = pd.concat([wide["g"]] * 2), pd.concat([wide["Ann"], wide["Bob"]])
     row = found[(found["judge"] == "g") & (found["term"] == "kappa")].iloc[0]
@@ -167,7 +167,7 @@ def test_kappa_with_people_is_cohens_of_the_pooled_pairs():
 
 
 def test_one_person_has_nobody_to_agree_with():
-    found = js.judge_against_people(scores(), humans="Ann", n_resamples=20)
+    found = js.judge_against_people(scores(), humans="Ann")
     row = found[(found["role"] == "people") & (found["term"] == "concordance")].iloc[0]
     assert np.isnan(row["estimate"])
     assert row["flag"] == "one person only"
@@ -188,8 +188,8 @@ def test_labels_of_people_hold_for_every_condition_of_a_judge():
     people = scores()[lambda t: t["judge"].isin(["Ann", "Bob"])]
     models = scores()[lambda t: ~t["judge"].isin(["Ann", "Bob"])]
     table = pd.concat([people, models.assign(condition="mild"), models.assign(condition="strict")])
-    found = js.judge_against_people(table, humans=["Ann", "Bob"], by="condition", n_resamples=20)
-    alone = js.judge_against_people(scores(), humans=["Ann", "Bob"], n_resamples=20)
+    found = js.judge_against_people(table, humans=["Ann", "Bob"], by="condition")
+    alone = js.judge_against_people(scores(), humans=["Ann", "Bob"])
     expected = alone.loc[alone["role"] == "judge", "estimate"].tolist()
     for condition in ("mild", "strict"):
         assert found.loc[found["condition"] == condition, "estimate"].tolist() == pytest.approx(expected)
@@ -205,7 +205,7 @@ def test_people_who_say_right_or_wrong_are_compared_too():
     answers = {"Ann": [True, True, False, True], "Bob": [True, False, False, True], "g": [True, True, True, False]}
     rows = [(who, "s", str(i), a) for who, given in answers.items() for i, a in enumerate(given)]
     table = pd.DataFrame(rows, columns=["judge", "system", "item", "correct"])
-    found = js.judge_against_people(table, humans=["Ann", "Bob"], n_resamples=20).set_index(["role", "term"])
+    found = js.judge_against_people(table, humans=["Ann", "Bob"]).set_index(["role", "term"])
     assert found.loc[("judge", "agreement"), "estimate"] == pytest.approx(3 / 8)
     assert found.loc[("people", "agreement"), "estimate"] == pytest.approx(3 / 4)
     assert found.loc[("people", "constant_answer"), "estimate"] == pytest.approx(5 / 8)

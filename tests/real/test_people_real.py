@@ -38,7 +38,7 @@ def test_no_judge_of_pandalm_is_as_good_as_its_annotators(real_data: Path) -> No
             row = own[(own["annotator"] == person) & (own["term"] == "difference")].iloc[0]
             assert row[["estimate", "n"]].tolist() == pytest.approx([d.mean(), len(valid)])
             assert row["p_value"] == pytest.approx(stats.ttest_1samp(d, 0.15, alternative="less").pvalue)
-    agreement = js.judge_against_people(calls, humans=ANNOTATORS, n_resamples=50).set_index(["role", "judge", "term"])
+    agreement = js.judge_against_people(calls, humans=ANNOTATORS).set_index(["role", "judge", "term"])
     among = np.mean(
         [(wide[a] == wide[b]).mean() for a, b in zip(ANNOTATORS, ANNOTATORS[1:] + ANNOTATORS[:1], strict=True)]
     )

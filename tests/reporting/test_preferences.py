@@ -32,7 +32,7 @@ def test_preference_gaps_show_people_then_judges():
 
 
 def test_people_agreement_has_people_as_a_band_and_the_constant_answer_as_a_line():
-    result = js.judge_against_people(people(), humans=["ann", "bob"], n_resamples=50)
+    result = js.judge_against_people(people(), humans=["ann", "bob"])
     left, right = drawn(plots.people_agreement(result, title="people"))
     assert names(left) == ["people with each other", "g", "h"]
     for panel, term in ((left, "kappa"), (right, "agreement")):

@@ -10,13 +10,14 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
 from judgestats.metrics.agreement.chance_corrected import is_answer
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.consensus.correlations import jackknife_cells
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
-from judgestats.metrics.rates import Bootstrap, Statistic, each_group, resampled
+from judgestats.metrics.rates import Statistic, each_group
 from judgestats.metrics.references import Humans, References, references
 from judgestats.results import (
     EXCLUDED,
@@ -26,6 +27,7 @@ from judgestats.results import (
     ONE_LABEL,
     ONE_PERSON,
     SMALL_N,
+    UNDEFINED,
     estimates,
     few_clusters,
     flags,
@@ -49,8 +51,8 @@ def _with_people(data: Any, options: Options) -> pd.DataFrame:
 
 @Measure(
     "Do judges agree with people as people agree with each other?", "people", "P, R",
-    "bootstrap; shares: Wilson, clustered; difference: t", "Lin 1989; Cohen 1960; Scott 1955", plot="people_agreement",
-    frames=("preferences", "ratings"), needs=(people_named,), take=_with_people,
+    "t, jackknife; shares: Wilson, clustered; difference: t", "Lin 1989; Cohen 1960; Scott 1955",
+    plot="people_agreement", frames=("preferences", "ratings"), needs=(people_named,), take=_with_people,
     caption="Agreement of each judge with people. The band is the agreement of people with each other, the dashed line "
             "that of the best constant answer.",
     terms=(
@@ -69,8 +71,6 @@ def judge_against_people(
     humans: Humans,
     by: By = (),
     cluster: Cluster = "auto",
-    n_resamples: int = N_RESAMPLES,
-    seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Agreement of each judge with people, compared with the agreement among people.
@@ -87,8 +87,6 @@ def judge_against_people(
     cluster : "auto", str or False
         Column by which intervals are clustered. ``"auto"`` detects what the items share (``task``, say), and is the
         item otherwise; False is the item, flagged if items share something.
-    n_resamples, seed
-        Of the bootstrap.
     conf_level : float
         Coverage of the intervals.
 
@@ -123,8 +121,9 @@ def judge_against_people(
     Notes
     -----
     A judge can exceed the agreement among people: if it is close to the mean of the people, it errs less than a single
-    person. Intervals: percentile bootstrap of `cluster`; of shares Wilson's, clustered; of the difference t. The
-    largest of several base rates is somewhat above the true one in a small sample.
+    person. Intervals are clustered: Student's on the scale of Fisher's z, from the jackknife of clusters, for kappa and
+    concordance; Wilson's for shares; t for the difference. The largest of several base rates is somewhat above the true
+    one in a small sample.
 
     References
     ----------
@@ -155,7 +154,6 @@ def judge_against_people(
     groups = [g for g in grouping(by, list(found.models.columns)) if g != "judge"]
     theirs = [g for g in groups if g in found.people.columns]  # without the conditions of the judges
     column, dependent = _cluster_of(found, ["judge", *groups], cluster)
-    plan = Bootstrap("percentile", (column,), None, n_resamples, seed, conf_level)
     corrected = "concordance" if kind == "ratings" else "kappa"
     rows: list[dict[str, Any]] = []
     among: dict[tuple[Any, ...], pd.DataFrame] = {}
@@ -165,16 +163,16 @@ def judge_against_people(
         both_ways = pd.concat([counts, turned], ignore_index=True)
         for key, part in each_group(both_ways.assign(n=both_ways["n"] / 2), theirs):
             among[tuple(map(str, key.values()))] = part
-            rows += _rows(part, kind, plan, {**key, "judge": np.nan, "role": "people"})
+            rows += _rows(part, kind, column, conf_level, {**key, "judge": np.nan, "role": "people"})
     else:
         keys = found.people[theirs].drop_duplicates().to_dict("records") if theirs else [{}]
         none = {"judge": np.nan, "role": "people", "term": corrected, "estimate": np.nan, "flag": ONE_PERSON}
         rows += [{**key, **none} for key in keys]
     for key, part in each_group(count_raters(found.models, groups, column, found.people)[0], [*groups, "judge"]):
         named = {**key, "role": "judge"}
-        rows += _rows(part, kind, plan, named)
+        rows += _rows(part, kind, column, conf_level, named)
         if (people := among.get(tuple(str(key[g]) for g in theirs))) is not None:
-            rows.append({**named, "term": "agreement_difference", **_difference(part, people, plan)})
+            rows.append({**named, "term": "agreement_difference", **_difference(part, people, column, conf_level)})
     rows += _base_rates(found.people, theirs, kind, column, conf_level)
     result = estimates(rows, [*groups, "role", "judge"], ("answer",))
     result["flag"] = [flags(dependent, f) for f in result["flag"]]
@@ -198,7 +196,9 @@ def _answered(part: pd.DataFrame) -> pd.DataFrame:
     return part.assign(_equal=part["n"] * equal)
 
 
-def _rows(part: pd.DataFrame, kind: str, plan: Bootstrap, named: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(
+    part: pd.DataFrame, kind: str, column: str, conf_level: float, named: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Chance-corrected and raw agreement of pooled pairs of answers."""
     total, part = float(part["n"].sum()), _answered(part)
     n = part["n"].to_numpy(dtype=float)
@@ -209,12 +209,27 @@ def _rows(part: pd.DataFrame, kind: str, plan: Bootstrap, named: dict[str, Any])
         return
     counts, statistic = concordance_of(part, n) if kind == "ratings" else kappa_of(part, n)
     value = float(statistic(counts.sum(axis=0)[None])[0])
-    drawn = resampled(part, counts, statistic, plan, {**named, "term": term})
+    found = _jackknifed(part, counts, statistic, value, column, conf_level)
     small = SMALL_N if n.sum() < 30 else ""
-    note = flags(drawn["flag"], small, ONE_LABEL if np.isnan(value) else "", excluded)
-    yield {**named, "term": term, "estimate": value, "n": n.sum(), **drawn, "flag": note}
-    share = _share(part["_equal"].to_numpy(dtype=float), n, part, plan.cluster[0], plan.conf_level)
+    note = flags(found["flag"], small, ONE_LABEL if np.isnan(value) else "", excluded)
+    yield {**named, "term": term, "estimate": value, "n": n.sum(), **found, "flag": note}
+    share = _share(part["_equal"].to_numpy(dtype=float), n, part, column, conf_level)
     yield {**named, "term": "agreement", **share, "flag": flags(share["flag"], small, excluded)}
+
+
+def _jackknifed(
+    table: pd.DataFrame, counts: Floats, statistic: Statistic, value: float, column: str, conf_level: float
+) -> dict[str, Any]:
+    """Interval of a statistic of total counts, from its values without each cluster."""
+    unit = codes_of(table, [column])
+    added = np.column_stack([np.bincount(unit.code, c, unit.size) for c in counts.T])
+    without = statistic(added.sum(axis=0) - added)
+    without = without[~np.isnan(without)]
+    few = flags(few_clusters(unit.size), UNDEFINED.of(unit.size - len(without), what="value(s) without a cluster"))
+    if unit.size < 2 or np.isnan(value):
+        return {"flag": few if unit.size < 2 else ""}
+    cells = jackknife_cells(value, without, column, conf_level) if len(without) > 1 else {}
+    return {**cells, "flag": few if cells else flags(few, NO_SPREAD)}
 
 
 def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level: float) -> dict[str, Any]:
@@ -234,13 +249,12 @@ def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level
     }
 
 
-def _difference(judge: pd.DataFrame, people: pd.DataFrame, plan: Bootstrap) -> dict[str, Any]:
+def _difference(judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float) -> dict[str, Any]:
     """Agreement of a judge with people less that among people, on clusters that they share."""
     sides = [_answered(judge), _answered(people)]
     n = [float(side["n"].sum()) for side in sides]
     if not min(n):
         return {"estimate": np.nan, "n": 0.0, "flag": NO_PAIRS}
-    column = plan.cluster[0]
     unit = codes_of(pd.concat([side[[column]] for side in sides], ignore_index=True), [column])
     parts = np.split(unit.code, [len(sides[0])])
     pairs = list(zip(parts, sides, strict=True))
@@ -248,7 +262,7 @@ def _difference(judge: pd.DataFrame, people: pd.DataFrame, plan: Bootstrap) -> d
         np.column_stack([np.bincount(at, side[c], unit.size) for at, side in pairs]).astype(np.float64)
         for c in ("_equal", "n")
     )
-    value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), plan.conf_level)
+    value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level)
     row = {"estimate": value, "std_error": error, "n": n[0], "method": f"t, clustered by {column} (G = {unit.size})"}
     if error > 0:
         row |= {"conf_low": max(low, -1.0), "conf_high": min(high, 1.0)}

@@ -375,18 +375,33 @@ def _jackknifed(
     without = np.array(parts)
     if not (np.abs(without) < 1 - 1e-12).all():
         return {"p_value": math.nan, "flag": flags(few, PERFECT_CORRELATION)}
-    z = np.arctanh(without)
-    error = math.sqrt((g - 1) / g * float(((z - z.mean()) ** 2).sum()))
-    if not error > 1e-12:
+    cells = jackknife_cells(r, without, column, conf_level)
+    if not cells:
         return {"p_value": math.nan, "flag": flags(few, RESAMPLES_AGREE)}
-    bias, half = (g - 1) * (float(z.mean()) - math.atanh(r)), float(stdtrit(g - 1, (1 + conf_level) / 2)) * error
+    error = cells["std_error"] / (1 - r * r)
+    return {**cells, "p_value": float(2 * stdtr(g - 1, -abs(math.atanh(r)) / error)), "flag": few}
+
+
+def jackknife_cells(r: float, without: Floats, column: str, conf_level: float) -> dict[str, Any]:
+    """Student's interval of an estimate between -1 and 1 from the jackknife of clusters, on the scale of Fisher's z.
+
+    `without` (G,): the estimate without each cluster. Where one of them is -1 or 1, which has no z, the interval is on
+    the plain scale. It is wider by the jackknife's bias on the side to which the estimate would be corrected. Returns
+    no cells where all values are equal.
+    """
+    g = len(without)
+    on_z = bool((np.abs(np.append(without, r)) < 1 - 1e-12).all())
+    value, values = (math.atanh(r), np.arctanh(without)) if on_z else (r, without)
+    error = math.sqrt((g - 1) / g * float(((values - values.mean()) ** 2).sum()))
+    if not error > 1e-12:
+        return {}
+    bias, half = (g - 1) * (float(values.mean()) - value), float(stdtrit(g - 1, (1 + conf_level) / 2)) * error
+    low, high = value - half - max(bias, 0.0), value + half - min(bias, 0.0)
     return {
-        "std_error": (1 - r * r) * error,
-        "conf_low": math.tanh(math.atanh(r) - half - max(bias, 0.0)),
-        "conf_high": math.tanh(math.atanh(r) + half - min(bias, 0.0)),
-        "p_value": float(2 * stdtr(g - 1, -abs(math.atanh(r)) / error)),
-        "method": f"t over {column}s (G = {g}), jackknife of Fisher's z",
-        "flag": few,
+        "std_error": (1 - r * r) * error if on_z else error,
+        "conf_low": math.tanh(low) if on_z else max(low, -1.0),
+        "conf_high": math.tanh(high) if on_z else min(high, 1.0),
+        "method": f"t over {column}s (G = {g}), jackknife" + " of Fisher's z" * on_z,
     }
 
 
