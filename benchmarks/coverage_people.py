@@ -123,7 +123,7 @@ def people() -> Iterator[Cell]:
         for term, kind, truth in (
             ("agreement", "clustered Wilson", _equal(0.9, 1 - ERROR)),
             ("concordance", "t, jackknife of items", concordance),
-            ("agreement_difference", "t", gap),
+            ("agreement_difference", "t with pseudo-observations", gap),
         ):
             draw = partial(_people, **given, term=term)
             yield Cell("judge_against_people", f"{term}: {kind}", design[0], items * size, round(truth, 6), draw, items)
@@ -138,7 +138,7 @@ def versions() -> Iterator[Cell]:
         for term, kind, truth in (
             ("agreement_change", "Tango", change),
             ("kappa_change", "t, bootstrap of items", 2 * change),
-            ("flips_above_noise", "t", above),
+            ("flips_above_noise", "t with pseudo-observations", above),
         ):
             draw = partial(_versions, items=items, right=(old, new), term=term)
             yield Cell(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -328,7 +329,7 @@ CASES: dict[str, Case] = {
     ),
     "icc": Case(lambda data: js.icc(data, by="system"), scores),
     "judge_against_people": Case(
-        few(js.judge_against_people, humans=["ann", "bob"]), people, {"judges": "people are named in an argument"}
+        partial(js.judge_against_people, humans=["ann", "bob"]), people, {"judges": "people are named in an argument"}
     ),
     "compare_versions": Case(
         few(js.compare_versions, baseline={"prompt": "base"}, humans=["ann"]),

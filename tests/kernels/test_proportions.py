@@ -227,3 +227,18 @@ def test_ratios_over_shared_clusters_are_linearised():
     assert apart[:2] == (pytest.approx(0.0), pytest.approx(math.sqrt(2) * alone))  # independent samples
     assert np.isnan(kernel.clustered_ratios(k, 0 * n, np.ones(2))).all()
     assert np.isnan(kernel.clustered_ratios(k[:1], np.ones((1, 2)), np.ones(2))[1:]).all()
+
+
+def test_a_bounded_difference_has_a_quarter_of_a_cluster_at_each_bound():
+    """The t interval of weighted observations: clusters of weight 1, and -1 and 1 of weight 1/4."""
+    d = np.random.default_rng(2).choice([-1.0, 0, 0, 1 / 3], 30)
+    value, error, low, high = kernel.clustered_ratios(d[:, None], np.ones((30, 1)), np.ones(1), bound=1.0)
+    assert (value, error) == (pytest.approx(d.mean()), pytest.approx(d.std(ddof=1) / math.sqrt(30)))
+    x, weight = np.append(d, [-1, 1]), np.append(np.ones(30), [0.25, 0.25])
+    centre = np.average(x, weights=weight)
+    spread = np.average((x - centre) ** 2, weights=weight) * 30 / 29
+    half = stats.t.ppf(0.975, 29) * math.sqrt(spread / 30.5)
+    assert (low, high) == (pytest.approx(centre - half), pytest.approx(centre + half))
+    alike = kernel.clustered_ratios(np.zeros((30, 1)), np.ones((30, 1)), np.ones(1), bound=1.0)
+    assert alike[2] == pytest.approx(-alike[3])
+    assert 0 < alike[3] < 0.1, "30 clusters without a difference"

@@ -14,6 +14,8 @@ from judgestats.kernels.compiling import njit
 
 #: A variance between clusters up to this is rounding: that of counts is above n**-4, and 0 where all are alike.
 ROUNDING = 1e-30
+#: Weight, in clusters, of the pseudo-observation at each bound of a difference.
+_PSEUDO = 0.25
 
 
 @njit(cache=True)
@@ -104,13 +106,22 @@ def clustered_wilson(
 
 
 def clustered_ratios(
-    k: NDArray[np.float64], n: NDArray[np.float64], weight: NDArray[np.float64], conf_level: float = CONF_LEVEL
+    k: NDArray[np.float64],
+    n: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    conf_level: float = CONF_LEVEL,
+    bound: float = math.inf,
 ) -> tuple[float, float, float, float]:
     """Weighted sum of ratios of totals over clusters that they share.
 
     `k`, `n` (G, P): numerator and denominator of each cluster in each ratio; a cluster may be in some ratios only.
-    `weight` (P,): of the ratios: (1, -1) for a difference. Returns `estimate, std_error, low, high`: the linearised
-    standard error with G / (G - 1), and t on G - 1. All NaN where a denominator is 0; the last three for G < 2.
+    `weight` (P,): of the ratios: (1, -1) for a difference. `bound`: the largest value of the sum, the smallest is
+    -bound. Returns `estimate, std_error, low, high`: the linearised standard error with G / (G - 1), and t on G - 1.
+    All NaN where a denominator is 0; the last three for G < 2.
+
+    With a finite bound the interval is that of the data and two pseudo-observations at the bounds, each of a quarter of
+    a cluster, as Agresti and Min (2005, Statistics in Medicine 24, 729-740) add them to a paired difference: the few
+    clusters that decide on a skewed difference may all be absent from a sample, which then looks too precise.
     """
     there = (n > 0).any(axis=1)
     k, n = k[there], n[there]
@@ -124,8 +135,15 @@ def clustered_ratios(
     influence = ((k - share * n) / total) @ weight
     variance = clusters / (clusters - 1) * float((influence**2).sum())
     error = math.sqrt(variance) if variance > ROUNDING else 0.0
-    half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) * error
-    return value, error, value - half, value + half
+    quantile = float(stdtrit(clusters - 1, 0.5 + conf_level / 2))
+    if math.isinf(bound):
+        return value, error, value - quantile * error, value + quantile * error
+    more = clusters + 2 * _PSEUDO
+    centre = value * clusters / more
+    spread = (clusters - 1) * variance * clusters + clusters * (value - centre) ** 2
+    spread += 2 * _PSEUDO * (bound**2 + centre**2)  # squares about the centre of clusters and pseudo-observations
+    half = quantile * math.sqrt(spread / (clusters - 1) * clusters) / more
+    return value, error, max(centre - half, -bound), min(centre + half, bound)
 
 
 def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:

@@ -262,12 +262,16 @@ def _difference(judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_lev
         np.column_stack([np.bincount(at, side[c], unit.size) for at, side in pairs]).astype(np.float64)
         for c in ("_equal", "n")
     )
-    value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level)
-    row = {"estimate": value, "std_error": error, "n": n[0], "method": f"t, clustered by {column} (G = {unit.size})"}
-    if error > 0:
-        row |= {"conf_low": max(low, -1.0), "conf_high": min(high, 1.0)}
-    note = few_clusters(unit.size) if unit.size < 2 or error > 0 else NO_SPREAD
-    return {**row, "flag": flags(note, SMALL_N if n[0] < 30 else "")}
+    value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level, bound=1.0)
+    return {
+        "estimate": value,
+        "std_error": error if error > 0 else np.nan,
+        "conf_low": low,
+        "conf_high": high,
+        "n": n[0],
+        "method": f"t with pseudo-observations, clustered by {column} (G = {unit.size})",
+        "flag": flags(few_clusters(unit.size), SMALL_N if n[0] < 30 else ""),
+    }
 
 
 def kappa_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -333,7 +334,7 @@ class _Pair:
             rate = flipped[here][:, used] / total[here][:, used]
             above = rate[:, 0] - rate[:, 1:].mean(axis=1)
             k, n = (np.bincount(unit.code[here], x, unit.size).astype(np.float64) for x in (above, np.ones(here.sum())))
-            row = {"term": "flips_above_noise", **self._mean(k, n, (-1.0, 1.0))}
+            row = {"term": "flips_above_noise", **self._mean(k, n, 1.0)}
             row["flag"] = flags(row["flag"], "" if all(noisy) else ONE_VERSION_REPEATED)
         yield row
 
@@ -357,13 +358,16 @@ class _Pair:
             return NOTHING_SHARED
         return flags(few_clusters(int((n > 0).sum())), SMALL_N if n.sum() < 30 else "")
 
-    def _mean(self, k: Floats, n: Floats, limits: tuple[float, float]) -> dict[str, Any]:
-        """A mean with its clustered t interval, NaN where nothing varies."""
-        value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), self.plan.conf_level)
-        row = {"estimate": value, "std_error": error, "n": float(n.sum()), "method": f"t, {self._named(n)}"}
+    def _mean(self, k: Floats, n: Floats, bound: float) -> dict[str, Any]:
+        """A mean between -bound and bound with its clustered t interval; without a bound NaN where nothing varies."""
+        value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), self.plan.conf_level, bound)
+        kind = "t" if math.isinf(bound) else "t with pseudo-observations"
+        row = {"estimate": value, "n": float(n.sum()), "method": f"{kind}, {self._named(n)}"}
         if error > 0:
-            row |= {"conf_low": max(low, limits[0]), "conf_high": min(high, limits[1])}
-        return {**row, "flag": flags(self._size(n), NO_SPREAD if error == 0 else "")}
+            row["std_error"] = error
+        if high > low:
+            row |= {"conf_low": low, "conf_high": high}
+        return {**row, "flag": flags(self._size(n), NO_SPREAD if high == low else "")}
 
     def _paired(self, table: pd.DataFrame, value: str) -> tuple[pd.DataFrame, str]:
         """Mean of a column per thing under both versions, on the things of both; and a flag if there are others."""
@@ -382,7 +386,7 @@ class _Pair:
             return {"term": "mean_shift", "estimate": np.nan, "n": 0.0, "flag": NOTHING_SHARED}
         d = (wide[_NEW] - wide[_OLD]).to_numpy()
         k, n = (np.bincount(wide["_at"], x).astype(np.float64) for x in (d, np.ones(len(d))))
-        row = self._mean(k, n, (-np.inf, np.inf))
+        row = self._mean(k, n, math.inf)
         return {"term": "mean_shift", **row, "flag": flags(left, row["flag"])}
 
     def _agreement(self) -> Iterator[dict[str, Any]]:
