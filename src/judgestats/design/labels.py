@@ -26,7 +26,9 @@ from judgestats.kernels.corrected import (
 )
 from judgestats.kernels.proportions import newcombe, normal_quantile
 from judgestats.kernels.resampling import generator
-from judgestats.metrics.bias.corrected import Labelled, Sampling, TiesOfWins, labelled_verdicts
+from judgestats.metrics.bias.corrections import Sampling
+from judgestats.metrics.bias.label_sources import Labelled, labelled_levels
+from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
 from judgestats.results import (
     FEW_IN_CLASS,
     FEW_LABELS,
@@ -143,7 +145,8 @@ def label_plan(
         raise DesignError(f"replications={replications!r} is not a number of studies. Allowed: 1 or more.")
     keys = ["judge", *dict.fromkeys(names(by))]
     rows = []
-    for part in labelled_verdicts(pilot, calibration, sampling, by, cluster, gold, candidate, ties):
+    reading = Reading("corrected_rate", keys, keys, sampling, cluster, gold, candidate, ties)
+    for part in labelled_levels(pilot, calibration, reading):
         rng = generator(seed, ("label_plan", *map(str, part.named.values())))
         study = _ByClass(part, conf_level) if sampling == "by class" else _Random(part, conf_level)
         row: dict[str, Any] = {**part.named, "flag": study.refusal}
