@@ -44,11 +44,13 @@ def max_t_of_pairs(covariance: Floats, df: float, rng: np.random.Generator, conf
     error = errors_of_differences(covariance)
     precision = np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)
     values, vectors = np.linalg.eigh(covariance)
-    drawn = rng.standard_normal((DRAWS, len(values))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
     largest = np.zeros(DRAWS)
-    for i in range(1, len(values)):
-        gaps = np.abs(drawn[:, :i] - drawn[:, i : i + 1]) * precision[i, :i]
-        largest = np.maximum(largest, gaps.max(axis=1))
+    for start in range(0, DRAWS, 200):
+        drawn, here = root @ rng.standard_normal((200, len(root))).T, largest[start : start + 200]
+        for i in range(1, len(root)):
+            gaps = np.abs(drawn[:i] - drawn[i]) * precision[:i, i : i + 1]
+            np.maximum(here, gaps.max(axis=0), out=here)
     return _critical(largest, int((error > 0).sum()) // 2, df, conf_level)
 
 
