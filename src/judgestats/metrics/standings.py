@@ -96,7 +96,8 @@ def order_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -
     calls = _ordered(calls)
     keys = [*_keys(calls, groups), "low_", "high_"]
     calls = _valid(calls[calls.groupby(["judge", *keys], dropna=False)["swapped_"].transform("nunique") == 2])
-    value = calls["choice"].astype(str).map({"first": 1.0, "second": -1.0}).fillna(0.0)
+    choice = calls["choice"].astype(str)
+    value = (choice == "first").astype(float) - (choice == "second").astype(float)
     return _marks(calls, [*keys, "swapped_"], value, cluster)
 
 
