@@ -62,8 +62,7 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     basis: dict[str, Any] = {"rows": rows, "n": float(sizes[0]), "n_labels": labels, "binary": True,
                              "cautions": cautions, "parts": parts}  # fmt: skip
     nothing = np.zeros(len(f))
-    empty = NO_DATA if sizes[0] == 0 else NO_LABELS if labels == 0 else ONE_CLASS if not sizes.all() else ""
-    if empty:
+    if empty := without_rate(sizes):
         return Rate(math.nan, nothing, method="", refusal=empty, **basis)
     clusters = group.clusters(rows)
     quantile = t_quantile(clusters, conf_level) if group.cluster else normal_quantile(conf_level)
@@ -83,6 +82,13 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     refusal = RATES_DO_NOT_FIT if interval[2] < 0 or interval[1] > 1 else ""
     influence = np.array([1.0, 1 - estimate, -estimate]) @ found.influence / gap
     return Rate(estimate, influence, method=method, refusal=refusal, interval=interval, **basis)
+
+
+def without_rate(sizes: Floats) -> str:
+    """Flag of no verdicts, no labels, or labels of one class; `sizes`: verdicts, negative labels, positive labels."""
+    if sizes[0] == 0:
+        return NO_DATA
+    return NO_LABELS if sizes[1:].sum() == 0 else "" if sizes[1:].all() else ONE_CLASS
 
 
 def _effective(
