@@ -1,6 +1,5 @@
 """Plain twins of the kernels in ``judgestats.kernels.paired_comparisons``: probabilities, one call at a time."""
 
-import itertools
 import math
 
 import numpy as np
@@ -51,9 +50,3 @@ def meat(model, data, parameters, row, outcome, n, cluster):
         scores[g] = scores.get(g, 0.0) + count * differences(at, parameters)
     scores = np.array(list(scores.values()))
     return scores.T @ scores
-
-
-def largest(draws, error):
-    """Largest \\|t\\| over the pairs of each draw."""
-    pairs = [(i, j) for i, j in itertools.combinations(range(draws.shape[1]), 2) if error[i, j] > 0]
-    return np.array([max((abs(d[i] - d[j]) / error[i, j] for i, j in pairs), default=0.0) for d in draws])

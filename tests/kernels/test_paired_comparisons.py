@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.stats import studentized_range
 
 import twins_paired_comparisons as twins
 from judgestats.kernels import paired_comparisons as kernel
@@ -234,27 +233,6 @@ def test_a_finite_maximum_is_found_and_no_other_is_claimed(seed, model):
         far = minimize(lambda p: loss(p) + 1e-5 * float(p @ p), best.x, method="BFGS")
         nearer = minimize(lambda p: loss(p) + 1e-2 * float(p @ p), np.zeros(size), method="BFGS")
         assert np.abs(far.x).max() > np.abs(nearer.x).max() + 1
-
-
-def test_the_critical_value_of_independent_means_is_that_of_tukey():
-    """max |t| over all pairs of K independent means with one variance: the studentised range over the root of 2."""
-    for size, df in ((2, 10.0), (5, 20.0), (10, np.inf)):
-        got = kernel.critical_value(np.eye(size), 0.95, df, np.random.default_rng(1), draws=200_000)
-        wanted = studentized_range.ppf(0.95, size, df if np.isfinite(df) else 1e6) / np.sqrt(2)
-        assert got == pytest.approx(wanted, rel=0.01)
-
-
-@given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
-def test_the_largest_t_is_that_of_the_pairs_written_out(seed):
-    rng = np.random.default_rng(seed)
-    root = rng.normal(size=(4, 4))
-    root[3] = root[2] if seed % 2 else root[3]  # two estimates that never differ
-    covariance = root @ root.T
-    error = kernel.errors_of_differences(covariance)
-    draws = rng.normal(size=(20, 4)) @ root.T
-    precision = np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)
-    np.testing.assert_allclose(kernel._largest(draws, precision), twins.largest(draws, error), rtol=1e-9)
 
 
 def test_sets_of_ranks_count_the_significantly_better_and_worse():

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import stdtrit
 from scipy.stats import studentized_range
 
-from judgestats.kernels.simultaneous import MOST, max_t
+from judgestats.kernels.simultaneous import MOST, max_t, max_t_of_pairs
 
 
 def contrasts(judges, clusters, seed=0):
@@ -40,3 +40,28 @@ def test_of_very_many_contrasts_the_value_is_bonferronis():
 
 def test_without_degrees_of_freedom_there_is_none():
     assert np.isnan(max_t(contrasts(3, 5), 0, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(("size", "df"), [(2, 10.0), (5, 20.0), (10, np.inf)])
+def test_all_pairs_of_independent_estimates_have_the_critical_value_of_tukey(size, df):
+    found = max_t_of_pairs(np.eye(size), df, np.random.default_rng(1))
+    assert found == pytest.approx(studentized_range.ppf(0.95, size, min(df, 1e6)) / np.sqrt(2), rel=0.02)
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_pairs_have_the_critical_value_of_their_contrasts_written_out(copy):
+    """From the same draws; two estimates that never differ are no pair."""
+    covariance = np.cov(np.random.default_rng(3).normal(size=(9, 4)), rowvar=False)
+    covariance = covariance[np.ix_([0, 1, 2, 2], [0, 1, 2, 2])] if copy else covariance
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    pairs = np.array([root[i] - root[j] for i in range(4) for j in range(i) if not (copy and {i, j} == {2, 3})]).T
+    one, two = (np.random.default_rng(0) for _ in range(2))
+    assert max_t_of_pairs(covariance, 12, one) == pytest.approx(max_t(pairs, 12, two), rel=1e-9)
+
+
+def test_more_pairs_than_are_drawn_as_contrasts_are_still_drawn():
+    size = 70
+    assert size * (size - 1) / 2 > MOST
+    found = max_t_of_pairs(np.eye(size), np.inf, np.random.default_rng(1))
+    assert found == pytest.approx(studentized_range.ppf(0.95, size, 1e6) / np.sqrt(2), rel=0.01)

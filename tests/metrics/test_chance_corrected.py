@@ -624,7 +624,7 @@ def test_a_missing_group_is_a_group(verdicts):
 
 def test_judges_without_a_thing_in_common():
     apart = pd.concat([scores_of([[1, 2], [1, 2]]), scores_of([[1, 2]]).assign(judge="z", item=["p", "q"])])
-    assert list(kappa(apart)["other"]) == ["judge b"]
+    assert kappa(apart)["n"].tolist() == [2.0, 0.0, 0.0]
     with pytest.raises(DesignError, match="No thing was judged by two"):
         kappa(scores_of([[1, 2, 3]]))
 
@@ -1145,3 +1145,31 @@ def test_against_a_reference_there_is_a_row_for_each_judge():
     assert got["judge"].tolist() == ["g", "h"]
     assert got["estimate"].iloc[0] == 1.0
     assert js.scott_pi(data, weights="linear")["estimate"].notna().all()
+
+
+@pytest.mark.parametrize("measure", [kappa, js.scott_pi])
+def test_two_judges_without_a_common_unit_have_a_row_that_says_so(measure):
+    rng = np.random.default_rng(0)
+    items = {"a": range(30), "b": range(30), "c": range(50, 70), "d": range(10, 30)}
+    parts = [pd.DataFrame({"judge": j, "item": list(map(str, i)), "score": rng.choice([1.0, 2.0], len(i))})
+             for j, i in items.items()]  # fmt: skip
+    data = pd.concat(parts).assign(topic=lambda t: np.where(t["item"].astype(int) < 20, "x", "y"))
+    found = measure(data).set_index(["judge", "other"])
+    assert list(found.index) == list(combinations("abcd", 2))
+    absent = found.loc[[("a", "c"), ("b", "c"), ("c", "d")]]
+    assert absent["estimate"].isna().all()
+    assert (absent["n"] == 0).all()
+    assert (absent["flag"] == "no unit with two answers").all()
+    rest = measure(data[data["judge"] != "c"]).set_index(["judge", "other"])
+    pd.testing.assert_frame_equal(found.drop(absent.index), rest)
+    lazy = measure(pl.from_pandas(data).lazy(), by="topic")
+    pd.testing.assert_frame_equal(lazy, measure(data, by="topic"), check_dtype=False)
+    assert lazy.groupby("topic").size().to_dict() == {"x": 3, "y": 6}  # c has no item of x
+    assert measure(data, interval="percentile", n_resamples=20)["n"].tolist() == found["n"].tolist()
+    beside = measure(data, reference="a").set_index("judge")
+    assert beside["n"].to_dict() == {"b": 30.0, "c": 0.0, "d": 20.0}
+    people = data[data["judge"].isin(["b", "d"])]
+    of_people = measure(data[data["judge"].isin(["a", "c"])], reference=people, by="topic")
+    assert len(of_people) == 2 * 2 + 1 * 2  # each judge of a topic and each person of it
+    counts = measure(tally(data, "kappa"))  # they name their pairs
+    assert len(counts) == 3

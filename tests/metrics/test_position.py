@@ -35,6 +35,15 @@ def pick(result: pd.DataFrame, column: str = "estimate") -> dict[str, float]:
 # --- consistency over orders
 
 
+def test_every_pair_of_few_tasks_the_same_has_the_interval_of_the_pairs():
+    one = pd.DataFrame({"judge": "g", "item": np.arange(340), "first": "x", "second": "y", "choice": "first"})
+    both = pd.concat([one, one.assign(first="y", second="x", choice="second")])
+    row = consistency(both.assign(task=both["item"] % 17)).iloc[0]
+    assert (row["estimate"], row["method"]) == (1.0, "Wilson")
+    assert row["conf_low"] == pytest.approx(wilson(340, 340)[0])
+    assert consistency(both.assign(task=both["item"] % 17), cluster="task").iloc[0]["conf_low"] < 0.8
+
+
 def test_decomposition_of_pairs():
     result = consistency(calls_of())
     assert result.columns.tolist() == ["judge", *COLUMNS]

@@ -135,6 +135,11 @@ def test_marks_have_the_means_of_the_measures():
     assert order_marks(calls, []).groupby("judge")["value"].mean().to_dict() == pytest.approx(expected.to_dict())
 
 
+def test_no_pair_in_both_orders_gives_no_marks_of_order():
+    calls = pd.DataFrame({"judge": "g", "item": [*"12"], "first": "x", "second": "y", "choice": ["first", "second"]})
+    assert order_marks(calls, []).empty
+
+
 def test_marks_of_scores():
     table = ratings(
         pd.DataFrame(

@@ -132,6 +132,11 @@ def test_kappa_matrix_is_symmetric_and_empty_on_the_diagonal():
     assert (ax.collections[0].norm.vmin, ax.collections[0].norm.vmax) == (0, 1)
 
 
+def test_kappa_matrix_leaves_pairs_without_a_common_item_empty():
+    table = pd.DataFrame({"judge": [*"aabbcc"], "item": [*"121239"], "system": "s", "score": [1.0, 2, 2, 2, 1, 2]})
+    assert "empty: 2 of 3 pairs" in texts(plots.kappa_matrix(agreement.kappa(table)))[-1]
+
+
 def test_kappa_matrix_tells_unknown_from_absent_and_takes_correlations():
     rows = pd.DataFrame({"judge": ["a", "a"], "other": ["b", "c"], "term": "kappa", "estimate": [-0.2, np.nan]})
     ax = drawn(plots.kappa_matrix(rows))

@@ -122,6 +122,27 @@ def test_a_pair_in_two_orders_is_two_calls_and_one_pair():
     assert dependence(tally(both, "consistency")) == ""
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_few_tasks_do_not_go_before_the_item_that_the_calls_of_a_pair_share(engine):
+    """Ten tasks of 40 items: as for the calls, the coarsest column with 30 levels is the item, and each pair its own."""
+
+    def both(items):
+        one = frame(items, 1, task=lambda i: f"t{i % 10}").assign(stimulus="same_subset")
+        return ENGINES[engine](pd.concat([one, one.rename(columns={"first": "second", "second": "first"})]))
+
+    assert columns_of(tally(both(40), "answer_rates")) == ("item",)
+    assert columns_of(tally(both(40), "consistency")) == ()
+    assert dependence(tally(both(40), "consistency")) == ""
+    assert columns_of(tally(both(40), "delta0")) == ("task",)  # declares it
+    assert columns_of(tally(both(20), "consistency")) == ("task",)  # no column has 30 levels
+
+
+def test_a_few_tasks_do_not_go_before_the_item_under_two_strategies():
+    one = frame(40, 1, task=lambda i: f"t{i % 10}").assign(gold="y", strategy="B0")
+    calls = pd.concat([one, one.assign(strategy="S8", choice="first")])
+    assert columns_of(tally(calls, "compare_strategies", baseline="B0")) == ()
+
+
 def test_sides_share_what_their_candidate_meets_again():
     assert columns_of(tally(frame(40, 1), "preference_rate")) == ()
     league = frame(40, 2)  # y meets x0 and x1 in each item

@@ -368,28 +368,32 @@ def _by_rubric(
     return pd.concat([calls.loc[table.index], table], axis="columns")
 
 
+def _objects(text: str) -> list[dict[str, Any]]:
+    """The JSON objects of a reply; an object within one is a list of tuples."""
+    return [dict(pairs) for _, _, pairs, _ in json_objects(text) if isinstance(pairs, list)]
+
+
+def _agreed(entries: Iterable[tuple[str, Any, str | None]]) -> dict[str, tuple[Any, str | None]]:
+    """Value and reason by name, of texts and numbers; a name that has two different values has none."""
+    found: dict[str, tuple[Any, str | None]] = {}
+    twice = set()
+    for name, value, reason in entries:
+        if isinstance(value, str | int | float):
+            if name in found and found[name][0] != value:
+                twice.add(name)
+            found[name] = value, reason
+    return {name: entry for name, entry in found.items() if name not in twice}
+
+
 def _marks(text: str) -> tuple[dict[str, tuple[Any, str | None]], float]:
-    """Score and reason of each dimension that a reply names, and the overall score it states.
-
-    A dimension that has two different scores has none.
-    """
-    marks: dict[str, tuple[Any, str | None]] = {}
-    twice: set[str] = set()
-    overall: set[float] = set()
-    for _, _, pairs, _ in json_objects(text):
-        entry = dict(pairs) if isinstance(pairs, list) else {}
-        if isinstance(entry.get("overall"), int | float):
-            overall.add(float(entry["overall"]))
-        for name, score, reason in _entries(entry.get("scores")):
-            if isinstance(score, str | int | float):
-                if name in marks and marks[name][0] != score:
-                    twice.add(name)
-                marks[name] = score, reason
-    one = overall.pop() if len(overall) == 1 else float("nan")
-    return {name: mark for name, mark in marks.items() if name not in twice}, one
+    """Score and reason of each dimension that a reply names, and the overall score it states."""
+    found = _objects(text)
+    overall = {float(o["overall"]) for o in found if isinstance(o.get("overall"), int | float)}
+    marks = _agreed(entry for o in found for entry in _dimensions(o.get("scores")))
+    return marks, overall.pop() if len(overall) == 1 else float("nan")
 
 
-def _entries(scores: Any) -> Iterator[tuple[str, Any, str | None]]:
+def _dimensions(scores: Any) -> Iterator[tuple[str, Any, str | None]]:
     """Name, score and reason of each part of a list, or an object, of scores."""
     for part in scores if isinstance(scores, list) else ():
         if isinstance(part, tuple):
@@ -402,23 +406,17 @@ def _entries(scores: Any) -> Iterator[tuple[str, Any, str | None]]:
 
 def explanation(text: str) -> str:
     """What the JSON object of a reply gives as its explanation; the whole reply where it gives none."""
-    found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
-    said = {str(o[k]) for o in found for k in ("explanation", "reasons") if isinstance(o.get(k), str)}
+    said = {str(o[k]) for o in _objects(text) for k in ("explanation", "reasons") if isinstance(o.get(k), str)}
     return said.pop() if len(said) == 1 else text
 
 
-def _said(text: str) -> dict[str, dict[Any, Any]]:
-    """Scores and reasons by criterion in the JSON of a reply, without those that are there twice and differ."""
-    found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
-    result = {}
+def _said(text: str) -> dict[str, dict[str, Any]]:
+    """Scores and reasons by criterion in the JSON of a reply."""
+    found, result = _objects(text), {}
     for what in ("scores", "reasons"):
-        given: dict[str, set[Any]] = {}
-        for part in (o[what] for o in found if isinstance(o.get(what), list)):
-            pairs = dict(part) if all(isinstance(x, tuple) for x in part) else {}
-            for name, value in pairs.items():
-                if isinstance(value, str | int | float):
-                    given.setdefault(name, set()).add(value)
-        result[what] = {name: values.pop() for name, values in given.items() if len(values) == 1}
+        parts = [o[what] for o in found if isinstance(o.get(what), list)]
+        pairs = (pair for part in parts if all(isinstance(x, tuple) for x in part) for pair in part)
+        result[what] = {name: value for name, (value, _) in _agreed((*pair, None) for pair in pairs).items()}
     return result
 
 

@@ -26,7 +26,10 @@ from judgestats.kernels.corrected import (
 )
 from judgestats.kernels.proportions import newcombe, normal_quantile
 from judgestats.kernels.resampling import generator
-from judgestats.metrics.bias.corrected import Labelled, Sampling, TiesOfWins, labelled_verdicts
+from judgestats.metrics.bias.corrections import Sampling
+from judgestats.metrics.bias.label_sources import Labelled, labelled_levels
+from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
+from judgestats.metrics.bias.rogan_gladen import without_rate
 from judgestats.results import (
     FEW_IN_CLASS,
     FEW_LABELS,
@@ -143,7 +146,8 @@ def label_plan(
         raise DesignError(f"replications={replications!r} is not a number of studies. Allowed: 1 or more.")
     keys = ["judge", *dict.fromkeys(names(by))]
     rows = []
-    for part in labelled_verdicts(pilot, calibration, sampling, by, cluster, gold, candidate, ties):
+    reading = Reading("corrected_rate", keys, keys, sampling, cluster, gold, candidate, ties)
+    for part in labelled_levels(pilot, calibration, reading):
         rng = generator(seed, ("label_plan", *map(str, part.named.values())))
         study = _ByClass(part, conf_level) if sampling == "by class" else _Random(part, conf_level)
         row: dict[str, Any] = {**part.named, "flag": study.refusal}
@@ -206,9 +210,8 @@ def _effect(influence: Floats, flat: Floats, part: Labelled) -> float:
     """Design effect of a clustered pilot; at least 1."""
     if part.unit is None:
         return 1.0
-    wide, narrow = (
-        float(covariance(v[:, None], part.n, unit)[0, 0]) for v, unit in ((influence, part.unit), (flat, None))
-    )
+    wide = float(covariance(influence[:, None], part.n, part.unit)[0, 0])
+    narrow = float(covariance(flat[:, None], part.n, None)[0, 0])
     return max(wide / narrow, 1.0) if narrow > 0 and math.isfinite(wide) else 1.0
 
 
@@ -222,7 +225,7 @@ class _ByClass:
         found = class_rates(part.f, part.y, part.n, judged)
         self.sizes, self.caution, self.quantile = found.sizes, "", normal_quantile(conf_level)
         self.shares = np.array([found.p, found.specificity, found.sensitivity])
-        self.refusal = _refusal(found.sizes)
+        self.refusal = without_rate(found.sizes)
         self.effect = 1.0
         if self.refusal:
             return
@@ -230,10 +233,8 @@ class _ByClass:
             raise DesignError("sampling='by class' needs verdicts and labels of 0 and 1 (yes or no).")
         value = float(corrected_share(*self.shares))
         gradient = np.array([1.0, 1 - value, -value])
-        wide = (
-            class_rates(part.f, part.y, part.n, judged, part.unit, ddof=1).influence if part.unit is not None else None
-        )
-        if wide is not None:
+        if part.unit is not None:
+            wide = class_rates(part.f, part.y, part.n, judged, part.unit, ddof=1).influence
             self.effect = _effect(gradient @ wide, gradient @ found.influence, part)
         _, m0, m1 = self.sizes / self.effect
         low, _ = newcombe(self.shares[2] * m1, m1, (1 - self.shares[1]) * m0, m0, conf_level)
@@ -345,9 +346,3 @@ class _Random:
             made = prediction_powered(np.concatenate([self.f, self.f])[:, None], y, counts)
             found[i] = self.quantile * math.sqrt(float(covariance(made.influence[:, None], counts, None)[0, 0]))
         return found
-
-
-def _refusal(sizes: Floats) -> str:
-    if sizes[0] == 0:
-        return NO_DATA
-    return NO_LABELS if sizes[1:].sum() == 0 else "" if sizes[1:].all() else ONE_CLASS

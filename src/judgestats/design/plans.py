@@ -392,10 +392,7 @@ class Plan:
                 if column == "note_text" and word in named:
                     continue
                 shown = self.calls[column].isin(keys)
-                if words[word] in (
-                    *_CONDITIONS,
-                    *SHOWN,
-                ):  # one under several tells none of them
+                if words[word] not in (*ids, "judge", "alias"):  # a text under several conditions tells none of them
                     under = self.calls[shown].groupby(column)[words[word]].nunique(dropna=False)
                     shown &= ~self.calls[column].isin(under.index[under > 1])
                 if shown.any():

@@ -93,27 +93,28 @@ def simulate_replies(
     shares = (error, refused, unreadable)
     if min(shares) < 0 or sum(shares) > 1:
         raise DesignError(f"error={error}, refused={refused}, unreadable={unreadable} are not shares. Each is 0 to 1.")
-    if "stage" in plan.calls:  # other draws at each stage; a judge may be asked at one stage only
+    later = plan.calls["prompt"].isin([name for name, p in plan.prompts.items() if p.frame == "texts"]).to_numpy()
+    scored = plan.rows(~later) if plan.kind == "ratings" else plan
+    staged = "stage" in plan.calls
+    if staged:  # other draws at each stage
         seed = generator(seed, ("stage", *map(str, sorted(plan.calls["stage"].unique()))))
+    if staged or plan.kind == "ratings":  # a judge may be asked at one stage only
         several = [judges] if isinstance(judges, Judge) else list(judges)
-        judges = [j for j in several if j.name in set(plan.calls["judge"])] or several
+        judges = [j for j in several if j.name in set(scored.calls["judge"])] or several
+    found = plan.calls
     if plan.kind == "texts":
-        found, text = plan.calls, _texts(plan)
+        text = _texts(plan)
     elif plan.kind == "preferences":
         found = simulate(plan.calls, judges, seed=seed)
         text = _compared(plan, found["choice"].astype(str).tolist())
     else:
-        between = (
-            plan.calls["prompt"].map({n: p.frame == "texts" for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
-        )
-        found, text = plan.calls, [_NOTE] * len(plan)
-        if between.any():
+        text = [_NOTE] * len(plan)
+        if later.any():
             number = int(generator(seed, ("rubrics",)).integers(2**63))
             asked = zip(found[CALL], found["prompt"], strict=True)
             text = [_note(plan.prompts[name], [number, int(call, 16)]) for call, name in asked]
-        if not between.all():
-            rated, scores = _scores(plan.rows(~between), judges, seed)
-            given = dict(zip(rated[CALL], scores, strict=True))
+        if len(scored):
+            given = dict(zip(scored.calls[CALL], _scores(scored, judges, seed), strict=True))
             text = [given.get(call, note) for call, note in zip(found[CALL], text, strict=True)]
     rng = generator(seed, ("failures",))
     u = rng.random(len(found))
@@ -178,12 +179,8 @@ def _reply(plan: Plan, row: Mapping[str, Any], choice: str) -> str:
     return json.dumps(made)
 
 
-def _scores(
-    plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.Generator
-) -> tuple[pd.DataFrame, list[str]]:
-    """Scores of each call, and the reply that gives them: one number, or one for each criterion."""
-    several = [judges] if isinstance(judges, Judge) else list(judges)
-    judges = [j for j in several if j.name in set(plan.calls["judge"])] or several
+def _scores(plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.Generator) -> list[str]:
+    """The reply of each call: one score, or one for each criterion."""
     criteria: dict[str, list[Any]] = {n: list(p.criteria) or [None] for n, p in plan.prompts.items()}
     each = plan.calls["prompt"].map(criteria)
     rubrics: dict[str, tuple[Criterion, ...]] = {}
@@ -217,7 +214,7 @@ def _scores(
         if key not in written:
             written[key] = json.dumps(given if "score" in given else {"scores": given})
         text.append(written[key])
-    return plan.calls, text
+    return text
 
 
 def _by_dimension(rubric: Sequence[Criterion], given: Mapping[str, float]) -> str:

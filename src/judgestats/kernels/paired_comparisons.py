@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, bellman_ford, breadth_first_order, connected_components
 
 from judgestats.kernels.compiling import njit
+from judgestats.kernels.simultaneous import errors_of_differences
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -398,42 +399,6 @@ def meat(
 
 
 # ---- Ranks -----------------------------------------------------------------------------------------------------------
-
-
-@njit(cache=True)
-def _largest(draws, precision):  # type: ignore[no-untyped-def]
-    largest = np.zeros(len(draws))
-    for b in range(len(draws)):
-        most = 0.0
-        for i in range(draws.shape[1]):
-            for j in range(i):
-                most = max(most, abs(draws[b, i] - draws[b, j]) * precision[i, j])
-        largest[b] = most
-    return largest
-
-
-def errors_of_differences(covariance: Floats) -> Floats:
-    """Standard errors (K, K) of the differences of K estimates; 0 where there is none but rounding."""
-    variance = np.diag(covariance)
-    squared = variance[:, None] + variance - 2 * covariance
-    return np.sqrt(np.where(squared > 1e-12 * (variance[:, None] + variance), squared, 0.0))
-
-
-def critical_value(
-    covariance: Floats, conf_level: float, df: float, rng: np.random.Generator, draws: int = 10_000
-) -> float:
-    """Quantile of the largest \\|t\\| over all pairs of K estimates that are equal.
-
-    `covariance` (K, K). `df`: degrees of freedom of t. Simulated: multivariate normal draws over one chi each.
-    """
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn = rng.standard_normal((draws, len(root))) @ root.T
-    error = errors_of_differences(covariance)
-    largest: Floats = _largest(drawn, np.divide(1.0, error, out=np.zeros_like(error), where=error > 0))
-    if math.isfinite(df):
-        largest = largest / np.sqrt(rng.chisquare(df, draws) / df)
-    return float(np.quantile(largest, conf_level, method="higher"))
 
 
 def rank_sets(estimate: Floats, covariance: Floats, critical: float) -> tuple[Ints, Ints]:

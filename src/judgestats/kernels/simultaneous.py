@@ -13,7 +13,7 @@ from judgestats.defaults import CONF_LEVEL
 
 Floats = NDArray[np.float64]
 #: Draws for a critical value, and the largest number of contrasts that are drawn jointly.
-DRAWS, MOST = 4_000, 2_000
+DRAWS, MOST = 10_000, 2_000
 
 
 def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: float = CONF_LEVEL) -> float:
@@ -28,20 +28,50 @@ def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: fl
     size = np.sqrt((influence**2).sum(axis=0))
     scaled = influence[:, size > 0] / size[size > 0]
     k = scaled.shape[1]
+    largest = np.full(DRAWS, np.inf)
+    if 1 < k <= MOST:
+        for start in range(0, DRAWS, 500):
+            drawn = rng.standard_normal((500, scaled.shape[0])) @ scaled
+            largest[start : start + 500] = np.abs(drawn).max(axis=1)
+    return _critical(largest, k, df, conf_level)
+
+
+def max_t_of_pairs(covariance: Floats, df: float, rng: np.random.Generator, conf_level: float = CONF_LEVEL) -> float:
+    """Critical value of the largest |t| of the differences of all pairs of K estimates, as :func:`max_t`.
+
+    `covariance` (K, K). `df`: degrees of freedom of t, infinite for the normal.
+    """
+    error = errors_of_differences(covariance)
+    precision = np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    largest = np.zeros(DRAWS)
+    for start in range(0, DRAWS, 200):
+        drawn, here = root @ rng.standard_normal((200, len(root))).T, largest[start : start + 200]
+        for i in range(1, len(root)):
+            gaps = np.abs(drawn[:i] - drawn[i]) * precision[:i, i : i + 1]
+            np.maximum(here, gaps.max(axis=0), out=here)
+    return _critical(largest, int((error > 0).sum()) // 2, df, conf_level)
+
+
+def _critical(largest: Floats, k: int, df: float, conf_level: float) -> float:
+    """The c that a t of which draws of the numerator are at most `largest` exceeds with probability 1 - `conf_level`.
+
+    Not below the value of one contrast, nor above Bonferroni's of `k`.
+    """
     if df < 1:
         return math.nan
-    alone = float(stdtrit(df, 0.5 + conf_level / 2))
-    if k <= 1:
-        return alone
-    most = float(stdtrit(df, 1 - (1 - conf_level) / (2 * k)))
-    if k > MOST:
-        return most
-    largest = np.empty(DRAWS)
-    for start in range(0, DRAWS, 500):
-        drawn = rng.standard_normal((min(500, DRAWS - start), scaled.shape[0])) @ scaled
-        largest[start : start + len(drawn)] = np.abs(drawn).max(axis=1)
+    alone, most = (float(stdtrit(df, 1 - (1 - conf_level) / (2 * n))) for n in (1, max(k, 1)))
 
     def excess(c: float) -> float:  # the variance is integrated, not drawn
-        return float(chdtr(df, df * (largest / c) ** 2).mean()) - (1 - conf_level)
+        above = chdtr(df, df * (largest / c) ** 2) if math.isfinite(df) else largest > c
+        return float(above.mean()) - (1 - conf_level)
 
     return alone if excess(alone) <= 0 else most if excess(most) >= 0 else float(brentq(excess, alone, most))
+
+
+def errors_of_differences(covariance: Floats) -> Floats:
+    """Standard errors (K, K) of the differences of K estimates; 0 where there is none but rounding."""
+    variance = np.diag(covariance)
+    squared = variance[:, None] + variance - 2 * covariance
+    return np.sqrt(np.where(squared > 1e-12 * (variance[:, None] + variance), squared, 0.0))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,10 @@ def _marks(calls: pd.DataFrame, keys: list[str], value: Any, cluster: str) -> pd
     return summed.assign(value=summed["value"] / summed["n"]).reset_index()[MARKS]
 
 
+def _valid(calls: pd.DataFrame) -> pd.DataFrame:
+    return calls[calls["choice"].astype(str) != "invalid"]
+
+
 def _winner(calls: pd.DataFrame) -> pd.Series[Any]:
     """The candidate that a verdict prefers, ``tie`` for none of them."""
     choice = calls["choice"].astype(str)
@@ -58,20 +62,25 @@ def _winner(calls: pd.DataFrame) -> pd.Series[Any]:
     return first.where(choice == "first", second.where(choice == "second", "tie"))
 
 
+def _ordered(calls: pd.DataFrame) -> pd.DataFrame:
+    """Verdicts with their candidates in the order of their names, whether they were swapped, and the one preferred."""
+    one, two = calls["first"].astype(str), calls["second"].astype(str)
+    swapped = one > two
+    return calls.assign(
+        low_=one.where(~swapped, two), high_=two.where(~swapped, one), swapped_=swapped, winner_=_winner(calls)
+    )
+
+
 def right_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item", gold: str = "gold") -> pd.DataFrame:
     """1 where a valid verdict is the right answer, 0 where not; a tie is right where the right answer is one."""
-    calls = calls[(calls["choice"].astype(str) != "invalid") & calls[gold].notna()]
+    calls = _valid(calls[calls[gold].notna()])
     hit = (_winner(calls) == calls[gold].astype(str)).astype(float)
     return _marks(calls, [*_keys(calls, groups), "first", "second"], hit, cluster)
 
 
 def steady_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """1 where a pair gets the same verdict in both orders, 0 where not."""
-    calls = calls[calls["choice"].astype(str) != "invalid"]
-    one, two = calls["first"].astype(str), calls["second"].astype(str)
-    calls = calls.assign(
-        low_=one.where(one <= two, two), high_=two.where(one <= two, one), swapped_=one > two, winner_=_winner(calls)
-    )
+    calls = _ordered(_valid(calls))
     calls = calls[calls["low_"] != calls["high_"]]
     keys = [*_keys(calls, groups), "low_", "high_"]
     sides = calls.groupby(["judge", *keys, "swapped_"], dropna=False, sort=True)["winner_"].first().unstack("swapped_")
@@ -84,11 +93,9 @@ def steady_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") 
 
 def order_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """1 where a valid verdict is for what is shown first, -1 for the second, 0 for a tie; of pairs shown both ways."""
-    one, two = calls["first"].astype(str), calls["second"].astype(str)
-    calls = calls.assign(low_=one.where(one <= two, two), high_=two.where(one <= two, one), swapped_=one > two)
+    calls = _ordered(calls)
     keys = [*_keys(calls, groups), "low_", "high_"]
-    calls = calls[calls.groupby(["judge", *keys], dropna=False)["swapped_"].transform("nunique") == 2]
-    calls = calls[calls["choice"].astype(str) != "invalid"]
+    calls = _valid(calls[calls.groupby(["judge", *keys], dropna=False)["swapped_"].transform("nunique") == 2])
     choice = calls["choice"].astype(str)
     value = (choice == "first").astype(float) - (choice == "second").astype(float)
     return _marks(calls, [*keys, "swapped_"], value, cluster)
@@ -96,7 +103,7 @@ def order_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -
 
 def preference_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """1 where a verdict prefers one of the two, 0 where it is a tie."""
-    calls = calls[calls["choice"].astype(str) != "invalid"]
+    calls = _valid(calls)
     value = calls["choice"].astype(str).isin(["first", "second"]).astype(float)
     return _marks(calls, [*_keys(calls, groups), "first", "second"], value, cluster)
 
@@ -105,10 +112,7 @@ def people_marks(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str]) -
     """Share of people who gave the same verdict on the same pair, for each valid verdict."""
 
     def answers(table: pd.DataFrame) -> pd.DataFrame:
-        table = table[table["choice"].astype(str) != "invalid"]
-        one, two = table["first"].astype(str), table["second"].astype(str)
-        low, high = one.where(one <= two, two), two.where(one <= two, one)
-        return table.assign(item=table["item"].astype(str), low_=low, high_=high, winner_=_winner(table))
+        return _ordered(_valid(table)).assign(item=lambda t: t["item"].astype(str))
 
     keys = ["item", "low_", "high_"]
     counted = answers(people).groupby([*keys, "winner_"], sort=True).size().rename("same_").reset_index()
@@ -247,12 +251,11 @@ def standing(
 
 def means_of(marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Mean of each judge over its marks, the best first, with a t interval over clusters of this judge alone."""
-    cluster, levels = pd.factorize(marks["cluster"], sort=True)
-    value = marks["value"].to_numpy(float)
-    who, judges = pd.factorize(marks["judge"].astype(str), sort=True)
-    rows = [_mean(value[who == j], cluster[who == j], len(levels), conf_level) for j in range(len(judges))]
-    means = pd.DataFrame(rows, columns=["estimate", "conf_low", "conf_high", "n"])
-    means.insert(0, "judge", judges)
+    rows = []
+    for judge, mean in _means(marks).items():
+        half = mean.std_error * float(stdtrit(max(mean.clusters - 1, 1), 0.5 + conf_level / 2))
+        rows.append((judge, mean.estimate, mean.estimate - half, mean.estimate + half, float(mean.n)))
+    means = pd.DataFrame(rows, columns=["judge", "estimate", "conf_low", "conf_high", "n"])
     order = ["estimate", "judge"]
     return means.sort_values(order, ascending=[lower_is_better, True], kind="stable").reset_index(drop=True)
 
@@ -262,27 +265,13 @@ def biased(marks: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = S
 
     Returns ``judge, estimate, conf_low, conf_high, n, clusters``; judges with fewer than 10 clusters have no interval.
     """
-    judges = sorted(marks["judge"].astype(str).unique())
-    cluster = pd.factorize(marks["cluster"], sort=True)[0]
-    size = int(cluster.max()) + 1 if len(marks) else 0
-    rows, influence = [], []
-    for judge in judges:
-        here = (marks["judge"].astype(str) == judge).to_numpy()
-        value = marks["value"].to_numpy(float)[here]
-        estimate = float(value.mean())
-        part = np.bincount(cluster[here], value - estimate, size) / len(value)
-        clusters = len(np.unique(cluster[here]))
-        rows.append({"judge": judge, "estimate": estimate, "n": float(len(value)), "clusters": clusters})
-        if clusters >= FEWEST:
-            influence.append(part)
-        rows[-1]["part"] = part
-    fewest = min((r["clusters"] for r in rows if r["clusters"] >= FEWEST), default=0)
-    drawn = generator(seed, ("biased",))
-    critical = max_t(np.array(influence).T, fewest - 1, drawn, conf_level) if influence else math.nan
-    for r in rows:
-        error = math.sqrt(r["clusters"] / max(r["clusters"] - 1, 1) * float((r.pop("part") ** 2).sum()))
-        half = critical * error if r["clusters"] >= FEWEST and error > 0 else math.nan
-        r |= {"conf_low": r["estimate"] - half, "conf_high": r["estimate"] + half}
+    found = _means(marks)
+    enough = [mean for mean in found.values() if mean.clusters >= FEWEST]
+    critical = _critical(enough, "biased", conf_level, seed)
+    rows = []
+    for judge, mean in found.items():
+        half = critical * mean.std_error if mean.clusters >= FEWEST and mean.std_error > 0 else math.nan
+        rows.append((judge, mean.estimate, mean.estimate - half, mean.estimate + half, float(mean.n), mean.clusters))
     made = pd.DataFrame(rows, columns=["judge", "estimate", "conf_low", "conf_high", "n", "clusters"])
     return made.reindex(made["estimate"].abs().sort_values(ascending=False, kind="stable").index).reset_index(drop=True)
 
@@ -302,17 +291,43 @@ def widened(rows: pd.DataFrame, clusters: int, conf_level: float = CONF_LEVEL) -
     return made.reindex(order).reset_index(drop=True)
 
 
-def _mean(value: Floats, cluster: NDArray[np.int64], size: int, conf_level: float) -> dict[str, float]:
-    """Mean of a judge with a t interval over clusters; NaN without two of them."""
-    n = value.size
+@dataclass(frozen=True)
+class _Mean:
+    """A mean of `n` values in `clusters`; `parts` (G,): what each of all clusters contributes to its error."""
+
+    estimate: float
+    n: int
+    parts: Floats
+    clusters: int
+
+    @property
+    def std_error(self) -> float:
+        """Over the clusters; NaN without two of them."""
+        if self.clusters < 2:
+            return math.nan
+        return math.sqrt(self.clusters / (self.clusters - 1) * float((self.parts**2).sum()))
+
+
+def _mean(value: Floats, cluster: NDArray[np.int64], size: int) -> _Mean:
     estimate = float(value.mean())
-    part = np.bincount(cluster, value - estimate, size) / n
-    clusters = len(np.unique(cluster))
-    half = math.nan
-    if clusters > 1:
-        half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2))
-        half *= math.sqrt(clusters / (clusters - 1) * float((part**2).sum()))
-    return {"estimate": estimate, "conf_low": estimate - half, "conf_high": estimate + half, "n": float(n)}
+    parts = np.bincount(cluster, value - estimate, size) / value.size
+    return _Mean(estimate, value.size, parts, len(np.unique(cluster)))
+
+
+def _means(marks: pd.DataFrame) -> dict[str, _Mean]:
+    """Mean of each judge."""
+    cluster, levels = pd.factorize(marks["cluster"], sort=True)
+    value = marks["value"].to_numpy(float)
+    who, judges = pd.factorize(marks["judge"].astype(str), sort=True)
+    return {str(judge): _mean(value[who == j], cluster[who == j], len(levels)) for j, judge in enumerate(judges)}
+
+
+def _critical(means: list[_Mean], name: str, conf_level: float, seed: int) -> float:
+    """Critical value for several means at once, with the degrees of freedom of the one with the fewest clusters."""
+    if not means:
+        return math.nan
+    parts, fewest = np.array([mean.parts for mean in means]).T, min(mean.clusters for mean in means)
+    return max_t(parts, fewest - 1, generator(seed, (name,)), conf_level)
 
 
 def _pairs(
@@ -324,42 +339,23 @@ def _pairs(
     conf_level: float,
     seed: int,
 ) -> pd.DataFrame:
-    columns = ["judge", "other", "estimate", "conf_low", "conf_high", "n", "clusters"]
-    found = list(_differences(values, cluster, size))
-    if not found:
-        return pd.DataFrame(columns=columns)
-    fewest = min(p["clusters"] for p in found)
-    influence = np.array([p["part"] for p in found]).T
-    critical = max_t(influence, fewest - 1, generator(seed, ("pairs",)), conf_level)
+    """Differences of every two judges on what both judged, with intervals that hold for all at once."""
+    found = []
+    for i, j in itertools.combinations(range(len(judges)), 2):
+        gap = values[:, i] - values[:, j]
+        both = ~np.isnan(gap)
+        if len(np.unique(cluster[both])) >= FEWEST:
+            found.append((judges[i], judges[j], gap[both], cluster[both], _mean(gap[both], cluster[both], size)))
+    critical = _critical([mean for *_, mean in found], "pairs", conf_level, seed)
     rows = []
-    for p in found:
+    for one, two, gap, owner, mean in found:
         if binary:
-            level = 1 - 2 * float(stdtr(p["clusters"] - 1, -critical))
-            interval = clustered_tango(p["won"], p["lost"], p["size"], level)
+            level = 1 - 2 * float(stdtr(mean.clusters - 1, -critical))
+            won, lost, all_ = (np.bincount(owner, here, size).astype(float) for here in (gap > 0, gap < 0, gap == gap))
+            interval = clustered_tango(won, lost, all_, level)
             low, high = interval.low, interval.high
         else:
-            error = math.sqrt(p["clusters"] / (p["clusters"] - 1) * float((p["part"] ** 2).sum()))
-            half = critical * error if error > 0 else math.nan
-            low, high = p["estimate"] - half, p["estimate"] + half
-        one, two = (judges[i] for i in p["who"])
-        rows.append((one, two, p["estimate"], low, high, float(p["size"].sum()), p["clusters"]))
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _differences(values: Floats, cluster: NDArray[np.int64], size: int) -> Iterator[dict[str, Any]]:
-    """Difference of every two judges on what both judged, with what each cluster contributes to it."""
-    for i in range(values.shape[1]):
-        for j in range(i + 1, values.shape[1]):
-            gap = values[:, i] - values[:, j]
-            both = ~np.isnan(gap)
-            owner, gap = cluster[both], gap[both]
-            count = np.bincount(owner, minlength=size).astype(float)
-            clusters = int((count > 0).sum())
-            if clusters < FEWEST:
-                continue
-            estimate = float(gap.mean())
-            yield {
-                "who": (i, j), "estimate": estimate, "clusters": clusters, "size": count,
-                "part": np.bincount(owner, gap - estimate, size) / gap.size,
-                "won": np.bincount(owner, gap > 0, size), "lost": np.bincount(owner, gap < 0, size),
-            }  # fmt: skip
+            half = critical * mean.std_error if mean.std_error > 0 else math.nan
+            low, high = mean.estimate - half, mean.estimate + half
+        rows.append((one, two, mean.estimate, low, high, float(mean.n), mean.clusters))
+    return pd.DataFrame(rows, columns=["judge", "other", "estimate", "conf_low", "conf_high", "n", "clusters"])

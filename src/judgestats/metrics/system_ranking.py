@@ -24,7 +24,6 @@ from judgestats.kernels.paired_comparisons import (
     Comparisons,
     Model,
     Strengths,
-    critical_value,
     derivatives,
     limits,
     meat,
@@ -34,6 +33,7 @@ from judgestats.kernels.paired_comparisons import (
 )
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import cluster_index, generator
+from judgestats.kernels.simultaneous import max_t_of_pairs
 from judgestats.metrics.measure_registry import MANY, Measure, Options, Term, column_names
 from judgestats.metrics.rates import Bootstrap, each_group, read_off
 from judgestats.metrics.references import labels
@@ -653,7 +653,7 @@ class _Group:
         low, high = np.ones(size), np.full(size, float(size))
         if inside.sum() > 1 and units != 1:
             rng = generator(asked.seed, (*map(str, self.key.values()), "ranks"))
-            critical = critical_value(shifted[np.ix_(inside, inside)], asked.conf_level, df, rng)
+            critical = max_t_of_pairs(shifted[np.ix_(inside, inside)], df, rng, asked.conf_level)
             low, high = (x.astype(float) for x in rank_sets(fit.strength, shifted, critical))
         rows: dict[str, list[_Row]] = {"strength": [], "rank": [], "best": []}
         for k in sorted(range(size), key=lambda k: (-np.nan_to_num(fit.place[k], nan=-math.inf), self.systems[k])):

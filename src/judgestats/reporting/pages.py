@@ -22,7 +22,7 @@ from judgestats import __version__
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.ingest.provenance import PATHS
-from judgestats.metrics.bias.corrected import Sampling
+from judgestats.metrics.bias.corrections import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
 from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, measures, measures_of
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references

@@ -396,6 +396,40 @@ def _of_stimuli(
     return _Found(columns, questions, against, bias, "Position bias", "points", words)
 
 
+def _of_right_or_wrong(
+    data: pd.DataFrame,
+    sheet: pd.DataFrame,
+    taken: Mapping[str, pd.DataFrame | str],
+    conditions: list[str],
+    options: Options,
+) -> _Found:
+    """What a table of ``correct`` answers."""
+    questions: dict[str, _Question] = {}
+    columns: list[Column] = []
+    against = ""
+    found = taken.get("accuracy")
+    right = _cells(sheet, "accuracy")
+    if not right and isinstance(found, pd.DataFrame):
+        right = {str(j): {str(k): v for k, v in r.items()} for j, r in _labelled(found.query("term == 'accuracy'"))}
+    if "gold" in data and right:
+        against = "gold"
+        said, gold = yes_or_no(data["correct"]), yes_or_no(data["gold"])
+        known = data.assign(score=(said == gold).astype(float).where(said.notna() & gold.notna()))
+        share = gold.dropna().astype(float).mean()
+        columns.append(
+            Column(
+                "accuracy", "Accuracy", "share of verdicts that match gold", "share", right, False,
+                max(share, 1 - share), "dashed: best constant answer",
+            )
+        )  # fmt: skip
+        questions["right"] = _Question(
+            "Most often right", score_marks(known, conditions, _cluster(data, options)), "share", "accuracy"
+        )
+    elif says := _cells(sheet, "right"):
+        columns.append(Column("right", "Calls right", "share of answers that it calls right", "share", says))
+    return _Found(columns, questions, against)
+
+
 def _of_ratings(
     data: pd.DataFrame,
     sheet: pd.DataFrame,
@@ -404,50 +438,26 @@ def _of_ratings(
     options: Options,
 ) -> _Found:
     value = answer_column(data.columns)
+    if value == "correct":
+        return _of_right_or_wrong(data, sheet, taken, conditions, options)
     questions: dict[str, _Question] = {}
     columns: list[Column] = []
     against = ""
     cluster = _cluster(data, options)
-    if value == "correct":
-        found = taken.get("accuracy")
-        right = _cells(sheet, "accuracy")
-        if not right and isinstance(found, pd.DataFrame):
-            right = {str(j): {str(k): v for k, v in r.items()} for j, r in _labelled(found.query("term == 'accuracy'"))}
-        if "gold" in data and right:
-            against = "gold"
-            said, gold = yes_or_no(data[value]), yes_or_no(data["gold"])
-            known = data.assign(score=(said == gold).astype(float).where(said.notna() & gold.notna()))
-            share = gold.dropna().astype(float).mean()
-            columns.append(
-                Column(
-                    "accuracy", "Accuracy", "share of verdicts that match gold", "share", right, False,
-                    max(share, 1 - share), "dashed: best constant answer",
-                )
-            )  # fmt: skip
-            questions["right"] = _Question(
-                "Most often right", score_marks(known, conditions, cluster), "share", "accuracy"
-            )
-        elif says := _cells(sheet, "right"):
-            columns.append(Column("right", "Calls right", "share of answers that it calls right", "share", says))
-        return _Found(columns, questions, against)
     for source, known, name in (
         ("gold", data if "gold" in data else None, "gold"),
         ("people", options.people, "the people's mean"),
     ):
         if known is None:
             continue
-        answers = data[data["gold"].notna()].assign(right_=data["gold"]) if source == "gold" else known
-        marks = (
-            distance_marks(data, answers.assign(**{value: answers["right_"]}), conditions, cluster, value)
-            if source == "gold"
-            else distance_marks(data, answers, conditions, cluster, value)
-        )
+        answers = data[data["gold"].notna()].assign(**{value: data["gold"]}) if source == "gold" else known
+        marks = distance_marks(data, answers, conditions, cluster, value)
         if marks.empty:
             continue
         means = means_of(marks, lower_is_better=True, conf_level=options.conf_level)
         reference = math.nan
         if source == "gold":
-            right = pd.to_numeric(answers["right_"], errors="coerce").dropna()
+            right = pd.to_numeric(answers[value], errors="coerce").dropna()
             reference = float((right - right.median()).abs().mean())
         columns.append(
             Column(

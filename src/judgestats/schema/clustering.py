@@ -70,17 +70,22 @@ def clusters(cluster: Any) -> tuple[str, ...] | None:
     )
 
 
-def auto_cluster(data: Any, groups: Iterable[str], declared: str, n_units: float) -> Sharing:
+def auto_cluster(
+    data: Any, groups: Iterable[str], declared: str, n_units: float, *, several_calls: bool = False
+) -> Sharing:
     """Choose the column that an interval is clustered by, from what the calls share.
 
     `data`: calls (or counts, all above 0); of a lazy frame the levels are counted in its own engine. `groups`: columns
     of one estimate: the judge, and what ``by=`` names. None of them is chosen. `declared`: cluster of the measure's
-    pattern. `n_units`: how many calls are counted, or pairs where they are the unit.
+    pattern. `n_units`: how many calls are counted, or pairs where they are the unit. `several_calls`: whether a unit is
+    made of several calls, so that calls share its pair and its item even if no other unit does.
 
     A candidate qualifies if more units are counted than there are levels of it within the groups, and where it has two
     levels or more (the median of the groups, as for every number of levels here). Candidates crossed with the declared
     one are dropped (if it does not qualify: with the item, else with the finest). Of the rest, which are nested in
-    each other, the coarsest with 30 levels is taken, else the finest. A missing label is a level.
+    each other, the coarsest with 30 levels is taken, else the finest. A missing label is a level. A pair or item with
+    30 levels that the calls of a unit share, and no other unit, goes before a prompt or task with fewer: the units are
+    then independent, and no column is named.
     """
     groups = list(dict.fromkeys(groups))
     present = data.collect_schema().names()
@@ -91,18 +96,23 @@ def auto_cluster(data: Any, groups: Iterable[str], declared: str, n_units: float
         return Sharing("", False)
     counted = _Here(data, groups, candidates) if isinstance(data, nw.DataFrame) else _There(data, groups, candidates)
     levels: dict[str, float] = {}
-    shared = False
+    shared, alone = False, 0.0
     for name in candidates:
         per_group = counted.levels(name)
-        if not per_group.size or n_units <= per_group.sum():
+        if not per_group.size:
+            continue
+        middle = float(np.median(per_group))
+        if n_units <= per_group.sum():
+            alone = max(alone, middle) if several_calls and name in ("pair", "item") else alone
             continue
         shared |= name in ("pair", "item", declared)
-        middle = float(np.median(per_group))
         if middle >= (2 if name in ("pair", "item", declared) else SAMPLED):
             levels[name] = middle
     if not levels:
         return Sharing("", shared)
     column = _chosen(levels, declared, counted)
+    if column not in ("pair", "item", declared) and levels[column] < ENOUGH <= alone:
+        return Sharing("", shared)
     above = {"item", declared} & set(levels) - {column}
     return Sharing(column, True, any(levels[c] < levels[column] and counted.nested(column, c) for c in above))
 

@@ -295,10 +295,12 @@ def _kept(columns: tuple[str, ...] | None, found: Sharing) -> tuple[str, ...]:
 
 def _cluster_of_counts(counts: Any, keys: list[str], pattern: Pattern, n: float) -> Sharing:
     """What counts share; failing that, what they share across the columns that the measure averages over."""
-    found = auto_cluster(counts, keys, pattern.cluster, n)
+    several = pattern.unit in ("pair", "change")
+    found = auto_cluster(counts, keys, pattern.cluster, n, several_calls=several)
     if found.column or not pattern.pooled:
         return found
-    return auto_cluster(counts, [c for c in keys if c not in pattern.pooled], pattern.cluster, n)
+    rest = [c for c in keys if c not in pattern.pooled]
+    return auto_cluster(counts, rest, pattern.cluster, n, several_calls=several)
 
 
 def shared_counts(frame: Any, pattern: Pattern, keys: list[str]) -> Sharing | None:
@@ -351,7 +353,7 @@ def _count_frame(
     else:
         units_there = number_of_pairs(data, groups) if pattern.unit == "pair" else _calls(data)
         shown = [c for c in keys if c in present]
-        found = auto_cluster(data, shown, pattern.cluster, units_there)
+        found = auto_cluster(data, shown, pattern.cluster, units_there, several_calls=pattern.unit == "pair")
     kept = _kept(columns, found)
     if "pair" in kept and "pair" not in present:
         data = with_pair(data)

@@ -129,50 +129,26 @@ def fit_panels(
     parameters: list[dict[str, Any]] = []
     fits: list[dict[str, Any]] = []
     for scope, key in enumerate(labels.scopes.to_dict("records")):
-        units = np.flatnonzero(labels.scope == scope)
-        here = labels.scope[labels.unit] == scope
-        raters, rater = np.unique(labels.rater[here], return_inverse=True)
-        if raters.size < 2:
-            asked = ", ".join(f"{c}={v}" for c, v in key.items())
-            who = f"{raters.size} rater{'s' * (raters.size != 1)} gave a valid answer"
-            raise DesignError(
-                f"dawid_skene compares raters, and {who}{f' under {asked}' if asked else ''}. Name what distinguishes "
-                "them in over= ('judge', say), and give the answers of two or more, better three."
-            )
-        place = np.zeros(labels.scope.size, dtype=np.int64)
-        place[units] = np.arange(units.size)
-        counts = np.zeros((units.size, raters.size * k))
-        np.add.at(counts, (place[labels.unit[here]], rater * k + labels.label[here]), 1.0)
-        patterns, which = np.unique(counts, axis=0, return_inverse=True)
-        which = which.reshape(-1)
-        weight = np.bincount(which, weights=labels.weight[units], minlength=len(patterns))
-        labelled = patterns.sum(axis=1) > 0
-        tables = patterns[labelled].reshape(-1, raters.size, k)
-        if not ((tables.sum(axis=2) > 0).sum(axis=1) > 1).any():
-            raise DesignError(
-                f"dawid_skene compares raters, and none of the {units.size:,} units has answers of two of them. Check "
-                "that the raters name the units alike."
-            )
+        panel = _panel(labels, scope, key)
         rng = generator(seed, tuple(map(str, key.values())))
-        found = latent_classes(tables, weight[labelled], rng, int(n_starts), labels.mirror)
-        each = np.full((len(patterns), k), np.nan)
-        each[labelled] = found.posterior
-        posterior[units] = each[which]
-        errors = standard_errors(tables, weight[labelled], found, labels.mirror)
+        found = latent_classes(panel.tables, panel.weight, rng, int(n_starts), labels.mirror)
+        each = np.full((len(panel.labelled), k), np.nan)
+        each[panel.labelled] = found.posterior
+        posterior[panel.units] = each[panel.pattern]
+        errors = standard_errors(panel.tables, panel.weight, found, labels.mirror)
         several = SEVERAL_OPTIMA.of(found.n_best, total=n_starts + 1) if 2 * found.n_best < n_starts + 1 else ""
         note = flags(several, "" if found.converged else NOT_SETTLED)
-        n = _expected_counts(tables, weight[labelled], found)
-        named = labels.raters.iloc[raters].to_dict("records")
-        strange = _strange(labels, tables, weight[labelled], found)
-        for row in _rows(labels, found, errors, n, named, conf_level):
+        n = _expected_counts(panel.tables, panel.weight, found)
+        strange = _strange(labels, panel.tables, panel.weight, found)
+        for row in _rows(labels, found, errors, n, panel.raters, conf_level):
             unlike = NOT_ITS_LABEL if row["true"] in strange else ""
             parameters.append({**key, **row, "flag": flags(row["flag"], unlike, note)})
         fits.append(
             {
                 **key,
                 "loglik": found.loglik,
-                "n": float(weight[labelled].sum()),
-                "n_labels": float((weight[labelled] @ patterns[labelled]).sum()),
+                "n": float(panel.weight.sum()),
+                "n_labels": float(panel.weight @ panel.tables.sum(axis=(1, 2))),
                 "n_starts": n_starts + 1,
                 "n_best": found.n_best,
                 "converged": found.converged,
@@ -180,6 +156,53 @@ def fit_panels(
             }
         )
     return posterior, parameters, fits
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Answers of the raters of one panel, as patterns of a unit that occur several times.
+
+    `units` (U,): units of the panel. `pattern` (U,): pattern of each. `labelled` (P,): patterns with an answer.
+    `tables` (L, raters, K): how often each rater gave each class in those. `weight` (L,): how many units have it.
+    """
+
+    units: NDArray[np.intp]
+    pattern: NDArray[np.intp]
+    labelled: NDArray[np.bool_]
+    tables: Floats
+    weight: Floats
+    raters: list[dict[Any, Any]]
+
+
+def _panel(labels: Labels, scope: int, key: Mapping[Any, Any]) -> _Panel:
+    """Raises DesignError if no unit has answers of two raters."""
+    k = len(labels.classes)
+    units = np.flatnonzero(labels.scope == scope)
+    here = labels.scope[labels.unit] == scope
+    raters, rater = np.unique(labels.rater[here], return_inverse=True)
+    if raters.size < 2:
+        asked = ", ".join(f"{c}={v}" for c, v in key.items())
+        who = f"{raters.size} rater{'s' * (raters.size != 1)} gave a valid answer"
+        raise DesignError(
+            f"dawid_skene compares raters, and {who}{f' under {asked}' if asked else ''}. Name what distinguishes "
+            "them in over= ('judge', say), and give the answers of two or more, better three."
+        )
+    place = np.zeros(labels.scope.size, dtype=np.int64)
+    place[units] = np.arange(units.size)
+    counts = np.zeros((units.size, raters.size * k))
+    np.add.at(counts, (place[labels.unit[here]], rater * k + labels.label[here]), 1.0)
+    patterns, which = np.unique(counts, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    weight = np.bincount(which, weights=labels.weight[units], minlength=len(patterns))
+    labelled = patterns.sum(axis=1) > 0
+    tables = patterns[labelled].reshape(-1, raters.size, k)
+    if not ((tables.sum(axis=2) > 0).sum(axis=1) > 1).any():
+        raise DesignError(
+            f"dawid_skene compares raters, and none of the {units.size:,} units has answers of two of them. Check "
+            "that the raters name the units alike."
+        )
+    named = labels.raters.iloc[raters].to_dict("records")
+    return _Panel(units, which, labelled, tables, weight[labelled], named)
 
 
 def _strange(labels: Labels, tables: Floats, weight: Floats, found: LatentClasses) -> list[Any]:

@@ -215,16 +215,13 @@ def _advantages(
     Means over the judge's calls on the thing. `calls`, `people`: valid answers, as from :func:`matched_calls`. `keep`:
     columns kept besides those that things may share.
     """
-    codes = pd.factorize(pd.concat([calls["answer"], people["answer"]]))[0] if how == "accuracy" else None
-    given, theirs = (
-        (t["answer"].to_numpy(dtype=float) for t in (calls, people))
-        if codes is None
-        else (codes[: len(calls)], codes[len(calls) :])
-    )
+    answers: Any = pd.concat([calls["answer"], people["answer"]])
+    answers = pd.factorize(answers)[0] if how == "accuracy" else answers.to_numpy(dtype=float)
+    given, theirs = answers[: len(calls)], answers[len(calls) :]
     people = pd.DataFrame({"thing": people["thing"], "annotator": people["judge"].astype(str), "_theirs": theirs})
 
     def loss(one: Any, two: Any) -> Any:
-        return (one != two).to_numpy(dtype=float) if codes is not None else ((one - two) ** 2).to_numpy(dtype=float)
+        return (one != two if how == "accuracy" else (one - two) ** 2).to_numpy(dtype=float)
 
     pairs = people.merge(people, on="thing", suffixes=("", "_other"))
     pairs["_person"] = loss(pairs["_theirs"], pairs["_theirs_other"])  # 0 with themselves

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -728,7 +728,7 @@ def kappa(
         (for Fleiss, two judges or more), and the flag those without two valid answers. Further columns: ``observed``
         and ``expected`` agreement; ``z`` and ``p_value`` of the hypothesis that kappa is 0, with the standard error
         under that hypothesis (with clusters, p of t with the standard error of the interval). Kappa is NaN, flagged,
-        where both always gave the same single answer. Two judges without a common unit have no row.
+        where both always gave the same single answer, and for two judges without a common unit (``n`` is 0).
 
     Raises
     ------
@@ -924,7 +924,8 @@ def scott_pi(
     pandas.DataFrame
         Term ``pi`` per ``judge`` and ``other``; ``n`` counts the units that both answered. Further columns:
         ``observed`` and ``expected`` agreement; ``z`` and ``p_value`` of the hypothesis that pi is 0 (NaN with
-        clusters or weights). A unit with one valid answer counts in the shares of the answers, and in a flag.
+        clusters or weights). A unit with one valid answer counts in the shares of the answers, and in a flag. NaN,
+        flagged, for two judges without a common unit.
 
     Raises
     ------
@@ -963,7 +964,29 @@ def scott_pi(
 def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> pd.DataFrame:
     if reference is not None and _counted(data):
         raise DesignError("A table of counts already names its pairs. Leave reference= out.")
-    return tally(data, "kappa", by, cluster=cluster, baseline=reference)
+    table = tally(data, "kappa", by, cluster=cluster, baseline=reference)
+    return table if _counted(data) else _with_every_pair(table, data, by, among_judges=reference is None)
+
+
+def _with_every_pair(table: pd.DataFrame, data: Any, by: By, *, among_judges: bool) -> pd.DataFrame:
+    """Add a count of 0 for two judges of a group, or a judge and the reference, that share no unit: they get a row."""
+    groups = list(dict.fromkeys(names(by)))
+    there = nw.from_native(data).lazy().select(*dict.fromkeys([*groups, "judge"])).unique()
+    keys, rows = [*groups, "judge", "other"], []
+    references = {tuple(map(str, key.values())): set(part["other"]) for key, part in _split(table, groups)}
+    whole = set(table["other"])
+    for key, part in _split(there.collect(backend="pandas").to_native().dropna(subset="judge"), groups):
+        judges = sorted(set(part["judge"].astype(str)))
+        others = whole if len(whole) == 1 else references.get(tuple(map(str, key.values())), set())
+        every = combinations(judges, 2) if among_judges else product(judges, sorted(others))
+        rows += [{**key, "judge": one, "other": two, "n": 0.0} for one, two in every if one != two]
+    known = {tuple(map(str, pair)) for pair in table[keys].itertuples(index=False, name=None)}
+    absent = [row for row in rows if tuple(str(row[c]) for c in keys) not in known]
+    if not absent:
+        return table
+    made = pd.concat([table, pd.DataFrame(absent).astype({"n": float})], ignore_index=True)
+    made.attrs = table.attrs
+    return made
 
 
 def _counted(data: Any) -> bool:

@@ -239,8 +239,7 @@ def _versions(old: Any, new: Any, baseline: Baseline | None, kept: list[str]) ->
             "one of them the baseline."
         )
     version = table[column].astype(object).where(table[column].isna(), table[column].astype(str))
-    names_of = {str(value): _OLD}
-    return table.drop(columns=column).assign(**{_VERSION: version.replace(names_of)}), sorted(known)
+    return table.drop(columns=column).assign(**{_VERSION: version.replace({str(value): _OLD})}), sorted(known)
 
 
 def _one_name(models: pd.DataFrame) -> pd.DataFrame:
@@ -444,8 +443,7 @@ class _Pair:
 
     def _criterion(self) -> Iterator[dict[str, Any]]:
         """Rows of :func:`criterion_shift`, where people prefer one and where they do not."""
-        table = self.calls.rename(columns={_VERSION: "_prompt"}).drop(columns="prompt", errors="ignore")
-        table = table.rename(columns={"_prompt": "prompt"})
+        table = self.calls.drop(columns="prompt", errors="ignore").rename(columns={_VERSION: "prompt"})
         if len(self.people):
             table = table.drop(columns=["better", "stimulus", "delta"], errors="ignore")
             table = table.assign(**_majority(table, self.people))

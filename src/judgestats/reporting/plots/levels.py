@@ -43,7 +43,7 @@ def kappa_matrix(
     kappas : pandas.DataFrame
         A result of :func:`kappa`, or of :func:`correlation` with ``pairs="each"``, with ``judge`` and ``other``.
     judges : sequence of str
-        Judges that should be there: one that shares no item with another has no row in `kappas`, and is drawn empty.
+        Judges that should be there: one without a row in `kappas` is drawn empty.
     order : {'clustered', 'given'}
         Judges that agree stand together (average linkage of 1 - agreement, leaves in optimal order); or as they come.
     ax : matplotlib.axes.Axes, optional
@@ -55,7 +55,7 @@ def kappa_matrix(
     -------
     Picture
         The colours run from 0, or from the lowest value below it, to 1. A judge with itself is empty, and so is a pair
-        without a row, which a remark counts.
+        without a common item, which a remark counts.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def judges_and_people(
 
 
 def pair_matrix(pairs: pd.DataFrame, judges: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Estimates of pairs as a symmetric matrix, and which cells have a row.
+    """Estimates of pairs as a symmetric matrix, and which cells have a row with a common item.
 
     `pairs`: a row a pair. `judges`: names that have a row and a column even without a pair.
     """
@@ -214,9 +214,10 @@ def pair_matrix(pairs: pd.DataFrame, judges: Sequence[str] = ()) -> tuple[pd.Dat
     every = canvas.distinct([*names["judge"], *names["other"], *map(str, judges)])
     values = pd.DataFrame(np.nan, index=every, columns=every)
     known = pd.DataFrame(False, index=every, columns=every)
-    for one, two, value in zip(names["judge"], names["other"], names["estimate"], strict=True):
+    common = names["n"] > 0 if "n" in names else [True] * len(names)
+    for one, two, value, some in zip(names["judge"], names["other"], names["estimate"], common, strict=True):
         for i, j in ((one, two), (two, one)):
-            values.loc[i, j], known.loc[i, j] = value, True
+            values.loc[i, j], known.loc[i, j] = value, some
     return values, known
 
 

@@ -1,0 +1,198 @@
+"""What a corrected rate is made of: its options, the estimate with its influences, and means with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from judgestats.defaults import CONF_LEVEL
+from judgestats.errors import DesignError, choose, confidence
+from judgestats.kernels.corrected import covariance, small_sample
+from judgestats.kernels.proportions import wilson
+from judgestats.metrics.bias.labelled_samples import Group
+from judgestats.results import NO_DATA, NO_SPREAD, ONE_UNIT, RATES_DO_NOT_FIT, SMALL_N, few_clusters, flags
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+#: How the labelled items were drawn: at random from all, or so many of each class of the label.
+Sampling = Literal["random", "by class"]
+#: Whose labels correct: one's own, those of all, or those of one level: ``{"system": "base"}``.
+CalibratedOn = Literal["own", "shared"] | Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Options of the estimate, the same for every group; `sampling` is None where `label_probability` is named."""
+
+    sampling: Sampling | None
+    label_probability: str | None = None
+    strata: str | None = None
+    weights: Mapping[str, float] | None = None
+    ddof: int = 1
+    coefficient: float | None = None
+    calibrated_on: CalibratedOn = "own"
+    margin: float | None = None
+    panel: bool = False
+    conf_level: float = CONF_LEVEL
+
+    def __post_init__(self) -> None:
+        confidence(self.conf_level)
+        if (self.sampling is None) == (self.label_probability is None):
+            raise DesignError(
+                "State how the labelled items were drawn, because the method depends on it: sampling='random' (from "
+                "the same items as the others), sampling='by class' (so many of each class of the label), or "
+                "label_probability= (a column of known probabilities). "
+                f"Got {'none' if self.sampling is None else 'two'} of them.",
+                problem="needs to know how the labelled items were drawn: sampling=",
+            )
+        if self.sampling is not None:
+            choose(self.sampling, get_args(Sampling), "sampling")
+        if self.by_class and (self.panel or self.strata):
+            raise DesignError(
+                f"{'panel=True' if self.panel else 'strata='} goes with labels drawn at random; sampling='by class' "
+                "corrects the verdicts of one judge at a time."
+            )
+        if (self.strata is None) != (self.weights is None):
+            raise DesignError(
+                "strata= needs weights=, the known share of each of its levels, and weights= needs strata=."
+            )
+        if self.by_class and self.coefficient is not None:
+            raise DesignError("coefficient= is that of PPI++; sampling='by class' has none.")
+        if self.ddof not in (0, 1):
+            raise DesignError(f"ddof={self.ddof!r} is not allowed. Allowed: 1 (the default) or 0.")
+        if not (isinstance(self.calibrated_on, Mapping) or self.calibrated_on in ("own", "shared")):
+            raise DesignError(
+                f"calibrated_on={self.calibrated_on!r} is not known. Allowed: 'own', 'shared', or {{column: level}}."
+            )
+        if self.calibrated_on != "own" and (self.label_probability or self.panel or self.strata):
+            raise DesignError("calibrated_on= goes with sampling=, one judge at a time and without strata.")
+        if self.margin is not None and not self.margin > 0:
+            raise DesignError(f"margin={self.margin!r} must be above 0, on the scale of the verdicts: 0.05, say.")
+
+    @property
+    def by_class(self) -> bool:
+        """Whether so many of each class of the label were drawn."""
+        return self.sampling == "by class"
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns that the estimate needs beside verdicts and labels."""
+        return tuple(c for c in (self.label_probability, self.strata) if c is not None)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A corrected rate: what it is and what it rests on.
+
+    `influence` (N,): of a unit of each row of the group. `rows`: the rows that it rests on. `refusal`: why it is no
+    number. `parts`: rows of the result about sensitivity, lambda and so on. `interval`: its standard error and ends
+    where they do not follow from the influences.
+    """
+
+    estimate: float
+    influence: Floats
+    rows: Mask
+    n: float
+    n_labels: float
+    method: str
+    binary: bool
+    refusal: str
+    cautions: str
+    parts: list[dict[str, Any]]
+    interval: tuple[float, float, float] | None = None
+
+
+def std_error(group: Group, influence: Floats, rows: Mask) -> tuple[float, float]:
+    """Standard error of an estimate, and the number of clusters behind it."""
+    held = rows & (group.n > 0)
+    unit = None if group.unit is None else group.unit[held]
+    variance = float(covariance(influence[held][:, None], group.n[held], unit)[0, 0])
+    return math.sqrt(variance), group.clusters(rows)
+
+
+def t_quantile(clusters: float, conf_level: float) -> float:
+    """Quantile of t with one degree of freedom less than there are clusters; NaN for one."""
+    return float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) if clusters > 1 else math.nan
+
+
+def clustered_by(group: Group, clusters: float) -> str:
+    """What the ``method`` says of the clusters."""
+    return f", clustered by {group.cluster} (G = {clusters:,.0f})" if group.cluster else ""
+
+
+def few(group: Group, *samples: Mask) -> str:
+    """Flag of too few clusters in the smallest of some samples."""
+    return few_clusters(int(min(group.clusters(rows) for rows in samples))) if group.cluster else ""
+
+
+def mean(group: Group, values: Floats, rows: Mask) -> tuple[float, Floats]:
+    """Mean of some rows, and the influence of a unit of each row on it; NaN for one cluster."""
+    size, kept = group.size(rows), np.where(rows, values, 0.0)
+    value = float((group.n * kept)[rows].sum() / size)  # exactly 1 if all values are 1
+    scale = math.sqrt(small_sample(rows, group.n, group.unit, 1))
+    return value, np.where(rows, scale * (kept - value) / size, 0.0)
+
+
+def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float) -> dict[str, Any]:
+    """Mean of some rows with its interval: Wilson's for a share, t for other numbers."""
+    size = group.size(rows)
+    if size == 0:
+        return {"estimate": math.nan, "n": 0.0, "flag": NO_DATA}
+    value, influence = mean(group, values, rows)
+    error, clusters = std_error(group, influence, rows)
+    cautions = flags(few(group, rows), SMALL_N if size < 30 else "")
+    by = clustered_by(group, clusters)
+    row: dict[str, Any] = {"estimate": value, "std_error": error, "n": size, "flag": cautions}
+    if set(np.unique(values[rows])) <= {0.0, 1.0}:
+        effective, df = size, None
+        if group.cluster:
+            effective = clusters if value in (0.0, 1.0) else min(value * (1 - value) / max(error**2, 1e-300), size)
+            df = clusters - 1
+        else:
+            row["std_error"] = math.sqrt(value * (1 - value) / size)
+        if clusters > 1 or not group.cluster:
+            low, high = wilson(value * effective, effective, conf_level, df=df)
+            row |= {"conf_low": float(low), "conf_high": float(high)}
+        return {**row, "method": "Wilson" + by}
+    if not error > 1e-12:
+        return {**row, "std_error": math.nan, "method": "t", "flag": flags(cautions, NO_SPREAD)}
+    half = t_quantile(clusters, conf_level) * error
+    return {**row, "conf_low": value - half, "conf_high": value + half, "method": "t" + by}
+
+
+def is_share(group: Group, rows: Mask) -> bool:
+    """Whether verdicts and labels of some rows are 0 or 1."""
+    used = np.concatenate([group.f[rows].ravel(), group.y[rows & group.labelled]])
+    return set(np.unique(used)) <= {0.0, 1.0}
+
+
+def by_influence(
+    group: Group, estimate: float, influence: Floats, rows: Mask, conf_level: float, method: str, most: float = math.inf
+) -> dict[str, Any]:
+    """Cells of an estimate between -`most` and `most` with a t interval; without one where nothing varies."""
+    error, clusters = std_error(group, influence, rows)
+    if not error > 1e-12:
+        return {"estimate": estimate, "flag": ONE_UNIT if math.isnan(error) else NO_SPREAD}
+    half = t_quantile(clusters, conf_level) * error
+    method += clustered_by(group, clusters)
+    return {"method": method, **clipped(estimate, error, estimate - half, estimate + half, -most, most)}
+
+
+def clipped(estimate: float, error: float, low: float, high: float, least: float, most: float) -> dict[str, Any]:
+    """Cells of an estimate and its interval, clipped to the possible values; NaN where none of them is possible."""
+    if high < least or low > most:
+        return {"estimate": math.nan, "method": "", "flag": RATES_DO_NOT_FIT}
+    estimate = min(max(estimate, least), most)
+    return {
+        "estimate": estimate,
+        "std_error": error,
+        "conf_low": min(max(low, least), estimate),
+        "conf_high": max(min(high, most), estimate),
+        "flag": "",
+    }

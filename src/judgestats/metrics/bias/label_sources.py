@@ -1,0 +1,160 @@
+"""Whose labels correct which rate, and whether labels of others may: the difference of the gaps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, suggestion
+from judgestats.kernels.corrected import class_rates
+from judgestats.metrics.bias.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
+from judgestats.metrics.bias.labelled_samples import CALIBRATES, Group, Reading, Sample, groups, read_sample
+from judgestats.results import FEW_LABELS, NO_LABELS, ONE_CLASS, TRANSPORT_NOT_SHOWN, flags
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Level:
+    """What one rate is of: its labels, its rows, the rows of the labels that correct it, and whether of others."""
+
+    labels: dict[str, Any]
+    rows: Mask
+    source: Mask
+    transported: bool
+
+
+def levels(group: Group, sample: Sample, calibrated_on: CalibratedOn = "own") -> list[Level]:
+    """Each combination of the `by` columns, with the rows of the labels that correct it."""
+    by = [k for k in sample.keys if k != "judge"]
+    if not by and not sample.shared:
+        return [Level({}, np.ones(len(group.y), dtype=bool), group.labelled, False)]
+    table = group.table
+    everybody = table[CALIBRATES].to_numpy(dtype=bool) if sample.shared else np.zeros(len(table), dtype=bool)
+    own = table[~everybody]
+    combinations = own[by].drop_duplicates().sort_values(by, key=lambda s: s.astype(str)) if by else own.iloc[:1]
+    found = []
+    for values in combinations[by].to_dict("records") if by else [{}]:
+        here = _equal(table, values) & ~everybody
+        labelled = group.labelled
+        if sample.shared:
+            rest = {k: v for k, v in values.items() if k not in sample.shared}
+            source, away = labelled & everybody & _equal(table, rest), True
+        elif calibrated_on == "own":
+            source, away = labelled & here, False
+        elif calibrated_on == "shared":
+            source, away = labelled, len(combinations) > 1
+        else:
+            assert isinstance(calibrated_on, Mapping)
+            at = {**values, **_named_level(table, calibrated_on, by)}
+            source, away = labelled & _equal(table, at), at != values
+        found.append(Level(values, here, source, away))
+    return found
+
+
+def _equal(table: pd.DataFrame, values: Mapping[str, Any]) -> Mask:
+    mask = np.ones(len(table), dtype=bool)
+    for name, value in values.items():
+        column = table[name]
+        mask &= (column.isna() if pd.isna(value) else column == value).to_numpy(dtype=bool)
+    return mask
+
+
+def _named_level(table: pd.DataFrame, calibrated_on: Mapping[str, str], by: Sequence[str]) -> dict[str, Any]:
+    found = {}
+    for column, value in calibrated_on.items():
+        if column not in by:
+            raise DesignError(f"calibrated_on={dict(calibrated_on)!r}: {column!r} is not compared. Name it in by=.")
+        known = {str(v): v for v in table[column].dropna().unique()}
+        if str(value) not in known:
+            raise DesignError(
+                f"calibrated_on={value!r} is not in {column!r}. It has: {', '.join(sorted(known)[:8])}."
+                + suggestion(str(value), known)
+            )
+        found[column] = known[str(value)]
+    return found
+
+
+# ---- Labels of others ------------------------------------------------------------------------------------------------
+
+
+def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) -> dict[str, Any]:
+    """Difference of the gaps between judge and people: of this level minus that of the labels that correct it.
+
+    Of the gap by class at the corrected rate: what the error rates of both would make of the same items.
+    """
+    own = level.rows & group.labelled
+    other = level.source & ~own
+    row: dict[str, Any] = {"term": "gap_difference", "estimate": math.nan, "n": group.size(own),
+                           "n_labels": group.size(own | other)}  # fmt: skip
+    if not own.any() or not other.any():
+        return {**row, "flag": NO_LABELS}
+    value, influence, rows = 0.0, np.zeros(len(own)), own | other
+    if options.by_class:
+        if rate.refusal:
+            return {**row, "flag": rate.refusal}
+        share = min(max(rate.estimate, 0.0), 1.0)
+        slope, nobody = 0.0, np.zeros(len(own), dtype=bool)
+        for sign, part in ((1, own), (-1, other)):
+            y = np.where(part, group.y, np.nan)
+            found = class_rates(group.f[:, 0], y, np.where(part, group.n, 0.0), nobody, group.unit, ddof=1)
+            q0, q1 = found.specificity, found.sensitivity
+            value += sign * ((1 - q0) * (1 - share) - (1 - q1) * share)
+            slope += sign * (q0 + q1)
+            influence += sign * (share * found.influence[2] - (1 - share) * found.influence[1])
+        if math.isnan(value):
+            return {**row, "flag": ONE_CLASS}
+        influence = influence + slope * rate.influence
+        rows = rows | rate.rows
+    else:
+        for sign, part in ((1, own), (-1, other)):
+            gap, of_gap = mean(group, group.f[:, 0] - group.y, part)
+            value += sign * gap
+            influence += sign * of_gap
+    cells = by_influence(group, value, influence, rows, options.conf_level, "t, by influences")
+    small = FEW_LABELS if min(group.size(own), group.size(other)) < 30 else ""
+    return {**row, **cells, "flag": flags(cells["flag"], few(group, own, other), small)}
+
+
+def with_gap_difference(found: list[dict[str, Any]], gap: Mapping[str, Any], margin: float) -> list[dict[str, Any]]:
+    """Add a difference of gaps to the rows of a result, and a flag to the first unless it is within `margin`."""
+    shown = gap.get("conf_low", math.nan) > -margin and gap.get("conf_high", math.nan) < margin
+    first = {**found[0], "flag": flags(found[0]["flag"], "" if shown else TRANSPORT_NOT_SHOWN)}
+    return [first, *found[1:], dict(gap)]
+
+
+# ---- For planning ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Verdicts of one judge (and level of `by`), with the labels beside some: for planning.
+
+    `named`: judge and level. `f`, `y`, `n` (N,): verdict, label (NaN where there is none), units of each row. `unit`
+    (N,): cluster of each row; None if they are independent. `flag`: cautions about clustering.
+    """
+
+    named: dict[str, Any]
+    f: Floats
+    y: Floats
+    n: Floats
+    unit: NDArray[np.integer[Any]] | None
+    flag: str
+
+
+def labelled_levels(data: Any, calibration: Any, reading: Reading) -> Iterator[Labelled]:
+    """Verdicts and labels of each judge and level, as :func:`corrected_rate` reads them."""
+    sample = read_sample(data, calibration, reading)
+    for judge, group in groups(sample):
+        for level in levels(group, sample):
+            rows = level.rows | level.source
+            unit = None if group.unit is None else np.unique(group.unit[rows], return_inverse=True)[1]
+            named = {"judge": judge, **level.labels}
+            yield Labelled(named, group.f[rows, 0], group.y[rows], group.n[rows], unit, sample.dependent)

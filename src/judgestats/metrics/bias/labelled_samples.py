@@ -1,0 +1,364 @@
+"""Verdicts with labels beside some of them, from a frame, a tally or printed shares, in groups by judge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.kernels.corrected import n_clusters
+from judgestats.metrics.references import with_gold
+from judgestats.results import CLUSTERING_UNKNOWN
+from judgestats.schema.clustering import CANDIDATES, CLUSTERING, Cluster, cluster_codes, clusters, column_of, dependence
+from judgestats.schema.coding import as_scores, as_text, codes_of, numbers_of
+from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
+from judgestats.schema.counting import clustered, is_tally, tally
+from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.pairing import candidates as candidate_codes
+from judgestats.schema.patterns import PATTERNS
+from judgestats.schema.selection import gathered
+from judgestats.schema.splitting import as_runs, refuse_splits, splits_here
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+#: How a tie counts for a candidate: as no win, or as half of one.
+TiesOfWins = Literal["exact", "half"]
+#: The judge of a result that all judges give together.
+PANEL = "panel"
+#: Columns added to a table: the verdict and the label as numbers, the units of a row, whether it only calibrates.
+VERDICT, LABEL, UNITS, CALIBRATES = "_verdict", "_label", "_units", "_calibration"
+_WORDS = {"yes": 1.0, "no": 0.0}
+#: Columns of a table of printed shares: of positive verdicts, specificity, sensitivity, and their denominators.
+_PRINTED = ("p", "q0", "q1", "n", "m0", "m1")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Arguments that say what is read, as those of :func:`corrected_rate`.
+
+    `keys`: columns of one rate. `apart`: those of one estimate. `beside`: further columns that the estimate needs.
+    """
+
+    measure: str
+    keys: list[str]
+    apart: list[str]
+    sampling: str | None
+    cluster: Cluster
+    gold: str
+    candidate: str | None
+    ties: TiesOfWins
+    average_over: By = ()
+    beside: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        choose(self.ties, get_args(TiesOfWins), "ties")
+        if len(clusters(self.cluster) or ()) > 1:
+            raise DesignError(f"cluster={self.cluster!r} must be one column, 'auto' or False.")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Verdicts with the labels beside them.
+
+    `table`: `keys`, cluster columns, and further columns asked for; number of the verdict, of the label (NaN where
+    there is none), and units of each row; whether the row is one of a separate table of labels.
+    `shared`: columns of `keys` that a separate table of labels lacks, so that its labels are everybody's.
+    `invalid`: verdicts without an answer, by `keys`.
+    """
+
+    table: pd.DataFrame
+    keys: list[str]
+    shared: tuple[str, ...]
+    invalid: Mapping[tuple[str, ...], float]
+    cluster: str | None
+    dependent: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of one judge: number of the verdict (N, k), label, units, cluster.
+
+    `whole`, `rows`: the table, and the rows of it. `judges`: whose verdicts the columns of `f` are, of a panel.
+    """
+
+    whole: pd.DataFrame
+    rows: NDArray[np.intp]
+    judges: tuple[str, ...]
+    f: Floats
+    y: Floats
+    n: Floats
+    unit: NDArray[np.integer[Any]] | None
+    cluster: str | None
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """What the rows are grouped by."""
+        return self.whole.iloc[self.rows].reset_index(drop=True)
+
+    @property
+    def labelled(self) -> Mask:
+        """Which rows have a label."""
+        return ~np.isnan(self.y)
+
+    def size(self, rows: Mask) -> float:
+        """Units of some rows."""
+        return float(self.n[rows].sum())
+
+    def clusters(self, rows: Mask) -> float:
+        """Clusters of some rows, or units where they are not clustered."""
+        return n_clusters(rows, self.n, self.unit)
+
+
+# ---- Any input to one table ------------------------------------------------------------------------------------------
+
+
+def read_sample(data: Any, calibration: Any, reading: Reading) -> Sample:
+    """Read verdicts, and the labels of a separate table if there is one."""
+    if set(_PRINTED) <= set(columns_of(data)):
+        return _printed(data, calibration, reading)
+    parts: list[pd.DataFrame] = []
+    shared: tuple[str, ...] = ()
+    tallies = []
+    for calibrates, part in ((False, data), (True, calibration))[: 1 if calibration is None else 2]:
+        here, present = reading, columns_of(part)
+        if calibrates:
+            shared = tuple(k for k in reading.keys if k != "judge" and k not in present)
+            measure = reading.measure
+            if "system" in shared and "system" in PATTERNS[measure].columns:
+                measure = "corrected_rate"
+            here = replace(reading, measure=measure, keys=[k for k in reading.keys if k not in shared])
+        tallies.append(is_tally(present, PATTERNS[here.measure]))
+        table = _counts(part, here) if tallies[-1] else _calls(part, here)
+        parts.append(table.assign(**{CALIBRATES: calibrates}))
+    if calibration is not None:
+        _check_calibration(parts[0], parts[1])
+    note = parts[0].attrs.get(CLUSTERING)
+    table = parts[0] if calibration is None else pd.concat(parts, ignore_index=True)
+    if not any(tallies):
+        native, columns, note = clustered(nw.from_native(table, eager_only=True), reading.apart, reading.cluster)
+        table = native.to_native()
+        note = {**note, "columns": list(columns)}
+    elif calibration is not None and set(n := parts[1].attrs.get(CLUSTERING, {}).get("columns", ())) - {*table}:
+        raise DesignError(f"The verdicts lack {', '.join(n)}, by which the labels are clustered. Give it, or False.")
+    table.attrs = {CLUSTERING: note} if note else {}
+    _refuse_overlap(table, reading)
+    cluster, dependent = column_of(table), dependence(table)
+    table = table.assign(**{UNITS: table[COUNTS].astype(float)})
+    table.attrs = {}  # copied with every part
+    return Sample(table, reading.keys, shared, _invalid(table, reading.keys), cluster, dependent)
+
+
+def columns_of(data: Any) -> list[str]:
+    """Names of the columns of any frame."""
+    return list(nw.from_native(data).collect_schema().names())
+
+
+def _invalid(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...], float]:
+    """Number of verdicts without an answer, by the labels of `keys`."""
+    missing = table.loc[table[VERDICT].isna(), [*keys, UNITS]]
+    found: dict[tuple[str, ...], float] = {}
+    for *labels, n in missing.itertuples(index=False, name=None):
+        key = tuple(map(str, labels))
+        found[key] = found.get(key, 0.0) + n
+    return found
+
+
+def _printed(data: Any, calibration: Any, reading: Reading) -> Sample:
+    """Printed shares and the sizes of their samples, as counts of verdicts and labels."""
+    printed = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    if calibration is not None or reading.sampling != "by class":
+        raise DesignError(
+            f"Printed shares ({', '.join(_PRINTED)}) are corrected with sampling='by class' and without calibration=: "
+            "specificity q0 and sensitivity q1 are in them."
+        )
+    lacking = [k for k in reading.keys if k not in printed.columns]
+    if lacking:
+        raise DesignError(f"A row of printed shares of a system needs {', '.join(map(repr, lacking))} beside them.")
+    for name in _PRINTED:
+        value, size = numbers_of(printed[name]), name in ("n", "m0", "m1")
+        wrong = ~((value >= 0) & ((value <= 1) | size))
+        if wrong.any():
+            kind = "a number of verdicts or labels" if size else "a share between 0 and 1"
+            raise DesignError(
+                f"{name!r} is {value[wrong.argmax()]:g} in {int(wrong.sum()):,} rows, and must be {kind}."
+            )
+    parts = []
+    for share, number, label, hit in (("p", "n", math.nan, 1.0), ("q0", "m0", 0.0, 0.0), ("q1", "m1", 1.0, 1.0)):
+        for verdict, part in ((hit, printed[share]), (1 - hit, 1 - printed[share])):
+            cells = {VERDICT: verdict, LABEL: label, UNITS: (part * printed[number]).astype(float), CALIBRATES: False}
+            parts.append(printed[reading.keys].assign(**cells))
+    table = pd.concat(parts, ignore_index=True)
+    return Sample(table, reading.keys, (), {}, None, CLUSTERING_UNKNOWN if reading.cluster == "auto" else "")
+
+
+def _counts(data: Any, reading: Reading) -> pd.DataFrame:
+    """A tally of verdicts and labels."""
+    if reading.candidate is not None:
+        raise DesignError("candidate= is about preferences, and this is a table of counts of yes and no.")
+    by = [k for k in reading.keys if k not in PATTERNS[reading.measure].columns]
+    table = tally(data, reading.measure, by, cluster=reading.cluster, beside=reading.beside)
+    note = table.attrs
+    table = table.assign(**{VERDICT: table["verdict"].map(_WORDS).astype(float), LABEL: table["label"].map(_WORDS)})
+    table = table.rename(columns={"n": COUNTS})
+    table.attrs = note
+    return table
+
+
+def _calls(data: Any, reading: Reading) -> pd.DataFrame:
+    """Verdicts of a frame as numbers, with their labels."""
+    asked = [*reading.keys, *reading.beside]
+    columns = clusters(reading.cluster) or ()
+    table = gathered(as_runs(data, reading.average_over, reading.keys), [*asked, *columns, reading.gold])
+    if reading.gold == "gold" and "gold" not in table.columns:
+        raise DesignError(
+            f"{reading.measure} needs labels of people beside some of the verdicts, and there is no column 'gold'. "
+            "Join them with join_labels(), or name the column, or the person, in gold=.",
+            problem="needs a column 'gold'",
+        )
+    table = with_gold(table, reading.gold)
+    grouping(asked, list(table.columns))
+    if kind_of(list(table.columns)) == "preferences":
+        table = _wins(table, reading)
+    else:
+        if reading.candidate is not None:
+            raise DesignError("candidate= is about preferences, and these are ratings.")
+        _refuse_mixtures(table, reading)
+        units = _units(table, [*asked, *columns], "ratings")
+        table = as_scores(nw.from_native(table, eager_only=True)).to_native()
+        gold = table["gold"]
+        gold = gold.where(gold.astype("string") != "") if gold.dtype == object else gold
+        verdict = numbers_of(table[answer_column(table.columns)])
+        table = table.assign(**{VERDICT: verdict, LABEL: numbers_of(gold), COUNTS: units})
+    kept = [*asked, *columns, *CANDIDATES, "system", "criterion", "first", "second", VERDICT, LABEL, COUNTS]
+    return table[[c for c in dict.fromkeys(kept) if c in table.columns]].reset_index(drop=True)
+
+
+def _units(table: pd.DataFrame, asked: list[str], kind: Kind) -> Floats:
+    """How many calls each row stands for."""
+    name = counted(nw.from_native(table), asked, kind)
+    return np.ones(len(table)) if name is None else call_counts(table[name])
+
+
+def _wins(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+    """Preferences as wins of one candidate: 1, 0, and a tie as 0 or a half."""
+    candidate = reading.candidate
+    shown = sorted(set(table["first"].astype(str)) | set(table["second"].astype(str)))
+    if candidate is None:
+        listed = ", ".join(shown[:8])
+        raise DesignError(
+            f"A rate of preferences is the share of wins of one candidate. Name it in candidate=: {listed}.",
+            problem="needs to know whose wins are counted: candidate=",
+        )
+    if candidate not in shown:
+        raise DesignError(
+            f"candidate={candidate!r} does not occur. Candidates: {', '.join(shown[:8])}."
+            + suggestion(candidate, shown)
+        )
+    units = _units(table, [*reading.keys, *reading.beside], "preferences")
+    first, second = (table[c].astype(str).to_numpy() == candidate for c in ("first", "second"))
+    tie = 0.5 if reading.ties == "half" else 0.0
+    choice = table["choice"].astype(object)
+    won = choice.map({"first": 0.0, "second": 0.0, "tie": tie, "abstain": tie}).to_numpy(dtype=float, copy=True)
+    won[(choice == np.where(first, "first", "second")).to_numpy(dtype=bool)] = 1.0
+    label = table["gold"].astype("string").replace("", pd.NA)
+    right = label.astype(object).map({"tie": tie, candidate: 1.0}).astype(float).fillna(0.0).where(label.notna())
+    table = table.assign(**{VERDICT: won, LABEL: right.to_numpy(dtype=float), COUNTS: units})
+    return table[first ^ second]
+
+
+def _refuse_mixtures(table: pd.DataFrame, reading: Reading) -> None:
+    """Raise where verdicts on several criteria, or under several conditions, would be mixed."""
+    if "criterion" in table.columns and "criterion" not in reading.keys and table["criterion"].nunique() > 1:
+        found = ", ".join(sorted(table["criterion"].astype(str).unique())[:5])
+        raise DesignError(f"There are several criteria ({found}). Name by='criterion', or keep the rows of one.")
+    keys = dict.fromkeys(["judge", "system", "item", "criterion", *reading.keys, *reading.beside])
+    present = [c for c in keys if c in table]
+    unit = codes_of(table, present)
+    if unit.size < len(table):
+        refuse_splits(splits_here(nw.from_native(table, eager_only=True), unit.code, unit.size, present), present)
+
+
+def _check_calibration(verdicts: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """Raise where a separate table of labels has none, or the verdicts have labels too."""
+    if not labels[LABEL].notna().any():
+        raise DesignError("calibration= holds verdicts with labels, and no row of it has a label.")
+    if verdicts[LABEL].notna().any():
+        raise DesignError(
+            "The verdicts have labels, and so has calibration=. Give the labels in one place: labelled verdicts in "
+            "calibration=, the others without labels; or all of them in one table, without calibration=."
+        )
+
+
+def _refuse_overlap(table: pd.DataFrame, reading: Reading) -> None:
+    """Raise where one item is labelled and unlabelled: a repeat of it, or a copy in another table."""
+    if "item" not in table.columns:
+        return
+    keys = [c for c in dict.fromkeys(["judge", *reading.keys, "system", "item", "criterion"]) if c in table]
+    named = table[keys].apply(as_text)
+    if {"first", "second"} <= set(table.columns):
+        low, high, _ = candidate_codes(table)
+        named = named.assign(_low=low[0], _high=high[0])
+    unit = codes_of(named, list(named.columns))
+    known = table[LABEL].notna().to_numpy()
+    both = np.isin(np.arange(unit.size), unit.code[known]) & np.isin(np.arange(unit.size), unit.code[~known])
+    if both.any():
+        one = table.iloc[int(unit.first[both.argmax()])]
+        raise DesignError(
+            f"{int(both.sum()):,} items are among the labelled and among the other verdicts (first: item "
+            f"{one['item']!r} of judge {one['judge']!r}). With sampling='by class' the labelled items must be other "
+            "items than those whose rate is asked: leave them out of the verdicts. With a random sample an item stands "
+            "once: give every repeat of it the label, or leave the copy without the label out."
+        )
+
+
+# ---- Groups ----------------------------------------------------------------------------------------------------------
+
+
+def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[Any, Group]]:
+    """Rows of each judge; or of all, with a column of verdicts for each."""
+    if panel:
+        table, judges = _panelled(sample)
+    else:
+        table, judges = sample.table[sample.table[VERDICT].notna()], [""]
+    columns = [f"{VERDICT}{i}" for i in range(len(judges))] if panel else [VERDICT]
+    known = (table if panel else sample.table)["judge"].to_numpy(dtype=object)
+    place = {name: i for i, name in enumerate(sorted(set(known), key=str))}
+    if not place:
+        return
+    code = np.array([place[name] for name in table["judge"].to_numpy(dtype=object)], dtype=np.intp)
+    rows_of = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code, minlength=len(place)))[:-1])
+    unit = cluster_codes(table, sample.cluster) if sample.cluster else None
+    f, y, n = (table[c].to_numpy(dtype=float) for c in (columns, LABEL, UNITS))
+    for name, rows in zip(place, rows_of, strict=True):
+        own = None if unit is None else np.unique(unit[rows], return_inverse=True)[1]
+        yield name, Group(table, rows, tuple(judges), f[rows], y[rows], n[rows], own, sample.cluster)
+
+
+def _panelled(sample: Sample) -> tuple[pd.DataFrame, list[str]]:
+    """One row for each rated item that all judges answered, with a column for each judge; and the judges."""
+    table = sample.table
+    about = [c for c in dict.fromkeys([*sample.keys, "system", "item", "criterion", "first", "second"]) if c in table]
+    about = [c for c in about if c != "judge"]
+    if "item" not in about:
+        raise DesignError("panel=True matches the verdicts of several judges by 'item', and counts have none.")
+    judges = sorted(table["judge"].astype(str).unique())
+    code = codes_of(table, about)
+    place = table["judge"].astype(str).map({j: i for i, j in enumerate(judges)}).to_numpy()
+    if codes_of(table.assign(_code=code.code), ["_code", "judge"]).size < len(table):
+        raise DesignError("panel=True needs one verdict of each judge on an item. Average repeats first: aggregate().")
+    f = np.full((code.size, len(judges)), np.nan)
+    f[code.code, place] = table[VERDICT].to_numpy(float)
+    labels = pd.Series(table[LABEL].to_numpy(float)).groupby(code.code).agg(["min", "max"])
+    if (labels["min"] < labels["max"]).any():
+        raise SchemaError("An item has several labels. Give it one: the same for all judges.")
+    made = table.iloc[code.first].reset_index(drop=True).assign(judge=PANEL, **{LABEL: labels["max"].to_numpy(float)})
+    made = made.assign(**{f"{VERDICT}{i}": f[:, i] for i in range(len(judges))})
+    return made[~np.isnan(f).any(axis=1)].reset_index(drop=True), judges

@@ -1,0 +1,105 @@
+"""A rate corrected by labels drawn at random (PPI++), or with known probabilities (inverse weights)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError
+from judgestats.kernels.corrected import Powered, inversely_weighted, prediction_powered
+from judgestats.metrics.bias.corrections import Correction, Rate, clustered_by, few, is_share, mean_row
+from judgestats.metrics.bias.labelled_samples import Group
+from judgestats.results import FEW_IN_CLASS, FEW_LABELS, MORE_LABELS, NO_DATA, NO_LABELS, ONE_CLASS, SMALL_N, flags
+from judgestats.schema.coding import numbers_of
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, *, transported: bool) -> Rate:
+    """The mean label of the rows `judged`; `transported`: by labels of other rows."""
+    rows = judged | labelled
+    binary = is_share(group, rows)
+    y = np.where(labelled, group.y, np.nan)
+    size, every = group.size(labelled), judged if transported else rows
+    parts = []
+    if group.f.shape[1] == 1:
+        row = mean_row(group, group.f[:, 0], every, options.conf_level)
+        parts.append({"term": "apparent_rate", **row, "n_labels": 0.0})
+    row = mean_row(group, y, labelled, options.conf_level)
+    parts.append({"term": "label_rate", **row, "n_labels": row["n"]})
+    n = group.size(every)
+    basis: dict[str, Any] = {"rows": rows, "n": n, "n_labels": size, "binary": binary, "parts": parts}
+    cautions = flags(few(group, labelled), _few_labels(group, labelled, binary), SMALL_N if n < 30 else "")
+    refusal = NO_DATA if n == 0 else NO_LABELS if size == 0 else ""
+    at_random = options.sampling == "random"
+    if not refusal and at_random and not transported and size > group.size(judged & ~labelled):
+        refusal = MORE_LABELS
+    if refusal:
+        return Rate(math.nan, np.zeros(len(y)), method="", refusal=refusal, cautions=cautions, **basis)
+    method = "PPI++" if at_random else "inverse weights"
+    total, influence = 0.0, np.zeros(len(y))
+    for weight, stratum, name in _strata(group, rows, options):
+        held = rows & stratum & (group.n > 0)
+        if not (held & labelled).any():
+            raise DesignError(
+                f"Stratum {name!r} of {options.strata!r} has no label. Label some of it, or merge strata."
+            )
+        found = _estimate(group, held, y, options, transported=transported)
+        total += weight * found.estimate
+        influence[held] += weight * found.influence
+        for judge, value in zip(group.judges, found.coefficients, strict=True):
+            inside = ", ".join(x for x in (judge, name) if x)
+            parts.append({"term": f"lambda[{inside}]" if inside else "lambda", "estimate": float(value),
+                          "n": n, "n_labels": size, "method": method, "flag": ""})  # fmt: skip
+    known = group.y[labelled & (group.n > 0)]
+    if binary and known.min() == known.max():
+        cautions = flags(cautions, ONE_CLASS)
+    method += (", Wilson" if binary and 0 < total < 1 else "") + clustered_by(group, group.clusters(rows))
+    return Rate(total, influence, method=method, refusal="", cautions=cautions, **basis)
+
+
+def _few_labels(group: Group, labelled: Mask, binary: bool) -> str:
+    """Flag of too few labels, in one of the classes if there are two."""
+    if not binary:
+        return FEW_LABELS if group.size(labelled) < 30 else ""
+    return FEW_IN_CLASS if min(group.size(labelled & (group.y == c)) for c in (0.0, 1.0)) < 10 else ""
+
+
+def _estimate(group: Group, held: Mask, y: Floats, options: Correction, *, transported: bool) -> Powered:
+    """Corrected mean of one stratum."""
+    unit = None if group.unit is None else np.unique(group.unit[held], return_inverse=True)[1]
+    given = 1.0 if transported else options.coefficient
+    fixed = None if given is None else np.full(group.f.shape[1], given)
+    if options.label_probability is None:
+        return prediction_powered(group.f[held], y[held], group.n[held], unit, ddof=options.ddof, coefficients=fixed)
+    chance = numbers_of(group.table[options.label_probability])[held]
+    wrong = ~np.isnan(y[held]) & ~((chance > 0) & (chance <= 1))
+    if wrong.any():
+        raise DesignError(
+            f"label_probability={options.label_probability!r} is {chance[wrong.argmax()]:g} in a labelled row "
+            f"({wrong.sum():,} rows). Allowed: above 0, and at most 1."
+        )
+    return inversely_weighted(
+        group.f[held], y[held], chance, group.n[held], unit, ddof=options.ddof, coefficients=fixed
+    )
+
+
+def _strata(group: Group, rows: Mask, options: Correction) -> Iterator[tuple[float, Mask, str]]:
+    """Weight, rows and name of each stratum; all rows are one stratum if none is named."""
+    if options.strata is None or options.weights is None:
+        yield 1.0, np.ones(len(rows), dtype=bool), ""
+        return
+    level = group.table[options.strata].astype(str).to_numpy()
+    found, known = sorted(set(level[rows & (group.n > 0)])), {str(k): float(v) for k, v in options.weights.items()}
+    if set(found) != set(known) or not math.isclose(sum(known.values()), 1.0, abs_tol=1e-6) or min(known.values()) < 0:
+        raise DesignError(
+            f"weights= are the known shares of the levels of {options.strata!r} ({', '.join(found[:8])}), each once, "
+            f"with the sum 1. Got {known}."
+        )
+    for name in found:
+        yield known[name], level == name, name

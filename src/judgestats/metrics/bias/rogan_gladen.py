@@ -1,0 +1,108 @@
+"""A rate corrected by specificity and sensitivity (Rogan and Gladen), with the interval of Lee et al."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from judgestats.errors import DesignError
+from judgestats.kernels.corrected import class_rates, corrected_interval, corrected_share, covariance
+from judgestats.kernels.proportions import newcombe, normal_quantile
+from judgestats.metrics.bias.corrections import Rate, clustered_by, few, is_share, mean_row, t_quantile
+from judgestats.metrics.bias.labelled_samples import Group
+from judgestats.results import (
+    FEW_IN_CLASS,
+    MORE_LABELS,
+    NO_DATA,
+    NO_LABELS,
+    NOT_BETTER_THAN_CHANCE,
+    ONE_CLASS,
+    RATES_DO_NOT_FIT,
+    SMALL_N,
+    flags,
+)
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float) -> Rate:
+    """The rate of the rows `judged`, corrected by the error rates of the rows `labelled`."""
+    rows = judged | labelled
+    if not is_share(group, rows):
+        used = [*np.unique(group.f[rows]), *group.y[labelled]]
+        example = next((v for v in used if v not in (0.0, 1.0)), math.nan)
+        raise DesignError(
+            f"sampling='by class' needs verdicts and labels of 0 and 1 (yes or no), and finds {example:g}. Make both "
+            "so by a threshold, or use sampling='random' if the labelled items were drawn at random."
+        )
+    f, y = group.f[:, 0], np.where(labelled, group.y, np.nan)
+    n = np.where(rows, group.n, 0.0)
+    flat = class_rates(f, y, n, judged)
+    found = class_rates(f, y, n, judged, group.unit, ddof=1 if group.cluster else 0)
+    p, q0, q1 = found.p, found.specificity, found.sensitivity
+    sizes = found.sizes
+    labels = float(sizes[1:].sum())
+    cautions = flags(
+        FEW_IN_CLASS if sizes[1:].min() < 10 else "",
+        SMALL_N if sizes[0] < 30 else "",
+        MORE_LABELS if labels > sizes[0] else "",
+        few(group, judged, labelled),
+    )
+    negative, positive = labelled & (y == 0), labelled & (y == 1)
+    parts = [{"term": "apparent_rate", **mean_row(group, f, judged, conf_level), "n_labels": 0.0}]
+    for term, of, hit in (("specificity", negative, 1 - f), ("sensitivity", positive, f)):
+        row = mean_row(group, hit, of, conf_level)
+        parts.append({"term": term, **row, "n_labels": row["n"]})
+    basis: dict[str, Any] = {"rows": rows, "n": float(sizes[0]), "n_labels": labels, "binary": True,
+                             "cautions": cautions, "parts": parts}  # fmt: skip
+    nothing = np.zeros(len(f))
+    if empty := without_rate(sizes):
+        return Rate(math.nan, nothing, method="", refusal=empty, **basis)
+    clusters = group.clusters(rows)
+    quantile = t_quantile(clusters, conf_level) if group.cluster else normal_quantile(conf_level)
+    effective, inflation = _effective(group, found.influence, flat.influence, (judged, negative, positive), sizes)
+    verdicts, negatives, positives = effective
+    gap = q0 + q1 - 1
+    low, high = newcombe(q1 * positives, positives, (1 - q0) * negatives, negatives, 2 * float(ndtr(quantile)) - 1)
+    method = "Newcombe" + clustered_by(group, group.clusters(labelled))
+    parts.append({"term": "youden", "estimate": gap, "conf_low": low, "conf_high": high, "n": labels,
+                  "n_labels": labels, "method": method, "flag": cautions})  # fmt: skip
+    estimate = float(corrected_share(p, q0, q1))
+    method = "Rogan-Gladen, Lee et al." + clustered_by(group, clusters)
+    if not low > 0:
+        return Rate(estimate, nothing, method=method, refusal=NOT_BETTER_THAN_CHANCE, **basis)
+    made = corrected_interval(p, q0, q1, verdicts, negatives, positives, quantile, inflation)
+    interval = float(made.std_error), float(made.low), float(made.high)
+    refusal = RATES_DO_NOT_FIT if interval[2] < 0 or interval[1] > 1 else ""
+    influence = np.array([1.0, 1 - estimate, -estimate]) @ found.influence / gap
+    return Rate(estimate, influence, method=method, refusal=refusal, interval=interval, **basis)
+
+
+def without_rate(sizes: Floats) -> str:
+    """Flag of no verdicts, no labels, or labels of one class; `sizes`: verdicts, negative labels, positive labels."""
+    if sizes[0] == 0:
+        return NO_DATA
+    return NO_LABELS if sizes[1:].sum() == 0 else "" if sizes[1:].all() else ONE_CLASS
+
+
+def _effective(
+    group: Group, clustered: Floats, flat: Floats, rows: Sequence[Mask], sizes: Floats
+) -> tuple[Floats, float]:
+    """Effective numbers of verdicts and labels, and what shared clusters add to the variance of all together."""
+    if group.unit is None:
+        return sizes, 1.0
+    effective = sizes.copy()
+    own = np.zeros(3)
+    for i, here in enumerate(rows):
+        held = here & (group.n > 0)
+        own[i] = covariance(clustered[i][held][:, None], group.n[held], group.unit[held])[0, 0]
+        independent = covariance(flat[i][held][:, None], group.n[held], None)[0, 0]
+        effective[i] = min(sizes[i], sizes[i] * independent / own[i]) if own[i] > 0 else group.clusters(here)
+    together, alone = float(covariance(clustered.T, group.n, group.unit).sum()), float(own.sum())
+    return effective, together / alone if alone > 0 else 1.0

@@ -1,0 +1,83 @@
+"""Rates corrected by a random sample of labels: published figures, strata, panels, known probabilities."""
+
+import numpy as np
+import pytest
+from scipy.special import stdtrit
+
+import judgestats as js
+from judgestats.errors import DesignError
+from judgestats.kernels.proportions import wilson
+from metrics.labelled import REAL, arena, frame, of
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not REAL, reason="needs the public verdicts")
+@pytest.mark.parametrize(
+    ("ddof", "want"),
+    [(1, (0.7552125043, 0.0099386434, 0.3708541005)), (0, (0.7552112572, 0.0099283136, 0.3704519397))],
+)
+def test_the_mean_of_the_arena_sample(ddof, want):
+    table = arena()
+    found = js.corrected_rate(table[table["system"] == "base"], sampling="random", ddof=ddof)
+    row = of(found)
+    got = (row["estimate"], row["std_error"], of(found, "lambda")["estimate"])
+    np.testing.assert_allclose(got, want, atol=5e-11)
+    np.testing.assert_allclose(got[:2], (0.75521011, 0.00992831), atol=1.1e-5)  # ppi_py 0.2.3
+    given = js.corrected_rate(table[table["system"] == "base"], sampling="random", ddof=0, coefficient=0.37008149)
+    np.testing.assert_allclose(of(given)[["estimate", "std_error"]].astype(float), (0.75521011, 0.00992831), atol=1e-8)
+    half = float(stdtrit(999, 0.975)) * row["std_error"]
+    assert row["conf_high"] - row["estimate"] == pytest.approx(half)
+
+
+def test_strata_have_their_own_coefficient_and_known_weights():
+    table = frame(seed=7, items=600, labelled=200).assign(topic=lambda t: np.where(t.index % 3 == 0, "law", "art"))
+    weights = {"law": 0.6, "art": 0.4}
+    found = js.corrected_rate(table, sampling="random", strata="topic", weights=weights)
+    each = js.corrected_rate(table, sampling="random", by="topic").query("term == 'corrected_rate'").set_index("topic")
+    row = of(found)
+    assert row["estimate"] == pytest.approx(sum(weights[k] * each.loc[k, "estimate"] for k in weights))
+    assert row["std_error"] == pytest.approx(np.hypot(*(weights[k] * each.loc[k, "std_error"] for k in weights)))
+    assert {"lambda[law]", "lambda[art]"} <= set(found["term"])
+
+
+def test_several_judges_together():
+    table = frame(seed=8, judges=("g", "h"), right=0.8)
+    table.loc[table["judge"] == "h", "score"] = frame(seed=9, right=0.8)["score"].to_numpy()
+    found = js.corrected_rate(table, sampling="random", panel=True)
+    assert found["judge"].eq("panel").all()
+    assert {"lambda[g]", "lambda[h]"} <= set(found["term"])
+    alone = js.corrected_rate(table[table["judge"] == "g"], sampling="random")
+    assert of(found)["std_error"] <= of(alone)["std_error"]
+    gap = table.assign(score=table["score"].where(table.index != 3))
+    assert "1 verdict of an incomplete panel" in of(js.corrected_rate(gap, sampling="random", panel=True))[
+        "flag"
+    ].replace("verdicts", "verdict")
+
+
+def test_a_rate_of_yes_and_no_has_wilsons_interval_with_its_standard_error():
+    row = of(js.corrected_rate(frame(seed=4, share=0.1), sampling="random"))
+    size = row["estimate"] * (1 - row["estimate"]) / row["std_error"] ** 2
+    low, high = wilson(row["estimate"] * size, size, df=299)
+    np.testing.assert_allclose((row["conf_low"], row["conf_high"]), (low, high), rtol=1e-12)
+
+
+def test_probabilities_of_being_labelled():
+    rng = np.random.default_rng(99)
+    table = frame(seed=5, items=4000, labelled=4000, share=0.3)
+    chance = np.where(table["score"] == 1, 0.5, 0.05)
+    table["gold"] = table["gold"].where(rng.random(4000) < chance)
+    found = js.corrected_rate(table.assign(chance=chance), label_probability="chance")
+    row = of(found)
+    assert row["conf_low"] < 0.3 < row["conf_high"]
+    assert row["method"] == "inverse weights, Wilson"
+    assert of(found, "label_rate")["conf_low"] > 0.4
+    with pytest.raises(DesignError, match="above 0, and at most 1"):
+        js.corrected_rate(table.assign(chance=0.0), label_probability="chance")
+
+
+def test_a_random_sample_of_one_class_has_no_interval():
+    table = frame().assign(gold=lambda t: t["gold"].where(t["gold"].isna(), 1.0))
+    row = of(js.corrected_rate(table, sampling="random"))
+    assert row["estimate"] == 1.0
+    assert np.isnan(row["conf_low"])
+    assert "labels of one class only" in row["flag"]
