@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import site_build
 import site_chooser
@@ -130,28 +131,35 @@ def test_what_is_ticked_is_in_the_page(chooser):
         assert set(filter(None, [*frames.split("|"), *have.split("|")])) <= ticked
 
 
-@pytest.mark.parametrize("name", js.plot.__all__)
-def test_every_plot_has_an_example_for_the_gallery(name):
-    code = site_gallery.code_of(name, site_gallery.cells())
-    compile(code, name, "exec")
-    assert "result = " in code
-    assert f"js.plot.{name}(" in code
+def test_every_plot_has_a_cell_in_the_gallery_and_every_cell_a_plot():
+    known = site_gallery.cells()
+    assert sorted(site_gallery.plots(known)) == sorted(js.plot.__all__)
+    for name in js.plot.__all__:
+        compile(known[name], name, "exec")
+        assert f"picture = js.plot.{name}(" in known[name]
 
 
-def test_a_plot_without_an_example_fails_the_gallery(monkeypatch):
-    def picture(rows):
-        """Draw rows."""
-
-    monkeypatch.setattr(js.plot, "picture", picture, raising=False)
-    with pytest.raises(site_gallery.MissingExampleError, match=r"plot\.picture has no example"):
-        site_gallery.code_of("picture", {})
+def test_a_plot_without_a_cell_fails_the_gallery():
+    known = {name: code for name, code in site_gallery.cells().items() if name != "pareto"}
+    with pytest.raises(site_gallery.MissingExampleError, match=r"plot\.pareto has no picture"):
+        site_gallery.plots(known)
 
 
-def test_the_example_of_a_docstring_is_drawn():
-    code = site_gallery.code_of("pareto", {})
-    space = site_gallery.run(code, {}, "pareto")
-    assert space["axes"].get_xscale() == "log"
-    assert space["result"]["cost"].tolist() == [1.0, 100.0]
+def test_the_gallery_has_each_picture_with_its_code_and_data(tmp_path, monkeypatch):
+    script = tmp_path / "gallery.py"
+    script.write_text(
+        "# %% data: rates\nimport pandas as pd\nimport judgestats as js\n"
+        "rates = pd.DataFrame({'judge': ['a', 'b'], 'term': 'consistency', 'estimate': [0.8, 0.6]})\n"
+        "# %% forest\npicture = js.plot.forest(rates)\n"
+    )
+    monkeypatch.setattr(site_gallery, "SCRIPT", script)
+    monkeypatch.setattr(js.plot, "__all__", ["forest"])
+    page = site_gallery.write(tmp_path, tmp_path)
+    assert "![forest](forest.svg)" in page
+    assert "picture = js.plot.forest(rates)" in page
+    assert "rates = pd.DataFrame" in page.partition("## Data")[2]
+    assert "<svg" in (tmp_path / "forest.svg").read_text()
+    assert pd.read_csv(tmp_path / "forest.csv")["estimate"].tolist() == [0.8, 0.6]
 
 
 def test_broken_links_are_found(tmp_path):
