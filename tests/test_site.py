@@ -81,17 +81,25 @@ def test_every_public_name_is_in_the_reference():
     assert set(FUNCTIONS) >= {"judgestats.kappa", "judgestats.design.collect", "judgestats.plot.forest"}
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in FUNCTIONS if not FUNCTIONS[n].__module__.startswith("judgestats.reporting")]
-)
-def test_a_function_says_what_to_see_also_and_that_is_public(name):
-    section = re.search(r"\nSee Also\n-+\n(.*?)(?:\n\n|$)", inspect.getdoc(FUNCTIONS[name]), re.S)
+def is_public(name):
+    """Whether this is a public name, or a method of a public class."""
+    inside, _, last = name.rpartition(".")
+    return name in PUBLIC or (inspect.isclass(PUBLIC.get(inside)) and hasattr(PUBLIC[inside], last))
+
+
+@pytest.mark.parametrize("name", [n for n, thing in PUBLIC.items() if callable(thing)])
+def test_a_public_name_has_an_example_and_says_what_to_see_also_and_that_is_public(name):
+    text = inspect.getdoc(PUBLIC[name])
+    assert re.search(r"(?m)^>>> ", text.partition("\nExamples\n---")[2]), f"{name}: add a section Examples"
+    section = re.search(r"\nSee Also\n-+\n(.*?)(?:\n\n|$)", text, re.S)
     assert section, f"{name}: add a section See Also"
-    listed = [n.strip() for n in re.findall(r"(?m)^(\S[^:\n]*?)(?: : .*)?$", section.group(1))]
-    room = name.rpartition(".")[0]
+    listed = re.findall(r"(?m)^(\S[^:\n]*?)(?: : .*)?$", section.group(1))
+    inside, _, last = name.rpartition(".")
     for other in ", ".join(listed).split(", "):
-        assert {other, f"{room}.{other}"} & set(PUBLIC), f"{name}: {other} is not public"
-        assert not name.endswith(f".{other}")
+        assert any(map(is_public, (other, f"judgestats.{other}", f"{inside}.{other}"))), (
+            f"{name}: {other} is not public"
+        )
+        assert other != last, f"{name} refers to itself"
 
 
 def test_every_command_and_option_is_on_the_page_of_the_command_line():
