@@ -11,6 +11,7 @@ import pytest
 import site_build
 import site_chooser
 import site_gallery
+import site_notebooks
 import site_reference
 from typer.testing import CliRunner
 
@@ -52,10 +53,77 @@ def test_links_of_every_page_lead_to_a_page_of_the_site_or_a_file_of_the_reposit
         ("[x](site/reference/kappa.rst)", "[x](reference/kappa.rst)"),
         ("[x](https://example.org/a.md)", "[x](https://example.org/a.md)"),
         ("`[x](nowhere.md)`", "`[x](nowhere.md)`"),
+        ("[x](models.md#bayesian-models)", "[x](bayesian_models.md#bayesian-models)"),
+        ("[x](models.md#few-judges)", "[x](models.md#few-judges)"),
     ],
 )
 def test_a_link_is_turned(link, turned):
     assert site_build.linked(link, "docs/audit.md", site_build.sources()) == turned
+
+
+def test_a_section_may_be_a_page_of_its_own():
+    text = "# All\n\nWords.\n\n## The study (alpha)\n\nSteps.\n\n### Deep\n\n## The rest\n\nMore.\n"
+    found = site_build.divided(text, {"alpha": "study"})
+    assert found["study"] == "# The study (alpha)\n\nSteps.\n\n## Deep\n\n"
+    assert "Steps" not in found[""]
+    assert "## The study (alpha)\n\n[A page of its own](study.md)." in found[""]
+    assert found[""].endswith("## The rest\n\nMore.\n")
+    with pytest.raises(SystemExit, match="No section of the page is absent"):
+        site_build.divided(text, {"beta": "absent"})
+
+
+def test_links_inside_a_divided_page_lead_to_its_parts():
+    text = "[x](#bayesian-models), [y](#few-judges), `[z](#few-judges)`"
+    turned = "[x](bayesian_models.md#bayesian-models), [y](models.md#few-judges), `[z](#few-judges)`"
+    assert site_build.linked(text, "docs/models.md", site_build.sources()) == turned
+
+
+def test_every_paper_has_a_page_on_repeating_its_study():
+    pages = {p for parts in site_build.PARTS.values() for p in parts.values() if p.startswith("repeat_")}
+    assert pages == {f"repeat_{p.name}" for p in (DOCS.parent / "data").iterdir() if p.is_dir()}
+
+
+GUIDES = (
+    "start inspect_and_people choose mapping formats reading_a_report models bayesian_models for-r-users audit studies "
+    "scale reference/commands flags intervals coverage limitations alternatives glossary generalising agents citing"
+)
+
+
+def test_what_a_reader_looks_for_is_in_a_chapter_that_the_index_links_to():
+    chapters = {k: {site_build.home(p) for p in pages} for k, (_, _, pages) in site_build.CHAPTERS.items()}
+    listed = set().union(*chapters.values())
+    assert set(GUIDES.split()) <= listed
+    assert {p for parts in site_build.PARTS.values() for p in parts.values()} <= listed
+    index = (DOCS / "site" / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\((?:\.\./)*([\w/-]+)\.md\)", index))
+    assert [k for k, pages in chapters.items() if not {k, *pages, "notebooks/README"} & linked] == []
+    assert "llms.txt" in (DOCS / "agents.md").read_text(encoding="utf-8")
+
+
+def test_programs_find_every_page_and_name():
+    texts = {site_build.home(p): "# Title\n\nWords.\n" for _, _, pages in site_build.CHAPTERS.values() for p in pages}
+    text = site_build.for_programs(texts)
+    assert [p for p in texts if f"({p}.html)" not in text] == []
+    assert [n for n in PUBLIC if f"[{n}](reference/" not in text] == []
+
+
+def test_every_measure_with_an_interval_links_to_how_it_is_made_and_how_often_it_covers():
+    pages = site_reference.pages()
+    shown = [
+        n for n, m in measures().items() if site_reference.record(n) and m.interval not in site_reference.NO_INTERVAL
+    ]
+    assert len(shown) > 40
+    assert [
+        n
+        for n in shown
+        if not {"</intervals>", "</coverage>"} <= set(re.findall(r"<\S+>", pages[f"reference/{n}.rst"]))
+    ] == []
+
+
+def test_the_notebooks_that_take_longest_are_run_first():
+    order = [p.stem for p in site_notebooks.longest_first(site_build.notebooks())]
+    assert set(order[:4]) == {"merchant_risk", "dark_current", "debiasing", "rationalization"}
+    assert len(order) == len(site_build.notebooks())
 
 
 def test_a_link_to_nothing_is_an_error():

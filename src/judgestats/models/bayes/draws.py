@@ -285,7 +285,7 @@ class Draws:
         ]  # fmt: skip
 
     def table(self) -> pd.DataFrame:
-        """``chain``, ``draw`` (from 0) and a column for each element, named as in :meth:`summary`; empty without draws."""
+        """``chain``, ``draw`` (from 0) and a column for each element, named as in :meth:`summary`; empty if none."""
         if not self.values:
             return pd.DataFrame(columns=["chain", "draw"])
         columns = {name: self.flat(name).reshape(v.shape[0] * v.shape[1], -1) for name, v in self.values.items()}
