@@ -55,6 +55,7 @@ def test_links_of_every_page_lead_to_a_page_of_the_site_or_a_file_of_the_reposit
         ("`[x](nowhere.md)`", "`[x](nowhere.md)`"),
         ("[x](models.md#bayesian-models)", "[x](bayesian_models.md#bayesian-models)"),
         ("[x](models.md#few-judges)", "[x](models.md#few-judges)"),
+        ("![x](start.svg)", "![x](start.svg)"),
     ],
 )
 def test_a_link_is_turned(link, turned):
@@ -70,6 +71,11 @@ def test_a_section_may_be_a_page_of_its_own():
     assert found[""].endswith("## The rest\n\nMore.\n")
     with pytest.raises(SystemExit, match="No section of the page is absent"):
         site_build.divided(text, {"beta": "absent"})
+
+
+def test_pictures_stand_at_the_top_of_the_site():
+    places = site_build.sources()
+    assert site_build.linked("![x](../first_screen.png)", "docs/site/index.md", places) == "![x](first_screen.png)"
 
 
 def test_links_inside_a_divided_page_lead_to_its_parts():

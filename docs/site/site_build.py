@@ -186,7 +186,7 @@ def linked(text: str, path: str, places: Mapping[str, str]) -> str:
         elif found in places:
             found = places[found]
         elif found.endswith((".png", ".svg")) and words.startswith("!"):
-            return match.group()
+            return f"{words}({os.path.relpath(Path(found).name, Path(here).parent.as_posix())})"
         elif (ROOT / found).exists():
             return f"{words}({REPOSITORY}{found}{anchor})"
         elif not WRITTEN.match(found):
