@@ -22,6 +22,7 @@ judges = [js.design.Judge(name, **habit, under=strict) for name, habit in habits
 plan = js.design.dark_current(list(habits), strict=True)
 calls = js.design.collect(plan, js.design.simulate_replies(plan, judges).to_dict("records"))
 usual = calls[calls["prompt"] == "pairwise"]
+false_preference, sensitivity = js.delta0(usual), js.target_sensitivity(usual)
 
 # %% data: scores
 # Four judges score six systems on twenty items, twice, on a scale of 1 to 10; two of the systems are judges too.
@@ -67,6 +68,7 @@ swayed = [
     js.design.Judge("firm", label_susceptibility=0.2, tie_criterion=0.6, favoured_label="Human"),
     js.design.Judge("swayed", label_susceptibility=1.6, tie_criterion=0.6, favoured_label="Human"),
 ]
+labelled = js.design.simulate(probes, swayed)
 quoted = {"scheme": {"PBP": {"label_susceptibility": 0.3}}}
 both = pd.concat([probes.assign(scheme=scheme) for scheme in ("Baseline", "PBP")], ignore_index=True)
 under = [
@@ -104,20 +106,17 @@ result = js.position_bias(usual)
 picture = js.plot.answers(result)
 
 # %% metrology_map
-result = pd.concat([js.dark_current(usual), js.delta0(usual), js.target_sensitivity(usual)])
+result = pd.concat([js.dark_current(usual), false_preference, sensitivity])
 picture = js.plot.metrology_map(result)
 
 # %% psychometric_curves
-result = js.target_sensitivity(usual)
-picture = js.plot.psychometric_curves(result)
+picture = js.plot.psychometric_curves(sensitivity)
 
 # %% decomposition
-result = js.delta0(usual)
-picture = js.plot.decomposition(result)
+picture = js.plot.decomposition(false_preference)
 
 # %% stable_positional
-result = js.delta0(usual)
-picture = js.plot.stable_positional(result)
+picture = js.plot.stable_positional(false_preference)
 
 # %% operating_point
 result = js.criterion_shift(calls, "pairwise", "pairwise_strict")
@@ -244,7 +243,7 @@ result = js.verbosity_bias(js.design.simulate(made, by_length))
 picture = js.plot.verbosity_bias(result)
 
 # %% anchoring
-result = js.anchoring(js.design.simulate(probes, swayed), favoured_label="Human")
+result = js.anchoring(labelled, favoured_label="Human")
 picture = js.plot.anchoring(result)
 
 # %% schemes
@@ -254,7 +253,7 @@ result = result[result["term"].isin(["lds", "shift_nontie"])]
 picture = js.plot.schemes(result)
 
 # %% revision
-result = js.revision(js.design.simulate(probes, swayed), before="flip", after="truth", favoured_label="Human")
+result = js.revision(labelled, before="flip", after="truth", favoured_label="Human")
 picture = js.plot.revision(result)
 
 # %% rationale_shift

@@ -219,6 +219,8 @@ def test_every_plot_has_a_cell_in_the_gallery_and_every_cell_a_plot():
     for name in js.plot.__all__:
         compile(known[name], name, "exec")
         assert f"picture = js.plot.{name}(" in known[name]
+    lines = [line for code in known.values() for line in code.splitlines() if re.search(r"\w\(", line)]
+    assert [line for line in set(lines) if lines.count(line) > 1] == []  # what two cells need is data of both
 
 
 def test_a_plot_without_a_cell_fails_the_gallery():
