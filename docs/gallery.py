@@ -1,6 +1,6 @@
 """The pictures of the gallery: a cell for each plot, after the cells of the data that they share.
 
-A cell of a plot leaves the data in ``result`` and the axes in ``axes``.
+A cell of a plot leaves what the plot returns in ``picture``.
 """
 
 # %% data: pairs
@@ -22,6 +22,7 @@ judges = [js.design.Judge(name, **habit, under=strict) for name, habit in habits
 plan = js.design.dark_current(list(habits), strict=True)
 calls = js.design.collect(plan, js.design.simulate_replies(plan, judges).to_dict("records"))
 usual = calls[calls["prompt"] == "pairwise"]
+false_preference, sensitivity = js.delta0(usual), js.target_sensitivity(usual)
 
 # %% data: scores
 # Four judges score six systems on twenty items, twice, on a scale of 1 to 10; two of the systems are judges too.
@@ -67,6 +68,7 @@ swayed = [
     js.design.Judge("firm", label_susceptibility=0.2, tie_criterion=0.6, favoured_label="Human"),
     js.design.Judge("swayed", label_susceptibility=1.6, tie_criterion=0.6, favoured_label="Human"),
 ]
+labelled = js.design.simulate(probes, swayed)
 quoted = {"scheme": {"PBP": {"label_susceptibility": 0.3}}}
 both = pd.concat([probes.assign(scheme=scheme) for scheme in ("Baseline", "PBP")], ignore_index=True)
 under = [
@@ -74,111 +76,159 @@ under = [
     for j in swayed
 ]
 
+# %% data: people
+# Three people and two judges choose between plain and formatted answers; the judges care more for the format.
+shown = pd.DataFrame({"item": np.arange(60), "first": "plain", "second": "formatted"}).sample(frac=1, random_state=1)
+shown.loc[shown.index[::2], ["first", "second"]] = ["formatted", "plain"]
+shown["target"], shown["better"] = "formatted", np.where(shown["item"] % 3, "plain", "formatted")
+people = [js.design.Judge(f"person {i}", sensitivity=2.0, target_preference=0.2) for i in (1, 2, 3)]
+models = [js.design.Judge("large", target_preference=0.9), js.design.Judge("small", target_preference=1.6)]
+answers = js.design.simulate(shown, [*people, *models])
+humans = [p.name for p in people]
+
+# %% data: confidences
+# Two judges say how sure they are of 300 verdicts each: the modest one is right as often as it says.
+sure = pd.DataFrame(itertools.product(["modest", "boastful"], range(300)), columns=["judge", "item"])
+sure["confidence"] = rng.choice([0.55, 0.65, 0.75, 0.85, 0.95], len(sure))
+right = sure["confidence"].where(sure["judge"] == "modest", sure["confidence"] ** 2)
+sure["correct"] = (rng.random(len(sure)) < right).astype(int)
+
+# %% data: a posterior
+# Leniency of each judge, quality of each system and self-preference, from the mean scores.
+posterior = js.hierarchical.severity(scored, sampling={"draws": 500})
+
 # %% forest
 result = js.consistency(usual).query("term == 'consistency'")
-axes = js.plot.forest(result)
+picture = js.plot.forest(result)
 
 # %% answers
 result = js.position_bias(usual)
-axes = js.plot.answers(result)
+picture = js.plot.answers(result)
 
 # %% metrology_map
-result = pd.concat([js.dark_current(usual), js.delta0(usual), js.target_sensitivity(usual)])
-axes = js.plot.metrology_map(result)
+result = pd.concat([js.dark_current(usual), false_preference, sensitivity])
+picture = js.plot.metrology_map(result)
 
 # %% psychometric_curves
-result = js.target_sensitivity(usual)
-axes = js.plot.psychometric_curves(result)
+picture = js.plot.psychometric_curves(sensitivity)
 
 # %% decomposition
-result = js.delta0(usual)
-axes = js.plot.decomposition(result)
+picture = js.plot.decomposition(false_preference)
 
 # %% stable_positional
-result = js.delta0(usual)
-axes = js.plot.stable_positional(result)
+picture = js.plot.stable_positional(false_preference)
 
 # %% operating_point
 result = js.criterion_shift(calls, "pairwise", "pairwise_strict")
-axes = js.plot.operating_point(result)
+picture = js.plot.operating_point(result)
 
 # %% bias_scores
 result = js.bias_score(verdicts[verdicts["strategy"] == "B0"], by="bias")
-axes = js.plot.bias_scores(result)
+picture = js.plot.bias_scores(result)
 
 # %% bias_map
 result = js.bias_change(verdicts, by="bias")
-axes = js.plot.bias_map(result, judge="small")
+picture = js.plot.bias_map(result, judge="small")
 
 # %% strategies
 result = js.compare_strategies(verdicts)
-axes = js.plot.strategies(result)
+picture = js.plot.strategies(result)
 
 # %% pareto
 accuracy = js.gold_agreement(verdicts, by="strategy").query("term == 'accuracy'")
 cost = accuracy["strategy"].map({"B0": 1.0, "S1": 2.0, "S8": 3.0}) * accuracy["judge"].map({"large": 10, "small": 1})
 result = js.pareto_front(accuracy.assign(cost=cost, value=accuracy["estimate"]))
-axes = js.plot.pareto(result, by="judge")
+picture = js.plot.pareto(result, by="judge")
+
+# %% rank_sets
+# 24 votes on each pair of systems; the strengths are those of the scores.
+duels = pd.DataFrame(
+    [
+        (f"{a} or {b}: {i}", *((a, b) if i % 2 else (b, a)))
+        for a, b in itertools.combinations(systems, 2)
+        for i in range(24)
+    ],
+    columns=["item", "first", "second"],
+)
+result = js.rank_systems(js.design.simulate(duels, [js.design.Judge("g", tie_criterion=0.3)], quality=systems))
+picture = js.plot.rank_sets(result)
 
 # %% kappa_matrix
 result = js.kappa(usual[usual["stimulus"] == "ladder"])
-axes = js.plot.kappa_matrix(result)
+picture = js.plot.kappa_matrix(result)
 
 # %% score_matrix
 result = js.score_matrix(scored)
-axes = js.plot.score_matrix(result)
+picture = js.plot.score_matrix(result)
 
 # %% deviation_matrix
 result = js.consensus_deviation(scored)
-axes = js.plot.deviation_matrix(result)
+picture = js.plot.deviation_matrix(result)
 
 # %% score_distribution
 result = js.score_distribution(scored)
-axes = js.plot.score_distribution(result)
+picture = js.plot.score_distribution(result)
+
+# %% score_quantiles
+result = js.score_distribution(scored, by="system", quantiles=(0.05, 0.25, 0.5, 0.75, 0.95))
+picture = js.plot.score_quantiles(result)
 
 # %% disagreement
 result = js.disagreement(scored)
-axes = js.plot.disagreement(result)
+picture = js.plot.disagreement(result)
 
 # %% variance_components
 result = js.variance_components(scored)
-axes = js.plot.variance_components(result)
+picture = js.plot.variance_components(result)
 
 # %% decision_study
 result = js.decision_study(scored)
-axes = js.plot.decision_study(result)
+picture = js.plot.decision_study(result)
 
 # %% icc
 result = js.icc(scored, by="system")
-axes = js.plot.icc(result)
+picture = js.plot.icc(result)
 
 # %% agreement_levels
 result = js.agreement_levels(scored)
-axes = js.plot.agreement_levels(result)
+picture = js.plot.agreement_levels(result)
+
+# %% lines
+# The judges score once more at three temperatures; the hotter, the noisier.
+noisier = {"temperature": {0.5: {"noise": 1.5}, 1.0: {"noise": 2.5}}}
+runs = pd.concat([cells.assign(temperature=t) for t in (0.0, 0.5, 1.0)])
+runs = js.design.simulate(
+    runs, [js.design.Judge(name, noise=0.6, item_difficulty=1.2, under=noisier) for name in "abc"], quality=systems
+)
+result = js.correlation(runs, pairs="each", by="temperature").query("system in ['alder', 'cedar', 'elm', 'gum']")
+picture = js.plot.lines(result, "temperature", panel="system")
 
 # %% calibration
 result = js.calibrate(scored)
-axes = js.plot.calibration(result)
+picture = js.plot.calibration(result)
 
 # %% agreement_shift
 # The published shifts of a paper: how far judges agree without, and with, background knowledge.
 result = js.agreement_shift(js.published.load("consensus_illusion/table3"))
-axes = js.plot.agreement_shift(result)
+picture = js.plot.agreement_shift(result)
 
 # %% quality_agreement
 result = js.published.load("consensus_illusion/table9").rename(columns={"model": "system"})
-axes = js.plot.quality_agreement(result)
+picture = js.plot.quality_agreement(result)
 
 # %% preference_gaps
-# Three people and two judges choose between plain and formatted answers; the judges care more for the format.
-shown = pd.DataFrame({"item": np.arange(60), "first": "plain", "second": "formatted"}).sample(frac=1, random_state=1)
-shown.loc[shown.index[::2], ["first", "second"]] = ["formatted", "plain"]
-shown["target"] = "formatted"
-people = [js.design.Judge(f"person {i}", target_preference=0.2) for i in (1, 2, 3)]
-models = [js.design.Judge("large", target_preference=0.9), js.design.Judge("small", target_preference=1.6)]
-answers = js.design.simulate(shown, [*people, *models])
-result = js.preference_gap(answers, humans=[p.name for p in people])
-axes = js.plot.preference_gaps(result)
+result = js.preference_gap(answers, humans=humans)
+picture = js.plot.preference_gaps(result)
+
+# %% people_agreement
+result = js.judge_against_people(answers, humans=humans)
+picture = js.plot.people_agreement(result)
+
+# %% judges_and_people
+# Six judges that like long answers, some more than others: they agree with each other, and less with the known answer.
+likes = [js.design.Judge(f"judge {i}", sensitivity=1.6 - 0.2 * i, target_preference=0.3 * i) for i in range(1, 7)]
+alike = js.design.simulate(pairs, likes)
+picture = js.plot.judges_and_people(js.kappa(alike), js.kappa(alike, reference="gold"), label="the known answer")
 
 # %% verbosity_bias
 # 50 pairs whose longer answer is padded, 25 whose shorter answer is cut off; the target is the longer one.
@@ -190,18 +240,50 @@ by_length = [
     js.design.Judge("verbose", target_preference=2.0, tie_criterion=0.2),
 ]
 result = js.verbosity_bias(js.design.simulate(made, by_length))
-axes = js.plot.verbosity_bias(result)
+picture = js.plot.verbosity_bias(result)
 
 # %% anchoring
-result = js.anchoring(js.design.simulate(probes, swayed), favoured_label="Human")
-axes = js.plot.anchoring(result)
+result = js.anchoring(labelled, favoured_label="Human")
+picture = js.plot.anchoring(result)
 
 # %% schemes
 # The second scheme asks for quotations before the verdict.
 result = js.anchoring(js.design.simulate(both, under), favoured_label="Human", by="scheme")
 result = result[result["term"].isin(["lds", "shift_nontie"])]
-axes = js.plot.schemes(result)
+picture = js.plot.schemes(result)
 
 # %% revision
-result = js.revision(js.design.simulate(probes, swayed), before="flip", after="truth", favoured_label="Human")
-axes = js.plot.revision(result)
+result = js.revision(labelled, before="flip", after="truth", favoured_label="Human")
+picture = js.plot.revision(result)
+
+# %% rationale_shift
+# Explanations are about the item; of the swayed judge, most are about the label where there is one.
+steady = [js.design.Judge(name, stable_preference=3.0, tie_criterion=0.6) for name in ("firm", "swayed")]
+argued = js.design.simulate(probes.assign(first="person " + probes["item"].astype(str)), steady)
+about = argued["item"].map(lambda i: ["clear and concise", "vivid images", "a plain style", "an odd rhythm"][i % 4])
+cited = argued["probe"].ne("blind") & (rng.random(len(argued)) < np.where(argued["judge"] == "swayed", 0.8, 0.2))
+argued["rationale"] = about.mask(cited, "sounds authentic, as the label says")
+result = js.rationale_shift(argued)
+picture = js.plot.rationale_shift(result)
+
+# %% reliability
+result = js.confidence_calibration(sure)
+picture = js.plot.reliability(result)
+
+# %% risk_coverage
+result = js.abstention_threshold(sure, alpha=0.25)
+picture = js.plot.risk_coverage(result)
+
+# %% fit_diagnostics
+winner = verdicts["first"].where(verdicts["choice"] == "first", verdicts["second"]).mask(verdicts["choice"] == "tie")
+marked = verdicts.assign(
+    correct=(winner == verdicts["gold"]).astype(int), longer=verdicts["gold"] == verdicts["target"]
+)
+result = js.fit("correct ~ strategy * judge + longer * judge + (1|item)", marked)
+picture = js.plot.fit_diagnostics(result)
+
+# %% posterior_intervals
+picture = js.plot.posterior_intervals(posterior, variables=["severity", "self_preference"])
+
+# %% predictive
+picture = js.plot.predictive(posterior)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Any
 
 import matplotlib as mpl
@@ -15,6 +16,8 @@ from judgestats.reporting.plots.canvas import GRID, INK, MUTED, PALETTE
 #: Columns that hold counts, and columns that hold p-values.
 COUNT = re.compile(r"n|n_\w+|\w+_n|delta|systems|judges|rows|items|calls|pairs")
 P_VALUE = re.compile(r"p|p_value|p_adjusted|\w+_p")
+#: Columns whose numbers are of different things, as in ``check()``: each is written by itself.
+MIXED = "value"
 #: Most decimals of a number in a table.
 DECIMALS = 3
 
@@ -29,18 +32,30 @@ def p_words(p: float) -> str:
     return f"p {'' if p < 0.001 else '= '}{p_text(p)}"
 
 
+def number(x: Any) -> str:
+    """A number by itself: whole ones without decimals, a missing one as nothing; text as it is."""
+    if isinstance(x, str):
+        return escape(x)
+    return "" if pd.isna(x) else f"{x:,.0f}" if x == round(x) else f"{x:,.{DECIMALS}f}"
+
+
 def table(frame: pd.DataFrame) -> str | None:
     """HTML of a table: text to the left, numbers to the right, counts without decimals, p-values as printed."""
-    if not (frame.index.is_unique and frame.columns.is_unique) or len(frame) > pd.get_option("display.max_rows"):
-        return None
-    styled = frame.style
+    if len(frame) > pd.get_option("display.max_rows") or not frame.columns.is_unique:
+        return str(frame.to_html())
+    named = frame.index.is_unique
+    frame = frame if named else frame.reset_index()
+    styled = frame.style if named else frame.style.hide(axis="index")
     for column in frame.columns:
         name = str(column[-1] if isinstance(column, tuple) else column)
         values = frame[column]
-        text = not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
+        mixed = name == MIXED and any(not isinstance(v, str) for v in values)
+        text = not mixed and (not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values))
         side = "left" if text else "right"
         styled = styled.set_properties(subset=[column], **{"text-align": side})
-        if pd.api.types.is_float_dtype(values):
+        if mixed:
+            styled = styled.format(number, subset=[column])
+        elif pd.api.types.is_float_dtype(values):
             styled = styled.format(_format(name, values), subset=[column], na_rep="")
         elif text:
             styled = styled.format(subset=[column], na_rep="", escape="html")

@@ -269,7 +269,8 @@ display(
         f"{'shows no significant change' if spans else 'changed significantly under some of the models'}: its "
         f"intervals range from {resolution['conf_low'].min():.1f} to {resolution['conf_high'].max():.0f} times, and "
         f"a rise has probability {min(up.values()):.2f} to {max(up.values()):.2f}. The test by likelihood ratio "
-        f"gives p = {p['logit']:.3f} with logit and {p['probit']:.3f} with probit, verdict `{verdict}`.\n\n"
+        f"gives {appearance.p_words(p['logit'])} with logit and {appearance.p_words(p['probit'])} with probit, verdict "
+        f"`{verdict}`.\n\n"
         "The picture shows why. Under the strict prompt every Δ0 call was a tie and half of the Δ1 calls were "
         'right: that fixes the ratio of the two and gives both a lower end, but no upper one. "The criterion '
         'moved" is the data\'s; "the resolution did not" is not; if it moved, '

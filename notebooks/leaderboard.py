@@ -219,7 +219,7 @@ def answers_missing(row, printed, most=10):
                 if f"{value:.{digits}f}" == printed:
                     kept.append({"wins fewer": a, "draws fewer": b, "losses fewer": c, "gives": f"{value:.{digits}f}"})
     chance = len(tried) * 10.0**-digits / np.ptp(tried)
-    return pd.DataFrame(kept).assign(printed=printed, tried=len(tried), by_chance=f"{chance:.1e}")
+    return pd.DataFrame(kept).assign(printed=printed, tried=len(tried), by_chance=f"{chance:.6f}")
 
 
 missing = pd.concat({m: answers_missing(boards[COUNTED].loc[m], p) for m, p in few["printed"].items()}, names=["model"])
@@ -262,7 +262,7 @@ display(
     Markdown(
         f"{below} of the {len(rows)} printed errors of `{GRADED}` are below those of its wins and losses, and {within} "
         f"keep the ceiling. For the {len(graded)} models whose graded verdicts are here, the standard error of the "
-        f"verdicts differs from the printed one by at most {apart.max():.0e}"
+        f"verdicts differs from the printed one by {'less than 0.00001' if same else f'up to {apart.max():.4f}'}"
         f"{': there the column is right, and the rule was about another quantity' if same else ', which is no match'}. "
         "That is why a finding says that a number does not follow from others, and not that it is wrong."
         + "".join(

@@ -88,6 +88,11 @@ def _require_sound(path: Path, found: Any, run: ModuleType) -> None:
     if run.DRAWS in path.read_text(encoding="utf-8"):
         assert "few draws" in seen  # it says that its numbers are not the full run's
     assert not re.search(r"\bnan\b|\binf\b", _prose(found))
+    shown = [o["data"] for c in found.cells for o in c.get("outputs", []) if "data" in o]
+    tables = "".join(d.get("text/html", "") for d in shown)
+    assert re.findall(r"<td[^>]*>(?:\d{3,}\.0+|[^<]*\de-\d\d[^<]*)</td>", tables) == []
+    assert not re.search(r"<script[^>]*src=|\de-\d\d", tables + _prose(found))
+    assert [d for d in shown if set(d) == {"text/plain"} and "\n" in d["text/plain"]] == []  # a table as plain text
     if path in EITHER:
         assert _prose(found).lstrip().startswith("**Simulated") == (not Path(os.environ.get(REAL) or "-").is_dir())
 
@@ -212,6 +217,21 @@ def test_tables_have_whole_counts_printed_p_values_and_text_to_the_left(appearan
     assert re.search(r"_row0_col3, [^{]*\{\s*text-align: left", table)
 
 
+@pytest.mark.parametrize("kind", [float, object])
+def test_numbers_of_different_things_in_a_column_are_written_by_themselves(appearance: ModuleType, kind: type) -> None:
+    values = [172.0, 1.0494, -0.1534, float("nan")]
+    table = appearance.table(pd.DataFrame({"value": pd.Series(values, dtype=kind), "flag": ["x", "y", "", "z"]}))
+    assert re.findall(r"<td[^>]*>(.*?)</td>", table)[::2] == ["172", "1.049", "-0.153", ""]
+    assert re.search(r"_row0_col0, [^{]*\{\s*text-align: right", table)
+
+
+def test_rows_with_one_name_are_a_table_too(appearance: ModuleType) -> None:
+    frame = pd.DataFrame({"quantity": ["a long sentence", "b"], "n": [3.0, 4.0]}, index=["Table 1", "Table 1"])
+    table = appearance.table(frame.rename_axis("place"))
+    assert re.findall(r"<td[^>]*>(.*?)</td>", table) == ["Table 1", "a long sentence", "3", "Table 1", "b", "4"]
+    assert re.search(r"_row0_col1, [^{]*\{\s*text-align: left", table)
+
+
 def test_a_p_value_in_a_sentence(appearance: ModuleType) -> None:
     assert [appearance.p_words(p) for p in (4e-25, 0.057)] == ["p < .001", "p = .057"]
 
@@ -220,4 +240,8 @@ def test_a_p_value_in_a_sentence(appearance: ModuleType) -> None:
 def test_every_notebook_looks_alike(path: Path) -> None:
     code = path.read_text(encoding="utf-8")
     assert "\nappearance.set_up()\n" in code
-    assert "rcParams" not in code
+    assert not re.search(r"rcParams|plt\.style|\.plot\.style", code)
+    assert not re.search(
+        r"https?://[^\s)\"']+\.js\b|init_notebook_mode|connected=True", code
+    )  # no script from elsewhere
+    assert not re.findall(r":[.\d]*e\}|\bp = \{", code), "p-values and small numbers: appearance.p_words, decimals"

@@ -6,10 +6,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import site_build
 import site_chooser
 import site_gallery
+import site_notebooks
 import site_reference
 from typer.testing import CliRunner
 
@@ -51,10 +53,83 @@ def test_links_of_every_page_lead_to_a_page_of_the_site_or_a_file_of_the_reposit
         ("[x](site/reference/kappa.rst)", "[x](reference/kappa.rst)"),
         ("[x](https://example.org/a.md)", "[x](https://example.org/a.md)"),
         ("`[x](nowhere.md)`", "`[x](nowhere.md)`"),
+        ("[x](models.md#bayesian-models)", "[x](bayesian_models.md#bayesian-models)"),
+        ("[x](models.md#few-judges)", "[x](models.md#few-judges)"),
+        ("![x](start.svg)", "![x](start.svg)"),
     ],
 )
 def test_a_link_is_turned(link, turned):
     assert site_build.linked(link, "docs/audit.md", site_build.sources()) == turned
+
+
+def test_a_section_may_be_a_page_of_its_own():
+    text = "# All\n\nWords.\n\n## The study (alpha)\n\nSteps.\n\n### Deep\n\n## The rest\n\nMore.\n"
+    found = site_build.divided(text, {"alpha": "study"})
+    assert found["study"] == "# The study (alpha)\n\nSteps.\n\n## Deep\n\n"
+    assert "Steps" not in found[""]
+    assert "## The study (alpha)\n\n[A page of its own](study.md)." in found[""]
+    assert found[""].endswith("## The rest\n\nMore.\n")
+    with pytest.raises(SystemExit, match="No section of the page is absent"):
+        site_build.divided(text, {"beta": "absent"})
+
+
+def test_pictures_stand_at_the_top_of_the_site():
+    places = site_build.sources()
+    assert site_build.linked("![x](../first_screen.png)", "docs/site/index.md", places) == "![x](first_screen.png)"
+
+
+def test_links_inside_a_divided_page_lead_to_its_parts():
+    text = "[x](#bayesian-models), [y](#few-judges), `[z](#few-judges)`"
+    turned = "[x](bayesian_models.md#bayesian-models), [y](models.md#few-judges), `[z](#few-judges)`"
+    assert site_build.linked(text, "docs/models.md", site_build.sources()) == turned
+
+
+def test_every_paper_has_a_page_on_repeating_its_study():
+    pages = {p for parts in site_build.PARTS.values() for p in parts.values() if p.startswith("repeat_")}
+    assert pages == {f"repeat_{p.name}" for p in (DOCS.parent / "data").iterdir() if p.is_dir()}
+
+
+GUIDES = (
+    "start inspect_and_people choose mapping formats reading_a_report models bayesian_models for-r-users audit studies "
+    "scale reference/commands flags intervals coverage limitations alternatives glossary generalising agents citing"
+)
+
+
+def test_what_a_reader_looks_for_is_in_a_chapter_that_the_index_links_to():
+    chapters = {k: {site_build.home(p) for p in pages} for k, (_, _, pages) in site_build.CHAPTERS.items()}
+    listed = set().union(*chapters.values())
+    assert set(GUIDES.split()) <= listed
+    assert {p for parts in site_build.PARTS.values() for p in parts.values()} <= listed
+    index = (DOCS / "site" / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\((?:\.\./)*([\w/-]+)\.md\)", index))
+    assert [k for k, pages in chapters.items() if not {k, *pages, "notebooks/README"} & linked] == []
+    assert "llms.txt" in (DOCS / "agents.md").read_text(encoding="utf-8")
+
+
+def test_programs_find_every_page_and_name():
+    texts = {site_build.home(p): "# Title\n\nWords.\n" for _, _, pages in site_build.CHAPTERS.values() for p in pages}
+    text = site_build.for_programs(texts)
+    assert [p for p in texts if f"({p}.html)" not in text] == []
+    assert [n for n in PUBLIC if f"[{n}](reference/" not in text] == []
+
+
+def test_every_measure_with_an_interval_links_to_how_it_is_made_and_how_often_it_covers():
+    pages = site_reference.pages()
+    shown = [
+        n for n, m in measures().items() if site_reference.record(n) and m.interval not in site_reference.NO_INTERVAL
+    ]
+    assert len(shown) > 40
+    assert [
+        n
+        for n in shown
+        if not {"</intervals>", "</coverage>"} <= set(re.findall(r"<\S+>", pages[f"reference/{n}.rst"]))
+    ] == []
+
+
+def test_the_notebooks_that_take_longest_are_run_first():
+    order = [p.stem for p in site_notebooks.longest_first(site_build.notebooks())]
+    assert set(order[:4]) == {"merchant_risk", "dark_current", "debiasing", "rationalization"}
+    assert len(order) == len(site_build.notebooks())
 
 
 def test_a_link_to_nothing_is_an_error():
@@ -80,17 +155,25 @@ def test_every_public_name_is_in_the_reference():
     assert set(FUNCTIONS) >= {"judgestats.kappa", "judgestats.design.collect", "judgestats.plot.forest"}
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in FUNCTIONS if not FUNCTIONS[n].__module__.startswith("judgestats.reporting")]
-)
-def test_a_function_says_what_to_see_also_and_that_is_public(name):
-    section = re.search(r"\nSee Also\n-+\n(.*?)(?:\n\n|$)", inspect.getdoc(FUNCTIONS[name]), re.S)
+def is_public(name):
+    """Whether this is a public name, or a method of a public class."""
+    inside, _, last = name.rpartition(".")
+    return name in PUBLIC or (inspect.isclass(PUBLIC.get(inside)) and hasattr(PUBLIC[inside], last))
+
+
+@pytest.mark.parametrize("name", [n for n, thing in PUBLIC.items() if callable(thing)])
+def test_a_public_name_has_an_example_and_says_what_to_see_also_and_that_is_public(name):
+    text = inspect.getdoc(PUBLIC[name])
+    assert re.search(r"(?m)^>>> ", text.partition("\nExamples\n---")[2]), f"{name}: add a section Examples"
+    section = re.search(r"\nSee Also\n-+\n(.*?)(?:\n\n|$)", text, re.S)
     assert section, f"{name}: add a section See Also"
-    listed = [n.strip() for n in re.findall(r"(?m)^(\S[^:\n]*?)(?: : .*)?$", section.group(1))]
-    room = name.rpartition(".")[0]
+    listed = re.findall(r"(?m)^(\S[^:\n]*?)(?: : .*)?$", section.group(1))
+    inside, _, last = name.rpartition(".")
     for other in ", ".join(listed).split(", "):
-        assert {other, f"{room}.{other}"} & set(PUBLIC), f"{name}: {other} is not public"
-        assert not name.endswith(f".{other}")
+        assert any(map(is_public, (other, f"judgestats.{other}", f"{inside}.{other}"))), (
+            f"{name}: {other} is not public"
+        )
+        assert other != last, f"{name} refers to itself"
 
 
 def test_every_command_and_option_is_on_the_page_of_the_command_line():
@@ -130,28 +213,37 @@ def test_what_is_ticked_is_in_the_page(chooser):
         assert set(filter(None, [*frames.split("|"), *have.split("|")])) <= ticked
 
 
-@pytest.mark.parametrize("name", js.plot.__all__)
-def test_every_plot_has_an_example_for_the_gallery(name):
-    code = site_gallery.code_of(name, site_gallery.cells())
-    compile(code, name, "exec")
-    assert "result = " in code
-    assert f"js.plot.{name}(" in code
+def test_every_plot_has_a_cell_in_the_gallery_and_every_cell_a_plot():
+    known = site_gallery.cells()
+    assert sorted(site_gallery.plots(known)) == sorted(js.plot.__all__)
+    for name in js.plot.__all__:
+        compile(known[name], name, "exec")
+        assert f"picture = js.plot.{name}(" in known[name]
+    lines = [line for code in known.values() for line in code.splitlines() if re.search(r"\w\(", line)]
+    assert [line for line in set(lines) if lines.count(line) > 1] == []  # what two cells need is data of both
 
 
-def test_a_plot_without_an_example_fails_the_gallery(monkeypatch):
-    def picture(rows):
-        """Draw rows."""
-
-    monkeypatch.setattr(js.plot, "picture", picture, raising=False)
-    with pytest.raises(site_gallery.MissingExampleError, match=r"plot\.picture has no example"):
-        site_gallery.code_of("picture", {})
+def test_a_plot_without_a_cell_fails_the_gallery():
+    known = {name: code for name, code in site_gallery.cells().items() if name != "pareto"}
+    with pytest.raises(site_gallery.MissingExampleError, match=r"plot\.pareto has no picture"):
+        site_gallery.plots(known)
 
 
-def test_the_example_of_a_docstring_is_drawn():
-    code = site_gallery.code_of("pareto", {})
-    space = site_gallery.run(code, {}, "pareto")
-    assert space["axes"].get_xscale() == "log"
-    assert space["result"]["cost"].tolist() == [1.0, 100.0]
+def test_the_gallery_has_each_picture_with_its_code_and_data(tmp_path, monkeypatch):
+    script = tmp_path / "gallery.py"
+    script.write_text(
+        "# %% data: rates\nimport pandas as pd\nimport judgestats as js\n"
+        "rates = pd.DataFrame({'judge': ['a', 'b'], 'term': 'consistency', 'estimate': [0.8, 0.6]})\n"
+        "# %% forest\npicture = js.plot.forest(rates)\n"
+    )
+    monkeypatch.setattr(site_gallery, "SCRIPT", script)
+    monkeypatch.setattr(js.plot, "__all__", ["forest"])
+    page = site_gallery.write(tmp_path, tmp_path)
+    assert "![forest](forest.svg)" in page
+    assert "picture = js.plot.forest(rates)" in page
+    assert "rates = pd.DataFrame" in page.partition("## Data")[2]
+    assert "<svg" in (tmp_path / "forest.svg").read_text()
+    assert pd.read_csv(tmp_path / "forest.csv")["estimate"].tolist() == [0.8, 0.6]
 
 
 def test_broken_links_are_found(tmp_path):

@@ -43,7 +43,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": [], "choose": [], "gallery/index": []}
+html_sidebars = {page: [] for page in ("index", "choose", "gallery/index", "notebooks/*")}  # wide tables and pictures
 html_context = {"default_mode": "auto"}
 
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -36,6 +37,7 @@ CHAPTERS: dict[str, tuple[str, str, list[str]]] = {
         "Guides",
         "One page per job.",
         [
+            "docs/mapping.md",
             "docs/formats.md",
             "docs/labels.md",
             "docs/replies.md",
@@ -43,9 +45,15 @@ CHAPTERS: dict[str, tuple[str, str, list[str]]] = {
             "docs/measures.md",
             "docs/judges_and_people.md",
             "docs/models.md",
+            "bayesian_models",
             "docs/for-r-users.md",
             "docs/audit.md",
             "docs/studies.md",
+            "repeat_dark_current",
+            "repeat_merchant_risk",
+            "repeat_debiasing",
+            "repeat_rationalization",
+            "repeat_consensus_illusion",
             "docs/scale.md",
         ],
     ),
@@ -78,6 +86,22 @@ CHAPTERS: dict[str, tuple[str, str, list[str]]] = {
         "docs/citing.md", "docs/agents.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md",
     ]),
 }  # fmt: skip
+#: Sections that are pages of their own on the site: file -> words in the heading of the section -> page.
+PARTS = {
+    "docs/models.md": {"bayesian models": "bayesian_models"},
+    "docs/studies.md": {
+        "dark current": "repeat_dark_current",
+        "merchant risk": "repeat_merchant_risk",
+        "debiasing": "repeat_debiasing",
+        "rationalization": "repeat_rationalization",
+        "consensus": "repeat_consensus_illusion",
+    },
+}
+#: What the page of a paper ends with.
+PAPER = """
+The paper's own numbers: [a notebook](notebooks/{paper}.ipynb) recomputes what is printed, then asks what the paper left
+open; `js.published.load` has its tables; [what of it is here](coverage_of_papers.md).
+"""
 #: Heading of the start before which the page of its file is shown, and how.
 AFTER_PAGE = "## The same in Python"
 PAGE = """This is the page of this file, made with the site. It stands in a file of its own:
@@ -119,6 +143,31 @@ def notebooks() -> list[Path]:
     return [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.read_text(encoding="utf-8").startswith("# ---\n")]
 
 
+def divided(text: str, parts: Mapping[str, str]) -> dict[str, str]:
+    """A page by sections: those that are pages of their own by their name, the rest, with links to them, by ""."""
+    found: dict[str, str] = {"": ""}
+    for section in re.split(r"(?m)^(?=## )", text):
+        heading = section.partition("\n")[0]
+        page = next((page for words, page in parts.items() if words in heading.lower()), "")
+        if page and heading.startswith("## "):
+            found[page] = re.sub(r"(?m)^#(#+ )", r"\1", section)
+            section = f"{heading}\n\n[A page of its own]({page}.md).\n\n"
+        found[""] += section
+    if absent := set(parts.values()) - set(found):
+        raise SystemExit(
+            f"No section of the page is {', '.join(sorted(absent))}: PARTS of site_build.py names its heading."
+        )
+    return found
+
+
+def anchors(path: str) -> dict[str, str]:
+    """Anchor -> page, of the sections of a file that are pages of their own."""
+    if path not in PARTS:
+        return {}
+    pages = divided((ROOT / path).read_text(encoding="utf-8"), PARTS[path])
+    return {_anchor(h): page for page in pages if page for h in re.findall(r"(?m)^#+ (.+)$", pages[page])}
+
+
 def linked(text: str, path: str, places: Mapping[str, str]) -> str:
     """Text of a file of the repository with its links as they are in the site; files that are no pages are on GitHub."""
     here = places[path]
@@ -126,16 +175,18 @@ def linked(text: str, path: str, places: Mapping[str, str]) -> str:
     def turned(match: re.Match[str]) -> str:
         words, target = match.groups()
         parts = urlsplit(target)
-        if parts.scheme or parts.netloc or not parts.path:
+        if parts.scheme or parts.netloc or not (parts.path or path in PARTS):
             return match.group()
-        found = os.path.normpath((Path(path).parent / parts.path).as_posix()).rstrip("/")
+        found = os.path.normpath((Path(path).parent / parts.path).as_posix()).rstrip("/") if parts.path else path
         anchor = f"#{parts.fragment}" if parts.fragment else ""
-        if found == "docs/decisions":
+        if page := anchors(found).get(parts.fragment):
+            found = page
+        elif found == "docs/decisions":
             found = "decisions/index"
         elif found in places:
             found = places[found]
         elif found.endswith((".png", ".svg")) and words.startswith("!"):
-            return match.group()
+            return f"{words}({os.path.relpath(Path(found).name, Path(here).parent.as_posix())})"
         elif (ROOT / found).exists():
             return f"{words}({REPOSITORY}{found}{anchor})"
         elif not WRITTEN.match(found):
@@ -166,8 +217,6 @@ def chapter(key: str, texts: Mapping[str, str]) -> str:
     lines = [f"# {title}", "", words, ""]
     for page in inside:
         lines.append(f"- **[{_title(texts[page])}]({page}.md)**{_gist(texts[page])}")
-        if page == "studies":  # one part for each paper
-            lines += [f"  - [{part}]({page}.md#{_anchor(part)})" for part in re.findall(r"(?m)^## (.+)$", texts[page])]
     return "\n".join([*lines, "", contents([f"/{p}" for p in inside])])
 
 
@@ -195,18 +244,30 @@ def _gist(text: str) -> str:
 
 
 def stage(run_notebooks: bool = True) -> None:
-    """Put the sources of the site together."""
+    """Put the sources of the site together; the notebooks run meanwhile."""
     shutil.rmtree(SOURCE, ignore_errors=True)
+    with ThreadPoolExecutor(1) as beside:
+        run = beside.submit(site_notebooks.write, notebooks(), SOURCE / "notebooks", run_them=run_notebooks)
+        pages_and_pictures()
+        run.result()
+
+
+def pages_and_pictures() -> None:
+    """All sources of the site except the notebooks."""
     places = sources()
     texts: dict[str, str] = {}
     for path, place in places.items():
         if path.endswith(".md"):
             texts[place] = linked((ROOT / path).read_text(encoding="utf-8"), path, places)
+            pages = divided(texts[place], PARTS.get(path, {}))
+            texts |= {place: pages.pop(""), **pages}
     made = site_reference.pages() | {"choose.md": site_chooser.page()}
     texts |= {path.removesuffix(".md"): text for path, text in made.items() if path.endswith(".md")}
     extra = SOURCE / "_extra"
     for folder in (SOURCE / "gallery", extra / "gallery"):
         folder.mkdir(parents=True)
+    for place in [t for t in texts if t.startswith("repeat_")]:
+        texts[place] += PAPER.format(paper=place.removeprefix("repeat_"))
     texts["gallery/index"] = site_gallery.write(SOURCE / "gallery", extra / "gallery")
     texts["decisions/index"] = decisions(texts)
     texts["notebooks/index"] += "\n" + contents([p.stem for p in notebooks()])
@@ -230,7 +291,6 @@ def stage(run_notebooks: bool = True) -> None:
     shutil.copy2(HERE / "conf.py", SOURCE)
     (extra / "llms.txt").write_text(for_programs(texts), encoding="utf-8")
     first_page(extra)
-    site_notebooks.write(notebooks(), SOURCE / "notebooks", run_them=run_notebooks)
 
 
 def decisions(texts: Mapping[str, str]) -> str:

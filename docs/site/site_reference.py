@@ -35,6 +35,7 @@ GROUPS = {
 }  # fmt: skip
 #: The kinds of intervals that have no sampling distribution behind them.
 NO_INTERVAL = ("none",)
+INTERVALS = " (:doc:`how intervals are made </intervals>`, :doc:`how often they cover </coverage>`)"
 
 
 def module(name: str) -> Any:
@@ -84,12 +85,10 @@ def facts(m: Measure) -> str:
     rows = [
         ("Question", m.question),
         ("Data", m.input.replace("P", "preferences", 1).replace("R", "ratings", 1)),
-        ("Interval", m.interval),
+        ("Interval", m.interval + ("" if m.interval in NO_INTERVAL else INTERVALS)),
         ("Source", m.source),
     ]
     lines = [f":{key}: {value}" for key, value in rows if value]
-    if m.interval not in NO_INTERVAL:
-        lines.append(":Coverage: :doc:`how often such intervals cover </coverage>`")
     if plots:
         lines.append(":Picture: " + ", ".join(f":ref:`plot.{p} <gallery-{p.replace('_', '-')}>`" for p in plots))
     return "\n".join(lines)

@@ -29,6 +29,20 @@ class JudgestatsError(Exception):
         Code of what is wrong, for programs; often empty.
     problem : str
         What is wrong, without what is allowed and what to do; the whole message if it was not given separately.
+
+    See Also
+    --------
+    SchemaError : The input is not the table that it should be.
+    DesignError : The design cannot answer the question.
+
+    Examples
+    --------
+    >>> import pandas as pd, judgestats as js
+    >>> try:
+    ...     js.preferences(pd.DataFrame({"judge": ["g"], "item": ["1"]}))
+    ... except JudgestatsError as error:
+    ...     print(type(error).__name__)
+    SchemaError
     """
 
     def __init__(self, message: str, *, advice: Advice = (), reason: str = "", problem: str = "") -> None:
@@ -43,6 +57,21 @@ class SchemaError(JudgestatsError):
     ----------
     faults : pandas.DataFrame or None
         One row per fault, with the columns of :func:`judgestats.check`, when the faults lie in the rows of a table.
+
+    See Also
+    --------
+    judgestats.check : The faults of a table, without an error.
+    judgestats.suggest_mapping : Which columns could be meant.
+
+    Examples
+    --------
+    >>> import pandas as pd, judgestats as js
+    >>> table = pd.DataFrame({"judge": ["g"], "item": "1", "first": "x", "second": "y", "choice": "left"})
+    >>> try:
+    ...     js.preferences(table)
+    ... except SchemaError as error:
+    ...     print(error.faults["column"].tolist())
+    ['choice']
     """
 
     def __init__(self, message: str, faults: pd.DataFrame | None = None, **fields: Any) -> None:
@@ -56,19 +85,78 @@ class SchemaError(JudgestatsError):
 
 
 class DesignError(JudgestatsError):
-    """The data are sound, but their design cannot answer the question."""
+    """The data are sound, but their design cannot answer the question.
+
+    See Also
+    --------
+    judgestats.available_measures : What a table supports, and what is missing for the rest.
+
+    Examples
+    --------
+    >>> import pandas as pd, judgestats as js
+    >>> alone = pd.DataFrame({"judge": ["g"], "item": "1", "first": "x", "second": "y", "choice": "first"})
+    >>> try:
+    ...     js.kappa(alone)
+    ... except DesignError as error:
+    ...     print(error)
+    No thing was judged by two: there is no agreement to measure. Check the names of the items.
+    """
 
 
 class FormulaError(JudgestatsError):
-    """A model formula does not parse or names something unknown."""
+    """A model formula does not parse or names something unknown.
+
+    See Also
+    --------
+    judgestats.fit : Fit a formula.
+
+    Examples
+    --------
+    >>> import pandas as pd, judgestats as js
+    >>> try:
+    ...     js.fit("score ~ strategy + (1|item", pd.DataFrame({"score": [1.0, 2.0]}), family="gaussian")
+    ... except FormulaError as error:
+    ...     print(str(error).splitlines()[0])
+    '(' is never closed.
+    """
 
 
 class FitError(JudgestatsError):
-    """A model cannot be fitted."""
+    """A model cannot be fitted.
+
+    See Also
+    --------
+    judgestats.fit : Fit a formula.
+    judgestats.models.Fit : Its checks, after a fit.
+
+    Examples
+    --------
+    >>> import pandas as pd, judgestats as js
+    >>> fit = js.fit("y ~ 1", pd.DataFrame({"y": [0, 1, 1, 0]}))
+    >>> try:
+    ...     fit.draws()
+    ... except FitError as error:
+    ...     print("engine='pymc'" in str(error))
+    True
+    """
 
 
 class AuditError(JudgestatsError):
-    """An audit cannot be carried out as asked."""
+    """An audit cannot be carried out as asked.
+
+    See Also
+    --------
+    judgestats.audit : Which printed numbers follow from the others.
+
+    Examples
+    --------
+    >>> import pandas as pd, judgestats as js
+    >>> try:
+    ...     js.audit(pd.DataFrame({"judge": ["A"], "rate": [".5"]}))
+    ... except AuditError as error:
+    ...     print("rules=" in str(error))
+    True
+    """
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -42,6 +42,11 @@ class Checklist:
     DesignError
         If there are fewer than two elements, one is contained in another, or a name stands for one that is there.
 
+    See Also
+    --------
+    checklists : Tasks from a file.
+    ladder : Pairs of known steps of quality.
+
     Examples
     --------
     >>> task = Checklist("tea", "Explain tea: water, leaves.", ["Boil water.", "Add the leaves."], "Tea is simple.")
@@ -102,6 +107,12 @@ def checklists(path: str | Path | None = None) -> tuple[list[Checklist], list[st
     See Also
     --------
     ladder : Pairs of known steps of quality.
+
+    Examples
+    --------
+    >>> tasks, neutral = checklists()
+    >>> len(tasks), tasks[0].name
+    (10, 'picnic')
     """
     try:
         text = Path(path).read_text(encoding="utf-8") if path is not None else _STIMULI.read_text(encoding="utf-8")

@@ -430,6 +430,15 @@ def controlled_pairs(
     -----
     debiasing, Sec 3.4 and App A. A truncated text is a part of the complete one, and both versions of a style pair have
     the same words (unless a model wrote the ``prose``): checked. Two texts of equal length have no longer one.
+
+    Examples
+    --------
+    >>> texts = pd.DataFrame({"item": ["q1"], "topic": "food", "task_text": "How is tea made?", "role": "complete",
+    ...                       "text": ["Boil water. Add the leaves. Wait for five minutes."]})
+    >>> pairs = controlled_pairs(texts, kinds=["length_truncated"])
+    >>> pairs[["bias", "better", "length_first", "length_second"]]
+             bias better  length_first  length_second
+    0  truncation      a             9              5
     """
     unknown = [k for k in kinds if k not in BIASES]
     if unknown or not kinds:
@@ -624,6 +633,16 @@ def read_controlled(path: str | Path, *, families: Mapping[str, str] | None = No
     See Also
     --------
     write_controlled : Controlled pairs to a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> texts = pd.DataFrame({"item": ["q1"], "topic": "food", "task_text": "How is tea made?", "role": "complete",
+    ...                       "text": ["Boil water. Add the leaves. Wait for five minutes."]})
+    >>> pairs = controlled_pairs(texts, kinds=["length_truncated"])
+    >>> file = write_controlled(pairs, Path(tempfile.mkdtemp()) / "pairs.jsonl")
+    >>> read_controlled(file)["second_text"].tolist()
+    ['Boil water. Add the leaves.']
     """
     rows = []
     numbers: dict[str, int] = {}
@@ -713,6 +732,16 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
     See Also
     --------
     read_controlled : Controlled pairs from a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> texts = pd.DataFrame({"item": ["q1"], "topic": "food", "task_text": "How is tea made?", "role": "complete",
+    ...                       "text": ["Boil water. Add the leaves. Wait for five minutes."]})
+    >>> pairs = controlled_pairs(texts, kinds=["length_truncated"])
+    >>> file = write_controlled(pairs, Path(tempfile.mkdtemp()) / "pairs.csv")
+    >>> pd.read_csv(file)["expected_verdict"].tolist()
+    ['A']
     """
     path = Path(path)
     origin = pairs["bias_type"].str.contains("origin")
@@ -787,6 +816,15 @@ def controlled(
     -----
     debiasing, App A: one order, as in the table. The original style and model pairs are in one order only, so that a
     preference for a slot is part of their scores; the extension corrects that, and ``Plan.check`` says so.
+
+    Examples
+    --------
+    >>> texts = pd.DataFrame({"item": ["q1"], "topic": "food", "task_text": "How is tea made?", "role": "complete",
+    ...                       "text": ["Boil water. Add the leaves. Wait for five minutes."]})
+    >>> pairs = controlled_pairs(texts, kinds=["length_truncated"])
+    >>> plan = controlled("g", pairs, strategies=["B0", "S1"])                     # S1 asks in both orders
+    >>> plan.calls[["strategy", "first", "second"]].to_dict("split")["data"]
+    [['B0', 'a', 'b'], ['S1', 'a', 'b'], ['S1', 'b', 'a']]
     """
     table = read_controlled(pairs) if isinstance(pairs, str | Path) else pairs
     absent = [c for c in ("bias_type", "bias", "first_text") if c not in table]
@@ -842,6 +880,14 @@ def annotation_form(
     -----
     debiasing, App G: 30 style pairs, slots and order drawn for each annotator. The id of a call says nothing of the
     slot. The preference has no ties.
+
+    Examples
+    --------
+    >>> texts = pd.DataFrame({"item": ["q1"], "topic": "food", "task_text": "How is tea made?", "role": "markdown",
+    ...                       "text": ["**Tea is simple.**\\n\\n- Boil water.\\n- Add the leaves."]})
+    >>> form = annotation_form(["Ann", "Bob"], controlled_pairs(texts, kinds=["style"]), n=1)
+    >>> form.calls[["judge", "rater_type", "target"]].to_dict("split")["data"]
+    [['Ann', 'human', 'a'], ['Bob', 'human', 'a']]
     """
     people = [annotators] if isinstance(annotators, str) else list(annotators)
     if not people or len(set(people)) != len(people):

@@ -116,6 +116,11 @@ class Judge:
     DesignError
         If a property cannot be what is given.
 
+    See Also
+    --------
+    simulate : Let judges answer a plan.
+    answer_probabilities : The probabilities that the answers are drawn from.
+
     Examples
     --------
     >>> Judge("g", dark_current=0.2, under={"prompt": {"strict": {"dark_current": 0.05}}}).dark_current

@@ -70,6 +70,19 @@ class Plan:
     later : pandas.DataFrame
         In a chain: calls of later stages, as ``calls``, with the id of the call that each comes ``after``.
         :meth:`then` adds them, :func:`judgestats.design.next_stage` fills the answers in.
+
+    See Also
+    --------
+    export : A plan as a file for a runner.
+    collect : Its answers as a canonical frame.
+    build : A plan from a table of your own.
+
+    Examples
+    --------
+    >>> from judgestats.design import vacuum
+    >>> plan = vacuum(["g", "h"], calls=6)
+    >>> len(plan), plan.kind, list(plan.prompts)
+    (12, 'preferences', ['pairwise'])
     """
 
     calls: pd.DataFrame

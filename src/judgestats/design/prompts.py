@@ -90,6 +90,11 @@ class Prompt:
         If the template is not valid Jinja2, lacks a placeholder that the judge must see, or has one that a plan does
         not fill in.
 
+    See Also
+    --------
+    prompt : A prompt of the package, by name.
+    prompts : All of them.
+
     Examples
     --------
     >>> prompt = Prompt("short", "{{ task }}\\n1: {{ first }}\\n2: {{ second }}\\nA, B or tie?")

@@ -29,7 +29,17 @@ ARMS = ("attributed", "anonymized", "style-transferred")
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion: what it asks, what its scores mean (``{"0-3": "wrong", ...}``), and its weight in the whole."""
+    """One criterion: what it asks, what its scores mean (``{"0-3": "wrong", ...}``), and its weight in the whole.
+
+    See Also
+    --------
+    Rubric : Criteria on one scale.
+
+    Examples
+    --------
+    >>> Criterion("clarity", "Is it clear?", {"1": "no", "5": "yes"}).weight
+    1.0
+    """
 
     name: str
     about: str = ""
@@ -56,6 +66,11 @@ class Rubric:
     ------
     DesignError
         If two criteria have one name, the scale is not one, or an anchor lies outside it.
+
+    See Also
+    --------
+    Criterion : One of its criteria.
+    rubric : Plan scores by a rubric, with and without names.
 
     Examples
     --------

@@ -43,6 +43,17 @@ class Strategy:
         Arguments ``how`` and ``over`` of :func:`judgestats.aggregate`, applied in turn; empty: the call is the verdict.
     source : str
         Where it is defined.
+
+    See Also
+    --------
+    STRATEGIES : Those of the paper.
+    strategies : The calls of several strategies.
+    judgestats.aggregate : The rules.
+
+    Examples
+    --------
+    >>> Strategy("two", "both orders; a disagreement is a tie", orders="both", rule=(("swap", "order"),)).calls()
+    2
     """
 
     name: str

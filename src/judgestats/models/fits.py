@@ -42,6 +42,21 @@ class Fit(Fitted):
     ----------
     call : functools.partial or None
         The call of :func:`judgestats.fit` that made it, its data by reference: :meth:`update` repeats it.
+
+    See Also
+    --------
+    judgestats.fit : Fit a model.
+    judgestats.anova : Compare fits.
+    judgestats.plot.fit_diagnostics : Residuals, random effects and calibration.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"strategy": ["B0", "S8"] * 2, "correct": [0, 0, 1, 1], "n": [40, 20, 60, 80]})
+    >>> js.fit("correct ~ strategy", counts, counts="n").tidy()[["term", "estimate", "std_error"]].round(3)
+               term  estimate  std_error
+    0     Intercept     0.405      0.204
+    1  strategy[S8]     0.981      0.323
     """
 
     call: partial[Fit] | None = field(default=None)

@@ -352,6 +352,14 @@ def audited(
     See Also
     --------
     judgestats.audit : Which printed numbers follow from the others.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"judge": ["A", "B"], "wins": ["214", "180"], "rate": [".535", ".460"]})
+    >>> [found] = audited(table, rules=[{"rule": "share", "share": "rate", "count": "wins", "of": 400}])
+    >>> [d.verdict for d in found.decisions]
+    ['follows', 'does not follow']
     """
     if source is None or (isinstance(source, str) and source in PAPERS):
         if rules is not None or claims is not None:

@@ -556,6 +556,11 @@ def report(
         If `path` is a folder, one of the files in `source`, or cannot be written; if a name in `humans`,
         `gold` or `baseline` does not occur; if `sampling` is neither of the two.
 
+    See Also
+    --------
+    datasheet : The rows of a judge's card.
+    available_measures : What the data support.
+
     Examples
     --------
     >>> import tempfile

@@ -79,3 +79,17 @@ def test_agreement_has_no_chains():
     ratings = MEANS.rename(columns={"mean": "score"}).assign(item="i")
     with pytest.raises(DesignError, match="'chains' is not known"):
         hierarchical.agreement(ratings, sampling={"chains": 2})
+
+
+def test_an_element_is_named_by_the_labels_that_it_has():
+    draws = hierarchical.severity(MEANS, sampling={"draws": 50}).draws()
+    assert {"severity[a]", "quality[x]"} <= set(draws.columns)  # there is one condition, without a label
+    assert not [c for c in draws.columns if "[," in c or c.endswith("[]")]
+
+
+def test_a_model_without_draws_has_an_empty_table():
+    exact = MEANS.rename(columns={"mean": "score"}).assign(score=lambda t: t.groupby("system").ngroup() + 1.0)
+    found = hierarchical.agreement(exact, subjects="system", sampling={"draws": 50})
+    assert found.draws().empty
+    with pytest.raises(DesignError, match="There are no draws"):
+        js.plot.posterior_intervals(found)

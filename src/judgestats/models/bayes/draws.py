@@ -285,7 +285,9 @@ class Draws:
         ]  # fmt: skip
 
     def table(self) -> pd.DataFrame:
-        """``chain``, ``draw`` (from 0) and a column for each element, named as in :meth:`summary`."""
+        """``chain``, ``draw`` (from 0) and a column for each element, named as in :meth:`summary`; empty if none."""
+        if not self.values:
+            return pd.DataFrame(columns=["chain", "draw"])
         columns = {name: self.flat(name).reshape(v.shape[0] * v.shape[1], -1) for name, v in self.values.items()}
         names = [n for name in columns for n in self._names(name)]
         chains, size = next(iter(self.values.values())).shape[:2]
@@ -293,7 +295,8 @@ class Draws:
         return pd.DataFrame(place).join(pd.DataFrame(np.concatenate(list(columns.values()), axis=1), columns=names))
 
     def _names(self, name: str) -> list[str]:
-        return [f"{name}[{', '.join(which)}]" if which else name for which in product(*self.labels.get(name, ()))]
+        found = (", ".join(filter(None, which)) for which in product(*self.labels.get(name, ())))
+        return [f"{name}[{labels}]" if labels else name for labels in found]  # an empty label: there is one condition
 
     def notes(self) -> tuple[str, ...]:
         """Flags of the posterior as a whole."""

@@ -49,6 +49,23 @@ class VerdictModel:
     tests : pandas.DataFrame
         One row per comparison: ``question``, ``compared`` (the two models), ``test`` (``LR``, ``Wald`` or ``t``),
         ``statistic``, ``df``, ``p_value``, ``flag``.
+
+    See Also
+    --------
+    Fit : Each of the fits.
+    strategy_effects, position_bias_model, self_preference : Models that return it.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"judge": "g", "strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1] * 2,
+    ...                        "n": [40, 60, 20, 80]})
+    >>> found = js.models.strategy_effects(counts, baseline="B0")
+    >>> found.tidy()[["term", "scale", "estimate"]].round(2)
+      term              scale  estimate
+    0   S8           log-odds      0.98
+    1   S8         odds ratio      2.67
+    2   S8  percentage points     20.00
     """
 
     question: str

@@ -292,6 +292,10 @@ def bias(
     ``prior-driven`` too.
 
     Source: debiasing paper, Section 3.5 (b), Tables 7 to 9.
+
+    Examples
+    --------
+    >>> bias(calls, sampling={"draws": 2000, "seed": 1}).tidy()  # doctest: +SKIP
     """
     confidence(conf_level)
     if not 0 <= margin < 1:

@@ -192,6 +192,20 @@ class Posterior:
         All variables, with their labels; :meth:`draws` returns them as a table.
     predicted : pandas.DataFrame
         Observed counts, or means, with posterior and prior predictions; see :meth:`predictive`.
+
+    See Also
+    --------
+    agreement, bias, psychometric, severity, strategies, susceptibility : Models that return it.
+    judgestats.plot.posterior_intervals, judgestats.plot.predictive : Its pictures.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> scores = pd.DataFrame({"judge": ["g"] * 6 + ["h"] * 6, "system": "s", "item": [*"abcdef"] * 2,
+    ...                        "score": [5, 7, 9, 5, 6, 8, 4, 7, 9, 6, 6, 7]})
+    >>> found = js.hierarchical.agreement(scores, subjects="item", sampling={"draws": 200})
+    >>> found.tidy()["term"].tolist()[:5], found.draws().shape
+    (['subject', 'judge', 'residual', 'ICC(1,1)', 'ICC(2,1)'], (200, 6))
     """
 
     question: str

@@ -714,6 +714,10 @@ def strategies(
     exp(10) or exp(-10).
 
     Source: debiasing paper, Section 3.5 and Appendix D, Tables 1 and 4.
+
+    Examples
+    --------
+    >>> strategies(calls, baseline="B0", sampling={"draws": 2000, "seed": 1}).tidy()  # doctest: +SKIP
     """
     choose(dependence, DEPENDENCE, "dependence")
     confidence(conf_level)

@@ -245,9 +245,7 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
             )
             canvas.beside(panel, labels.index(str(label)), ", ".join(counts), color=canvas.MUTED)
         canvas.beside(panel, None, "same / all")
-        canvas.named(
-            panel, f"blind → {canvas.literal(probe)}: drift of the text\n(cosine distance, 0 = same, 2 = opposite)"
-        )
+        canvas.named(panel, f"blind → {canvas.literal(probe)}: drift of the text\n(cosine distance, 0 = same)")
     if len(embedders) > 1:
         keys = [
             canvas.key(e, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
