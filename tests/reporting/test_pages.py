@@ -698,11 +698,13 @@ def counted(monkeypatch):
     [
         pytest.param("calls", {"delta0", "target_sensitivity", "criterion_shift", "tally"}, marks=pytest.mark.slow),
         ("people", {"consistency", "position_bias", "preference_rate", "kappa", "tally"}),
+        ("people, named", {"judge_against_people", "kappa"}),
         ("single_scores", {"score_matrix", "consensus_deviation", "variance_components", "calibrate"}),
     ],
 )
 def test_a_page_computes_each_measure_and_each_tally_once(data, expected, counted, tmp_path):
-    named = {"baseline": "base"} if data == "calls" else {}
+    data, _, people = data.partition(",")
+    named = {"baseline": "base"} if data == "calls" else {"humans": ["ann", "bob"]} if people else {}
     js.report(getattr(registry, data)(), tmp_path / "page.html", n_resamples=20, **named)
     assert expected <= {name for name, _ in counted}
     assert [call for call, times in counted.items() if times > 1] == []
