@@ -20,11 +20,12 @@ from judgestats.results import COLUMNS
 
 #: What a user gives as ``models=``.
 Models = Fit | VerdictModel | Mapping[str, Fit | VerdictModel]
-_CAPTION = (
-    "Left: mean residuals along the linear predictor, about 0 if the model fits. Right: observed against fitted, on "
-    "the line if it is calibrated; shrinkage makes it a little steeper. Intervals are two standard errors."
+_RESIDUALS = "Left: mean residuals along the linear predictor, with two standard errors; about 0 if the model fits."
+_EFFECTS = " Middle: random effects against normal quantiles; on the line if they are normal."
+_CALIBRATION = (
+    " Right: observed against fitted, in bins; on the line if the model is calibrated, and a little steeper where "
+    "random effects are shrunk."
 )
-_WITH_EFFECTS = " Middle: random effects against normal quantiles, on a line if they are normal."
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,11 @@ def _described(name: str, found: Any, conf_level: float, place: int) -> Model:
             "models={'position': fit}."
         )
     try:
-        title = "Does the model fit?"
+        title = "Does the model fit"
         rows = found.tidy(conf_level=conf_level)
-        text = f"{_CAPTION}{_WITH_EFFECTS if found.design.terms else ''}"
+        text = f"{_RESIDUALS}{_EFFECTS if found.design.terms else ''}{_CALIBRATION}"
         with MATPLOTLIB:
-            drawn = inline(plots.fit_diagnostics(found), f"{title} {found.formula}. {text}", f"model-{place}")
+            drawn = inline(plots.fit_diagnostics(found), f"{title}: {found.formula}. {text}", f"model-{place}")
     except JudgestatsError as error:
         raise DesignError(f"{where} ({found.formula}) has no diagnostics for the page: {error}") from None
     scale = LINKS.get(found.link, found.link)
