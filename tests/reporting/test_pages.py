@@ -163,14 +163,15 @@ def test_pictures_are_those_that_the_data_support(tmp_path):
         "Psychometric curves",
         "What false preference between equals is made of",
         "Positional against stable",
+        "Which judges agree",
     ]
     without = dark_current_design()
-    assert captions(without[without["stimulus"] == "ladder"]) == ["Psychometric curves"]
+    assert captions(without[without["stimulus"] == "ladder"]) == ["Psychometric curves", "Which judges agree"]
     two = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
     assert "Operating point" in captions(two, baseline="base")
     assert "Operating point" not in captions(two)  # which prompt is the baseline is never guessed
     assert captions(plain_verdicts(["a"])) == ["What the judges answer"]
-    assert captions(self_ratings()) == ["Score matrix", "Deviation from peers"]
+    assert captions(self_ratings()) == ["Which judges agree", "Score matrix", "Deviation from peers"]
     alone = self_ratings()
     assert captions(alone[alone["judge"] == "alpha"]) == ["Score matrix"]
 

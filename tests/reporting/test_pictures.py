@@ -51,7 +51,7 @@ def test_concordance_of_judges_is_lins():
 def test_concordance_of_judges_is_that_of_a_judge_with_one_person(by):
     data = registry.scores()  # repeats and missing scores
     found = concordances(data, by)
-    person = judge_against_people(data, humans=["a"], by=list(by), n_resamples=10)
+    person = judge_against_people(data, humans=["a"], by=list(by))
     person = person[(person["role"] == "judge") & (person["term"] == "concordance")]
     both = found[found["judge"] == "a"].merge(person, left_on=["other", *by], right_on=["judge", *by])
     assert len(both) == len(person) == 2 * (2 if by else 1)

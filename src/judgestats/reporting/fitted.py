@@ -21,11 +21,11 @@ from judgestats.results import COLUMNS
 #: What a user gives as ``models=``.
 Models = Fit | VerdictModel | Mapping[str, Fit | VerdictModel]
 _RESIDUALS = "Left: mean residuals along the linear predictor, with two standard errors; about 0 if the model fits."
-_EFFECTS = " Middle: random effects against normal quantiles; on the line if they are normal."
-_CALIBRATION = (
-    " Right: observed against fitted, in bins; on the line if the model is calibrated, and a little steeper where "
-    "random effects are shrunk."
+_EFFECTS = (
+    " Middle: random effects against normal quantiles, on the line if they are normal; that they are shrunk makes the "
+    "points on the right a little steeper."
 )
+_CALIBRATION = " Right: observed against fitted, in bins; on the line if the model is calibrated."
 
 
 @dataclass(frozen=True)
