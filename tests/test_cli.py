@@ -1,9 +1,12 @@
 """The command line: what a newcomer types, and what comes back when a file is broken."""
 
+import html
 import json
 import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -161,8 +164,8 @@ def test_how_labels_were_drawn_reaches_the_page(canonical, tmp_path, monkeypatch
     from judgestats.reporting import pages
 
     given = {}
-    real = pages.gathered
-    monkeypatch.setattr(pages, "gathered", lambda *data, **options: given.update(options) or real(*data, **options))
+    real = pages.measure_all
+    monkeypatch.setattr(pages, "measure_all", lambda *data, **options: given.update(options) or real(*data, **options))
     options = ["--sampling", typed] if typed else []
     result = run.invoke(app, ["report", str(canonical), "--out", str(tmp_path / "page.html"), *options])
     assert result.exit_code == 0, result.output
@@ -866,3 +869,60 @@ def test_report_says_the_summary_and_writes_markdown(canonical, tmp_path):
     assert "same verdict in both orders" in text.partition("## Datasheets")[2]
     assert "- `gold_agreement`: needs a column 'gold'" in text
     assert "judgestats.report(data" in text
+
+
+def test_report_to_md_without_a_file_prints_markdown_and_nothing_else(canonical, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run.invoke(app, ["report", str(canonical), "--out", "page.md"]).exit_code == 0
+    result = run.invoke(app, ["report", str(canonical), "--to", "md"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("# How g answers\n")
+    written, printed = Path("page.md").read_text(encoding="utf-8"), result.stdout
+    assert printed.replace(" --to md", "") == written.replace(" --out page.md", "")
+    assert not Path("report.html").exists()
+
+
+def test_report_to_has_priority_over_the_name_of_the_file(canonical, tmp_path):
+    for to, name, start in (("md", "page.html", "# How"), ("html", "page.md", "<!DOCTYPE html>")):
+        out = tmp_path / name
+        assert run.invoke(app, ["report", str(canonical), "--out", str(out), "--to", to]).exit_code == 0
+        assert out.read_text(encoding="utf-8").lower().startswith(start.lower())
+
+
+def test_report_refuses_another_output_and_says_which_option_names_it(canonical):
+    result = run.invoke(app, ["report", str(canonical), "--to", "pdf"])
+    assert result.exit_code == 2
+    assert "'pdf'" in plain(result)
+    assert "html" in plain(result)
+    result = run.invoke(app, ["report", str(canonical), "--format", "md"])
+    assert result.exit_code == 2
+    assert "--to md" in plain(result)
+
+
+@pytest.mark.parametrize("name", ["page.html", "page.md"])
+def test_the_page_has_the_command_as_typed_and_it_gives_the_same_bytes(name, canonical, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my calls.csv").write_bytes(canonical.read_bytes())
+    typed = ["report", "my calls.csv", "--map", "judge=judge", "--out", name, "--seed", "7", "--no-cluster"]
+    assert run.invoke(app, typed).exit_code == 0
+    first = Path(name).read_bytes()
+    text = html.unescape(first.decode())
+    command = re.search(r"judgestats report .*?(?=</code>|\n~~~)", text).group(0)
+    assert shlex.split(command) == ["judgestats", *typed]
+    assert text.index("judgestats.report(data") > text.index("Limits" if name.endswith("html") else "## Method")
+    Path(name).unlink()
+    assert run.invoke(app, shlex.split(command)[1:]).exit_code == 0
+    assert Path(name).read_bytes() == first
+
+
+def test_check_measures_the_agreement_with_people_once(tmp_path, monkeypatch):
+    import registry
+    from judgestats.metrics.agreement import human_agreement
+
+    registry.people().to_csv(tmp_path / "calls.csv", index=False)
+    seen, original = [], human_agreement.count_raters
+    monkeypatch.setattr(human_agreement, "count_raters", lambda *a, **k: seen.append(1) or original(*a, **k))
+    result = run.invoke(app, ["check", str(tmp_path / "calls.csv"), "--humans", "ann,bob"])
+    assert result.exit_code == 0, result.output
+    assert "people with each other" in plain(result)
+    assert len(seen) == 2  # among people, and of judges with people

@@ -31,6 +31,10 @@ from judgestats.terminal import sturdy_streams, visible, working
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
 
+#: Where a context holds the command line.
+_TYPED = "judgestats.typed"
+
+
 class _Commands(TyperGroup):
     """The commands; nothing that is typed or read reaches a terminal as a command to it."""
 
@@ -38,9 +42,12 @@ class _Commands(TyperGroup):
         with sturdy_streams():
             return super().main(*args, **kwargs)
 
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> Any:
+        typed = shlex.join(["judgestats", *args])
         with _visible_errors():
-            return super().make_context(*args, **kwargs)
+            context = super().make_context(info_name, args, *rest, **kwargs)
+        context.meta[_TYPED] = typed
+        return context
 
     def invoke(self, ctx: Any) -> Any:
         with _visible_errors():
@@ -248,6 +255,8 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
 }
 
 
+#: What report writes.
+_WRITTEN = ("html", "md")
 #: Resamples for the intervals of a first look.
 _ROUGH = 200
 
@@ -500,13 +509,13 @@ def check(
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
     _show_rows(console, rows)
-    from judgestats.reporting.pages import gathered
+    from judgestats.reporting.pages import measure_all
 
     with working("Measuring") as say:
-        measured = gathered(data, n_resamples=_ROUGH, say=say, **against)
+        measured = measure_all(data, n_resamples=_ROUGH, say=say, **against)
     _show_summary(console, measured.summary)
     _show_support(console, measured)
-    _show_people(console, data, against)
+    _show_people(console, measured)
 
 
 @app.command()
@@ -514,9 +523,19 @@ def check(
 @_reads
 def report(
     reading: _Reading,
+    context: typer.Context,
     out: Annotated[
-        Path, typer.Option("--out", help="File to write: a page, or Markdown if its name ends in .md.")
-    ] = Path("report.html"),
+        Path | None,
+        typer.Option(
+            "--out",
+            help="File to write: a page, or Markdown if its name ends in .md; report.html by default.",
+            show_default=False,
+        ),
+    ] = None,
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
+    ] = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
     no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
@@ -530,20 +549,28 @@ def report(
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
     """Write which judge to trust, and everything measured, as one self-contained page; the summary is printed, too."""
+    from judgestats.errors import choose
     from judgestats.ingest import parse_identity
-    from judgestats.ingest.provenance import PATHS
-    from judgestats.reporting.pages import gathered, refuse_path, write_report
-    from judgestats.schema import check as check_frame
+    from judgestats.reporting.pages import as_markdown, files_read, measure_all, refuse_path, write_report
 
+    if reading.format in _WRITTEN:
+        raise SchemaError(
+            f"--format={reading.format!r} is not known: --format names what is read. What is written: --to md or html."
+        )
+    if to:
+        choose(to, _WRITTEN, "--to")
+    printed = to == "md" and out is None
+    out = out or Path("report.html")
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     data = reading.verdicts()
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     source = reading.record()
-    refuse_path(out, source["files"].attrs.get(PATHS, ()))
+    if not printed:
+        refuse_path(out, files_read(source))
     with working("Measuring") as say:
-        found = gathered(
+        found = measure_all(
             data,
             by=[b.strip() for b in by.split(",") if b.strip()],
             cluster=False if no_cluster else cluster or "auto",
@@ -553,11 +580,14 @@ def report(
             say=say,
             **reading.against(),
         )
-        page = write_report(found, out, source, say)
+        command = context.meta[_TYPED]
+        page = None if printed else write_report(found, out, source, say, to=to, command=command)
+    if page is None:
+        typer.echo(visible(as_markdown(found, command)), nl=False)
+        return
     _show_unread(console, reading.unread())
-    rows = check_frame(data)
-    _show_totals(console, rows)
-    _show_rows(console, rows)
+    _show_totals(console, found.findings)
+    _show_rows(console, found.findings)
     _show_summary(console, found.summary)
     console.print(_text(f"Report: {page}"))
 
@@ -676,18 +706,18 @@ def _json(source: str, data: Any, against: dict[str, Any]) -> str:
     return json.dumps(frames, ensure_ascii=False, indent=1)
 
 
-def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
+def _show_people(console: Console, measured: Any) -> None:
     """Agreement with people, beside that of people with each other."""
-    from judgestats.metrics.agreement import judge_against_people
     from judgestats.reporting.formatting import in_words, interval, number
 
-    if "humans" not in against:
+    found = measured.taken.get("judge_against_people")
+    if not isinstance(found, pd.DataFrame):
         return
-    found = judge_against_people(data, humans=against["humans"])
     answer = found["answer"].map(lambda a: "" if pd.isna(a) else f": {a}")
     shown = pd.DataFrame(
         {
             "who": found["judge"].where(found["role"] == "judge", "people with each other"),
+            **{g: found[g].fillna("") for g in measured.settings.by if g in found},
             "measure": found["term"].map(in_words) + answer,
             "estimate": found["estimate"].map(number),
             "interval": [interval(a, b) for a, b in zip(found["conf_low"], found["conf_high"], strict=True)],

@@ -63,6 +63,12 @@ def test_the_measures_that_are_tried_are_those_asked():
     assert "kappa" not in measures_of(whole_scores())
 
 
+def test_each_measure_is_named_before_it_is_tried():
+    said = []
+    found = measure_registry.attempts(calls(), measure_registry.Options(n_resamples=5), {"kappa"}, said.append)
+    assert said == list(found) == [name for name in measures_of(calls()) if name != "kappa"]
+
+
 def test_problems_are_those_of_the_errors_without_their_remedies():
     calls = pd.DataFrame({"judge": "g", "item": ["1. a", "1. a"], "first": "x", "second": "y", "choice": "first"})
     calls = calls.assign(order_known=False, replicate=[0, 1])

@@ -32,6 +32,13 @@ SOURCES = {
 
 
 def verdicts(real_data, name):
+    if name == "judges of judgebench":
+        return read(sorted((real_data / "judgebench").glob("dataset*.jsonl.gz")))
+    if name == "trec":
+        return read(
+            real_data / "llmjudge_trec_dl23" / "labels_wide.csv.gz", wide="judge=*,-qid,-docid,-gold",
+            columns={"item": "qid+docid", "gold": "gold"}, scale=(0, 3), off_scale="missing",
+        )  # fmt: skip
     if name == "position bias":
         return read(
             real_data / "position_bias_mtbench" / "verdicts.csv.gz",
@@ -73,3 +80,27 @@ def test_a_page_has_at_least_six_finite_rows(name, real_data, tmp_path):
     assert finite.groupby("judge")["term"].nunique().min() >= 6
     page = report(data, tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count('class="sketch"') >= 6 * data["judge"].nunique()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "judges", "people"),
+    [("judges of judgebench", 7, 0), ("trec", 33, 0), ("hanna", 20, 3)],
+)
+def test_pages_of_many_judges_show_who_agrees_and_people_beside(name, judges, people, real_data, tmp_path):
+    data = verdicts(real_data, name)
+    humans = sorted({j for j in data["judge"] if j.startswith("Human")})
+    assert len(humans) == people
+    page = report(data, tmp_path / "report.html", humans=humans or None, n_resamples=20).read_text(encoding="utf-8")
+    figures = dict(re.findall(r'<figure[^>]*><div class="drawn"[^>]*aria-label="([^"]*)">(.*?)</div>', page, re.DOTALL))
+    matrix = re.findall(r"<text[^>]*>([^<]*)</text>", figures["Which judges agree"])
+    assert sum("1 = perfect" in t for t in matrix) == 1
+    named = {j for j in data["judge"] if matrix.count(j) == 2}  # a row and a column
+    if name == "judges of judgebench":
+        assert "no other judge has the same items: claude-3-haiku-20240307." in page  # the others' names are shortened
+        assert "claude-3-haiku-20240307" not in matrix
+    else:
+        assert len(named) == judges
+    beside = re.findall(r"<text[^>]*>([^<]*)</text>", figures.get("Judges and people", ""))
+    assert beside.count("people with each other") == bool(people)
+    assert not people or named <= set(beside)

@@ -163,14 +163,15 @@ def test_pictures_are_those_that_the_data_support(tmp_path):
         "Psychometric curves",
         "What false preference between equals is made of",
         "Positional against stable",
+        "Which judges agree",
     ]
     without = dark_current_design()
-    assert captions(without[without["stimulus"] == "ladder"]) == ["Psychometric curves"]
+    assert captions(without[without["stimulus"] == "ladder"]) == ["Psychometric curves", "Which judges agree"]
     two = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
     assert "Operating point" in captions(two, baseline="base")
     assert "Operating point" not in captions(two)  # which prompt is the baseline is never guessed
     assert captions(plain_verdicts(["a"])) == ["What the judges answer"]
-    assert captions(self_ratings()) == ["Score matrix", "Deviation from peers"]
+    assert captions(self_ratings()) == ["Which judges agree", "Score matrix", "Deviation from peers"]
     alone = self_ratings()
     assert captions(alone[alone["judge"] == "alpha"]) == ["Score matrix"]
 
@@ -698,11 +699,13 @@ def counted(monkeypatch):
     [
         pytest.param("calls", {"delta0", "target_sensitivity", "criterion_shift", "tally"}, marks=pytest.mark.slow),
         ("people", {"consistency", "position_bias", "preference_rate", "kappa", "tally"}),
+        ("people, named", {"judge_against_people", "kappa"}),
         ("single_scores", {"score_matrix", "consensus_deviation", "variance_components", "calibrate"}),
     ],
 )
 def test_a_page_computes_each_measure_and_each_tally_once(data, expected, counted, tmp_path):
-    named = {"baseline": "base"} if data == "calls" else {}
+    data, _, people = data.partition(",")
+    named = {"baseline": "base"} if data == "calls" else {"humans": ["ann", "bob"]} if people else {}
     js.report(getattr(registry, data)(), tmp_path / "page.html", n_resamples=20, **named)
     assert expected <= {name for name, _ in counted}
     assert [call for call, times in counted.items() if times > 1] == []

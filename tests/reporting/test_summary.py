@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 
 from judgestats.published import paper_tables
-from judgestats.reporting.pages import gathered
+from judgestats.reporting.pages import measure_all
 from judgestats.reporting.summary import Column, listed, printed
 from judgestats.schema import preferences, ratings
 from reporting.designs import dark_current_design, plain_verdicts, self_ratings
 
 
 def summary(data, **options):
-    return gathered(data, n_resamples=50, **options).summary
+    return measure_all(data, n_resamples=50, **options).summary
 
 
 def kinds(made):

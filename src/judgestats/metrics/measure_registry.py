@@ -352,9 +352,23 @@ def with_people(data: Any, options: Options) -> tuple[pd.DataFrame, list[str]]:
 # ---- Measures that a data set supports, and what is missing for the others -------------------------------------------
 
 
-def attempts(data: Any, options: Options, besides: Container[str] = ()) -> dict[str, pd.DataFrame | str]:
-    """Estimates of each measure for this kind of data except `besides`, or the reason why there are none."""
-    return {name: m.attempt(data, options) for name, m in measures_of(data).items() if name not in besides}
+def quiet(_: str) -> None:
+    """Say no step."""
+
+
+def attempts(
+    data: Any, options: Options, besides: Container[str] = (), say: Callable[[str], None] = quiet
+) -> dict[str, pd.DataFrame | str]:
+    """Estimates of each measure for this kind of data except `besides`, or the reason why there are none.
+
+    `say`: called with the name of each measure before it is tried.
+    """
+    found: dict[str, pd.DataFrame | str] = {}
+    for name, record in measures_of(data).items():
+        if name not in besides:
+            say(name)
+            found[name] = record.attempt(data, options)
+    return found
 
 
 def available_measures(

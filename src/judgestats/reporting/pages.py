@@ -24,12 +24,13 @@ from judgestats.errors import DesignError, choose
 from judgestats.ingest.provenance import PATHS
 from judgestats.metrics.bias.corrections import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
-from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, measures, measures_of
+from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures, measures_of, quiet
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references
 from judgestats.reporting import plots
+from judgestats.reporting.fitted import Model, Models, described
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
-from judgestats.reporting.markup import anchor, bar, page
-from judgestats.reporting.pictures import Picture, drawing, pictures
+from judgestats.reporting.markup import anchor, bar, page, visible
+from judgestats.reporting.pictures import PAIRS, Picture, beside_people, between_judges, concordances, drawing, pictures
 from judgestats.reporting.plots.canvas import whose
 from judgestats.reporting.sheets import (
     NON_CLAIMS,
@@ -384,7 +385,7 @@ def chapters(results: Mapping[str, pd.DataFrame], conf_level: float) -> list[dic
 
 def _part(record: Measure, result: pd.DataFrame, conf_level: float) -> dict[str, Any]:
     found: list[Picture] = []
-    if record.caption:
+    if record.caption and record.name not in PAIRS.values():  # their matrix is at the head of the section
         draw = partial(getattr(plots, record.plot.partition(",")[0]), result)
         title = record.question.rstrip("?")
         found = [*drawing(record.name.replace("_", "-"), title, record.caption, draw, wide=True)]
@@ -407,7 +408,7 @@ def _most_extreme(rows: pd.DataFrame) -> pd.DataFrame:
     if len(rows) <= MOST:
         return rows
     order = rows["estimate"].sort_values(kind="stable", na_position="first").index
-    return rows.loc[[i for i in rows.index if i in {*order[: MOST // 2], *order[-(MOST - MOST // 2) :]}]]
+    return rows[rows.index.isin(order[: MOST // 2].append(order[-(MOST - MOST // 2) :]))]
 
 
 def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> dict[str, Any]:
@@ -504,6 +505,7 @@ def report(
     seed: int = SEED,
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
+    models: Models | None = None,
 ) -> Path:
     """Write one self-contained page about a data set: which judge to trust, the measures, and a card of each judge.
 
@@ -542,6 +544,9 @@ def report(
         For the bootstrap intervals.
     conf_level : float
         Coverage of the intervals.
+    models : Fit or mapping of str to Fit, optional
+        Results of :func:`judgestats.fit`, or one, to be shown with their parameters and diagnostics:
+        ``{"position": fit}``.
 
     Returns
     -------
@@ -554,7 +559,8 @@ def report(
         If `data` is not a canonical frame, or has faults.
     DesignError
         If `path` is a folder, one of the files in `source`, or cannot be written; if a name in `humans`,
-        `gold` or `baseline` does not occur; if `sampling` is neither of the two.
+        `gold` or `baseline` does not occur; if `sampling` is neither of the two; if one of `models` is no fit, or has
+        no diagnostics.
 
     See Also
     --------
@@ -570,19 +576,21 @@ def report(
     >>> "same verdict in both orders" in page.read_text(encoding="utf-8")
     True
     """
-    refuse_path(path, _files(source))
-    found = gathered(
+    refuse_path(path, files_read(source))
+    found = measure_all(
         data, by=by, cluster=cluster, identity=identity, humans=humans, gold=gold, baseline=baseline,
         sampling=sampling, seed=seed, conf_level=conf_level, n_resamples=n_resamples, title=title,
+        models=models,
     )  # fmt: skip
     return write_report(found, path, source)
 
 
 @dataclass(frozen=True)
-class Gathered:
+class PageData:
     """Everything about a data set that a page shows, measured once.
 
     `taken`: estimates of each measure, or why there are none. `given`: the arguments that make the page again.
+    `peers`: agreement of each pair of judges by the coefficient in which they are compared with people.
     """
 
     measured: pd.DataFrame
@@ -597,6 +605,8 @@ class Gathered:
     summary: Summary
     gold: str | None
     given: Mapping[str, Any]
+    models: tuple[Model, ...] = ()
+    peers: pd.DataFrame | None = None
 
     @property
     def shown(self) -> dict[str, pd.DataFrame]:
@@ -611,11 +621,7 @@ def _named_by_judge(sheet: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
     return sheet.drop(columns=alone)
 
 
-def _quiet(_: str) -> None:
-    """Say no step."""
-
-
-def gathered(
+def measure_all(
     data: IntoFrame,
     *,
     by: By = (),
@@ -629,10 +635,12 @@ def gathered(
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
     title: str | None = None,
-    say: Callable[[str], None] = _quiet,
-) -> Gathered:
+    models: Models | None = None,
+    say: Callable[[str], None] = quiet,
+) -> PageData:
     """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
     say("Checking the rows")
+    fitted = described(models, conf_level)
     if sampling is not None:
         choose(sampling, get_args(Sampling), "sampling")
     frame = opened(data).lazy().collect(backend="pandas").to_native()
@@ -661,21 +669,20 @@ def gathered(
     )  # fmt: skip
     say("Datasheets")
     sheet = _named_by_judge(sheet_of(measured, settings), renamed)
-    besides = shown_measures(sheet)
-    taken: dict[str, pd.DataFrame | str] = {}
-    for name, record in measures_of(measured).items():
-        if name not in besides:
-            say(f"Measures: {name}")
-            taken[name] = record.attempt(measured, settings)
+    taken = attempts(measured, settings, shown_measures(sheet), lambda name: say(f"Measures: {name}"))
+    peers: Any = None
+    if known.humans:
+        peers = concordances(measured, settings.by) if kind == "ratings" else taken.get("kappa")
     say("Comparing the judges")
     summary = summarise(measured, kind, sheet, taken, findings, settings, title)
-    return Gathered(
+    return PageData(
         measured, kind, known, findings, groups, splits, settings, sheet, taken, summary, gold,
-        {**options, **{k: v for k, v in asked.items() if v}},
+        {**options, **{k: v for k, v in asked.items() if v}}, fitted,
+        peers if isinstance(peers, pd.DataFrame) else None,
     )  # fmt: skip
 
 
-def headlines(found: Gathered) -> pd.DataFrame:
+def headlines(found: PageData) -> pd.DataFrame:
     """``measure, question, headline`` of each measure that the data support: its first term, over the judges."""
     rows = []
     for name, record in measures_of(found.measured).items():
@@ -698,28 +705,46 @@ def headlines(found: Gathered) -> pd.DataFrame:
 
 
 def write_report(
-    found: Gathered, path: str | os.PathLike[str], source: Any = None, say: Callable[[str], None] = _quiet
+    found: PageData,
+    path: str | os.PathLike[str],
+    source: Any = None,
+    say: Callable[[str], None] = quiet,
+    *,
+    to: str = "",
+    command: str = "",
 ) -> Path:
-    """Write a page from what was measured: Markdown if the name ends in ``.md``, else HTML."""
+    """Write a page from what was measured.
+
+    `to`: md or html; by default Markdown if the name ends in ``.md``, else HTML. `command`: as typed in a shell, if so.
+    """
     say("Writing the page")
-    return write(path, as_markdown(found) if Path(path).suffix.lower() == ".md" else as_html(found, source))
+    to = to or ("md" if Path(path).suffix.lower() == ".md" else "html")
+    return write(path, as_markdown(found, command) if to == "md" else as_html(found, source, command))
 
 
-def as_html(found: Gathered, source: Any = None) -> str:
+def as_html(found: PageData, source: Any = None, command: str = "") -> str:
     """The page as HTML."""
     level, sheet, summary, shown = found.settings.conf_level, found.sheet, found.summary, found.shown
     parts = chapters(shown, level)
-    drawn_here = pictures(found.measured, found.kind, sheet, found.settings)
+    drawn_here = {"Do they agree?": [
+        *between_judges(found.measured, found.kind, found.taken, found.settings),
+        *beside_people(found.taken, found.peers, found.settings),
+    ]}  # fmt: skip
+    where = "Do they agree?" if found.kind == "ratings" else "Is it fair?"
+    drawn_here[where] = [*drawn_here.get(where, []), *pictures(found.measured, found.kind, sheet, found.settings)]
     axes = _axes(found)
     sections: list[dict[str, Any]] = []
     for title in PARTS:
         here = {
             "title": title, "id": anchor(title), "kind": "chapters", "axes": axes.get(title, []),
-            "pictures": drawn_here if title == ("Do they agree?" if found.kind == "ratings" else "Is it fair?") else [],
+            "pictures": drawn_here.get(title, []),
             "chapters": [p for p in parts if p["where"] == title],
         }  # fmt: skip
         if here["axes"] or here["pictures"] or here["chapters"]:
             sections.append(here)
+    if found.models:
+        shown_models = [{"model": m, "table": estimates_table(m.rows, level, m.name)} for m in found.models]
+        sections.append({"title": "Models", "id": "models", "kind": "models", "models": shown_models})
     sections += [
         {"title": "Judge cards", "id": "judge-cards", "kind": "judges"},
         {"title": "Data and method", "id": "data-and-method", "kind": "data"},
@@ -750,14 +775,14 @@ def as_html(found: Gathered, source: Any = None) -> str:
         absent=[[m, measures()[m].question, why] for m, why in absent.items()],
         absent_count=noun(len(absent), "measure"),
         limits=_limits(found),
-        cautions=_cautions([sheet["flag"], *(r["flag"] for r in shown.values())]),
-        made=_made(found.given, source),
+        cautions=_cautions([t["flag"] for t in (sheet, *shown.values(), *(m.rows for m in found.models))]),
+        made=_made(found, source, command),
         cite=CITE,
         csv=_packed(found),
     )
 
 
-def as_markdown(found: Gathered) -> str:
+def as_markdown(found: PageData, command: str = "") -> str:
     """The page as Markdown: the summary, the comparison, the datasheets, and what is not supported."""
     summary = found.summary
     lines = [f"# {markdown_text(summary.title)}", "", markdown_text(summary.line), ""]
@@ -766,11 +791,28 @@ def as_markdown(found: Gathered) -> str:
         lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*_plain_comparison(summary, g.judges))]
     lines += ["", summary.note] if summary.note else []
     lines += ["", "## Datasheets", "", to_markdown(found.sheet)]
+    lines += ["", "## Models"] if found.models else []
+    for m in found.models:
+        heads, rows = _plain_estimates(m.rows, found.settings.conf_level)
+        lines += ["", f"### {markdown_text(m.name)}", "", markdown_text(m.line), "", markdown_table(heads, rows)]
     absent = [(m, why) for m, why in found.taken.items() if isinstance(why, str)]
     if absent:
         lines += ["", "## Not supported by these data", "", *(f"- `{m}`: {markdown_text(why)}" for m, why in absent)]
-    lines += ["", "## Method", "", *(f"- {t}" for t in _limits(found)), "", "```python", _call(found.given), "```", ""]
+    lines += ["", "## Method", "", *(f"- {t}" for t in _limits(found))]
+    lines += ["", "## How to make it again", "", "~~~python", str(visible(_call(found))), "~~~"]
+    lines += ["", "~~~sh", str(visible(command)), "~~~"] if command else []
+    lines += [""]
     return "\n".join(lines)
+
+
+def _plain_estimates(rows: pd.DataFrame, conf_level: float) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of a table of estimates as text."""
+    table = estimates_table(rows, conf_level)
+    heads = [*table["labels"], "measure", "estimate", f"{table['level']} interval", "n", *table["beside"]]
+    cells = [
+        [*r["labels"], r["measure"], r["value"], r["interval"], r["n"], *r["beside"]] for r in table["rows"]
+    ]  # fmt: skip
+    return heads, cells
 
 
 def _plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str], list[list[str]]]:
@@ -818,7 +860,7 @@ def _compared(column: Column, judge: str, width: int = 120) -> dict[str, Any]:
     return {"value": value, "interval": ends, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
 
 
-def _axes(found: Gathered) -> dict[str, list[dict[str, Any]]]:
+def _axes(found: PageData) -> dict[str, list[dict[str, Any]]]:
     """Panels of one axis each: paired differences and tasks under right, the biases under fair."""
     summary = found.summary
     made: dict[str, list[dict[str, Any]]] = {}
@@ -860,13 +902,16 @@ def _axis(label: str, note: str, columns: Sequence[Column], judges: Sequence[str
     }
 
 
-def _packed(found: Gathered) -> dict[str, str]:
+def _packed(found: PageData) -> dict[str, str]:
     """All estimates of the page as one CSV, compressed, for the button that saves it."""
     parts = [found.sheet.assign(measure="datasheet").drop(columns=["meaning", "denominator", "symbol", "level"])]
     parts += [result.assign(measure=name) for name, result in found.shown.items()]
     parts += [
         s.pairs.assign(measure=f"difference, {name}", method=s.method) for name, s in found.summary.differences.items()
     ]
+    parts += [m.rows.assign(measure=f"model, {m.name}") for m in found.models]
+    if found.peers is not None and "kappa" not in found.shown:
+        parts += [found.peers.assign(measure="concordance of judges")]
     table = pd.concat([p for p in parts if len(p)], ignore_index=True)
     table = table[["measure", *(c for c in table.columns if c != "measure")]]
     text = table.to_csv(index=False, float_format="%.8g", lineterminator="\n")
@@ -918,7 +963,7 @@ def refuse_path(path: str | os.PathLike[str], read: Iterable[str | os.PathLike[s
         )
 
 
-def _files(source: Any) -> list[str]:
+def files_read(source: Any) -> list[str]:
     """Paths of the files in a `source` of :func:`report`."""
     table = source.get("files") if isinstance(source, Mapping) else source
     return list(getattr(table, "attrs", {}).get(PATHS, ()))
@@ -963,7 +1008,7 @@ def _judge_type(r: Mapping[str, Any]) -> dict[str, str]:
     return {"profile": r["profile"], "because": r["because"], "rule": rule}
 
 
-def _limits(found: Gathered) -> list[str]:
+def _limits(found: PageData) -> list[str]:
     people = bool(found.known.humans)
     limits = [
         *LIMITS,
@@ -979,7 +1024,8 @@ def _cautions(marked: Iterable[Iterable[str]]) -> list[dict[str, str]]:
     return [{"flag": f, "why": why} for f, why in zip(used["flag"], used["explanation"], strict=True)]
 
 
-def _made(options: Mapping[str, Any], source: Any) -> dict[str, Any]:
+def _made(found: PageData, source: Any, command: str) -> dict[str, Any]:
+    options = found.given
     shown = {
         **{f"read: {name}": text for name, text in readings(source).items()},
         "judgestats": __version__,
@@ -988,10 +1034,12 @@ def _made(options: Mapping[str, Any], source: Any) -> dict[str, Any]:
         "resamples": count(options["n_resamples"]),
         "cluster": "none" if options["cluster"] is False else str(options["cluster"]),
     }
-    return {"facts": shown, "call": _call(options)}
+    return {"facts": shown, "call": _call(found), "command": command}
 
 
-def _call(options: Mapping[str, Any]) -> str:
-    """The call that makes the page again."""
-    given = ", ".join(f"{k}={v!r}" for k, v in options.items() if v not in (None, [], ()))
-    return f"judgestats.report(data, {given})"
+def _call(found: PageData) -> str:
+    """The call that makes the page again; `data` is the table read, `table` the one that a model was fitted to."""
+    given = [f"{k}={v!r}" for k, v in found.given.items() if v not in (None, [], ())]
+    if found.models:
+        given.append(f"models={{{', '.join(f'{m.name!r}: {m.call}' for m in found.models)}}}")
+    return f"judgestats.report(data, {', '.join(given)})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,19 +12,26 @@ import pandas as pd
 from markupsafe import Markup
 
 from judgestats.errors import JudgestatsError
+from judgestats.metrics.agreement.human_agreement import concordance_of
 from judgestats.metrics.consensus.deviations import deviations_of
 from judgestats.metrics.consensus.scores import score_matrix
-from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.measure_registry import Options, measures
 from judgestats.metrics.psychometrics import target_sensitivity
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import MATPLOTLIB, inline
 from judgestats.reporting.plots.canvas import step
+from judgestats.reporting.summary import listed
 from judgestats.results import explain
+from judgestats.schema.raters import count_raters
 
 _Drawing = Callable[[], Any]
 #: Rows or columns of a matrix above which only the extremes are drawn.
 LARGEST = 40
+#: Groups of calls (prompts, say) of which each gets a picture of its own.
+MOST_GROUPS = 6
+#: Measure whose pairs of judges are drawn as a matrix at the head of the section, by kind of data.
+PAIRS = {"preferences": "kappa", "ratings": "correlation"}
 #: Pictures of the instrument: name, function, title, how to read it.
 _INSTRUMENT = (
     (
@@ -153,11 +160,109 @@ def _extremes(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     for name in ("judge", "system"):
         if name not in cells or cells[name].nunique() <= LARGEST:
             continue
-        means = cells.groupby(name)["estimate"].mean().sort_values(kind="stable")
-        cut.append(f"the {LARGEST // 2} highest and lowest of {count(len(means))} {name}s")
-        kept = [*means.index[: LARGEST // 2], *means.index[-LARGEST // 2 :]]
+        kept, note = _ends(cells.groupby(name)["estimate"].mean(), f"{name}s")
+        cut.append(note)
         cells = cells[cells[name].isin(kept) | cells[name].isna()]
-    return cells, f" Drawn are {' and '.join(cut)}; the CSV at the end of the page has all." if cut else ""
+    return cells, _cut(cut)
+
+
+def _ends(means: pd.Series[float], what: str) -> tuple[list[Any], str]:
+    """Labels of the highest and the lowest means, and which they are of how many."""
+    means = means.sort_values(kind="stable")
+    note = f"the {LARGEST // 2} highest and lowest of {count(len(means))} {what}"
+    return [*means.index[: LARGEST // 2], *means.index[-LARGEST // 2 :]], note
+
+
+def _cut(notes: list[str]) -> str:
+    return f" Drawn are {' and '.join(notes)}; the CSV at the end of the page has all." if notes else ""
+
+
+# ---- Judges with each other, and with people -------------------------------------------------------------------------
+
+
+def concordances(data: Any, by: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Lin's concordance of each pair of judges on all things that both rated, as that of a judge with people is pooled.
+
+    Empty where no two judges rated the same thing.
+    """
+    try:
+        counts = count_raters(data, by)[0]
+    except JudgestatsError:
+        return pd.DataFrame(columns=[*by, "judge", "other", "term", "estimate", "n"])
+    counts = counts[counts["answer"].notna() & counts["other_answer"].notna()]
+    sums, statistic = concordance_of(counts, counts["n"].to_numpy(float))
+    keys = [*by, "judge", "other"]
+    totals = pd.DataFrame(sums).groupby([counts[k].to_numpy() for k in keys], sort=True).sum()
+    found = totals.index.to_frame(index=False, name=keys)
+    return found.assign(term="concordance", estimate=statistic(totals.to_numpy()), n=totals[0].to_numpy())
+
+
+def between_judges(data: Any, kind: str, taken: Mapping[str, Any], options: Options) -> Iterator[Picture]:
+    """A clustered matrix of the agreement of each pair of judges, where three or more share items."""
+    name = PAIRS[kind]
+    pairs = taken.get(name)
+    if not isinstance(pairs, pd.DataFrame):
+        return
+    caption = measures()[name].caption
+    if kind == "ratings":
+        several = pairs["system"].nunique() > 1
+        caption = _CORRELATIONS.format(", averaged over the systems" if several else "")
+        pairs = pairs[pairs["term"] == "mean"].assign(term="r")
+    groups = _groups(pairs, options)
+    for k, (label, part) in enumerate(groups[:MOST_GROUPS]):
+        judges = {*part["judge"].astype(str), *part["other"].astype(str)}
+        if len(judges) < 3:
+            continue
+        part, cut = _most_and_least(part)
+        alone = sorted({*data["judge"].astype(str)} - judges)
+        note = f" Not drawn, because no other judge has the same items: {listed(alone)}." if alone else ""
+        more = f" Drawn are {MOST_GROUPS} of {count(len(groups))} groups." if len(groups) > MOST_GROUPS else ""
+        title = f"Which judges agree{label and f', {label}'}"
+        text = f"{caption} Judges that agree stand together.{cut}{note}{more}"
+        draw = partial(plots.kappa_matrix, part)
+        yield from drawing(f"agreement-{k}", title, text, draw, wide=len(judges) > 8)
+
+
+def beside_people(taken: Mapping[str, Any], peers: pd.DataFrame | None, options: Options) -> Iterator[Picture]:
+    """Each judge with people beside each judge with its peers, where there are people and two judges or more."""
+    found = taken.get("judge_against_people")
+    if not isinstance(found, pd.DataFrame) or peers is None or peers.empty:
+        return
+    found = found[found["term"] == peers["term"].iloc[0]]
+    judges, people = found[found["role"] == "judge"], found[found["role"] == "people"]
+    by = [g for g in options.by if g in found]
+    unsplit = [g for g in by if people[g].isna().all()]  # people answered once for all conditions
+    if unsplit:
+        people = people.drop(columns=unsplit).merge(
+            judges[by].drop_duplicates(), "left" if len(unsplit) < len(by) else "cross"
+        )
+    rows = pd.concat([judges, people.assign(judge=_EACH_OTHER)[judges.columns]], ignore_index=True)
+    kept, cut = rows["judge"], ""
+    if judges["judge"].nunique() > LARGEST:
+        ends, note = _ends(judges.groupby("judge")["estimate"].mean(), "judges")
+        kept, cut = [*ends, _EACH_OTHER], _cut([note])
+    rows = rows[rows["judge"].isin(kept) & rows["estimate"].notna()]
+    peers = peers[peers["judge"].isin(kept) & peers["other"].isin(kept)]
+    draw = partial(plots.judges_and_people, peers, rows)
+    yield from drawing("judges-and-people", "Judges and people", f"{_WITH_PEOPLE}{cut}", draw, wide=bool(by))
+
+
+def _groups(table: pd.DataFrame, options: Options) -> list[tuple[str, pd.DataFrame]]:
+    """The table by the grouping columns of the page, each part with its name; one part without a name if none."""
+    by = [g for g in options.by if g in table]
+    if not by:
+        return [("", table)]
+    return [(", ".join(map(str, key)), part) for key, part in table.groupby(by, sort=False, dropna=False)]
+
+
+def _most_and_least(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Pairs of the judges that agree most and least with the others where there are more than 40, and a note."""
+    both = pd.concat([pairs, pairs.assign(judge=pairs["other"])])
+    means = both.groupby("judge")["estimate"].mean()
+    if len(means) <= LARGEST:
+        return pairs, ""
+    kept, note = _ends(means, "judges (by their mean agreement)")
+    return pairs[pairs["judge"].isin(kept) & pairs["other"].isin(kept)], _cut([note])
 
 
 def _doubts(scores: pd.DataFrame) -> str:
@@ -176,5 +281,15 @@ _SCORES = (
 _DEVIATIONS = (
     "How far each judge is from the mean of the other judges on the same things. In every column the cells of judges "
     "that rated the same things sum to 0: it is a relative measure."
+)
+_EACH_OTHER = "people with each other"
+_CORRELATIONS = (
+    "Correlation of the scores of each pair of judges over the items that both rated{}. A judge that is harsher than "
+    "another throughout still correlates with it."
+)
+_WITH_PEOPLE = (
+    "Agreement of each judge with people beside its agreement with each of the other judges, by one coefficient. "
+    "Judges that agree with each other far more than with people may share errors; the row “people with each other” "
+    "shows what to expect of one more person."
 )
 _FROM_PEOPLE = "How far each judge is from the mean of the people on the same things."

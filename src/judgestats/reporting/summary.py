@@ -208,7 +208,7 @@ def summarise(
     return Summary(
         title or _title(judges, bool(shown and found.against), found.against),
         _line(data, kind, findings, found.against, options),
-        tuple(cards[:4] if len(cards) <= 4 else [*cards[:3], cards[-1]]),
+        tuple(cards),
         shown,
         ranked,
         _note(shown, standings, options.conf_level),

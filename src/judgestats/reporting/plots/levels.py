@@ -92,7 +92,7 @@ def kappa_matrix(
 
 
 def _pair_heat(
-    wide: pd.DataFrame, known: pd.DataFrame, scale: Normalize, ax: Any, title: str | None, *, bar: str, most: int = 33
+    wide: pd.DataFrame, known: pd.DataFrame, scale: Normalize, ax: Any, title: str | None, *, bar: str, most: int = 15
 ) -> Any:
     """Heat map of pairs; what has no row is empty, not "n/a". `most`: judges up to which cells may have numbers."""
     nowhere = pd.DataFrame(False, index=wide.index, columns=wide.columns)

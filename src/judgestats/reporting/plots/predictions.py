@@ -226,7 +226,7 @@ def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> An
     one.axhline(0, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     _crosses(one, first)
     unit = "probability scale, −1 to 1" if ordinal else "Pearson, in standard deviations"
-    canvas.named(one, f"linear predictor ({_LINKS.get(fit.link, fit.link)})", f"mean residual ({unit})")
+    canvas.named(one, f"linear predictor ({LINKS.get(fit.link, fit.link)})", f"mean residual ({unit})")
     if len(effects):
         _effects(panels[1], effects)
     canvas.grid(last)
@@ -246,7 +246,8 @@ def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> An
     return canvas.Picture(panels, pd.concat(found, ignore_index=True))
 
 
-_LINKS = {"logit": "log-odds", "probit": "probits", "log": "log of the mean", "identity": "units of the response"}
+#: Unit of the linear predictor, by link.
+LINKS = {"logit": "log-odds", "probit": "probits", "log": "log of the mean", "identity": "units of the response"}
 
 
 def _binned(x: Any, y: Any, weight: Any, sd: float | None = None) -> pd.DataFrame:

@@ -1,0 +1,105 @@
+"""The section "Models" of a page: what each fitted model is, its parameters, and whether it fits."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from judgestats.errors import DesignError, JudgestatsError
+from judgestats.models import Fit, VerdictModel, fit
+from judgestats.reporting import plots
+from judgestats.reporting.formatting import count
+from judgestats.reporting.markup import MATPLOTLIB, inline
+from judgestats.reporting.pictures import Picture
+from judgestats.reporting.plots.predictions import LINKS
+from judgestats.results import COLUMNS
+
+#: What a user gives as ``models=``.
+Models = Fit | VerdictModel | Mapping[str, Fit | VerdictModel]
+_RESIDUALS = "Left: mean residuals along the linear predictor, with two standard errors; about 0 if the model fits."
+_EFFECTS = (
+    " Middle: random effects against normal quantiles, on the line if they are normal; that they are shrunk makes the "
+    "points on the right a little steeper."
+)
+_CALIBRATION = " Right: observed against fitted, in bins; on the line if the model is calibrated."
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a page: its name, one line about it, its parameters, its diagnostics and the call that fits it."""
+
+    name: str
+    line: str
+    rows: pd.DataFrame
+    picture: Picture
+    call: str
+
+
+def described(models: Models | None, conf_level: float) -> tuple[Model, ...]:
+    """Describe each model; one that has no parameters or no diagnostics is refused by its name."""
+    if models is None:
+        return ()
+    given = models if isinstance(models, Mapping) else {"": models}
+    named: list[tuple[str, Any]] = []
+    for name, found in given.items():
+        fits = found.fits if isinstance(found, VerdictModel) else {"": found}
+        named += [(", ".join(filter(None, (str(name), str(part)))), one) for part, one in fits.items()]
+    return tuple(_described(name, found, conf_level, k) for k, (name, found) in enumerate(named))
+
+
+def _described(name: str, found: Any, conf_level: float, place: int) -> Model:
+    where = f"models[{name!r}]" if name else "models"
+    if not isinstance(found, Fit):
+        raise DesignError(
+            f"{where} is {type(found).__name__!r}, which has no diagnostics for the page. Give a result of "
+            "judgestats.fit(), of a model of judgestats.models such as position_bias_model(), or several by name: "
+            "models={'position': fit}."
+        )
+    try:
+        title = "Does the model fit"
+        rows = found.tidy(conf_level=conf_level)
+        text = f"{_RESIDUALS}{_EFFECTS if found.design.terms else ''}{_CALIBRATION}"
+        with MATPLOTLIB:
+            drawn = inline(plots.fit_diagnostics(found), f"{title}: {found.formula}. {text}", f"model-{place}")
+    except JudgestatsError as error:
+        raise DesignError(f"{where} ({found.formula}) has no diagnostics for the page: {error}") from None
+    scale = LINKS.get(found.link, found.link)
+    kinds = {"sd": "standard deviation", "cor": "correlation"}
+    fixed = dict.fromkeys(found.thresholds.names, f"threshold, {scale}")
+    terms = [
+        kinds.get(t.partition("(")[0], g) if g != "fixed" else fixed.get(t, f"coefficient, {scale}")
+        for g, t in zip(rows["group"], rows["term"], strict=True)
+    ]
+    table = pd.DataFrame(
+        {
+            "parameter": rows["term"],
+            "term": terms,
+            **{c: rows[c] for c in ("estimate", "std_error", "conf_low", "conf_high", "p_value", "method", "flag")},
+            "n": found.n,
+        }
+    )
+    table = table[["parameter", *COLUMNS, "p_value"]]
+    return Model(name or found.formula, _line(found), table, Picture(title, text, drawn, wide=True), _call(found))
+
+
+def _line(found: Fit) -> str:
+    """Formula, family, rows and groups in one line."""
+    groups = str(found.glance()["n_groups"].iloc[0]).replace(": ", " ")
+    parts = [found.formula, f"{found.family} ({found.link})", f"n = {count(found.n)}"]
+    parts += [f"groups: {groups}"] if groups else []
+    parts += [f"engine {found.engine}, {found.method}", *found.notes]
+    return "; ".join(parts)
+
+
+def _call(found: Fit) -> str:
+    """The call that fits it again; the table is not on the page."""
+    if found.call is None:
+        return f"judgestats.fit({found.formula!r}, table)"
+    usual = {p.name: p.default for p in inspect.signature(fit).parameters.values()}
+    given = {k: v for k, v in found.call.keywords.items() if v is not usual.get(k) and v != usual.get(k)}
+    more = "".join(f", {k}={getattr(v, '__name__', None) or repr(v)}" for k, v in given.items())
+    return f"judgestats.fit({found.formula!r}, table{more})"
