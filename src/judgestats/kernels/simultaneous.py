@@ -14,6 +14,8 @@ from judgestats.defaults import CONF_LEVEL
 Floats = NDArray[np.float64]
 #: Draws for a critical value, and the largest number of contrasts that are drawn jointly.
 DRAWS, MOST = 10_000, 2_000
+#: Share of the largest variance below which a dimension is rounding.
+_NOTHING = 1e-10
 
 
 def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: float = CONF_LEVEL) -> float:
@@ -30,6 +32,10 @@ def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: fl
     k = scaled.shape[1]
     largest = np.full(DRAWS, np.inf)
     if 1 < k <= MOST:
+        if len(scaled) > k:  # as many draws as the contrasts have dimensions suffice
+            values, vectors = np.linalg.eigh(scaled.T @ scaled)
+            kept = values > _NOTHING * values[-1]
+            scaled = (vectors[:, kept] * np.sqrt(values[kept])).T
         for start in range(0, DRAWS, 500):
             drawn = rng.standard_normal((500, scaled.shape[0])) @ scaled
             largest[start : start + 500] = np.abs(drawn).max(axis=1)
