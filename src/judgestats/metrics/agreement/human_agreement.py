@@ -161,14 +161,15 @@ def judge_against_people(
         counts = count_raters(found.people, theirs, column)[0]
         turned = counts.rename(columns={"answer": "other_answer", "other_answer": "answer"})
         both_ways = pd.concat([counts, turned], ignore_index=True)
-        for key, part in each_group(both_ways.assign(n=both_ways["n"] / 2), theirs):
+        for key, part in each_group(_compared(both_ways.assign(n=both_ways["n"] / 2)), theirs):
             among[tuple(map(str, key.values()))] = part
             rows += _rows(part, kind, column, conf_level, {**key, "judge": np.nan, "role": "people"})
     else:
         keys = found.people[theirs].drop_duplicates().to_dict("records") if theirs else [{}]
         none = {"judge": np.nan, "role": "people", "term": corrected, "estimate": np.nan, "flag": ONE_PERSON}
         rows += [{**key, **none} for key in keys]
-    for key, part in each_group(count_raters(found.models, groups, column, found.people)[0], [*groups, "judge"]):
+    beside = _compared(count_raters(found.models, groups, column, found.people)[0])
+    for key, part in each_group(beside, [*groups, "judge"]):
         named = {**key, "role": "judge"}
         rows += _rows(part, kind, column, conf_level, named)
         if (people := among.get(tuple(str(key[g]) for g in theirs))) is not None:
@@ -189,18 +190,18 @@ def _cluster_of(found: References, groups: list[str], cluster: Cluster) -> tuple
     return clustered_by(models[both], groups, cluster, units, whole="item")
 
 
-def _answered(part: pd.DataFrame) -> pd.DataFrame:
-    """Pairs of answers of which none is missing, with ``_equal``, the number of equal ones."""
-    part = part[is_answer(part["answer"]) & is_answer(part["other_answer"])]
-    equal = part["answer"].astype(str) == part["other_answer"].astype(str)
-    return part.assign(_equal=part["n"] * equal)
+def _compared(counts: pd.DataFrame) -> pd.DataFrame:
+    """Pairs of answers with ``_known``, whether neither is missing, and ``_equal``, the number of equal ones."""
+    equal = counts["answer"].astype(str) == counts["other_answer"].astype(str)
+    known = is_answer(counts["answer"]) & is_answer(counts["other_answer"])
+    return counts.assign(_known=known, _equal=counts["n"] * equal)
 
 
 def _rows(
     part: pd.DataFrame, kind: str, column: str, conf_level: float, named: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Chance-corrected and raw agreement of pooled pairs of answers."""
-    total, part = float(part["n"].sum()), _answered(part)
+    total, part = float(part["n"].sum()), part[part["_known"]]
     n = part["n"].to_numpy(dtype=float)
     excluded = EXCLUDED.of((total - n.sum()) * (named["role"] == "judge"), what="unit(s) without two answers")
     term = "concordance" if kind == "ratings" else "kappa"
@@ -251,7 +252,7 @@ def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level
 
 def _difference(judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float) -> dict[str, Any]:
     """Agreement of a judge with people less that among people, on clusters that they share."""
-    sides = [_answered(judge), _answered(people)]
+    sides = [side[side["_known"]] for side in (judge, people)]
     n = [float(side["n"].sum()) for side in sides]
     if not min(n):
         return {"estimate": np.nan, "n": 0.0, "flag": NO_PAIRS}
