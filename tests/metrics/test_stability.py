@@ -100,11 +100,11 @@ def test_an_unsplit_column_is_refused():
 @pytest.mark.parametrize(("items", "heavy"), [(1, False), (30, True)])
 def test_coverage(items, heavy):
     """At least nominal, within Monte Carlo error; repeats with heavy tails need ten items or more."""
-    hit, both, total = 0, 0, 120
+    hit, both, total = 0, 0, 60
     for seed in range(total):
         result = js.run_sd(repeated([1.0, 1.5], items, 5, seed=seed, judges="gh", systems=2, heavy=heavy))
         one, ratio = row(result, "g"), row(result, "g", "h")
         hit += one["conf_low"] <= 1.0 <= one["conf_high"]
         both += ratio["conf_low"] <= 1 / 1.5 <= ratio["conf_high"]
-    assert hit / total >= 0.89  # 0.95 less three standard errors
-    assert both / total >= 0.89
+    assert hit / total >= 0.866  # 0.95 less three standard errors
+    assert both / total >= 0.866

@@ -210,7 +210,9 @@ def between_judges(data: Any, kind: str, taken: Mapping[str, Any], options: Opti
         pairs = pairs[pairs["term"] == "mean"].assign(term="r")
     groups = _groups(pairs, options)
     for k, (label, part) in enumerate(groups[:MOST_GROUPS]):
-        judges = {*part["judge"].astype(str), *part["other"].astype(str)}
+        shared = part[part["n"] > 0]
+        judges = {*shared["judge"].astype(str), *shared["other"].astype(str)}
+        part = part[part["judge"].isin(judges) & part["other"].isin(judges)]
         if len(judges) < 3:
             continue
         part, cut = _most_and_least(part)
