@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from judgestats.schema.columns import COUNTS
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.opening import one_if
 from judgestats.schema.patterns import SLOT_ANSWERS
-from judgestats.schema.splitting import split_message, splits_here, splits_there
+from judgestats.schema.splitting import Split, differing, split_message, splits_here, splits_there
 
 #: Columns that distinguish two pairs, besides judge, item and the candidates.
 UNIT_COLUMNS = (
@@ -36,7 +36,7 @@ UNIT_COLUMNS = (
 )
 #: Reason of an error about repeated calls.
 REPEATED = "repeated"
-_REPEATED_CALLS = "Some calls repeat a call of the same pair in the same order."
+_REPEATED_CALLS = "Some calls repeat a pair in the same order."
 _NUMBER = "They differ in nothing but the answer: number repeats in 'replicate'."
 _UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cannot be matched. Give one row a call."
 _LABELS = np.array(SLOT_ANSWERS, dtype=object)
@@ -98,8 +98,7 @@ def matched(data: nw.DataFrame[Any], unit: list[str]) -> Pairs:
     codes = combine([*coded.values(), low, high], len(table))
     paired = pair_orders(codes.code, reverse, _answer_codes(table["choice"]), codes.size)
     if paired.n_duplicates:
-        message = _repeated_calls(data, codes, reverse, unit, paired.n_duplicates, paired.first_duplicate)
-        raise DesignError(message, reason=REPEATED, problem=_REPEATED_CALLS)
+        raise _repeated_calls(data, codes, reverse, unit, paired.n_duplicates, paired.first_duplicate)
     return Pairs(codes, paired.answers, coded)
 
 
@@ -170,13 +169,19 @@ def pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
     return weight
 
 
-def _repeated_calls(data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: list[str], n: int, row: int) -> str:
-    """Message naming a repeated call, and a column that distinguishes the two."""
+def _repeated_calls(
+    data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: list[str], n: int, row: int
+) -> DesignError:
+    """Error naming a repeated call, and a column that distinguishes the two."""
     shown = ", ".join(f"{c}={data[c][row]}" for c in ("judge", "item", "first", "second"))
     unit, size = joint([(codes.code, codes.size), (reverse.astype(np.int8), 2)], len(data))
     splits = splits_here(data, unit, size, [*keys, "first", "second"], "preferences", strict=False)
+    return _repeated(f"{n:,} calls repeat a call of the same pair in the same order (first: {shown}).", splits)
+
+
+def _repeated(message: str, splits: Sequence[Split]) -> DesignError:
     cure = split_message(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
-    return f"{n:,} calls repeat a call of the same pair in the same order (first: {shown}). {cure}"
+    return DesignError(f"{message} {cure}", reason=REPEATED, problem=f"{_REPEATED_CALLS}{differing(splits)}")
 
 
 def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
@@ -249,8 +254,7 @@ def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
     found = most.collect(backend="pandas").to_native().fillna(0).iloc[0]
     if max(found["_times_forward"], found["_times_reverse"]) > 1:
         splits = splits_there(data, [*unit, "first", "second"], "preferences", strict=False)
-        cure = split_message(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
-        raise DesignError(f"{_REPEATED_CALLS} {cure}", reason=REPEATED, problem=_REPEATED_CALLS)
+        raise _repeated(_REPEATED_CALLS, splits)
     if found["uneven"]:
         raise DesignError(_UNEVEN)
 

@@ -30,7 +30,7 @@ from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import one_if
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
 from judgestats.schema.selection import between_two
-from judgestats.schema.splitting import refuse_splits, split_message, splits_here, splits_of, splits_there
+from judgestats.schema.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
 
 # ---- Several judges on the same things: their answers thing by thing, and pairs of judges counted --------------------
 
@@ -253,27 +253,28 @@ def _unit_numbers(
         if finer[1].size > combos.size:
             parts, (number, combos) = more, finer
     if combos.size < rows:
-        raise DesignError(refusal(table, number, frame))
+        raise refusal(table, number, frame)
     return number, combos, shared
 
 
-def refusal(table: pd.DataFrame, number: Ints, frame: Any = None) -> str:
+def refusal(table: pd.DataFrame, number: Ints, frame: Any = None) -> DesignError:
     """Say which judge answered twice, from the number of the judge and thing of each row; `frame` has all columns."""
     times = np.bincount(number)[number]
     return _answered_twice(table.iloc[int(np.flatnonzero(times > 1)[0])], int((times > 1).sum()), frame)
 
 
-def _answered_twice(row: pd.Series[Any], rows: int, frame: Any) -> str:
-    """The message, from a row of a repeated answer and the number of such rows."""
+def _answered_twice(row: pd.Series[Any], rows: int, frame: Any) -> DesignError:
+    """The error, from a row of a repeated answer and the number of such rows."""
     shown = ", ".join(f"{c}={row[c]}" for c in ("judge", "system", "item", "first", "second", "criterion") if c in row)
     kind = kind_of(row.index)
     keys = [k for k in ("judge", *ABOUT[kind], *FURTHER[kind], "first", "second") if k in row.index]
     splits = [] if frame is None else splits_of(frame, keys, kind, strict=False)
     hint = f" {split_message(splits, keys, kind)}" if splits else ""
-    return (
+    return DesignError(
         f"A judge answered twice on one thing, and nothing distinguishes the calls: {rows:,} rows "
         f"(first: {shown}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
-        f"aggregate() them to one verdict.{hint}"
+        f"aggregate() them to one verdict.{hint}",
+        problem=f"A judge answered twice on one thing: {rows:,} rows.{differing(splits)}",
     )
 
 
@@ -380,7 +381,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
         again = times.filter(nw.col("_times") > 1)
         total = again.select(nw.col("_times").sum()).collect(backend="pandas").to_native()["_times"].iloc[0]
         row = again.head(1).collect(backend="pandas").to_native().iloc[0]
-        raise DesignError(_answered_twice(row, int(total), frame))
+        raise _answered_twice(row, int(total), frame)
     weight = nw.col(COUNTS).cast(nw.Float64) if COUNTS in schema.names() else nw.lit(1.0)
     match = [nw.col(c).cast(nw.String).fill_null("\x1f").alias(f"_{i}") for i, c in enumerate(about)]  # null is a level
     keys = [f"_{i}" for i in range(len(about))]
@@ -516,7 +517,7 @@ def _matching(ours: pd.DataFrame, theirs: pd.DataFrame, kind: Kind, groups: list
             keys.append(further)
     again = theirs.duplicated([*keys, "judge"])
     if again.any():
-        raise DesignError(refusal(theirs, codes_of(theirs, ["judge", *keys]).code))
+        raise refusal(theirs, codes_of(theirs, ["judge", *keys]).code)
     return keys
 
 

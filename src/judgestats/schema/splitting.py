@@ -325,6 +325,11 @@ def split_message(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ra
     )
 
 
+def differing(splits: Sequence[Split]) -> str:
+    """Sentence that names the columns in which calls on one thing differ; empty without one."""
+    return f" They differ in {' and '.join(repr(s.column) for s in splits)}." if splits else ""
+
+
 def _few(values: Sequence[str], most: int = 5) -> str:
     shown = ", ".join(v if len(v) <= 30 else v[:27] + "..." for v in values[:most])
     return f"{shown}, ..." if len(values) > most else shown
