@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_orders, pair_table
-from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, hashed, joint, tidy
+from judgestats.schema.coding import Coded, Codes, column_codes, combine, compact, each, hashed, joint, tidy
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.opening import one_if
@@ -174,8 +174,8 @@ def _repeated_calls(
 ) -> DesignError:
     """Error naming a repeated call, and a column that distinguishes the two."""
     shown = ", ".join(f"{c}={data[c][row]}" for c in ("judge", "item", "first", "second"))
-    unit, size = joint([(codes.code, codes.size), (reverse.astype(np.int8), 2)], len(data))
-    splits = splits_here(data, unit, size, [*keys, "first", "second"], "preferences", strict=False)
+    unit, shown_once = compact(*joint([(codes.code, codes.size), (reverse.astype(np.int8), 2)], len(data)))
+    splits = splits_here(data, unit, shown_once.size, [*keys, "first", "second"], "preferences", strict=False)
     return _repeated(f"{n:,} calls repeat a call of the same pair in the same order (first: {shown}).", splits)
 
 
