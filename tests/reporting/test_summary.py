@@ -203,3 +203,15 @@ def test_printed_means_are_no_constant_answers():
     made = summary(means[means["condition"] == "attributed"].drop(columns="condition"))
     care = made.cards[-1]
     assert (care.kind, care.claim) == ("care", "Only 1 item")  # to be as severe as the others is no fault
+
+
+def test_pairs_are_counted_as_pairs_and_repeats_are_said():
+    """Two judges on three pairs of each of four items, both orders; the same again under two lengths."""
+    pairs = [("a", "b"), ("b", "c"), ("a", "c")]
+    rows = [(j, f"i{i}", *p[::o], "first") for j in "gh" for i in range(4) for p in pairs for o in (1, -1)]
+    calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
+    once = measure_all(calls, n_resamples=20).summary
+    assert once.line.startswith("48 verdicts on 12 pairs of 4 items · each shown in both orders")
+    assert once.groups[0].about == "2 judges, 12 pairs judged by all of them"
+    twice = pd.concat([calls.assign(length=k) for k in ("long", "short")], ignore_index=True)
+    assert "some shown again in the same order" in measure_all(twice, n_resamples=20).summary.line

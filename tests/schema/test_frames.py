@@ -291,3 +291,17 @@ def test_gold_that_is_no_answer_is_refused_when_read():
     table = pd.DataFrame({"judge": "g", "item": ["1"], "first": ["x"], "second": ["y"], "choice": ["first"]})
     with pytest.raises(SchemaError, match="'gold' is neither of the two candidates, nor a tie in 1 row"):
         preferences(table.assign(gold="human"))
+
+
+def test_blanks_around_an_answer_do_not_count():
+    table = pd.DataFrame({"judge": "g", "item": [*"12345"], "first": "x", "second": "y"})
+    table["choice"] = ["A", "A ", " B", "tie ", "  "]
+    given = preferences(table, labels={"A": "first", "B": "second"})["choice"]
+    assert given.tolist() == ["first", "first", "second", "tie", "invalid"]
+    apart = preferences(table.iloc[:2], labels={"A": "first", "A ": "second"})["choice"]
+    assert apart.tolist() == ["first", "second"], "a label with a blank of its own"
+
+
+def test_ratings_have_a_task():
+    table = pd.DataFrame({"judge": "g", "item": [*"12"], "subset": ["maths", "prose"], "score": [1.0, 2.0]})
+    assert ratings(table, task="subset")["task"].tolist() == ["maths", "prose"]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from judgestats.defaults import CONF_LEVEL
@@ -30,7 +31,7 @@ from judgestats.metrics.standings import (
 from judgestats.reporting.formatting import count, noun, number, signed
 from judgestats.reporting.plots.canvas import step, whose
 from judgestats.schema.coding import yes_or_no
-from judgestats.schema.columns import CONDITIONS, Kind, answer_column
+from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
 
 #: Names that a card lists.
 MOST_NAMES = 3
@@ -675,16 +676,15 @@ def _title(judges: Sequence[str], trusted: bool, against: str) -> str:
 def _line(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, against: str, options: Options) -> str:
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
     used, excluded = int(rows.get("rows used", len(data))), int(rows.get("rows excluded", 0))
-    items = data["item"].nunique()
-    things = "verdicts on " + noun(items, "pair" if data.groupby("item")[["first"]].ngroups == items else "item") if (
-        kind == "preferences"
-    ) else "scores of " + noun(items, "item")  # fmt: skip
+    things = "verdicts on " if kind == "preferences" else "scores of "
+    things += _things(data, kind)
     parts = [f"{count(used)} {things}"]
     if kind == "preferences":
         lone = findings.loc[findings["what"] == "only one order of the pair", "n"].sum()
         known = "order_known" not in data.columns or data["order_known"].fillna(True).astype(bool).any()
         parts.append(
-            "order not known" if not known else "each shown in both orders" if not lone else
+            "order not known" if not known else "each shown in both orders" if not lone and not _again(data) else
+            "some shown again in the same order" if not lone else
             "shown in one order" if lone >= len(data) else "most shown in both orders"
         )  # fmt: skip
     if options.people is not None:
@@ -695,6 +695,28 @@ def _line(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, against: str, 
     left_out = f"{noun(excluded, 'row')} left out ({'< 0.1' if share < 0.05 else number(share, 1)}\u202f%)"
     parts.append(left_out if excluded else "no row left out")
     return " · ".join(parts)
+
+
+def _again(data: pd.DataFrame) -> bool:
+    """Whether a judge saw a pair twice in one order, without a number of the repeat."""
+    names = {c.name for c in VOCABULARY["preferences"] if c.key} | {"judge"}
+    return bool(data.duplicated([c for c in data.columns if c in names]).any()) and COUNTS not in data.columns
+
+
+def _units(data: pd.DataFrame, kind: Kind) -> pd.DataFrame:
+    """What each row judged: an item, or a pair of an item, in whichever order it was shown."""
+    if kind != "preferences":
+        return data[["item"]]
+    one, two = (data[c].astype(str).to_numpy(object) for c in ("first", "second"))
+    return data[["item"]].assign(low=np.minimum(one, two), high=np.maximum(one, two))
+
+
+def _things(data: pd.DataFrame, kind: Kind) -> str:
+    """What was judged: items, or pairs, and of how many items if an item has several."""
+    items, units = data["item"].nunique(), len(_units(data, kind).drop_duplicates())
+    if kind != "preferences":
+        return noun(items, "item")
+    return noun(units, "pair") + (f" of {noun(items, 'item')}" if units > items else "")
 
 
 def _ordered(judges: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
@@ -713,8 +735,10 @@ def _ordered(judges: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...
 
 
 def _about(data: pd.DataFrame, judges: Sequence[str], kind: Kind) -> str:
-    here = data.loc[data["judge"].isin(list(judges)), ["judge", "item"]].drop_duplicates()
-    shared = int((here["item"].value_counts() == len(judges)).sum())
+    here = data[data["judge"].isin(list(judges))]
+    units = _units(here, kind)
+    judged = units.assign(judge=here["judge"]).drop_duplicates().groupby(list(units), dropna=False).size()
+    shared = int((judged == len(judges)).sum())
     one = "pair" if kind == "preferences" else "item"
     if len(judges) == 1:
         return f"{judges[0]}: {noun(shared, one)}"

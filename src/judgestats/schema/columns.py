@@ -165,6 +165,7 @@ RATINGS: tuple[Column, ...] = (
     Column("replicate", "integer", "repeat of the same call", key=True, default=0),
     Column("condition", "text", "condition of the run", key=True),
     Column("temperature", "number", "sampling temperature", key=True),
+    Column("task", "text", "task or benchmark", key=True),
     Column("tier", "text", "quality tier of the system", key=True),
     Column("domain", "text", "domain of the item", key=True),
     Column("status", "category", "why a score is missing", allowed=(*STATUSES, "off scale", "undecided"), default="ok"),

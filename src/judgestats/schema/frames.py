@@ -38,7 +38,8 @@ def preferences(
         are then checked when they are counted.
     labels : mapping, optional
         Answer labels of the table to ``first``, ``second``, ``tie``, ``abstain`` or ``invalid``, e.g.
-        ``{"A": "first", "B": "second", "C": "tie"}``. Canonical labels need no entry.
+        ``{"A": "first", "B": "second", "C": "tie"}``. Canonical labels need no entry; blanks around an answer do not
+        count.
     counts : str or False, optional
         The column that says how many identical calls a row stands for, in whole numbers: it becomes ``n_identical``,
         which measures and models count by. False: no column does; one called ``n`` is kept as ``n_source``. Without
@@ -366,15 +367,17 @@ def _choice_of_winner() -> Any:
 
 
 def _answers(labels: dict[Any, str]) -> Any:
-    """Translate answer labels; an absent answer is an invalid one."""
+    """Translate answer labels, whatever blanks are around them; an absent answer is an invalid one."""
     column = nw.col("choice").cast(nw.String)
+    bare = column.str.strip_chars()
     table = {str(k): v for k, v in labels.items()}
     for target in table.values():
         choose(target, ANSWER_LABELS, "labels")
-    expression = column
-    for label, answer in table.items():
-        expression = nw.when(column == label).then(nw.lit(answer)).otherwise(expression)
-    missing = column.is_null() | (column == "")
+    expression = nw.when(bare.is_in(list(ANSWER_LABELS))).then(bare).otherwise(column)
+    for given in (bare, column):  # a label with blanks of its own comes last
+        for label, answer in table.items():
+            expression = nw.when(given == label).then(nw.lit(answer)).otherwise(expression)
+    missing = bare.is_null() | (bare == "")
     return nw.when(missing & nw.lit("" not in table)).then(nw.lit("invalid")).otherwise(expression).alias("choice")
 
 
