@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from site_reference import record, top_level
@@ -20,6 +21,16 @@ FRAMES = {
     "ratings": "scores, or right and wrong",
     "counts": "counts, or a printed table",
 }
+#: Section -> frames, what is had, question, function and assumption of what is no measure and answers its question.
+MODELS = {
+    "bias": (
+        ["preferences", "ratings"],
+        "; judges that are among the candidates or systems",
+        "Does it prefer its own answers, given their quality?",
+        "models.self_preference",
+        "Quality is what all judges see in common.",
+    )
+}
 OTHERS = """
 ## Other questions
 
@@ -32,7 +43,6 @@ OTHERS = """
 | several calls per pair, several criteria | one verdict, one score | [`js.aggregate`](reference/aggregate.rst), [`js.composite`](reference/composite.rst) | the rule is stated |
 | accuracy, scores or choices by item and condition | effects beyond the items and judges at hand | [`js.fit`](reference/fit.rst), [models](models.md) | random effects are normal; [few levels are flagged](coverage.md#mixed-models) |
 | the same, with few data or prior knowledge | posterior intervals, probabilities | [`js.hierarchical`](reference/module-hierarchical.md) | the priors, which are stated and checked |
-| verdicts of judges on their own answers | self-preference given quality | [`js.models.self_preference`](reference/models.self_preference.rst) | quality is what all judges see in common |
 | somebody's printed table | which numbers follow from the others | [`js.audit`](reference/audit.rst), [audit](audit.md) | the rules that you write |
 | no verdicts yet | what to ask, how often, with what power | [`js.design`](reference/module-design.md), [planning](studies.md) | judges answer as simulated |
 """
@@ -60,26 +70,33 @@ def page() -> str:
         "```",
         "",
     ]
-    groups = {title: names for title, names in top_level().items() if title in SECTIONS.values()}
+    sections = {title: section for section, title in SECTIONS.items()}
+    groups = {title: names for title, names in top_level().items() if title in sections}
     for title, names in groups.items():
         rows = []
         for name in names:
             m = record(name)
             assert m is not None, name
-            frames = frames_of(m)
-            needs = [*(FRAMES[f].partition(":")[0] for f in frames)]
-            data = " or ".join(needs) + "".join(f"; {HAVE[h]}" for h in m.have)
-            rows.append(
-                f'<tr data-frames="{escape("|".join(frames))}" data-have="{escape("|".join(m.have))}"><td>{escape(data)}</td>'
-                f"<td>{escape(m.question)}</td>"
-                f'<td><a href="reference/{name}.html"><code>js.{name}</code></a></td><td>{_prose(m.assumes)}</td></tr>'
-            )
+            had = "".join(f"; {HAVE[h]}" for h in m.have)
+            rows.append(_row(frames_of(m), m.have, had, m.question, name, m.assumes))
+        frames, had, *rest = MODELS.get(sections[title], ([], ""))
+        rows += [_row(frames, (), had, *rest)] if rest else []
         head = (
             "<tr><th>what you have</th><th>what you want to know</th><th>what to call</th><th>what it assumes</th></tr>"
         )
         table = f'<div class="pst-scrollable-table-container"><table class="table chooser"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
         parts += [f"## {title}", "", "```{raw} html", table, "```", ""]
     return "\n".join(parts) + OTHERS + '\n```{raw} html\n<script src="_static/chooser.js"></script>\n```\n'
+
+
+def _row(frames: list[str], have: Sequence[str], had: str, question: str, name: str, assumes: str) -> str:
+    """A row of the table of a section."""
+    data = " or ".join(FRAMES[f].partition(":")[0] for f in frames) + had
+    return (
+        f'<tr data-frames="{escape("|".join(frames))}" data-have="{escape("|".join(have))}"><td>{escape(data)}</td>'
+        f"<td>{escape(question)}</td>"
+        f'<td><a href="reference/{name}.html"><code>js.{name}</code></a></td><td>{_prose(assumes)}</td></tr>'
+    )
 
 
 def _prose(text: str) -> str:
