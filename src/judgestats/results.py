@@ -185,7 +185,7 @@ ESTIMATED_COST = Flag("estimated_cost", "estimated cost",
     "Computed from tokens and the prices given, not billed.", "note")
 FORCED_CHOICE = Flag("forced_choice", "forced choice",
     "The judge could not answer tie, so its preferences are not comparable with those of a judge that could.")
-NOTHING_IN_COMMON = Flag("nothing_in_common", "no item shared with another judge",
+NOTHING_IN_COMMON = Flag("nothing_in_common", "some judges share no item with it",
     "Another judge of this table judged none of the same items: the difference between the two may be one of "
     "items.")
 
