@@ -166,7 +166,7 @@ def test_clusters_are_merged_only_where_all_is_known(monkeypatch):
     assert ALIKE not in counting.merged_tally(relation(calls), "consistency")  # few
     monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
     assert ALIKE in counting.merged_tally(relation(calls), "consistency")
-    with pytest.raises(js.errors.DesignError, match="repeat a call"):
+    with pytest.raises(js.errors.DesignError, match="repeat a pair"):
         js.consistency(relation(pd.concat([calls, calls[:1]], ignore_index=True)))
     with pytest.raises(js.errors.SchemaError, match="'choice' has 'A'"):
         js.position_bias(relation(calls.replace({"choice": {"tie": "A"}})))

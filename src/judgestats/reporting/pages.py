@@ -473,7 +473,7 @@ CITE = (
 )
 LIMITS = (
     "Intervals allow for calls that share what their method names (the item, or a task where there are 30 or more); "
-    "they do not speak of other tasks where few tasks were sampled.",
+    "they do not generalise to other tasks where few were sampled.",
     "Differences between judges hold for all pairs of judges at once; no other number is corrected for the number of "
     "judges or measures compared.",
     "A judge is measured under the prompt, the model version and the items that were run, and nowhere else.",
