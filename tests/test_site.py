@@ -284,7 +284,7 @@ def test_ticking_keeps_the_functions_that_need_no_more(chooser, tmp_path):
     ]
     dom = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True).stdout
     rows = re.findall(r"<tr (data-frames.*?)</tr>", dom, re.S)
-    shown = {re.search(r"js\.(\w+)</code>", row).group(1) for row in rows if " hidden" not in row.partition(">")[0]}
+    shown = {re.search(r"js\.([\w.]+)</code>", row).group(1) for row in rows if " hidden" not in row.partition(">")[0]}
     assert {"consistency", "position_bias", "preference_rate"} <= shown
     assert not {"gold_agreement", "kappa", "icc", "delta0", "preference_gap"} & shown
     assert f">{len(shown)} of {len(rows)} functions<" in dom
