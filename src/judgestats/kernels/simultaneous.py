@@ -14,8 +14,6 @@ from judgestats.defaults import CONF_LEVEL
 Floats = NDArray[np.float64]
 #: Draws for a critical value, and the largest number of contrasts that are drawn jointly.
 DRAWS, MOST = 10_000, 2_000
-#: Share of the largest variance below which a dimension is rounding.
-_NOTHING = 1e-10
 
 
 def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: float = CONF_LEVEL) -> float:
@@ -32,10 +30,8 @@ def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: fl
     k = scaled.shape[1]
     largest = np.full(DRAWS, np.inf)
     if 1 < k <= MOST:
-        if len(scaled) > k:  # as many draws as the contrasts have dimensions suffice
-            values, vectors = np.linalg.eigh(scaled.T @ scaled)
-            kept = values > _NOTHING * values[-1]
-            scaled = (vectors[:, kept] * np.sqrt(values[kept])).T
+        if len(scaled) > k:  # as many draws as there are contrasts suffice
+            scaled = _root(scaled.T @ scaled)
         for start in range(0, DRAWS, 500):
             drawn = rng.standard_normal((500, scaled.shape[0])) @ scaled
             largest[start : start + 500] = np.abs(drawn).max(axis=1)
@@ -49,8 +45,7 @@ def max_t_of_pairs(covariance: Floats, df: float, rng: np.random.Generator, conf
     """
     error = errors_of_differences(covariance)
     precision = np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root = _root(covariance)
     largest = np.zeros(DRAWS)
     for start in range(0, DRAWS, 200):
         drawn, here = root @ rng.standard_normal((200, len(root))).T, largest[start : start + 200]
@@ -58,6 +53,12 @@ def max_t_of_pairs(covariance: Floats, df: float, rng: np.random.Generator, conf
             gaps = np.abs(drawn[:i] - drawn[i]) * precision[:i, i : i + 1]
             np.maximum(here, gaps.max(axis=0), out=here)
     return _critical(largest, int((error > 0).sum()) // 2, df, conf_level)
+
+
+def _root(covariance: Floats) -> Floats:
+    """The symmetric square root: of equal variances, other roots turn with the rounding, and the draws with them."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def _critical(largest: Floats, k: int, df: float, conf_level: float) -> float:
