@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -20,6 +21,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compare pictures with their images where pytest-mpl is installed, unless it is asked to draw them anew."""
     if hasattr(config.option, "mpl") and not config.option.mpl_generate_path:
         config.option.mpl = True
+
+
+# The collector would walk ten thousand collected tests again and again: it rests while they are collected, and then
+# leaves them out.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Put what was collected out of the garbage collector's sight."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -74,7 +74,7 @@ def process() -> tuple[object, ...]:
     return sys.stdout, blas_threads(), csv.field_size_limit(), dict(mpl.rcParams), os.getcwd()
 
 
-@pytest.mark.parametrize(("threads", "rounds"), [(8, 2), pytest.param(8, 20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("threads", "rounds"), [(4, 2), pytest.param(8, 10, marks=pytest.mark.slow)])
 def test_threads_get_what_one_alone_gets_and_leave_nothing_changed(tmp_path, threads, rounds):
     calls().to_csv(tmp_path / "calls.csv", index=False)
     with threadpool_limits(2, "blas"):

@@ -12,6 +12,8 @@ from judgestats.published.statements import VERDICTS
 from judgestats.reporting import audit_page, reproduction_page
 from judgestats.reporting.audits import NOT_DRAWN
 
+pytestmark = pytest.mark.xdist_group("audits")
+
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):

@@ -132,6 +132,7 @@ def test_a_hierarchical_posterior_too() -> None:
         replace(found, posterior=replace(found.posterior, stats={})).to_arviz()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plot_trace", "plot_forest", "plot_energy", "plot_rank", "plot_ess"])
 @pytest.mark.parametrize("made", ["fit", "posterior"])
 def test_arviz_draws_it(fit: js.models.Fit, name: str, made: str) -> None:
