@@ -855,6 +855,7 @@ def test_check_shows_numbers_beside_what_is_supported_and_says_the_summary(canon
     assert "How g answers" in text
     assert "Steady when the order is swapped: g, 100 %" in text.replace("\u202f", " ")
     assert "same verdict in both orders 1.000" in text
+    assert "95 % intervals of each judge alone." in text.replace("\u202f", " ")
 
 
 def test_report_says_the_summary_and_writes_markdown(canonical, tmp_path):

@@ -786,6 +786,9 @@ def _show_summary(console: Console, summary: Any) -> None:
             pairs = [column.text(j) for j in group.judges]
             cells[column.label] = [f"{value} ({ends})" if ends else value for value, ends in pairs]
         _print_table(console, group.about, pd.DataFrame(cells))
+    if summary.columns and summary.note:
+        console.print(_text(summary.note))
+        console.print()
 
 
 def _show_support(console: Console, measured: Any) -> None:

@@ -973,10 +973,28 @@ def test_a_ranking_is_on_the_page_with_its_picture_and_whole_ranks(tmp_path):
             rows.append(("g", f"i{item}", one, two, choice))
     calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
     text = js.report(calls, tmp_path / "page.html", n_resamples=20).read_text(encoding="utf-8")
-    assert "Which system is better?" in text
-    assert "rank, 1 is the best" in text
+    sections = dict(re.findall(r"<section id=[^>]*><h2>(.*?)</h2>(.*?)</section>", text, re.S))
+    ranking = sections["Which system is better?"]
+    assert "rank, 1 is the best" in ranking
+    assert "rank_systems" in ranking
+    assert "rank_systems" not in sections["Is it right?"]
+    assert "No right answer is known" in sections["Is it right?"]
     assert re.search(r"\[[123], [123]\]", text)
     assert "stability over items" in text
+
+
+@pytest.mark.parametrize("gold", [True, False])
+def test_the_page_says_where_nothing_shows_whether_a_verdict_is_right(gold, tmp_path):
+    text = Page(made(plain_verdicts(["a", "b"], gold=gold), tmp_path, n_resamples=20)).text
+    assert ("nothing here says whether a verdict is right" in text) is not gold
+
+
+def test_verdicts_on_answers_are_named_for_what_they_are_without_gold(tmp_path):
+    rows = [{"judge": j, "item": f"i{i}", "correct": (i + k) % 3 > 0} for k, j in enumerate("ab") for i in range(40)]
+    text = Page(made(js.ratings(pd.DataFrame(rows)), tmp_path, n_resamples=20)).text
+    assert "verdicts “correct”" in text
+    assert "right verdicts" not in text
+    assert "The judge says “correct”; without gold nothing says whether that is so." in text
 
 
 def printed_means():

@@ -45,7 +45,7 @@ def test_a_judge_that_stands_out_is_named_with_the_difference_to_the_next(clear)
     card = clear.cards[0]
     assert (card.kind, card.head) == ("right", "Most often right")
     assert card.claim.startswith("good, 9")
-    assert "points above fair (95\u202f% interval " in card.detail
+    assert "points above fair (simultaneous 95\u202f% interval " in card.detail
     assert "simultaneous for all pairs of judges" in card.method
 
 
@@ -93,6 +93,38 @@ def test_without_gold_there_is_no_card_on_who_is_right():
     assert kinds(made)[0] == "steady"
     assert made.title == "How 2 judges answer"
     assert "no right answers known" in made.line
+
+
+def test_judges_in_conditions_are_counted_as_such():
+    """Four judges under three prompts are not twelve judges."""
+    parts = [plain_verdicts(["a", "b", "c", "d"], n_items=12, gold=False, seed=i).assign(prompt=p) for i, p in
+             enumerate("pqr")]  # fmt: skip
+    made = summary(pd.concat(parts, ignore_index=True))
+    assert made.title == "How 4 judges in 3 conditions answer"
+    assert made.groups[0].about.startswith("4 judges in 3 conditions, ")
+    assert made.cards[0].claim.startswith("None of 4 judges in 3 conditions stands out")
+    lacking = pd.concat([parts[0], parts[1][parts[1]["judge"] != "d"]], ignore_index=True)
+    assert summary(lacking).title == "How 4 judges in 2 conditions (7 in all) answer"
+    alone = pd.concat(parts, ignore_index=True).query("judge == 'a'")
+    assert summary(alone).title == "How a answers in 3 conditions"
+
+
+def test_intervals_of_cards_say_whether_they_are_simultaneous(clear):
+    several = next(c for c in clear.cards if c.kind == "biased")
+    assert "simultaneous 95\u202f% interval" in several.detail or "items are too few" in several.detail
+    two = summary(verdicts({"good": 0.95, "poor": 0.5})).cards[0]
+    assert "(95\u202f% interval " in two.detail  # one pair: nothing is selected
+    severity = next(c for c in summary(self_ratings()).cards if c.kind == "biased")
+    assert "simultaneous 95\u202f% interval" in severity.detail
+    assert severity.method.endswith("Bonferroni")
+
+
+def test_verdicts_on_answers_are_not_called_right_without_gold():
+    rng = np.random.default_rng(5)
+    rows = [{"judge": j, "item": f"i{i}", "correct": bool(rng.random() < 0.6)} for j in "ab" for i in range(40)]
+    made = summary(ratings(pd.DataFrame(rows)))
+    assert [c.label for c in made.columns] == ["Verdicts “correct”"]
+    assert made.line.startswith("80 verdicts on 40 items")
 
 
 @pytest.mark.slow

@@ -524,7 +524,7 @@ def _several(values: pd.Series[Any], most: int = 6) -> str:
 
 
 def _answers(table: pd.DataFrame) -> tuple[str, str]:
-    """Range of the scores, or shares of right and wrong."""
+    """Range of the scores, or shares of the two verdicts."""
     name = answer_column(table.columns)
     if name != "correct":
         number = pd.to_numeric(table[name], errors="coerce")
@@ -534,7 +534,7 @@ def _answers(table: pd.DataFrame) -> tuple[str, str]:
     total = calls.sum() or 1
     shares = [
         f"{word} {100 * calls[verdict.eq(answer).fillna(False)].sum() / total:.1f} %"
-        for word, answer in (("right", True), ("wrong", False))
+        for word, answer in (("“correct”", True), ("“incorrect”", False))
     ]
     return "verdicts", f"{', '.join(shares)}, {calls[verdict.isna()].sum():,.0f} missing"
 

@@ -307,9 +307,9 @@ def _scored(data: pd.DataFrame) -> str:
         again = f"Up to {most} runs of a verdict." if most > 1 else "No verdict is repeated."
         shares = ", ".join(
             f"{number(100 * float(verdict.eq(answer).mean()), 1)} % {word}"
-            for word, answer in (("right", True), ("wrong", False))
+            for word, answer in (("“correct”", True), ("“incorrect”", False))
         )
-        return f"Right or wrong: {', '.join(counts)}; {count(float(len(data)))} verdicts, {shares}. {again}"
+        return f"Verdicts on single answers: {', '.join(counts)}; {count(float(len(data)))} verdicts, {shares}. {again}"
     scores = data[value].astype(float)
     what = "scores" if value == "score" else "means over runs"
     span = (
@@ -361,9 +361,11 @@ _BESIDE = {
 
 #: Sections of the page -> those of the records of measures that stand in them.
 PARTS = {
-    "Is it right?": ("accuracy", "ranking", "strategies"),
+    "Is it right?": ("accuracy",),
     "Is it fair?": ("bias", "psychometrics", "cues"),
     "Do they agree?": ("people", "agreement", "variance", "scores", "consensus", "calibration"),
+    "Does another way of asking help?": ("strategies",),
+    "Which system is better?": ("ranking",),
 }
 #: Where a new section of measures goes.
 _ELSE = "Do they agree?"
@@ -741,7 +743,9 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
             "pictures": drawn_here.get(title, []),
             "chapters": [p for p in parts if p["where"] == title],
         }  # fmt: skip
-        if here["axes"] or here["pictures"] or here["chapters"]:
+        shows = here["axes"] or here["pictures"] or here["chapters"]
+        here["note"] = _nothing_known(found) if title == "Is it right?" and not shows else ""
+        if shows or here["note"]:
             sections.append(here)
     if found.models:
         shown_models = [{"model": m, "table": estimates_table(m.rows, level, m.name)} for m in found.models]
@@ -780,6 +784,21 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
         made=_made(found, source, command),
         cite=CITE,
         csv=_packed(found),
+    )
+
+
+def _nothing_known(found: PageData) -> str:
+    """A line on data that cannot show whether a verdict is right; empty where they can."""
+    if "right" in found.summary.differences:
+        return ""
+    if found.known.humans:
+        return (
+            "No answer of a judge can be compared with one of the people, and no right answer is known: nothing here "
+            "says whether a verdict is right."
+        )
+    return (
+        "No right answer is known, and no judge is named as a person: nothing here says whether a verdict is right. "
+        "Add right answers (gold=) or people (humans=)."
     )
 
 

@@ -36,7 +36,7 @@ SECTIONS = {
     "threshold": "How large must a difference be?",
     "d'": "Signal and no signal",
     "filler": "Words that say nothing",
-    "verdicts": "How often is the verdict right?",
+    "verdicts": "How often is the verdict “correct” or, with gold, right?",
     "scores": "What it scores, and how steadily",
     "consensus": "Against its peers",
     "people": "Against people",

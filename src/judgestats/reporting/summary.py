@@ -150,6 +150,22 @@ def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
 
 
 @dataclass(frozen=True)
+class _Contenders:
+    """Who is compared: judges, or judges in conditions. `rows`: judge and conditions, by the label of each."""
+
+    rows: pd.DataFrame
+
+    def said(self, labels: Iterable[str]) -> str:
+        """How many they are: 3 judges; 4 judges in 3 conditions."""
+        here = self.rows.loc[list(labels)]
+        judges, ways = here["judge"].nunique(), len(here.drop(columns="judge").drop_duplicates())
+        if judges == len(here):
+            return noun(judges, "judge")
+        text = f"{noun(judges, 'judge')} in {noun(ways, 'condition')}"
+        return text if judges * ways == len(here) else f"{text} ({count(len(here))} in all)"
+
+
+@dataclass(frozen=True)
 class _Question:
     """A card on who is best: its head, the marks, the column with the same numbers, and how differences are said."""
 
@@ -188,7 +204,8 @@ def summarise(
     found = chosen(data, sheet, taken, conditions, options)
     parts = together(data["judge"], data["item"])
     shown = tuple(c for c in found.columns if c.cells)
-    ranked = tuple(Group(_ordered(g, shown), _about(data, g, kind)) for g in parts)
+    who = _Contenders(frame[groups].set_axis(labels).loc[lambda t: ~t.index.duplicated()])
+    ranked = tuple(Group(_ordered(g, shown), _about(data, g, kind, who)) for g in parts)
     first = set(ranked[0].judges) if ranked else set()
     standings: dict[str, Standing] = {}
     cards: list[Card] = []
@@ -200,14 +217,14 @@ def summarise(
             marks, lower_is_better=question.lower_is_better, conf_level=options.conf_level, seed=options.seed
         )
         standings[name] = made
-        cards.append(_best(name, question, made, found, options.conf_level))
+        cards.append(_best(name, question, made, found, who, options.conf_level))
     if found.bias is not None and not found.bias.empty:
         cards.append(_most_biased(found, found.bias[found.bias["judge"].isin(first)], options))
     care = _care(data, kind, sheet, shown, ranked, findings, options)
     cards += [care] if care else []
     judges = [j for g in ranked for j in g.judges]
     return Summary(
-        title or _title(judges, bool(shown and found.against), found.against),
+        title or _title(judges, who, bool(shown and found.against), found.against),
         _line(data, kind, findings, found.against, options),
         tuple(cards),
         shown,
@@ -427,7 +444,8 @@ def _of_right_or_wrong(
             "Most often right", score_marks(known, conditions, _cluster(data, options)), "share", "accuracy"
         )
     elif says := _cells(sheet, "right"):
-        columns.append(Column("right", "Calls right", "share of answers that it calls right", "share", says))
+        note = "share of valid verdicts; no gold says whether they are right"
+        columns.append(Column("right", "Verdicts “correct”", note, "share", says))
     return _Found(columns, questions, against)
 
 
@@ -518,7 +536,7 @@ def _constant(data: pd.DataFrame) -> tuple[float, str]:
 # ---- The cards -------------------------------------------------------------------------------------------------------
 
 
-def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: float) -> Card:
+def _best(name: str, q: _Question, made: Standing, found: _Found, contenders: _Contenders, conf_level: float) -> Card:
     column = next((c for c in found.columns if c.term == q.term), None)
     cells = column.cells if column is not None else {}  # the card says what the table says of a judge alone
     means = pd.Series(
@@ -544,7 +562,7 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: fl
         gap = _size(abs(float(row["estimate"])), q.form)
         ends = sorted(abs(float(row[k])) for k in ("conf_low", "conf_high"))
         detail = (
-            f"{gap} {q.better} {following} ({100 * conf_level:g}\u202f% interval {_bare(ends[0], q.form)} to "
+            f"{gap} {q.better} {following} ({_held(conf_level, len(made.pairs))} {_bare(ends[0], q.form)} to "
             f"{_bare(ends[1], q.form)})"
         )
         return Card(name, q.head, f"{made.best}, {shown[made.best]}", detail, method)
@@ -553,7 +571,7 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: fl
     between = low if low == high else f"{low.removesuffix(_PERCENT)} to {high}"
     worst = str(means.index[-1])
     if len(top) == len(means):
-        claim = f"None of {len(means)} judges stands out"
+        claim = f"None of {contenders.said(means.index)} stands out"
         detail = f"{between}; no difference from {made.best} excludes 0"
         return Card(name, q.head, claim, detail, method)
     behind = [str(j) for j in means.index if j not in top]
@@ -562,13 +580,18 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, conf_level: fl
         if len(top) <= 2
         else f"All but {listed(behind)}"
         if len(behind) <= 2
-        else f"{len(top)} of {len(means)} judges"
+        else f"{len(top)} of {contenders.said(means.index)}"
     )
     claim = f"{who}, {between}"
     some = f"{listed(top)} are not distinguishable" if who.startswith(str(len(top))) else "not distinguishable"
     detail = f"{some} from the best, {made.best}; the last, {worst}, has {shown[worst]}"
     method += f"; not distinguishable from the best: {', '.join(top)}"
     return Card(name, q.head, claim, detail, method)
+
+
+def _held(conf_level: float, comparisons: int) -> str:
+    """What an interval of a card is called: of several comparisons it holds for all at once."""
+    return f"{'simultaneous ' if comparisons > 1 else ''}{100 * conf_level:g}\u202f% interval"
 
 
 def _bare(value: float, form: str) -> str:
@@ -592,17 +615,20 @@ def _most_biased(found: _Found, rows: pd.DataFrame, options: Options) -> Card:
         rows = rows.assign(**ends)
     said: Callable[[float], str] = lambda v: signed(v) if found.bias_form == "score" else signed(100 * v, 0)  # noqa: E731
     unit = "" if found.bias_form == "score" else " points"
-    method = "simultaneous over the judges: largest |t| over shared items"
+    how = "Bonferroni" if found.bias_head == "Severity" else "largest |t| over shared items"
+    method = f"simultaneous over the judges: {how}"
+    held = _held(options.conf_level, len(rows))
     clear = rows[(rows["conf_low"] > 0) | (rows["conf_high"] < 0)]
     if clear.empty:
         known = rows[rows["conf_low"].notna()]
         if known.empty:
             return Card("biased", found.bias_head, none, "every estimate is 0, or items are too few", method)
         r = known.iloc[0]
-        detail = f"largest: {r['judge']}, {said(r['estimate'])}{unit} ({said(r['conf_low'])} to {said(r['conf_high'])})"
+        span = f"{held} {said(r['conf_low'])} to {said(r['conf_high'])}"
+        detail = f"largest: {r['judge']}, {said(r['estimate'])}{unit} ({span})"
         return Card("biased", found.bias_head, none, detail, method)
     r = clear.iloc[0]
-    detail = f"{100 * options.conf_level:g}\u202f% interval {said(r['conf_low'])} to {said(r['conf_high'])}"
+    detail = f"{held} {said(r['conf_low'])} to {said(r['conf_high'])}"
     others = [str(j) for j in clear["judge"].iloc[1:]]
     detail += f"; also biased: {listed(others)}" if others else ""
     head = above if r["estimate"] > 0 else below
@@ -665,18 +691,26 @@ def _care(
 # ---- Title, line, groups ---------------------------------------------------------------------------------------------
 
 
-def _title(judges: Sequence[str], trusted: bool, against: str) -> str:
-    if len(judges) == 1:
-        return f"Can {judges[0]} be trusted?" if trusted else f"How {judges[0]} answers"
+def _title(labels: Sequence[str], who: _Contenders, trusted: bool, against: str) -> str:
+    here = who.rows.loc[list(labels)]
+    if len(here) == 1:
+        return f"Can {labels[0]} be trusted?" if trusted else f"How {labels[0]} answers"
+    if here["judge"].nunique() == 1:
+        judge, ways = here["judge"].iloc[0], noun(len(here), "condition")
+        if against == "people":
+            return f"In which of {ways} does {judge} agree with people?"
+        return f"In which of {ways} can {judge} be trusted?" if trusted else f"How {judge} answers in {ways}"
+    said = who.said(labels)
     if against == "people":
-        return f"Which of {len(judges)} judges agrees with people?"
-    return f"Which of {len(judges)} judges can be trusted?" if trusted else f"How {len(judges)} judges answer"
+        return f"Which of {said} agrees with people?"
+    return f"Which of {said} can be trusted?" if trusted else f"How {said} answer"
 
 
 def _line(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, against: str, options: Options) -> str:
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
     used, excluded = int(rows.get("rows used", len(data))), int(rows.get("rows excluded", 0))
-    things = "verdicts on " if kind == "preferences" else "scores of "
+    verdicts = kind == "preferences" or answer_column(data.columns) == "correct"
+    things = "verdicts on " if verdicts else "scores of "
     things += _things(data, kind)
     parts = [f"{count(used)} {things}"]
     if kind == "preferences":
@@ -734,7 +768,7 @@ def _ordered(judges: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...
     return tuple(sorted(judges, key=key))
 
 
-def _about(data: pd.DataFrame, judges: Sequence[str], kind: Kind) -> str:
+def _about(data: pd.DataFrame, judges: Sequence[str], kind: Kind, who: _Contenders) -> str:
     here = data[data["judge"].isin(list(judges))]
     units = _units(here, kind)
     judged = units.assign(judge=here["judge"]).drop_duplicates().groupby(list(units), dropna=False).size()
@@ -742,7 +776,7 @@ def _about(data: pd.DataFrame, judges: Sequence[str], kind: Kind) -> str:
     one = "pair" if kind == "preferences" else "item"
     if len(judges) == 1:
         return f"{judges[0]}: {noun(shared, one)}"
-    return f"{noun(len(judges), 'judge')}, {noun(shared, one)} judged by all of them"
+    return f"{who.said(judges)}, {noun(shared, one)} judged by all of them"
 
 
 def _note(columns: Sequence[Column], standings: Mapping[str, Standing], conf_level: float) -> str:

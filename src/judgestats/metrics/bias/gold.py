@@ -609,10 +609,11 @@ def gold_agreement(
 
 
 @Measure(
-    "How often is a verdict right (correct, or equal to the gold)?", "accuracy",
+    "How often is the verdict “correct” (with gold: equal to it)?", "accuracy",
     "R (`correct`), counts", "Wilson, clustered", "ours", plot="forest", frames=("ratings",), sheet=("verdicts",),
     terms=(
-        Term("right", "right verdicts", "verdict", "valid verdicts", "no universal direction", "The verdict is right."),
+        Term("right", "verdicts “correct”", "verdict", "valid verdicts", "no universal direction",
+             "The judge says “correct”; without gold nothing says whether that is so."),
     ),
     have=("gold",),
     assumes="`correct` is right; items are independent of each other.",
