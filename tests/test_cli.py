@@ -850,6 +850,17 @@ def test_what_is_not_supported_is_a_line_each_and_nothing_is_wider_than_columns(
     assert all(re.match(r"[a-z_0-9]+", line) for line in missing)
 
 
+def test_a_mapping_given_as_a_file_is_told_its_option_and_the_near_name(tmp_path):
+    path = tmp_path / "calls.csv"
+    pd.DataFrame({"model": ["g"], "question_id": ["1"], "answer_a": ["x"], "winner": ["x"]}).to_csv(path, index=False)
+    result = run.invoke(app, ["check", str(path), "judge=modle"])
+    assert result.exit_code == 2
+    text = plain(result)
+    assert "'judge=modle' is no file. Give it as --map judge=modle." in text
+    assert "Did you mean 'model'?" in text
+    assert "Did you mean" not in plain(run.invoke(app, ["check", str(path), "judge=model"]))
+
+
 def test_check_shows_numbers_beside_what_is_supported_and_says_the_summary(canonical):
     text = plain(run.invoke(app, ["check", str(canonical)]))
     assert "How g answers" in text

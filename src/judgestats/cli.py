@@ -340,6 +340,28 @@ class _Reading:
     gold: Gold = ""
     baseline: Baseline = ""
 
+    def __post_init__(self) -> None:
+        """Refuse a mapping that is given as a file: ``judge=model`` without ``--map``."""
+        from judgestats.ingest.mapping import NAMES, not_there
+
+        pairs = [s for s in self.source if "=" in s and s.partition("=")[0] in NAMES and not os.path.exists(s)]
+        if not pairs:
+            return
+        name, _, column = pairs[0].partition("=")
+        known = self._columns([s for s in self.source if s not in pairs])
+        near = f" The {not_there(name, column, known)}" if known and column not in known else ""
+        raise SchemaError(f"{pairs[0]!r} is no file. Give it as --map {','.join(pairs)}.{near}")
+
+    def _columns(self, files: list[str]) -> list[str]:
+        """Columns of plain tables; none where they cannot be read."""
+        from judgestats.ingest.sources import resolve
+        from judgestats.ingest.tables import plain_table
+
+        try:
+            return list(map(str, plain_table(resolve(files, self.encoding or None)).columns)) if files else []
+        except (JudgestatsError, OSError):
+            return []
+
     @property
     def files(self) -> str | list[str]:
         """The source as the library takes it."""

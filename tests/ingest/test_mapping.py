@@ -445,3 +445,45 @@ def test_real_llmbar_has_885_items(real_data: Path) -> None:
     proposal = suggest_mapping(path)
     assert any("885 items, not 200" in note for note in proposal.notes)
     assert read(path, columns=proposal.mapping)["item"].nunique() == 885
+
+
+# ---- Misspelt columns ------------------------------------------------------------------------------------------------
+
+
+def unmapped():
+    return pd.DataFrame({"model": ["g"], "question_id": ["1"], "answer_a": ["x"], "answer_b": ["y"], "winner": ["A"]})
+
+
+@pytest.mark.parametrize("given", [{"columns": {"judge": "modle"}}, {"judge": "modle"}], ids=["mapped", "as an option"])
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_misspelt_column_is_told_the_near_name_without_a_full_mapping(given, from_file, tmp_path):
+    source = unmapped()
+    if from_file:
+        source.to_csv(tmp_path / "t.csv", index=False)
+        source = tmp_path / "t.csv"
+    with pytest.raises(SchemaError, match=r"udge column 'modle' is not in the table.*Did you mean 'model'\?"):
+        read(source, **given)
+
+
+def test_a_column_given_as_an_option_is_told_where_it_belongs():
+    with pytest.raises(SchemaError, match=r"^'judge' is a column, not an option: pass columns=\{'judge': 'model'\}\.$"):
+        read(unmapped(), judge="model")
+
+
+@pytest.mark.parametrize(
+    ("columns", "note"),
+    [
+        (
+            ["judge", "item", "first", "second", "verdct"],
+            "By 'verdct', did you mean 'verdict'? If so, map choice=verdct.",
+        ),
+        (["jugde", "item", "first", "second", "choice"], "By 'jugde', did you mean 'judge'? If so, map judge=jugde."),
+        (["judge", "item", "scroe"], "By 'scroe', did you mean 'score'? If so, map score=scroe."),
+    ],
+)
+def test_a_column_that_is_nearly_named_is_pointed_out(columns, note):
+    values = {"first": "x", "second": "y", "choice": "first", "verdct": "first", "scroe": 3}
+    table = pd.DataFrame({c: [values.get(c, "1")] for c in columns})
+    assert note in suggest_mapping(table).notes
+    with pytest.raises(SchemaError, match="did you mean"):
+        read(table)

@@ -63,7 +63,15 @@ def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> 
         return "preferences"
     if names & {"system", "criterion", *ANSWERS}:
         return "ratings"
-    return kind_of([*names, *(p for p in present if p not in columns)])
+    try:
+        return kind_of([*names, *(p for p in present if p not in columns)])
+    except SchemaError:
+        for name, source in columns.items():
+            if source is not None and not source.startswith("="):
+                for part in _parts_of(name, source, present) or [source]:
+                    if part not in present:
+                        raise SchemaError(not_there(name, part, present)) from None
+        raise
 
 
 def canonical(
@@ -118,11 +126,13 @@ def _source(mapped: Mapped, name: str, data: Any) -> str:
     source = mapped.get(name, name)
     present = _present(data)
     if source is None or source not in present:
-        shown = source if source is not None else name
-        raise SchemaError(
-            f"{name} column {shown!r} is not in the table. Columns: {', '.join(present)}.{suggestion(shown, present)}"
-        )
+        raise SchemaError(not_there(name, source if source is not None else name, present))
     return source
+
+
+def not_there(name: str, column: str, present: list[str]) -> str:
+    """Message: a column that a mapping names does not occur; the nearest one that does."""
+    return f"{name} column {column!r} is not in the table. Columns: {', '.join(present)}.{suggestion(column, present)}"
 
 
 def _constants(data: Any, mapped: dict[str, str | None], kind: Kind) -> tuple[Any, dict[str, str | None]]:
@@ -345,4 +355,7 @@ def _as_number(data: Any, column: str) -> Any:
     return data.with_columns(nw.col(column).cast(nw.Float64))
 
 
-__all__ = ["JOINABLE", "Mapped", "canonical", "kind_of_mapping", "source_columns", "with_columns"]
+#: All names of a mapping.
+NAMES = frozenset({*PSEUDO, *(c.name for columns in VOCABULARY.values() for c in columns)})
+
+__all__ = ["JOINABLE", "NAMES", "Mapped", "canonical", "kind_of_mapping", "not_there", "source_columns", "with_columns"]

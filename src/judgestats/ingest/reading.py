@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from judgestats.ingest import databases, scans
 from judgestats.ingest.copies import copies, empty_repeats
 from judgestats.ingest.databases import Params
 from judgestats.ingest.files import File, forget_document, unpacking
-from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
+from judgestats.ingest.mapping import NAMES, Mapped, canonical, kind_of_mapping, not_there
 from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
@@ -196,12 +196,15 @@ def read(
                 records = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
                 name = type(source).__name__
                 return _native(chosen, [Log(Path(name), records)], target, lazy, name)
+            _no_columns(options, RATING_OPTIONS, lambda: column_names(source))
             only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
         files = find_files(source, options.get("encoding"), format, path, table)
         if chosen is None and unmapped:
             chosen, _ = native_reader(files)
         chosen = chosen or reader(plain_name(files))
+        if chosen.rows is None:
+            _no_columns(options, chosen.all_options, lambda: column_names(plain_rows(_forced(files, format), None)[0]))
         only(options, chosen.all_options, f"the {chosen.name} format")
         if chosen.rows is not None:
             if files.files[0].container not in chosen.containers:
@@ -218,6 +221,16 @@ def read(
         if lazy:
             return _scanned(files, target)
         return target.of_text(*plain_rows(files, columns), label=files.label, calls=files.calls)
+
+
+def _no_columns(options: Mapping[str, Any], allowed: Mapping[str, str], present: Callable[[], list[str]]) -> None:
+    """Raise where a column is given as an option; of a name that the table lacks, name the nearest."""
+    for name, source in options.items():
+        if name in NAMES and name not in allowed:
+            known = present()
+            unknown = isinstance(source, str) and not source.startswith("=") and "+" not in source
+            near = f" The {not_there(name, source, known)}" if unknown and source not in known else ""
+            raise SchemaError(f"{name!r} is a column, not an option: pass columns={{{name!r}: {source!r}}}.{near}")
 
 
 @dataclass(frozen=True)

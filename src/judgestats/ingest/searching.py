@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import shlex
 from collections.abc import Iterable, Mapping
@@ -255,8 +256,32 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
         if long.kind is not None:
             note = f"{objects!r} holds lists of records: explode={objects!r} gives each a row of its own."
             return replace(long, notes=(note, *long.notes), columns=tuple(frame.columns), explode=objects)
-    notes += [*hints.nested(frame), *hints.errors(frame)]
+    notes += [*_near(_WORDS, frame.columns), *hints.nested(frame), *hints.errors(frame)]
     return Proposal(None, notes=tuple(notes), columns=tuple(frame.columns), missing=())
+
+
+#: Required column -> names that it often has.
+_WORDS = {
+    "judge": guesses.JUDGE,
+    "item": guesses.ITEM,
+    "system": guesses.SYSTEM,
+    "first": ("first", "model_first", "response_first"),
+    "second": ("second", "model_second", "response_second"),
+    "choice": guesses.CHOICE,
+    "score": guesses.SCORE,
+}
+
+
+def _near(wanted: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """Notes on columns whose names are nearly those of a column that was not found."""
+    found = []
+    for name in wanted:
+        for column in columns:
+            words = _WORDS.get(name, (name,))
+            near = difflib.get_close_matches(plain(column), words, n=1, cutoff=0.78)
+            if near and near[0] != plain(column):
+                found.append(f"By {column!r}, did you mean {near[0]!r}? If so, map {name}={column}.")
+    return found
 
 
 def _wide(frame: pd.DataFrame, wide: Wide) -> Proposal:
@@ -488,7 +513,8 @@ def _proposal(
             notes.append(f"With this mapping the table would still be refused: {problem}")
             advice += problem.advice
     else:
-        notes += hints.nested(frame)
+        taken = {str(source) for source in mapping.values()}
+        notes += [*_near(missing, [c for c in frame.columns if c not in taken]), *hints.nested(frame)]
     notes += hints.errors(frame)
     sides = ["first", "second", "tie", "abstain", "invalid"]
     labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))
