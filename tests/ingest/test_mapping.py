@@ -447,6 +447,30 @@ def test_real_llmbar_has_885_items(real_data: Path) -> None:
     assert read(path, columns=proposal.mapping)["item"].nunique() == 885
 
 
+def split_items(kind: str) -> pd.DataFrame:
+    """Two judges on six tasks at three lengths: a task alone is no item."""
+    pairs = {"system": ["a", "b"]} if kind == "ratings" else {"model_a": ["a"], "model_b": ["b"]}
+    rows = pd.MultiIndex.from_product(
+        [["g", "h"], range(6), ["long", "short", "tiny"], *pairs.values()],
+        names=["grader", "task_id", "length_bin", *pairs],
+    ).to_frame(index=False)
+    if kind == "ratings":
+        return rows.assign(score=np.arange(len(rows)) % 5)
+    return rows.assign(winner=np.resize(["A", "B", "tie"], len(rows)))
+
+
+@pytest.mark.parametrize("kind", ["ratings", "preferences"])
+def test_a_proposal_names_the_column_that_splits_its_items(kind):
+    proposal = suggest_mapping(split_items(kind))
+    assert proposal.kind == kind
+    assert proposal.reasons["item"].endswith("rows on one differ in 'length_bin'")
+    (note,) = [n for n in proposal.notes if "length_bin" in n]
+    assert note.startswith("Rows on one 'task_id' differ in 'length_bin' (long, short, tiny).")
+    assert "item=task_id+length_bin" in note
+    one = split_items(kind).query("length_bin == 'long'")
+    assert not any("length_bin" in n for n in suggest_mapping(one).notes)
+
+
 # ---- Misspelt columns ------------------------------------------------------------------------------------------------
 
 

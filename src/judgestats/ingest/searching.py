@@ -22,8 +22,9 @@ from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, find_wide, lengthened
 from judgestats.schema.coding import neither
-from judgestats.schema.columns import VOCABULARY, Column, Kind, required
+from judgestats.schema.columns import CONDITIONS, VOCABULARY, Column, Kind, required
 from judgestats.schema.opening import few, opened
+from judgestats.schema.splitting import splits_of
 
 # ---- A suggested mapping, shown and never applied --------------------------------------------------------------------
 
@@ -272,6 +273,13 @@ _WORDS = {
 }
 
 
+#: Columns that say what a call of a judge was about.
+_CELL: dict[Kind, tuple[str, ...]] = {
+    "preferences": ("judge", "item", "first", "second", "replicate"),
+    "ratings": ("judge", "system", "item", "criterion", "replicate"),
+}
+
+
 def _near(wanted: Iterable[str], columns: Iterable[str]) -> list[str]:
     """Notes on columns whose names are nearly those of a column that was not found."""
     found = []
@@ -508,10 +516,20 @@ def _proposal(
     missing = tuple(n for n in required(kind) if n not in have)
     if not missing:
         try:
-            canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
+            made = canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
         except SchemaError as problem:
             notes.append(f"With this mapping the table would still be refused: {problem}")
             advice += problem.advice
+        else:
+            item, why = found["item"]
+            splits = [s for s in splits_of(made, _CELL[kind], kind) if s.column not in CONDITIONS]
+            for s in splits:
+                notes.append(
+                    f"Rows on one {item!r} differ in {s.column!r} ({few(s.values, 5)}). If each of these is an item of "
+                    f"its own, map item={item}+{s.column}; if it is a condition, leave it, and name it in by=."
+                )
+            if splits:
+                found["item"] = (item, f"{why}; rows on one differ in {few([repr(s.column) for s in splits], 3)}")
     else:
         taken = {str(source) for source in mapping.values()}
         notes += [*_near(missing, [c for c in frame.columns if c not in taken]), *hints.nested(frame)]
