@@ -97,3 +97,24 @@ def test_an_engine_that_runs_out_of_memory_is_told_as_that() -> None:
     calls = js.preferences(rows)
     with pytest.raises(DesignError, match="DuckDB ran out of memory"):
         js.tally(calls, "answer_rates", by="item")
+
+
+def test_empty_texts_are_counted_by_side() -> None:
+    """By their sizes or as texts, of what was judged: neither questions nor the words of the judge."""
+    sizes = CALLS.assign(chars_first=[0, 5, 0, 2], chars_second=[1, 1, 0, 1], judge_chars=0, chars_question=0)
+    found = js.check(js.read(sizes)).query("what.str.contains('empty')")
+    assert found[["column", "n", "rows"]].to_numpy().tolist() == [
+        ["chars_first", 2, (0, 2)], ["chars_second", 1, (2,)],
+    ]  # fmt: skip
+    assert (found["level"] == "counted").all()
+    texts = CALLS.assign(response_first=["", " ", None, "a"], response_second="b")
+    found = js.check(js.read(texts)).query("what.str.contains('empty')")
+    assert found[["column", "rows"]].to_numpy().tolist() == [["response_first", (0, 1, 2)]]
+    scores = pd.DataFrame({"judge": "g", "system": "s", "item": [*"12"], "score": [1.0, 2.0], "response": ["", "a"]})
+    assert js.check(js.read(scores))["what"].tolist()[0] == "'response' is empty"
+
+
+def test_the_empty_texts_of_a_vacuum_are_no_finding() -> None:
+    vacuum = CALLS.assign(stimulus=["vacuum", "vacuum", "same_subset", "same_subset"], chars_first=0)
+    found = js.check(js.read(vacuum)).query("what.str.contains('empty')")
+    assert found["rows"].tolist() == [(2, 3)]

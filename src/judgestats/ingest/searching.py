@@ -285,9 +285,10 @@ def _near(wanted: Iterable[str], columns: Iterable[str]) -> list[str]:
     found = []
     for name in wanted:
         for column in columns:
-            words = _WORDS.get(name, (name,))
-            near = difflib.get_close_matches(plain(column), words, n=1, cutoff=0.78)
-            if near and near[0] != plain(column):
+            spelt = plain(column).removesuffix("s")
+            words = [w for w in _WORDS.get(name, (name,)) if w == spelt or (w not in spelt and spelt not in w)]
+            near = difflib.get_close_matches(spelt, [w for w in words if abs(len(w) - len(spelt)) < 2], 1, 0.78)
+            if near and near[0] != plain(column):  # "mode" is no misspelt "model", nor "meta_evaluator" an evaluator
                 found.append(f"By {column!r}, did you mean {near[0]!r}? If so, map {name}={column}.")
     return found
 

@@ -422,6 +422,7 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
     if COUNTS in data.columns and len(data):
         yield Finding("counted", COUNTS, counts_in_words(data, source), tuple(range(len(data))))
     yield from _look_alikes(data)
+    yield from _empty_texts(data, kind)
     if kind == "ratings":
         note = (
             data["reply_note"].to_pandas().astype(object) if "reply_note" in data.columns else pd.Series(dtype=object)
@@ -455,6 +456,31 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
             _where(lone),
             cure="Call-level measures use the row; pair-level measures drop the pair and count it.",
         )
+
+
+#: Words of the name of a column that holds a text that was judged, or its size, and the side that it is of.
+_SIZES, _TEXTS = {"chars", "characters", "length", "len", "words", "tokens"}, {"text", "response", "output", "answer"}
+_SIDES = {"first", "second", "a", "b", "1", "2"}
+
+
+def _empty_texts(data: Any, kind: Kind) -> Iterator[Finding]:
+    """Judged texts of no characters, by side; those of a vacuum are meant to be empty."""
+    meant = data["stimulus"].to_pandas().eq("vacuum").to_numpy(bool) if "stimulus" in data.columns else False
+    for column in data.columns:
+        words = set(str(column).lower().split("_"))
+        if not words <= _SIZES | _TEXTS | _SIDES or (kind == "preferences") is not bool(words & _SIDES):
+            continue
+        values = data[column].to_pandas()
+        if pd.api.types.is_numeric_dtype(values):
+            empty = values.eq(0) if words & _SIZES else pd.Series(False, index=values.index)
+            what = f"{column!r} is 0: the text is empty"
+        else:
+            empty = values.astype("string").fillna("").str.strip().eq("") & bool(words & _TEXTS)
+            what = f"{column!r} is empty"
+        rows = empty.fillna(False).to_numpy(bool) & ~np.asarray(meant, bool)
+        if rows.any():
+            cure = "Such rows are used. If the text was lost, leave them out: a judge had nothing to judge there."
+            yield Finding("counted", str(column), what, _where(rows), cure=cure)
 
 
 def _look_alikes(data: Any) -> Iterator[Finding]:
