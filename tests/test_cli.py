@@ -131,7 +131,11 @@ def test_counts_are_declared_on_the_command_line(tmp_path, command):
         ("cp.csv", b"judge,item,first,second,choice\nJos\xe9,1,x,y,tie\n", "--encoding cp1252"),
         ("answer.csv", "judge,item,first,second,choice\ng,1,x,y,B\n", "--labels 'B=first'"),
         ("comma.csv", 'judge,system,item,score\ng,s,1,"3,5"\n', "--decimal ,"),
-        ("na.csv", "judge,system,item,score\ng,s,1,NA\n", "'NA' in 1 row (row 0). Leave the cell empty"),
+        (
+            "na.csv",
+            "judge,system,item,score\ng,s,1,NA\n",
+            "'NA' in 1 row (row 0 of the data, from 0). Leave the cell empty",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["check", "report"])
@@ -866,6 +870,7 @@ def test_check_shows_numbers_beside_what_is_supported_and_says_the_summary(canon
     assert "How g answers" in text
     assert "Steady when the order is swapped: g, 100 %" in text.replace("\u202f", " ")
     assert "same verdict in both orders 1.000" in text
+    assert "Rows are counted from 0, without a header; lines from 1, as in an editor." in text
     assert "95 % intervals of each judge alone." in text.replace("\u202f", " ")
 
 

@@ -787,12 +787,15 @@ def _show_totals(console: Console, found: pd.DataFrame) -> None:
 
 def _show_rows(console: Console, found: pd.DataFrame) -> None:
     """What is excluded, and what is worth knowing of the rows used."""
+    from judgestats.schema.columns import PLACES
+
     rest = found[found["level"] != "rows"]
     if len(rest):
         numbers = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
         first = rest["where"].where(rest["where"] != "", numbers)
         shown = rest.assign(first_rows=first)[["level", "what", "n", "first_rows", "cure"]]
         _print_table(console, "Rows used and excluded", shown)
+        console.print(f"{PLACES}\n")
 
 
 def _show_summary(console: Console, summary: Any) -> None:

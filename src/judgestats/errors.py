@@ -208,6 +208,30 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return min(inside, key=len) if inside else None
 
 
+def data_rows(rows: Any, most: int = 3) -> str:
+    """Numbers of rows as messages give them, with what they count: rows of the data, without a header, from 0.
+
+    Parameters
+    ----------
+    rows : sequence of int, or array
+        Positions in the table.
+    most : int
+        How many are listed.
+
+    Returns
+    -------
+    str
+        The rows.
+
+    Examples
+    --------
+    >>> data_rows([3]), data_rows([0, 2, 5, 1_200])
+    ('row 3 of the data, from 0', 'rows 0, 2, 5, ... of the data, from 0')
+    """
+    listed = ", ".join(f"{int(r):,}" for r in rows[:most]) + (", ..." if len(rows) > most else "")
+    return f"row{'s' * (len(rows) != 1)} {listed} of the data, from 0"
+
+
 def choose(value: str, allowed: Iterable[str], argument: str) -> str:
     """Return `value` if it is allowed, else raise an error that lists what is.
 

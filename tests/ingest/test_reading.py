@@ -60,9 +60,9 @@ RECORD = {"judge": "g", "item": "1", "first": "x", "second": "y", "choice": "fir
         ("t.eval", b"PK\x03\x04rest", r"t\.eval: the zip archive is truncated or damaged"),
         ("t.txt", "q1 0 p1 high\n", r"t\.txt is not CSV, TSV, JSON, JSONL or Parquet"),
         ("t.csv", SCORES + "g,s,1,\"3,5\"\n", r"t\.csv: column 'score' .*decimal comma in 1 rows.*decimal=','"),
-        ("t.csv", SCORES + "g,s,1,good\n", r"t\.csv: column 'score' .*'good' in 1 row \(row 0\)\. Leave .*score=\.\.\."),
+        ("t.csv", SCORES + "g,s,1,good\n", r"t\.csv: column 'score' .*'good' in 1 row \(row 0 of the data, from 0\)\. Leave .*score=\.\.\."),
         ("t.csv", SCORES + "g,s,1,NA\ng,s,2,3\ng,s,3,NaN\n",
-         r"t\.csv: column 'score' .*'NA' in 1 row, 'NaN' in 1 row \(rows 0, 2\)\. Leave the cell empty"),
+         r"t\.csv: column 'score' .*'NA' in 1 row, 'NaN' in 1 row \(rows 0, 2 of the data, from 0\)\. Leave the cell empty"),
         ("t.csv", SCORES.replace("score", "mean") + "g,s,1,n/a\n", r"column 'mean' .*'n/a' in 1 row .*Leave the cell empty"),
         ("t.csv", HEADER.rstrip() + ",delta\ng,1,x,y,first,NA\n", r"column 'delta' .*'NA' in 1 row .*Leave the cell empty"),
         ("t.csv", HEADER + "g,1,x,y,C\n", r"t\.csv: .*'choice' has 'C'"),
@@ -322,7 +322,8 @@ def test_a_point_beside_a_decimal_comma_is_not_guessed(write: Write, cell: str) 
     """1.234 is a thousand and more, or a little more than one: nobody but the user knows."""
     path = write("t.csv", f'judge,system,item,score\ng,s,1,"3,5"\ng,s,2,"{cell}"\n')
     with pytest.raises(
-        SchemaError, match=r"has a point in 1 row \(first: row 1, .*thousands separator or a decimal point"
+        SchemaError,
+        match=r"has a point in 1 row \(first: row 1 of the data, from 0, .*thousands separator or a decimal point",
     ) as no:
         read(path, decimal=",")
     assert no.value.faults is not None

@@ -233,7 +233,7 @@ def test_a_list_of_labels_becomes_rows(write: Write) -> None:
     )
     with pytest.raises(SchemaError, match="explode='labls' is not a column"):
         read(path, explode="labls")
-    with pytest.raises(SchemaError, match="row 0 holds no list, but '0'"):
+    with pytest.raises(SchemaError, match="row 0 of the data, from 0, holds no list, but '0'"):
         read(path, explode="id")
 
 

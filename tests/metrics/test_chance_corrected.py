@@ -654,7 +654,7 @@ def test_tables_that_cannot_be(verdicts):
         kappa(verdicts.drop(columns="choice"))
     with pytest.raises(SchemaError, match="'choice' has 'A'"):
         kappa(verdicts.replace({"choice": {"tie": "A"}}))
-    with pytest.raises(SchemaError, match=r"'score' holds text.*row 1, 'good'"):
+    with pytest.raises(SchemaError, match=r"'score' holds text.*row 1 of the data, from 0, 'good'"):
         ac1(scores_of([[1, 2], [1, 2]]).assign(score=["1", "good", "2", "1"]))
     with pytest.raises(SchemaError, match=r"labels= has 1\.0, 2\.0"):
         ac1(scores_of(FOUR), labels=[1, 2])

@@ -462,7 +462,7 @@ def test_one_item_without_sd_has_no_interval():
     [
         (lambda t: t.drop(columns="judge"), SchemaError, "lacks judge"),
         (lambda t: t.rename(columns={"score": "points"}), SchemaError, "lacks score"),
-        (lambda t: t.assign(score="good"), SchemaError, "'score' holds text.*row 0, 'good'"),
+        (lambda t: t.assign(score="good"), SchemaError, "'score' holds text.*row 0 of the data, from 0, 'good'"),
         (lambda t: t.rename(columns={"score": "mean"}).assign(item="1"), DesignError, "several rows of one cell"),
         (lambda t: t.assign(n_identical=-1), SchemaError, "'n_identical' is a count of calls"),
         (lambda t: t.iloc[:0], DesignError, "at least two judges; got none"),

@@ -719,7 +719,7 @@ def test_no_gold():
 def test_gold_that_names_nobody():
     calls = gold_calls()
     calls.loc[[3, 7], "gold"] = ["A", "model_1"]
-    message = r"neither candidate nor 'tie' in 2 rows \(rows 3, 7\). The first: item '3' shows 'x' and 'y', .* is 'A'"
+    message = r"neither candidate nor 'tie' in 2 rows \(rows 3, 7 of the data, from 0\). The first: item '3' shows 'x' and 'y', .* is 'A'"
     with pytest.raises(SchemaError, match=message) as error:
         gold_agreement(calls)
     assert error.value.faults is not None

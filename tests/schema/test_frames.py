@@ -163,12 +163,12 @@ MESSAGES = {
     ),
     "unknown label": (
         lambda t: preferences(t.assign(choice="A")),
-        "1 fault in preferences (4 rows): 'choice' has 'A' in 4 rows (rows 0, 1, 2, ...). Allowed: first, second, tie, "
+        "1 fault in preferences (4 rows): 'choice' has 'A' in 4 rows (rows 0, 1, 2, ... of the data, from 0). Allowed: first, second, tie, "
         "abstain, invalid. Pass labels={'A': ...} to say what it means.",
     ),
     "duplicate": (
         lambda t: preferences(pd.concat([t, t.head(1)], ignore_index=True)),
-        "1 fault in preferences (5 rows): the same call occurs more than once in 2 rows (rows 0, 4). Number repeats in "
+        "1 fault in preferences (5 rows): the same call occurs more than once in 2 rows (rows 0, 4 of the data, from 0). Number repeats in "
         "'replicate', count identical rows (counts=\"n\"), or name the condition that distinguishes them.",
     ),
     "no rows": (

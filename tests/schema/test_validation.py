@@ -43,10 +43,10 @@ def test_ids_that_look_alike_are_noted(column: str, pair: tuple[str, str]) -> No
 
 
 def test_a_strength_off_its_range_or_against_the_choice_is_a_fault() -> None:
-    for strength, says in (([0, 1.2, 0.5, 0], r"not between 0 \(first\) and 1 \(second\) in 1 row \(row 1\)"),
-                           ([0, 1, -0.1, 0], r"not between 0 .* \(row 2\)"),
-                           ([0.9, 1, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 0\)"),
-                           ([0.1, 0.2, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 1\)")):  # fmt: skip
+    for strength, says in (([0, 1.2, 0.5, 0], r"not between 0 \(first\) and 1 \(second\) in 1 row \(row 1 of the data, from 0\)"),
+                           ([0, 1, -0.1, 0], r"not between 0 .* \(row 2 of the data, from 0\)"),
+                           ([0.9, 1, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 0 of the data, from 0\)"),
+                           ([0.1, 0.2, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 1 of the data, from 0\)")):  # fmt: skip
         with pytest.raises(SchemaError, match=says):
             js.read(CALLS.assign(strength=strength))
     assert len(js.read(CALLS.assign(strength=[0.5, None, 0.4, 0]))) == 4
@@ -72,7 +72,7 @@ def test_shares_are_of_calls() -> None:
     assert told["answers"] == "first 80.0 %, second 10.0 %, tie 10.0 %"
     verdicts = pd.DataFrame({"judge": "g", "item": [*"123"], "correct": [True, False, None], "n": [6, 2, 2]})
     told = js.describe(js.read(verdicts, counts="n")).set_index("property")["value"]
-    assert told["verdicts"] == "right 60.0 %, wrong 20.0 %, 2 missing"
+    assert told["verdicts"] == "“correct” 60.0 %, “incorrect” 20.0 %, 2 missing"
 
 
 @pytest.mark.parametrize("lazy", [False, True])

@@ -189,7 +189,7 @@ def test_repeats_of_a_call_are_refused():
     with pytest.raises(DesignError, match=r"They differ only in the answer: number repeats in 'replicate'"):
         aggregate(pd.concat([calls, calls]))
     apart = pd.concat([calls.assign(shots=0), calls.assign(shots=3)])
-    with pytest.raises(DesignError, match=r"4 calls .* \(first: rows 0 and 2\)\. They differ in 'shots': name"):
+    with pytest.raises(DesignError, match=r"4 calls .* \(first: rows 0, 2 of the data, from 0\)\. They differ in 'shots': name"):
         aggregate(apart)
     result = aggregate(apart, by="shots")
     assert result["shots"].tolist() == [0, 3]
@@ -273,7 +273,7 @@ def test_attributes_follow_their_candidates():
 @pytest.mark.parametrize("name", ["gold", "better"])
 def test_a_pair_has_one_truth(name):
     calls = both_orders(("first", "second"), ("first", "second")).assign(**{name: ["x", "x", "x", "y"]})
-    message = f"'{name}' differs between calls of the same pair in 1 rows.*row 3 has 'y', row 2"
+    message = f"'{name}' differs between calls of the same pair in 1 rows.*rows 3, 2 of the data, from 0, have 'y'"
     with pytest.raises(SchemaError, match=message):
         aggregate(calls)
 

@@ -35,7 +35,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from judgestats.errors import SchemaError, suggestion
+from judgestats.errors import SchemaError, data_rows, suggestion
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import ANSWERS, NO, VOCABULARY, YES, Kind, kind_of
 from judgestats.schema.opening import opened
@@ -350,7 +350,9 @@ def _as_number(data: Any, column: str) -> Any:
         wrong = (numbers.isna() & text.notna()).to_numpy()
         if wrong.any():
             row = int(wrong.argmax())
-            raise SchemaError(f"column {column!r} should hold numbers; row {row} has {str(text.iloc[row])[:40]!r}.")
+            raise SchemaError(
+                f"column {column!r} should hold numbers; {data_rows([row])}, has {str(text.iloc[row])[:40]!r}."
+            )
         return data.with_columns(nw.new_series(column, numbers.to_numpy(dtype=float), backend=data.implementation))
     return data.with_columns(nw.col(column).cast(nw.Float64))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import SchemaError, suggestion
+from judgestats.errors import SchemaError, data_rows, suggestion
 from judgestats.ingest.paths import NamePattern
 from judgestats.ingest.wide import Long, listed
 from judgestats.schema.opening import cell_text, few
@@ -65,12 +65,12 @@ def ranked(table: pd.DataFrame, source: str) -> Long:
 def _rankings(table: pd.DataFrame, source: str) -> tuple[list[dict[str, float]], list[str]]:
     """Candidate -> rank of each row, and the columns that it was read from."""
     if source in table.columns:
-        return [_of_cell(cell, f"ranking, row {i}") for i, cell in enumerate(table[source])], [source]
+        return [_of_cell(cell, f"ranking, {data_rows([i])}") for i, cell in enumerate(table[source])], [source]
     columns = _columns(table, source, "ranking", ("rank", "candidate"))
     by_rank = "rank" in next(iter(columns.values()))
     found = []
     for number, cells in enumerate(table[[*columns]].itertuples(index=False, name=None)):
-        where = f"ranking, row {number}"
+        where = f"ranking, {data_rows([number])}"
         known = [(c, text) for c, v in zip(columns, cells, strict=True) if (text := cell_text(v)) is not None]
         if by_rank:
             found.append(_ranks([(text, columns[c]["rank"]) for c, text in known], where))
@@ -158,7 +158,11 @@ def expected(table: pd.DataFrame, source: str) -> Long:
     wrong = ~whole & ~((chances >= 0).all(axis=1) & (np.abs(total - 1) <= _ROUNDED))
     if np.isnan(scores).any() or wrong.any():
         row = int(np.argmax(wrong))
-        what = "a score is no number" if np.isnan(scores).any() else f"row {row}: they are {chances[row].tolist()}"
+        what = (
+            "a score is no number"
+            if np.isnan(scores).any()
+            else f"{data_rows([row])}: they are {chances[row].tolist()}"
+        )
         raise SchemaError(f"probabilities={source!r} should match columns that add up to 1 in each row; {what}.")
     score = pd.Series(np.where(whole, np.nan, chances @ scores / np.where(whole, 1, total)), index=table.index)
     return Long(table.drop(columns=[*columns]).assign(score=score), np.arange(len(table)))

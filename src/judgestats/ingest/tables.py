@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import SchemaError
+from judgestats.errors import SchemaError, data_rows
 from judgestats.ingest.files import File, Record, table_of
 from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
@@ -192,7 +192,7 @@ def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.Dat
         return table
     row = int(comma.argmax())
     raise SchemaError(
-        f"column {source!r} ({name}) has a decimal comma in {int(comma.sum())} rows (first: row {row}, "
+        f"column {source!r} ({name}) has a decimal comma in {int(comma.sum())} rows (first: {data_rows([row])}, "
         f"{table[source].iloc[row]!r}). Pass decimal=',' if 3,5 means three and a half.",
         advice=(("decimal", ","),),
     )
@@ -209,8 +209,8 @@ def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series
         shown = str(text.iloc[rows[0]])
         remedy = "Write all numbers of the file in the same way, without thousands separators."
         raise SchemaError(
-            f"column {source!r} ({name}) {what} (first: row {rows[0]}, {shown!r}), but decimal=',' was given. Is "
-            f"the point a thousands separator or a decimal point? {remedy}",
+            f"column {source!r} ({name}) {what} (first: {data_rows(rows[:1])}, {shown!r}), but decimal=',' was "
+            f"given. Is the point a thousands separator or a decimal point? {remedy}",
             faults=as_frame([Finding("fault", name, f"{source!r} {what}", rows, shown, remedy)]),
         )
     plain = text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
@@ -231,12 +231,11 @@ def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     words = text[wrong].value_counts()
     listed = ", ".join(f"{str(w)[:40]!r} in {n} row{'s' * (n != 1)}" for w, n in words.head(3).items())
     listed += ", ..." if len(words) > 3 else ""
-    where = f"row{'s' * (len(rows) != 1)} {', '.join(map(str, rows[:3]))}" + (", ..." if len(rows) > 3 else "")
     remedy = "Leave the cell empty if the value is missing: only an empty cell is read as missing."
     if name in NEEDED and not text[wrong].str.strip().str.lower().isin(_NO_VALUE).all():
         remedy += f" If the numbers are in another column, map that column: {name}=..."
         remedy += '; replies as text are read with parse="auto".' * (name == "score")
     raise SchemaError(
-        f"column {source!r} ({name}) should hold numbers; it has {listed} ({where}). {remedy}",
+        f"column {source!r} ({name}) should hold numbers; it has {listed} ({data_rows(rows)}). {remedy}",
         faults=as_frame([Finding("fault", name, f"{source!r} holds text", rows, str(words.index[0])[:80], remedy)]),
     )

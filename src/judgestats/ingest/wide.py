@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import SchemaError, suggestion
+from judgestats.errors import SchemaError, data_rows, suggestion
 from judgestats.ingest import guesses
 from judgestats.ingest.answers import Pair, find_pair, may_be_judge, wide_judges
 from judgestats.ingest.files import flatten
@@ -231,7 +231,7 @@ def _opened_lists(
     places: list[tuple[int, ...]] = []
     for number, cell in enumerate(cells):
         whole = listed(cell)
-        where = f"row {source[number]}, column {names.iloc[number]!r}"
+        where = f"{data_rows([source[number]])}, column {names.iloc[number]!r}"
         if whole is None and cell_text(cell) is not None:
             raise SchemaError(
                 f"{where}: {str(cell)[:40]!r} is no list. Leave {''.join(f'[{n}]' for n in wide.levels)} out of wide=."
@@ -353,12 +353,12 @@ def exploded(table: pd.DataFrame, name: str) -> Long:
     for number, cell in enumerate(table[name]):
         elements = listed(cell)
         if elements is None and cell_text(cell) is not None:
-            raise SchemaError(f"explode={name!r}: row {number} holds no list, but {str(cell)[:40]!r}.")
+            raise SchemaError(f"explode={name!r}: {data_rows([number])}, holds no list, but {str(cell)[:40]!r}.")
         if not elements:
             empty.append((number, name))
         for index, element in enumerate(elements or ()):
             source.append(number)
-            one = flatten(element, f"row {number}") if isinstance(element, dict) else None
+            one = flatten(element, data_rows([number])) if isinstance(element, dict) else None
             records.append({name: element, f"{name}.index": index} if one is None else one)
     if not records:
         raise SchemaError(f"explode={name!r}: all lists are empty.")

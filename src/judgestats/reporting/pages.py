@@ -48,7 +48,7 @@ from judgestats.results import COLUMNS, explain
 from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
-from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, By, Kind, answer_column, grouping
+from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
 from judgestats.schema.opening import opened
 from judgestats.schema.pairing import REPEATED
 from judgestats.schema.splitting import KEYS, Split, splits_of
@@ -134,7 +134,7 @@ def rows_section(findings: pd.DataFrame) -> dict[str, Any]:
     total, used = n["rows in"], n["rows used"]
     share = 100 * used / total if total else None
     reasons = findings[findings["level"].isin(["excluded", "counted"])]
-    note = "Row numbers are those of the table read, from 0." if (reasons["where"] == "").any() else ""
+    note = PLACES if len(reasons) else ""
     if (reasons["level"] == "counted").any():
         note = f"Rows that are “counted” are used; they are listed because some measures cannot use them. {note}"
     return {

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
@@ -342,6 +342,6 @@ def _refuse_twice(unit: Any, coded: dict[str, tuple[Ints, Any]]) -> None:
     row = int(np.flatnonzero(twice)[0])
     shown = ", ".join(f"{k}={labels[code[row]]}" for k, (code, labels) in coded.items())
     raise DesignError(
-        f"A table of means has several rows of one cell: {int(twice.sum())} rows (first: row {row}, {shown}). Name the "
-        "column that distinguishes them in by=, or give raw scores, which are averaged."
+        f"A table of means has several rows of one cell: {int(twice.sum())} rows (first: {data_rows([row])}, {shown}). "
+        "Name the column that distinguishes them in by=, or give raw scores, which are averaged."
     )

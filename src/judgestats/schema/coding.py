@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from judgestats.errors import SchemaError
+from judgestats.errors import SchemaError, data_rows
 from judgestats.kernels.decomposition import by_appearance
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
@@ -178,7 +178,7 @@ def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:
     if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
         wrong = pd.to_numeric(values.astype("string"), errors="coerce").isna() & values.notna()
         rows = np.flatnonzero(wrong if wrong.any() else values.notna())
-        example = f" (first: row {rows[0]}, {values.iloc[rows[0]]!r})" if len(rows) else ""
+        example = f" (first: {data_rows(rows[:1])}, {values.iloc[rows[0]]!r})" if len(rows) else ""
         raise SchemaError(
             f"{values.name!r} holds text where a number is expected{example}. Read the table with ratings(frame), "
             "which casts numbers and names every value that is none."
@@ -223,7 +223,7 @@ def _as_share(data: Any, source: str, name: str) -> Any:
     if (wrong := neither(given)).any():
         row = int(wrong.to_numpy().argmax())
         raise SchemaError(
-            f"{source!r} is neither yes nor no in {int(wrong.sum()):,} rows (first: row {row}, "
+            f"{source!r} is neither yes nor no in {int(wrong.sum()):,} rows (first: {data_rows([row])}, "
             f"{given.iloc[row]!r}). Allowed: true and false, 1 and 0, right and wrong, pass and fail, or nothing. "
             "Numbers between are a 'score'."
         )

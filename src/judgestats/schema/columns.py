@@ -45,6 +45,10 @@ def as_frame(findings: list[Finding], places: Sequence[str] = ()) -> pd.DataFram
     return pd.DataFrame(rows, columns=list(CHECK_COLUMNS))
 
 
+#: What numbers of rows and of lines count, where places are listed.
+PLACES = "Rows are counted from 0, without a header; lines from 1, as in an editor."
+
+
 def shown_places(places: Sequence[str], rows: Sequence[int], most: int = 3) -> str:
     """The first places of some rows.
 

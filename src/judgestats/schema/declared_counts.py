@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import Advice, SchemaError
+from judgestats.errors import Advice, SchemaError, data_rows
 from judgestats.schema.columns import COUNTS, Kind, N
 from judgestats.schema.opening import one_if
 
@@ -36,7 +36,7 @@ def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.f
     n: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
     wrong = ~((n >= 0) & np.isfinite(n))
     if wrong.any():
-        rows = ", ".join(str(i) for i in np.flatnonzero(wrong)[:3])
+        rows = data_rows(np.flatnonzero(wrong))
         raise SchemaError(
             f"{name!r} is a count of calls: it is missing, negative or text in {wrong.sum():,} rows ({rows}). Give "
             "whole numbers from 0, or leave the column out."
@@ -45,8 +45,8 @@ def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.f
     rounded: NDArray[np.float64] = np.round(parts * n) / parts
     if (wrong := fractions(parts * n)).any():
         raise SchemaError(
-            f"{name!r} counts identical rows: it is not whole in {wrong.sum():,} of {len(n):,} rows (first: row "
-            f"{np.flatnonzero(wrong)[0]}, {n[wrong][0]:g}). Give whole numbers of calls."
+            f"{name!r} counts identical rows: it is not whole in {wrong.sum():,} of {len(n):,} rows (first: "
+            f"{data_rows(np.flatnonzero(wrong)[:1])}, {n[wrong][0]:g}). Give whole numbers of calls."
         )
     return rounded
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.schema.coding import (
     Coded,
     as_scores,
@@ -224,8 +224,8 @@ def _refuse_text(values: pd.Series[Any], numbers: Floats) -> None:
     if text.any():
         row = int(np.flatnonzero(text)[0])
         raise SchemaError(
-            f"{values.name!r} holds text where a number is expected (first: row {row}, {values.iloc[row]!r}). Read the "
-            "table with ratings(frame), which casts numbers and names every value that is not a number."
+            f"{values.name!r} holds text where a number is expected (first: {data_rows([row])}, {values.iloc[row]!r}). "
+            "Read the table with ratings(frame), which casts numbers and names every value that is not a number."
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats.errors import Advice, SchemaError, suggestion
+from judgestats.errors import Advice, SchemaError, data_rows, suggestion
 from judgestats.schema.account import Account, Exclusion, account_of
 from judgestats.schema.coding import column_codes, combine, neither
 from judgestats.schema.columns import (
@@ -119,16 +119,11 @@ def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None
     if not len(data):
         raise SchemaError(f"The {kind} table has no rows. {faults[0].cure}", faults=as_frame(faults))
     listed = "; ".join(
-        f"{f.what} in {f.n} row{'s' * (f.n != 1)} (row{'s' * (f.n != 1)} {_few(f.rows)}). {f.cure}".strip()
-        for f in faults
+        f"{f.what} in {f.n} row{'s' * (f.n != 1)} ({data_rows(f.rows)}). {f.cure}".strip() for f in faults
     )
     count = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
     advice = tuple(dict.fromkeys(pair for f in faults for pair in f.advice))
     raise SchemaError(f"{count} in {kind} ({len(data):,} rows): {listed}", faults=as_frame(faults), advice=advice)
-
-
-def _few(rows: tuple[int, ...], most: int = 3) -> str:
-    return ", ".join(f"{r:,}" for r in rows[:most]) + (", ..." if len(rows) > most else "")
 
 
 def _where(mask: Any) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, confidence, data_rows, suggestion
 from judgestats.schema.coding import Codes, as_scores, codes_of, column_codes, combine
 from judgestats.schema.columns import (
     CHOICES,
@@ -92,7 +92,7 @@ def refuse_repeats(table: pd.DataFrame, groups: Groups, cells: Sequence[tuple[An
         remedy = "They differ only in the answer: number repeats in 'replicate'."
     raise DesignError(
         f"{int(again.sum()):,} calls share a pair and {' and '.join(map(repr, over))} with another call "
-        f"(first: rows {rows[0]:,} and {rows[1]:,}). {remedy}"
+        f"(first: {data_rows(rows[:2])}). {remedy}"
     )
 
 
@@ -466,8 +466,8 @@ def _carried(table: pd.DataFrame, codes: Codes, unit: list[str], over: list[str]
                 row = int(np.flatnonzero(varies)[0])
                 other = int(codes.first[codes.code[row]])
                 raise SchemaError(
-                    f"{name!r} differs between calls of the same pair in {int(varies.sum()):,} rows (first: row "
-                    f"{row:,} has {table[name].iloc[row]!r}, row {other:,} has {table[name].iloc[other]!r}). "
+                    f"{name!r} differs between calls of the same pair in {int(varies.sum()):,} rows (first: "
+                    f"{data_rows([row, other])}, have {table[name].iloc[row]!r} and {table[name].iloc[other]!r}). "
                     f"A pair has one {name}."
                 )
     counts = row_counts(table, codes)

@@ -311,7 +311,7 @@ def test_an_unknown_scheme_is_refused_where_there_is_one():
         (lambda: H.psychometric(STEPS.assign(n=0.5)), SchemaError, "not whole in 2 of 2 rows"),
         (lambda: H.bias(LEAN.assign(outcome="foo")), SchemaError, "'outcome' has 'foo'. Allowed: target, other, tie"),
         (lambda: H.bias(LEAN.drop(columns="outcome")), SchemaError, "neither preferences"),
-        (lambda: H.bias(LEAN.assign(n=[3, 0.5])), SchemaError, r"first: row 1, 0.5"),
+        (lambda: H.bias(LEAN.assign(n=[3, 0.5])), SchemaError, r"first: row 1 of the data, from 0, 0.5"),
         (lambda: H.susceptibility(CUE.assign(n=0.5), favoured="x"), SchemaError, "not whole in 4 of 4 rows"),
     ],
 )  # fmt: skip

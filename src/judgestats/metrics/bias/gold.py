@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.errors import DesignError, SchemaError, choose, data_rows
 from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
@@ -823,7 +823,7 @@ def _refuse_unknown_gold(data: Any, gold: Any, unlabelled: Any) -> None:
     bad = data.filter(wrong).lazy().select(*columns).collect(backend="pandas").to_native()
     if not len(bad):
         return
-    rows = f" (rows {', '.join(f'{r:,}' for r in bad['_row'][:3])}{', ...' if len(bad) > 3 else ''})" if eager else ""
+    rows = f" ({data_rows(list(bad['_row']))})" if eager else ""
     one = bad.iloc[0]
     numbers = tuple(int(r) for r in bad["_row"]) if eager else ()
     fault = Finding("fault", "gold", "'gold' is neither candidate nor 'tie'", numbers, str(one["gold"]), _ALLOWED)
