@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from judgestats.reporting.markup import anchor, bar, environment, page, visible
+from judgestats.reporting.markup import anchor, bar, breakable, environment, page, places, visible
 
 PARAGRAPH = environment().from_string('<p title="{{ title }}">{{ content }}</p>')
 
@@ -86,3 +86,20 @@ def test_a_page_carries_its_style_and_allows_its_own_script_alone():
     assert "unsafe-inline" not in policy.split("script-src")[1]
     assert not re.search(r"https?://(?!www\.w3\.org)|fetch\(|XMLHttpRequest|eval\(|innerHTML", script)
     assert "font-variant-numeric" in made
+
+
+@given(st.text(max_size=80))
+def test_a_name_that_may_break_is_text_and_the_same_text(name):
+    read = _Reader(f"<p>{breakable(name)}</p>")
+    assert {t for t, _ in read.tags} <= {"p", "wbr"}
+    assert read.data == _Reader(PARAGRAPH.render(content=name, title="")).data
+
+
+def test_long_names_of_files_break_at_separators_and_lose_their_middle():
+    long = "dataset=judgebench,response_model=claude-3-5-sonnet,judge_model=haiku.jsonl.gz"
+    shown = str(places(f"{long}, line 20; {long}, line 32; ..."))
+    assert f'title="{long}"' in shown
+    assert _Reader(shown).data == "dataset=judgebench,r…model=haiku.jsonl.gz, line 20; line 32; ..."
+    assert "<wbr>" in shown
+    assert str(places("a.csv, line 2; b.csv, line 3")) == "a.csv, line 2; b.csv, line 3"
+    assert "&lt;b&gt;" in str(places(f"<b>{'x' * 60}, line 2"))

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import QuadMesh
 
 from judgestats.errors import DesignError
 from judgestats.metrics import consensus
@@ -28,6 +29,20 @@ def test_deviations_are_coloured_around_zero_and_own_cells_framed():
     assert above[0] > above[2]
     frames = [(round(p.get_x()), round(p.get_y())) for p in ax.patches]
     assert sorted(frames) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_data_without_systems_have_no_unnamed_system():
+    rows = pd.DataFrame({"judge": ["a", "b"], "system": "", "term": "deviation", "estimate": [-0.4, 0.4]})
+    ax = plots.deviation_matrix(rows)
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["all items"]
+    assert ax.get_xlabel() == ""
+
+
+def test_the_colour_bar_has_no_stripes_between_its_colours():
+    ax = plots.deviation_matrix(consensus.consensus_deviation(self_ratings()))
+    (solids,) = (c for c in ax.figure.axes[1].collections if isinstance(c, QuadMesh))
+    ax.figure.canvas.draw()
+    assert np.array_equal(solids.get_edgecolor(), solids.get_facecolor())
 
 
 def test_deviation_matrix_writes_each_deviation_with_its_sign():

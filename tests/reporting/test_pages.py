@@ -6,8 +6,12 @@ import gzip
 import html
 import inspect
 import io
+import itertools
+import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 from collections import Counter
 from functools import wraps
@@ -997,6 +1001,35 @@ def test_verdicts_on_answers_are_named_for_what_they_are_without_gold(tmp_path):
     assert "The judge says “correct”; without gold nothing says whether that is so." in text
 
 
+def labels_of_regions(path):
+    return re.findall(r'role="region" aria-label="([^"]*)"', path.read_text(encoding="utf-8"))
+
+
+def test_regions_of_a_page_have_different_labels(tmp_path):
+    """Two models, two groups of judges of the same size, two stricter prompts."""
+    table = pd.DataFrame({"judge": [*"ab"] * 60, "item": np.repeat(range(30), 4), "correct": [0, 1, 1, 0, 1] * 24})
+    fits = {name: js.fit("correct ~ judge + (1|item)", table) for name in ("one", "two")}
+    apart = [plain_verdicts(js_, n_items=12, seed=k) for k, js_ in enumerate((["a", "b"], ["c", "d"]))]
+    apart[1]["item"] = "other " + apart[1]["item"].astype(str)
+    page = report(pd.concat(apart, ignore_index=True), tmp_path / "groups.html", models=fits, n_resamples=20)
+    found = labels_of_regions(page)
+    assert len(found) == len(set(found)) > 10
+    assert {"Does the model fit: one", "Does the model fit: two"} <= set(found)
+
+
+def test_a_known_difference_is_a_right_answer(instrument):
+    assert "The right answer is known in 900 rows." in instrument.replace("\u202f", "")
+
+
+def test_scores_without_gold_are_called_scores(tmp_path):
+    assert "nothing here says whether a score is right" in Page(made(self_ratings(), tmp_path, n_resamples=20)).text
+
+
+def test_rank_correlations_have_their_own_names():
+    assert in_words("spearman", "rank_correlation") == "Spearman ρ"
+    assert in_words("kendall", "rank_correlation") == "Kendall τ"
+
+
 def printed_means():
     means = paper_tables.scores()
     means = means[(means["condition"] == "attributed") & means["judge"].isin(means["judge"].unique()[:2])]
@@ -1104,6 +1137,52 @@ def test_tables_are_sorted_filtered_and_copied(probed, tmp_path):
     assert "\\toprule" in latex
     assert "judge 07 & " in latex
     assert found["csv"] > 1000
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_pictures_fit_a_phone_where_they_stay_legible(rendered, tmp_path):
+    """A frame of 400 pixels: those of up to 580 shrink to it, none below 0.62 of its size."""
+    page = PAGES["instrument"](tmp_path / "page.html")
+    script = """
+    const f = document.querySelector("iframe").contentDocument;
+    const r = [...f.querySelectorAll(".drawn")].map((d) => [parseFloat(d.firstElementChild.style.width),
+      d.firstElementChild.getBoundingClientRect().width, d.scrollWidth - d.clientWidth]);
+    document.body.innerHTML = "<pre>" + JSON.stringify(r) + "</pre>";
+    """
+    source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8"))
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        f'<body style="margin:0"><iframe style="width:400px;height:3000px;border:0" srcdoc="{html.escape(source)}">'
+        f"</iframe><script>onload = () => {{ {script} }}</script>",
+        encoding="utf-8",
+    )
+    found = json.loads(re.search(r"<pre>(.*?)</pre>", rendered(frame), re.DOTALL).group(1))
+    assert len(found) > 3
+    for natural, shown, beyond in found:
+        assert shown >= 0.61 * natural
+        assert beyond <= 1 or natural > 580, natural
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_cautions_have_room_in_print(chromium, tmp_path):
+    if shutil.which("pdftotext") is None:
+        pytest.skip("no pdftotext is installed")
+    page = PAGES["instrument"](tmp_path / "page.html")
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
+               f"--user-data-dir={tmp_path / 'chromium'}", f"--print-to-pdf={tmp_path / 'page.pdf'}", page.as_uri()]  # fmt: skip
+    subprocess.run(command, capture_output=True, timeout=120, check=True)
+    subprocess.run(["pdftotext", "-bbox", tmp_path / "page.pdf", tmp_path / "words.html"], check=True)
+    text = (tmp_path / "words.html").read_text(encoding="utf-8")
+    word = r'<word xMin="[\d.]+" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)">(pairs|independent)</word>'
+    found = [(float(top), float(end), float(foot), text) for top, end, foot, text in re.findall(word, text)]
+    cautions = [(one, two) for one, two in itertools.pairwise(found) if (one[3], two[3]) == ("pairs", "independent")]
+    width = float(re.search(r'<page width="([\d.]+)"', text).group(1))
+    assert len(cautions) > 20
+    assert max(two[1] for _, two in cautions) < width - 20
+    lines = [(two[0] - one[0]) / (one[2] - one[0]) for one, two in cautions]
+    assert max(lines) < 2, "a caution of five words takes more than two lines"
 
 
 @pytest.mark.slow

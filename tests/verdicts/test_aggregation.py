@@ -189,7 +189,9 @@ def test_repeats_of_a_call_are_refused():
     with pytest.raises(DesignError, match=r"They differ only in the answer: number repeats in 'replicate'"):
         aggregate(pd.concat([calls, calls]))
     apart = pd.concat([calls.assign(shots=0), calls.assign(shots=3)])
-    with pytest.raises(DesignError, match=r"4 calls .* \(first: rows 0, 2 of the data, from 0\)\. They differ in 'shots': name"):
+    with pytest.raises(
+        DesignError, match=r"4 calls .* \(first: rows 0, 2 of the data, from 0\)\. They differ in 'shots': name"
+    ):
         aggregate(apart)
     result = aggregate(apart, by="shots")
     assert result["shots"].tolist() == [0, 3]

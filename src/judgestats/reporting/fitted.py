@@ -60,11 +60,11 @@ def _described(name: str, found: Any, conf_level: float, place: int) -> Model:
             "models={'position': fit}."
         )
     try:
-        title = "Does the model fit"
+        title = f"Does the model fit{': ' if name else ''}{name}"
         rows = found.tidy(conf_level=conf_level)
         text = f"{_RESIDUALS}{_EFFECTS if found.design.terms else ''}{_CALIBRATION}"
         with MATPLOTLIB:
-            drawn = inline(plots.fit_diagnostics(found), f"{title}: {found.formula}. {text}", f"model-{place}")
+            drawn = inline(plots.fit_diagnostics(found), f"{title} ({found.formula}). {text}", f"model-{place}")
     except JudgestatsError as error:
         raise DesignError(f"{where} ({found.formula}) has no diagnostics for the page: {error}") from None
     scale = LINKS.get(found.link, found.link)

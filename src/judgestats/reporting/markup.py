@@ -14,7 +14,7 @@ from typing import Any
 
 import matplotlib as mpl
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from judgestats import __version__
@@ -40,10 +40,54 @@ def visible(value: object) -> object:
     return _UNSEEN.sub(" ", _TURNING.sub("\ufffd", "" if value is None else str(value)))
 
 
+#: Where a name may break; the most characters of one that needs no break, and of one that is shown whole.
+_SEPARATOR = re.compile(r"([/\\\\_.,=:-])(?=\w)")
+_SHORT, _WHOLE = 24, 40
+
+
+def breakable(value: object) -> Markup:
+    """A name that may break after its separators, and nowhere else; a short one is left as it is.
+
+    >>> breakable("calls.csv"), breakable("runs/first_of_november.csv")
+    (Markup('calls.csv'), Markup('runs/<wbr>first_<wbr>of_<wbr>november.<wbr>csv'))
+    """
+    if len(str(value)) <= _SHORT:
+        return escape(visible(value))
+    return Markup(_SEPARATOR.sub(r"\1<wbr>", str(escape(visible(value)))))
+
+
+def places(value: object) -> Markup:
+    """Places in files (``calls.csv, line 3; calls.csv, line 9``): each file once, a long name without its middle.
+
+    >>> places("calls.csv, line 3; calls.csv, line 9; ...")
+    Markup('calls.csv, line 3; line 9; ...')
+    """
+    shown: list[Markup] = []
+    before = None
+    for place in str(visible(value)).split("; "):
+        name, comma, rest = place.partition(", line ")
+        if not comma:
+            shown.append(breakable(place))
+            continue
+        if name != before:
+            half = _WHOLE // 2
+            short = name if len(name) <= _WHOLE else f"{name[:half]}…{name[-half:]}"
+            title = Markup(' title="{}"').format(name) if short != name else ""
+            shown.append(
+                Markup("<span{}>{}</span>, line {}").format(title, breakable(short), rest)
+                if title
+                else Markup("{}, line {}").format(breakable(short), rest)
+            )
+        else:
+            shown.append(Markup("line {}").format(rest))
+        before = name
+    return Markup("; ").join(shown)
+
+
 @cache
 def environment() -> Environment:
     """The templates of the pages; what is put into them is escaped."""
-    return Environment(
+    made = Environment(
         loader=PackageLoader("judgestats.reporting"),
         autoescape=True,
         finalize=visible,
@@ -52,6 +96,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    made.filters |= {"breakable": breakable, "places": places}
+    return made
 
 
 def page(template: str, **content: Any) -> str:
@@ -153,7 +199,7 @@ def _bare(svg: str, described: str, name: str) -> Markup:
     )  # matplotlib escapes < and > in text and attributes
     head = (
         f'<svg role="img" aria-label="{html.escape(str(visible(described)))}" viewBox="0 0 {width:g} {height:g}" '
-        f'style="width:{width * 96 / 72:.0f}px" xmlns="http://www.w3.org/2000/svg">'
+        f'style="width:{width * 96 / 72:.0f}px;--w:{width * 96 / 72:.0f}px" xmlns="http://www.w3.org/2000/svg">'
     )
     return Markup(head + rest.strip())
 

@@ -29,7 +29,7 @@ from judgestats.metrics.references import CONTROLLED, Baseline, Humans, Referenc
 from judgestats.reporting import plots
 from judgestats.reporting.fitted import Model, Models, described
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
-from judgestats.reporting.markup import anchor, bar, page, visible
+from judgestats.reporting.markup import anchor, bar, breakable, page, places, visible
 from judgestats.reporting.pictures import PAIRS, Picture, beside_people, between_judges, concordances, drawing, pictures
 from judgestats.reporting.plots.canvas import whose
 from judgestats.reporting.sheets import (
@@ -112,7 +112,7 @@ def _file_table(files: pd.DataFrame) -> dict[str, Any]:
 def _cell(value: Any, is_number: bool) -> Any:
     if pd.isna(value) or value == "":
         return NONE
-    return count(float(value)) if is_number else value
+    return count(float(value)) if is_number else breakable(value)
 
 
 def row_sums(findings: pd.DataFrame) -> dict[str, int]:
@@ -143,7 +143,7 @@ def rows_section(findings: pd.DataFrame) -> dict[str, Any]:
         "share": None if share is None else f"{share:.4f}", "rest": f"{100 - (share or 0):.4f}",
         "said": f"{share or 0:.1f}", "note": note.strip(),
         "reasons": [
-            [r["what"], r["level"], count(r["n"]), r["where"] or _first_rows(r["rows"]), r["cure"]]
+            [r["what"], r["level"], count(r["n"]), places(r["where"] or _first_rows(r["rows"])), r["cure"]]
             for r in reasons.to_dict("records")
         ],
     }  # fmt: skip
@@ -242,8 +242,8 @@ def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> 
         else "No judge called a tie."
     )
     parts.append(_repeats(data, by))
-    known = int(data["gold"].notna().sum()) if "gold" in data.columns else 0
-    parts.append(f"The right answer is known in {noun(known, 'row')}." if known else "No right answer is known.")
+    known = data[[c for c in ("gold", "better") if c in data.columns]].notna().any(axis=1).sum()
+    parts.append(f"The right answer is known in {noun(int(known), 'row')}." if known else "No right answer is known.")
     if "stimulus" in data.columns:
         kinds = data["stimulus"].astype(object).value_counts(sort=False)
         parts.append(
@@ -467,6 +467,8 @@ def _value(value: Any) -> str:
 
 # ---- The page of a data set: :func:`report` --------------------------------------------------------------------------
 
+#: With more columns than this, the bars and intervals of a table stand below its numbers.
+FEW_COLUMNS = 3
 #: With more judges than this, their cards are folded.
 OPEN = 3
 CITE = (
@@ -791,13 +793,14 @@ def _nothing_known(found: PageData) -> str:
     """A line on data that cannot show whether a verdict is right; empty where they can."""
     if "right" in found.summary.differences:
         return ""
+    what = "verdict" if answer_column(found.measured.columns) == "correct" or found.kind == "preferences" else "score"
     if found.known.humans:
         return (
             "No answer of a judge can be compared with one of the people, and no right answer is known: nothing here "
-            "says whether a verdict is right."
+            f"says whether a {what} is right."
         )
     return (
-        "No right answer is known, and no judge is named as a person: nothing here says whether a verdict is right. "
+        f"No right answer is known, and no judge is named as a person: nothing here says whether a {what} is right. "
         "Add right answers (gold=) or people (humans=)."
     )
 
@@ -913,9 +916,11 @@ def _axes(found: PageData) -> dict[str, list[dict[str, Any]]]:
 
 
 def _axis(label: str, note: str, columns: Sequence[Column], judges: Sequence[str]) -> dict[str, Any]:
-    rows = [{"judge": j, "cells": [_compared(c, j, 160) for c in columns]} for j in judges]
+    width = 160 if len(columns) <= FEW_COLUMNS else 84
+    rows = [{"judge": j, "cells": [_compared(c, j, width) for c in columns]} for j in judges]
     return {
         "label": label,
+        "width": width,
         "note": note,
         "columns": [{"label": c.label, "note": c.note} for c in columns],
         "rows": rows,

@@ -19,7 +19,7 @@ from judgestats.metrics.measure_registry import Options, measures
 from judgestats.metrics.psychometrics import target_sensitivity
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import count, noun
-from judgestats.reporting.markup import MATPLOTLIB, inline
+from judgestats.reporting.markup import MATPLOTLIB, anchor, inline
 from judgestats.reporting.plots.canvas import step
 from judgestats.reporting.summary import listed
 from judgestats.results import explain
@@ -126,7 +126,7 @@ def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, opti
         "fewer right choices. Two operating "
         "points and the segment between them, not an ROC curve."
     )
-    yield from drawing("operating-point", "Operating point", caption, draw)
+    yield from drawing(f"operating-point-{anchor(strict)}", f"Operating point, {base} to {strict}", caption, draw)
 
 
 def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
@@ -254,7 +254,11 @@ def _groups(table: pd.DataFrame, options: Options) -> list[tuple[str, pd.DataFra
     by = [g for g in options.by if g in table]
     if not by:
         return [("", table)]
-    return [(", ".join(map(str, key)), part) for key, part in table.groupby(by, sort=False, dropna=False)]
+    found = []
+    for key, part in table.groupby(by, sort=False, dropna=False):
+        names = [str(v) if any(map(str.isalpha, str(v))) else f"{c} {v}" for c, v in zip(by, key, strict=True)]
+        found.append((", ".join(names), part))
+    return found
 
 
 def _most_and_least(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:

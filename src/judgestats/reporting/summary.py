@@ -783,7 +783,7 @@ def _note(columns: Sequence[Column], standings: Mapping[str, Standing], conf_lev
     if not columns:
         return ""
     best = "lowest" if columns[0].lower_is_better else "highest"
-    text = f"Sorted by {columns[0].label.lower()}, {best} first. " if len(columns[0].cells) > 1 else ""
+    text = f"Sorted by “{columns[0].label}”, {best} first. " if len(columns[0].cells) > 1 else ""
     text += f"{100 * conf_level:g}\u202f% intervals of each judge alone."
     if any(len(s.means) > 1 for s in standings.values()):
         text += " The cards use differences on shared items that hold for all pairs of judges at once."

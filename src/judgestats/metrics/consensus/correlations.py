@@ -20,7 +20,7 @@ from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
-from judgestats.metrics.measure_registry import Measure
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import (
     ALONE,
     CONSTANT,
@@ -216,6 +216,7 @@ METHODS: tuple[Method, ...] = ("spearman", "kendall")
         "The reference is not made from the judge's own scores; systems are independent, unless they share a "
         "family."
     ),
+    terms=(Term("spearman", "Spearman ρ"), Term("kendall", "Kendall τ")),
 )  # fmt: skip
 def rank_correlation(
     ratings: IntoFrame,

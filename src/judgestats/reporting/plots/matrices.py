@@ -152,9 +152,13 @@ def deviation_matrix(
         if "own" in here.columns
         else _own(values, {}, None)
     )
+    one = [c.strip() for c in map(str, values.columns)] == [""]  # data without a column of systems
+    values, own = (t.set_axis(["all items"], axis=1) if one else t for t in (values, own))
     bar = "deviation from the consensus (points of the scale)"
     ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None, bar=bar)
     _legend_below(ax, [], own)
+    if one:
+        ax.set_xlabel("")
     return canvas.Picture(ax, here)
 
 
@@ -267,6 +271,7 @@ def heat(
         mesh, ax=ax, fraction=0.05, pad=0.02, aspect=18, shrink=min(1.0, 8 / max(rows, 1)), anchor=(0, 1)
     )
     scale.solids.set_rasterized(False)  # else a page has it as a bitmap
+    scale.solids.set_edgecolor("face")  # else there are light stripes between its colours
     scale.outline.set_visible(False)
     scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
     scale.set_label("\n".join(textwrap.wrap(bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
