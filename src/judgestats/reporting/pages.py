@@ -461,7 +461,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return NONE if math.isnan(value) else "< 0.001" if 0 <= value < 0.001 else number(value, 3)
+        return NONE if math.isnan(value) else "<\u00a00.001" if 0 <= value < 0.001 else number(value, 3)
     return _label(value)
 
 
