@@ -41,7 +41,7 @@ def visible(value: object) -> object:
 
 
 #: Where a name may break; the most characters of one that needs no break, and of one that is shown whole.
-_SEPARATOR = re.compile(r"([/\\\\_.,=:-])(?=\w)")
+_SEPARATOR = re.compile(r"[/\\_,=:-](?=\w)|\.(?=[A-Za-z])")
 _SHORT, _WHOLE = 24, 40
 
 
@@ -53,7 +53,7 @@ def breakable(value: object) -> Markup:
     """
     if len(str(value)) <= _SHORT:
         return escape(visible(value))
-    return Markup(_SEPARATOR.sub(r"\1<wbr>", str(escape(visible(value)))))
+    return Markup(_SEPARATOR.sub(r"\g<0><wbr>", str(escape(visible(value)))))
 
 
 def places(value: object) -> Markup:
