@@ -345,6 +345,10 @@ LABELS_ALONE = Flag("labels_alone", "labels alone cost less",
 TOO_PRECISE = Flag("too_precise", "precision out of reach",
     "No number of verdicts and labels is sure enough to reach the precision with what the pilot shows of the judge. "
     "Label more in the pilot, or ask for less precision.", "invalid")
+TOO_FEW_VERDICTS = Flag("too_few_verdicts", "precision out of reach with {n} verdicts",
+    "With so many verdicts no number of labels is sure enough to reach the precision (a random sample of labels may be "
+    "at most half of the items). Judge more items, ask for less precision, or do without the judge: the column "
+    "labels_alone says how many labels that takes.", "invalid")
 
 # ---- Agreement and variance components -------------------------------------------------------------------------------
 

@@ -32,7 +32,8 @@ def scores(seed=0, items=200):
 
 def planned(pilot, precision=0.05, prices=None, **options):
     options = {"sampling": "by class", "replications": 200} | options
-    return js.design.label_plan(pilot, precision=precision, prices=prices or PRICES, **options).iloc[0]
+    prices = None if prices is False else prices or PRICES
+    return js.design.label_plan(pilot, precision=precision, prices=prices, **options).iloc[0]
 
 
 def test_the_plan_has_the_precision_and_nothing_cheaper_has():
@@ -92,6 +93,73 @@ def test_a_study_of_the_planned_size_has_the_half_width():
     assert np.mean(halves) == pytest.approx(0.05, rel=0.03)
 
 
+def test_given_verdicts_need_no_prices_and_get_the_fewest_labels():
+    """Without uncertainty in the pilot: the corrected counts have the half-width, and with a label less they do not."""
+    plan = planned(printed(10**10), sampling="by class", verdicts=3000, prices=False)
+    m0, m1 = int(plan["m0"]), int(plan["m1"])
+    assert (plan["n"], plan["flag"]) == (3000, "clustering unknown")
+    assert np.isnan(plan["cost"])
+    assert np.isnan(plan["cost_labels_alone"])
+    assert plan["labels_alone"] > 0
+
+    def half(m0, m1):
+        row = js.corrected_rate(printed(n=3000, m0=m0, m1=m1), sampling="by class").iloc[0]
+        return (row["conf_high"] - row["conf_low"]) / 2
+
+    assert half(m0, m1) <= 0.05
+    assert all(half(k, m0 + m1 - 1 - k) > 0.05 for k in range(m0 - 9, m0 + 9, 2))  # however divided
+    priced = planned(printed(10**10), sampling="by class", verdicts=3000)
+    assert (priced["m0"], priced["m1"]) == (m0, m1)
+    assert priced["cost"] == pytest.approx(30 + m0 + m1)
+
+
+def test_more_verdicts_need_fewer_labels_and_too_few_are_flagged():
+    many, few, none = (planned(pairs(), sampling="random", prices=False, verdicts=v) for v in (20_000, 1_000, 500))
+    assert many["m"] < few["m"] < few["labels_alone"] <= many["labels_alone"]
+    assert (many["n"], few["n"]) == (20_000, 1_000)
+    assert "precision out of reach with 500 verdicts" in none["flag"]
+    assert np.isnan(none["n"])
+    assert np.isnan(none["m"])
+    assert none["labels_alone"] == few["labels_alone"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sampling", "verdicts"), [("random", 2_000), ("by class", 2_000)])
+def test_studies_with_the_planned_labels_have_the_half_width_in_the_share_assured(sampling, verdicts):
+    """The truth is unknown: many pilots, a plan from each, and a study of the planned size drawn from the truth."""
+    rng = np.random.default_rng(2)
+    theta, q0, q1 = 0.4, 0.93, 0.9
+    cell = np.array([(1 - theta) * q0, (1 - theta) * (1 - q0), theta * (1 - q1), theta * q1])  # label, verdict
+    answers = [("no", "no"), ("yes", "no"), ("no", "yes"), ("yes", "yes")]
+    positive = cell[1] + cell[3]
+
+    def drawn(n, m, m0, m1):
+        if sampling == "by class":
+            shares = {
+                "p": rng.binomial(n, positive) / n,
+                "q0": rng.binomial(m0, q0) / m0,
+                "q1": rng.binomial(m1, q1) / m1,
+            }
+            return printed(**shares, n=n, m0=m0, m1=m1)
+        inside, outside = rng.multinomial(m, cell), rng.binomial(n - m, positive)
+        rows = [(*a, k) for a, k in zip(answers, inside, strict=True)]
+        rows += [("yes", "none", outside), ("no", "none", n - m - outside)]
+        return pd.DataFrame(rows, columns=["verdict", "label", "n"]).assign(judge="g")
+
+    halves, predicted, covered = [], [], []
+    for _ in range(40):
+        plan = planned(drawn(1_000, 150, 80, 60), 0.06, False, sampling=sampling, verdicts=verdicts, replications=1)
+        size = {c: int(plan[c]) if plan[c] > 0 else 0 for c in ("m", "m0", "m1")}
+        row = js.corrected_rate(drawn(verdicts, **size), sampling=sampling).iloc[0]
+        halves.append((row["conf_high"] - row["conf_low"]) / 2)
+        predicted.append(plan["predicted_half_width"])
+        covered.append(row["conf_low"] <= theta <= row["conf_high"])
+    assert np.mean(halves) < 0.06
+    assert np.mean(np.array(halves) <= 0.06) > 0.65  # .8 are assured for the half-width to be expected
+    assert np.mean(halves) == pytest.approx(np.mean(predicted), rel=0.05)
+    assert np.mean(covered) > 0.9
+
+
 def test_mean_scores():
     plan = planned(scores(), 0.02, sampling="random")
     assert plan["m"] < plan["labels_alone"]
@@ -143,6 +211,9 @@ def test_what_a_pilot_cannot_say_is_flagged(pilot, flag):
         ({"assurance": 1}, "assurance=1 must be between 0 and 1"),
         ({"prices": {"label": 1}}, "must be {'verdict': price, 'label': price}"),
         ({"prices": {"label": 1, "verdict": 0}}, "both above 0"),
+        ({"prices": None}, "or the number of verdicts that there are, verdicts=2000"),
+        ({"verdicts": 1}, "verdicts=1 is not a number of verdicts"),
+        ({"verdicts": "all"}, "verdicts='all' is not a number of verdicts"),
         ({"replications": 0}, "is not a number of studies"),
     ],
 )

@@ -277,6 +277,31 @@ def test_the_cheapest_numbers_are_those_of_every_combination(prices, draws):
     assert found.n >= 2 * found.m.sum()
 
 
+def test_with_so_many_verdicts_nothing_has_fewer_labels():
+    rng = np.random.default_rng(1)
+    shares = np.column_stack([rng.beta(40, 60, 40), rng.beta(90, 10, 40), rng.beta(85, 15, 40)])
+    place = int(np.ceil(0.8 * 40)) - 1
+    m = np.stack(np.meshgrid(*[np.arange(1.0, 250.0)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
+    needed = np.partition(verdicts_by_class(shares, m, 0.12, Z), place, axis=1)[:, place]
+    for verdicts in (200, 300, 1000):
+        found = cheapest_sizes(
+            lambda m: verdicts_by_class(shares, m, 0.12, Z), 2, (0.0, 1.0), 0.8, within=False, verdicts=verdicts
+        )
+        assert found.n == verdicts
+        assert found.m.sum() == m[needed <= verdicts].sum(axis=1).min()
+    own, rest = rng.uniform(0.1, 0.2, 40), rng.uniform(0.02, 0.1, 40)
+    m = np.arange(1.0, 2000.0)[:, None]
+    needed = np.partition(verdicts_at_random(own, rest, m, 0.05, Z), place, axis=1)[:, place]
+    for verdicts in (100, 440, 480, 1000, 10**6):
+        found = cheapest_sizes(
+            lambda m: verdicts_at_random(own, rest, m, 0.05, Z), 1, (0.0, 1.0), 0.8, within=True, verdicts=verdicts
+        )
+        enough = m[(needed <= verdicts) & (2 * m[:, 0] <= verdicts), 0]
+        assert np.isfinite(found.cost) == (enough.size > 0)
+        if enough.size:
+            assert found.m.tolist() == [enough.min()]
+
+
 def test_the_verdicts_needed_give_the_half_width():
     shares = np.array([[0.4, 0.9, 0.85], [0.2, 0.95, 0.7]])
     m = np.array([[200.0, 150.0], [400.0, 400.0]])

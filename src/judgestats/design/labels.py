@@ -39,6 +39,7 @@ from judgestats.results import (
     NO_SPREAD,
     NOT_BETTER_THAN_CHANCE,
     ONE_CLASS,
+    TOO_FEW_VERDICTS,
     TOO_PRECISE,
     flags,
 )
@@ -58,7 +59,8 @@ def label_plan(
     pilot: IntoFrame,
     *,
     precision: float,
-    prices: Mapping[str, float],
+    prices: Mapping[str, float] | None = None,
+    verdicts: int | None = None,
     sampling: Sampling | None = None,
     assurance: float = 0.8,
     calibration: IntoFrame | None = None,
@@ -71,7 +73,7 @@ def label_plan(
     seed: int | np.random.Generator = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """How many verdicts and labels give a corrected rate the precision asked for, at the smallest cost.
+    """How many labels, or verdicts and labels, give a corrected rate the precision asked for at the smallest cost.
 
     Parameters
     ----------
@@ -80,9 +82,12 @@ def label_plan(
         shares.
     precision : float
         Largest half-width of the interval.
-    prices : mapping
+    prices : mapping, optional
         ``{"verdict": price, "label": price}``. The price of a label includes, by class, that of the verdict on its
-        item.
+        item. Not needed with `verdicts`: the plan then has the fewest labels, and no cost.
+    verdicts : int, optional
+        Number of verdicts of each judge, where it is given (they have been bought already, say). By default it is
+        chosen too, which takes `prices`. With both, the cost includes that of these verdicts.
     sampling : {'random', 'by class'}
         How the labelled items are drawn, in the pilot and in the study; it must be stated.
     assurance : float
@@ -108,7 +113,8 @@ def label_plan(
     Raises
     ------
     DesignError
-        If `sampling` is not stated, or a price, the precision or the assurance is out of range.
+        If `sampling` is not stated, neither `prices` nor `verdicts` is given, or a price, the precision, the assurance
+        or the number of verdicts is out of range.
 
     See Also
     --------
@@ -120,7 +126,8 @@ def label_plan(
     σ²[ρ²/n + (1 - ρ²)/m] for m labels among n verdicts (PPI++ at its best λ; ρ is the correlation of verdict and
     label), and at most half of the n are labelled. The pilot's uncertainty is Jeffreys' posterior of each share, and
     for mean scores the Bayesian bootstrap of the labelled items. The cost is minimal over whole numbers such that the
-    expected half-width is small enough in a share `assurance` of 1,000 draws. Where the pilot is clustered, variances
+    expected half-width is small enough in a share `assurance` of 1,000 draws. With `verdicts` given there may be no
+    number of labels that suffices, which is flagged. Where the pilot is clustered, variances
     are multiplied by its design effect: the study then has as many items in a cluster.
 
     Examples
@@ -129,6 +136,16 @@ def label_plan(
     >>> found = label_plan(pilot, precision=0.05, prices={"verdict": 0.01, "label": 1}, sampling="by class")
     >>> found[["n", "m0", "m1", "cost"]].round(2).to_dict("records")
     [{'n': 2420.0, 'm0': 83.0, 'm1': 51.0, 'cost': 158.2}]
+
+    There are 4,000 verdicts already. How many of their items must be labelled, drawn at random?
+
+    >>> counts = [("yes", "yes", 45), ("yes", "no", 5), ("no", "yes", 5), ("no", "no", 65)]
+    >>> pilot = pd.DataFrame(counts, columns=["verdict", "label", "n"]).assign(judge="g")
+    >>> found = label_plan(pilot, precision=0.05, verdicts=4000, sampling="random")
+    >>> found[["n", "m", "labels_alone"]].to_dict("records")
+    [{'n': 4000.0, 'm': 161.0, 'labels_alone': 382.0}]
+    >>> found[["predicted_half_width", "simulated_half_width"]].round(3).to_dict("records")
+    [{'predicted_half_width': 0.044, 'simulated_half_width': 0.044}]
     """
     confidence(conf_level)
     if sampling is None:
@@ -137,7 +154,7 @@ def label_plan(
             "(so many of each class of the label)."
         )
     choose(sampling, get_args(Sampling), "sampling")
-    price = _prices(prices)
+    price = _prices(prices, verdicts)
     for name, value, most in (("precision", precision, math.inf), ("assurance", assurance, 1)):
         if not isinstance(value, int | float | np.integer | np.floating) or not 0 < value < most:
             what = "above 0, e.g. 0.05" if name == "precision" else "between 0 and 1, e.g. 0.8"
@@ -152,7 +169,9 @@ def label_plan(
         study = _ByClass(part, conf_level) if sampling == "by class" else _Random(part, conf_level)
         row: dict[str, Any] = {**part.named, "flag": study.refusal}
         if not study.refusal:
-            row |= _planned(study, precision, price, assurance, replications, rng)
+            row |= _planned(study, precision, price, verdicts, assurance, replications, rng)
+        if prices is None:
+            row |= {"cost": math.nan, "cost_labels_alone": math.nan}
         rows.append({**row, "flag": flags(row["flag"], part.flag, study.caution)})
     made = pd.DataFrame(rows).reindex(columns=[*keys, *_COLUMNS])
     for name in _COLUMNS[:-2]:
@@ -162,7 +181,17 @@ def label_plan(
     return made.sort_values(keys, key=lambda v: v.astype(str), kind="stable", ignore_index=True)
 
 
-def _prices(prices: Mapping[str, float]) -> tuple[float, float]:
+def _prices(prices: Mapping[str, float] | None, verdicts: Any) -> tuple[float, float]:
+    """Prices of a verdict and of a label; without prices the labels are counted."""
+    if verdicts is not None and (not isinstance(verdicts, int | np.integer) or verdicts < 2):
+        raise DesignError(f"verdicts={verdicts!r} is not a number of verdicts. Allowed: a whole number of 2 or more.")
+    if prices is None:
+        if verdicts is None:
+            raise DesignError(
+                "label_plan needs prices={'verdict': price, 'label': price}, to choose the numbers of both, or the "
+                "number of verdicts that there are, verdicts=2000, to find the number of labels."
+            )
+        return 0.0, 1.0
     try:
         found = float(prices["verdict"]), float(prices["label"])
     except (KeyError, TypeError, ValueError):
@@ -176,6 +205,7 @@ def _planned(
     study: _ByClass | _Random,
     precision: float,
     price: tuple[float, float],
+    verdicts: int | None,
     assurance: float,
     replications: int,
     rng: np.random.Generator,
@@ -183,12 +213,18 @@ def _planned(
     """Numbers of a study, and what they come to."""
     open_ = study.draws(rng, DRAWS)
     found = cheapest_sizes(
-        lambda m: study.needed(open_, m, precision), study.kinds, price, assurance, within=study.kinds == 1
+        lambda m: study.needed(open_, m, precision),
+        study.kinds,
+        price,
+        assurance,
+        within=study.kinds == 1,
+        verdicts=verdicts,
     )
-    if not math.isfinite(found.cost):
-        return {"flag": TOO_PRECISE}
     alone = np.quantile(study.label_variance(open_), assurance, method="inverted_cdf")
     labels_only = float(np.ceil(alone * (study.quantile / precision) ** 2))
+    instead = {"labels_alone": labels_only, "cost_labels_alone": price[1] * labels_only}
+    if not math.isfinite(found.cost):
+        return {**instead, "flag": TOO_PRECISE if verdicts is None else TOO_FEW_VERDICTS.of(verdicts)}
     same = study.half_widths(study.estimates(), found, replications, rng)
     varied = study.half_widths(study.draws(rng, replications), found, replications, rng)
     return {
@@ -199,8 +235,7 @@ def _planned(
         "predicted_half_width": study.predicted(found),
         "simulated_half_width": float(np.mean(same)),
         "simulated_share": float(np.mean(varied <= precision)),
-        "labels_alone": labels_only,
-        "cost_labels_alone": price[1] * labels_only,
+        **instead,
         "method": study.method,
         "flag": LABELS_ALONE if price[1] * labels_only <= found.cost else "",
     }

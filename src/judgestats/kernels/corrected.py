@@ -304,14 +304,20 @@ def verdicts_at_random(own: Floats, of_labels: Floats, m: Floats, precision: flo
 
 
 def cheapest_sizes(
-    needed: Callable[[Floats], Floats], kinds: int, prices: tuple[float, float], assurance: float, *, within: bool
+    needed: Callable[[Floats], Floats],
+    kinds: int,
+    prices: tuple[float, float],
+    assurance: float,
+    *,
+    within: bool,
+    verdicts: float | None = None,
 ) -> Sizes:
     """Whole numbers of verdicts and labels with the smallest cost that suffice in a share `assurance` of the draws.
 
     `needed`: numbers of labels (K, `kinds`) -> verdicts (K, B) that each draw needs beside them. `prices`: of a verdict
     and of a label. `within`: whether the labelled items are among the verdicts, of which at least as many
-    are then without a label. From the best of a coarse grid by steps
-    that halve down to 1.
+    are then without a label. `verdicts`: their number, if it is given. From the best of a coarse grid by steps that
+    halve down to 1.
     """
 
     def costs(m: Floats) -> tuple[Floats, Floats]:
@@ -319,12 +325,17 @@ def cheapest_sizes(
         place = int(np.ceil(assurance * draws.shape[1] - 1e-9)) - 1
         n = np.ceil(np.partition(draws, place, axis=1)[:, place] * (1 - 1e-12))
         n = np.maximum(n, 2 * m.sum(axis=1) if within else 1.0)
-        return n, prices[0] * n + prices[1] * m.sum(axis=1)
+        if verdicts is not None:
+            n = np.where(n <= verdicts, verdicts, np.inf)
+        with np.errstate(invalid="ignore"):  # free verdicts, and no number of them suffices
+            cost = np.where(np.isfinite(n), prices[0] * n + prices[1] * m.sum(axis=1), np.inf)
+        return n, cost
 
     def product(values: Floats) -> Floats:
         return np.stack(np.meshgrid(*[values] * kinds, indexing="ij"), axis=-1).reshape(-1, kinds)
 
-    tried = product(np.unique(np.round(np.geomspace(1, 1e8, 28))))
+    most = max(verdicts // 2, 1.0) if within and verdicts is not None else 1e8
+    tried = product(np.unique(np.round(np.geomspace(1, most, 28))))
     cost = np.concatenate([costs(part)[1] for part in np.array_split(tried, 8)])
     if not np.isfinite(cost).any():
         return Sizes(np.inf, np.full(kinds, np.inf), np.inf)

@@ -120,6 +120,8 @@ def self_preference(
     common to all judges. ``(0 + order|judge:pair)`` is added if a judge sees a pair more than once.
     Ratings, averaged over runs and criteria: ``score ~ judge + system + own + (1|item) + (1|judge:item) +
     (1|system:item)``, Gaussian, by maximum likelihood.
+    There is no ``cluster=``: the model has random effects for what calls share, the pair (preferences) or the item and
+    the response (ratings). Pairs of one item, and items of one task, count as independent.
     The system-by-item effect is necessary. Preferences, 40 simulations (5 judges that are the 5 systems, 40 items, true
     log-odds 0.80, sd of response quality 1.5): the mean estimate is 0.78 with it and 0.47 without; 36 and 0 of the 40
     intervals (95 %) include the true value. Percentage points are averages over responses and hardly differ (11.2 and
