@@ -107,7 +107,7 @@ def clustered() -> Iterator[Cell]:
     chance = ((1 - np.array(margin)) * np.array(margin)).sum() / 2
     same = share + (1 - share) * (np.array(margin) ** 2).sum()
     truths = {"kappa": share, "alpha": share, "ac1": round(float((same - chance) / (1 - chance)), 10)}
-    for items, systems in ((30, 5), (80, 5)):
+    for items, systems in ((12, 5), (20, 5), (30, 5), (80, 5)):
         for name, truth in truths.items():
             yield Cell(
                 name,

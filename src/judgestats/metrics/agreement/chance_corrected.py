@@ -641,7 +641,7 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
         cluster = np.full(n.size, -1, dtype=np.int64)
         cluster[paired] = codes.code
         drawn = codes.size
-    few = flags(few_clusters(drawn, drawn=True) if plan.cluster else "", SMALL_N if n.sum() < 30 else "")
+    few = flags(few_clusters(drawn, drawn=plan.method != "t") if plan.cluster else "", SMALL_N if n.sum() < 30 else "")
     if drawn < 2:
         return {**cells, "flag": flags(ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))
