@@ -739,6 +739,7 @@ def kappa(
 
     See Also
     --------
+    compare_versions : The difference of two judges' kappas with people, with its interval.
     scott_pi : Agreement, with one distribution of answers.
     ac1 : Agreement where one answer is very frequent.
     alpha : Agreement of all judges, with answers possibly missing.

@@ -115,6 +115,7 @@ def judge_against_people(
     See Also
     --------
     alternative_annotator_test : May the judge replace a person?
+    compare_versions : Two judges' agreement with people, and the interval of its difference.
     join_labels : People's labels beside verdicts.
     kappa : Agreement of two judges beyond chance.
 

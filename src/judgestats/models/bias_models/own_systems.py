@@ -121,7 +121,11 @@ def self_preference(
     Ratings, averaged over runs and criteria: ``score ~ judge + system + own + (1|item) + (1|judge:item) +
     (1|system:item)``, Gaussian, by maximum likelihood.
     There is no ``cluster=``: the model has random effects for what calls share, the pair (preferences) or the item and
-    the response (ratings). Pairs of one item, and items of one task, count as independent.
+    the response (ratings). Pairs of one item share the quality of a response, and items of one task that of a system,
+    and count as independent: the intervals (95 %) of ``own`` nevertheless covered .97 in both cases (five judges that
+    are the five systems, 40 items of four pairs: 100 simulations, mean standard error 0.162 where 0.155 is correct;
+    with eight tasks, 60 simulations, 0.174 and 0.166). A self-preference that differs from task to task is not
+    modelled: the intervals are about these tasks.
     The system-by-item effect is necessary. Preferences, 40 simulations (5 judges that are the 5 systems, 40 items, true
     log-odds 0.80, sd of response quality 1.5): the mean estimate is 0.78 with it and 0.47 without; 36 and 0 of the 40
     intervals (95 %) include the true value. Percentage points are averages over responses and hardly differ (11.2 and
