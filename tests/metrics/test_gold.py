@@ -421,11 +421,12 @@ def test_from_a_file_to_the_page(tmp_path: Path) -> None:
     verdicts(np.where(TRUE, "right", "wrong")).to_csv(path, index=False)
     seen = CliRunner().invoke(app, ["check", str(path)])
     assert seen.exit_code == 0, seen.output
-    assert f"right {100 * TRUE.mean():.1f} %" in seen.output
+    assert f"“correct” {100 * TRUE.mean():.1f} %" in seen.output
     assert "accuracy" in seen.output.partition("Measures not available")[0]
     page = js.report(js.read(path), tmp_path / "page.html", n_resamples=20).read_text()
-    assert f"{100 * TRUE.mean():.1f} % right" in page
-    assert "How often is the verdict right?" in page
+    assert f"{100 * TRUE.mean():.1f} % “correct”" in page
+    assert "How often is the verdict “correct” or, with gold, right?" in page
+    assert "Sorted by “Verdicts ‘correct’”" in page
 
 
 def test_an_unknown_table_of_verdicts_is_proposed(tmp_path: Path) -> None:

@@ -166,6 +166,26 @@ def test_people_are_the_reference_where_there_is_no_gold():
     assert scores.columns[0].lower_is_better
 
 
+@pytest.mark.parametrize(("harsher", "said"), [(1.0, "Scores lower than people"), (0.0, "Severity")])
+def test_the_severity_of_a_card_is_that_of_the_table(harsher, said):
+    """Where people are the reference, both say how far a judge is from people, and not from the other judges."""
+    rng = np.random.default_rng(2)
+    lower = {"strict": harsher, "like them": 0.0, "Ann": 0.0, "Bob": 0.0}
+    rows = [
+        {"judge": j, "system": "s", "item": f"i{i}", "score": 5 - off + rng.normal(scale=0.3)}
+        for i in range(40) for j, off in lower.items()
+    ]  # fmt: skip
+    made = summary(ratings(pd.DataFrame(rows)), humans=["Ann", "Bob"])
+    column = next(c for c in made.columns if c.label == "Severity")
+    card = next(c for c in made.cards if c.kind == "biased")
+    assert column.note == "mean deviation from people"
+    assert card.head == said
+    if harsher:
+        assert card.claim == f"strict, {column.text('strict')[0]}"
+    else:
+        assert card.claim == "No judge differs in severity from people"
+
+
 def test_scores_with_gold_are_compared_with_the_constant_answer():
     rng = np.random.default_rng(1)
     gold = rng.integers(0, 4, 120)

@@ -507,7 +507,10 @@ def _of_ratings(
     if severity:
         rows = pd.DataFrame([{**r, "judge": j} for j, r in severity.items()])
         bias = widened(rows[rows["judge"].isin(data["judge"].unique())], data["item"].nunique(), options.conf_level)
-    words = ("Scores higher than its peers", "Scores lower than its peers", "No judge is stricter than the others")
+    if options.people is not None:
+        words = ("Scores higher than people", "Scores lower than people", "No judge differs in severity from people")
+    else:
+        words = ("Scores higher than its peers", "Scores lower than its peers", "No judge is stricter than the others")
     return _Found(columns, questions, against, bias, "Severity", "score", words)
 
 
@@ -607,8 +610,6 @@ def _size(value: float, form: str) -> str:
 
 def _most_biased(found: _Found, rows: pd.DataFrame, options: Options) -> Card:
     above, below, none = found.bias_words
-    if options.people is not None and found.bias_head == "Severity":
-        above, below = (w.replace("its peers", "the other judges") for w in (above, below))
     column = next((c for c in found.columns if c.term == "position_bias"), None)
     if len(rows) == 1 and column is not None and (cell := column.cells.get(rows["judge"].iloc[0])) is not None:
         ends = {k: float(cell[k]) for k in ("estimate", "conf_low", "conf_high")}  # one judge: nothing is selected
@@ -783,7 +784,8 @@ def _note(columns: Sequence[Column], standings: Mapping[str, Standing], conf_lev
     if not columns:
         return ""
     best = "lowest" if columns[0].lower_is_better else "highest"
-    text = f"Sorted by “{columns[0].label}”, {best} first. " if len(columns[0].cells) > 1 else ""
+    label = columns[0].label.translate({ord("“"): "‘", ord("”"): "’"})  # quotation marks within quotation marks
+    text = f"Sorted by “{label}”, {best} first. " if len(columns[0].cells) > 1 else ""
     text += f"{100 * conf_level:g}\u202f% intervals of each judge alone."
     if any(len(s.means) > 1 for s in standings.values()):
         text += " The cards use differences on shared items that hold for all pairs of judges at once."
