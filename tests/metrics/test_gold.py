@@ -424,9 +424,14 @@ def test_from_a_file_to_the_page(tmp_path: Path) -> None:
     assert f"“correct” {100 * TRUE.mean():.1f} %" in seen.output
     assert "accuracy" in seen.output.partition("Measures not available")[0]
     page = js.report(js.read(path), tmp_path / "page.html", n_resamples=20).read_text()
-    assert f"{100 * TRUE.mean():.1f} % “correct”" in page
+    shares = f"“correct” {100 * TRUE.sum() / len(TRUE):.1f}\u202f%, “incorrect” {100 * (~TRUE).sum() / len(TRUE):.1f}\u202f%, 0 missing"
+    assert f"80 verdicts: {shares}" in page
     assert "How often is the verdict “correct” or, with gold, right?" in page
     assert "Sorted by “Verdicts ‘correct’”" in page
+    thrice = js.report(
+        js.ratings(js.read(path).assign(n=3), counts="n"), tmp_path / "thrice.html", n_resamples=20
+    ).read_text()
+    assert f"240 verdicts: {shares}" in thrice
 
 
 def test_an_unknown_table_of_verdicts_is_proposed(tmp_path: Path) -> None:

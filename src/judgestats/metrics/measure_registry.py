@@ -468,7 +468,7 @@ def describe(data: IntoFrame) -> pd.DataFrame:
         ("items", f"{table['item'].nunique():,}"),
     ]
     if kind == "preferences":
-        calls = _calls(table)
+        calls = number_of_calls(table)
         answers = calls.groupby(table["choice"].astype(str)).sum()
         shares = ", ".join(f"{a} {100 * answers[a] / (calls.sum() or 1):.1f} %" for a in CHOICES if a in answers)
         rows += [
@@ -481,7 +481,7 @@ def describe(data: IntoFrame) -> pd.DataFrame:
         rows += [
             ("systems", _several(table["system"]) if "system" in table else "one"),
             ("criteria", _several(table["criterion"]) if "criterion" in table else "one"),
-            _answers(table),
+            answers_given(table),
         ]
     rows.append(("repeats", _repeats_text(data, table)))
     known = {c.name for c in VOCABULARY[kind] if c.name not in (*CONDITIONS, "stimulus")}
@@ -523,14 +523,14 @@ def _several(values: pd.Series[Any], most: int = 6) -> str:
     return f"{len(names)}: " + ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
-def _answers(table: pd.DataFrame) -> tuple[str, str]:
-    """Range of the scores, or shares of the two verdicts."""
+def answers_given(table: pd.DataFrame) -> tuple[str, str]:
+    """What the answers are, and the range of the scores or the shares of the two verdicts."""
     name = answer_column(table.columns)
     if name != "correct":
         number = pd.to_numeric(table[name], errors="coerce")
         return "scores", f"{number.min():g} to {number.max():g}, {number.isna().sum():,} missing"
     verdict = yes_or_no(table[name])
-    calls = _calls(table)
+    calls = number_of_calls(table)
     total = calls.sum() or 1
     shares = [
         f"{word} {100 * calls[verdict.eq(answer).fillna(False)].sum() / total:.1f} %"
@@ -539,7 +539,7 @@ def _answers(table: pd.DataFrame) -> tuple[str, str]:
     return "verdicts", f"{', '.join(shares)}, {calls[verdict.isna()].sum():,.0f} missing"
 
 
-def _calls(table: pd.DataFrame) -> pd.Series[Any]:
+def number_of_calls(table: pd.DataFrame) -> pd.Series[Any]:
     """Number of calls of each row."""
     counts = table[COUNTS] if COUNTS in table else pd.Series(1.0, index=table.index)
     return pd.to_numeric(counts, errors="coerce").astype(float).fillna(0.0)

@@ -24,7 +24,17 @@ from judgestats.errors import DesignError, choose
 from judgestats.ingest.provenance import PATHS
 from judgestats.metrics.bias.corrections import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
-from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures, measures_of, quiet
+from judgestats.metrics.measure_registry import (
+    SECTIONS,
+    Measure,
+    Options,
+    answers_given,
+    attempts,
+    measures,
+    measures_of,
+    number_of_calls,
+    quiet,
+)
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references
 from judgestats.reporting import plots
 from judgestats.reporting.fitted import Model, Models, described
@@ -47,7 +57,6 @@ from judgestats.reporting.summary import Column, Summary, summarise
 from judgestats.results import COLUMNS, explain
 from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
-from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
 from judgestats.schema.opening import opened
 from judgestats.schema.pairing import REPEATED
@@ -302,14 +311,11 @@ def _scored(data: pd.DataFrame) -> str:
         if c in data.columns
     ]
     if value == "correct":
-        verdict = yes_or_no(data[value])
         most = data["replicate"].nunique() if "replicate" in data.columns else 1
         again = f"Up to {most} runs of a verdict." if most > 1 else "No verdict is repeated."
-        shares = ", ".join(
-            f"{number(100 * float(verdict.eq(answer).mean()), 1)} % {word}"
-            for word, answer in (("“correct”", True), ("“incorrect”", False))
-        )
-        return f"Verdicts on single answers: {', '.join(counts)}; {count(float(len(data)))} verdicts, {shares}. {again}"
+        verdicts = count(float(number_of_calls(data).sum()))
+        shares = answers_given(data)[1].replace(" %", "\u202f%")
+        return f"Verdicts on single answers: {', '.join(counts)}; {verdicts} verdicts: {shares}. {again}"
     scores = data[value].astype(float)
     what = "scores" if value == "score" else "means over runs"
     span = (
