@@ -101,6 +101,18 @@ def _from_runs(rng, names, runs, name):  # type: ignore[no-untyped-def]
     return term_rows(result[(result["judge"] == "0") & (result["system"] == "0")], "deviation", by="study")
 
 
+def _calibrated(rng, names, items, systems, method, term):  # type: ignore[no-untyped-def]
+    """Scores half a point too high, with errors of which a part is shared by the responses to an item."""
+    shape = (len(names), items, systems)
+    quality = rng.normal(size=shape)
+    scores = quality + 0.5 + rng.normal(0, 0.4, (*shape[:2], 1)) + rng.normal(0, 0.5, shape)
+    rows = np.indices(shape).reshape(3, -1)
+    table = pd.DataFrame({"judge": np.asarray(names)[rows[0]], "item": [f"{r}-{i}" for r, i in rows[:2].T]})
+    table = table.assign(system=rows[2].astype(str), score=scores.ravel())
+    reference = table.drop(columns="judge").assign(score=quality.ravel())
+    return term_rows(measure("calibrate")(table, reference=reference, method=method), term)
+
+
 def clustered() -> Iterator[Cell]:
     """Agreement on responses that share an item, agreement of means, and deviations from a few runs."""
     margin, share = (0.4, 0.4, 0.2), 0.5
@@ -148,6 +160,17 @@ def clustered() -> Iterator[Cell]:
             note=f"{systems} systems",
             batch=25,
         )
+    noise = 0.4**2 + 0.5**2
+    for items in (12, 40, 150):
+        for term, method, kind, truth in (
+            ("shift", "shift", "t", -0.5),
+            ("rmse_before", "shift", "t of log, jackknife of items", np.sqrt(0.25 + noise)),
+            ("slope", "linear", "t, jackknife of items", 1 / (1 + noise)),
+        ):
+            draw = partial(_calibrated, items=items, systems=3, method=method, term=term)
+            yield Cell(
+                "calibrate", f"{term}: {kind}", "clustered", 3 * items, round(float(truth), 10), draw, clusters=items
+            )
     for runs in (2, 3, 5, 10):
         for name, truth in (("consensus_deviation", 4.0), ("blinding_effect", 50.0)):
             term = "deviation" if name == "consensus_deviation" else "attenuation"

@@ -221,6 +221,8 @@ def test_arguments(write: Write, canonical_csv: Path) -> None:
         read(canonical_csv, frame="verdicts")  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match=r"'encodng' is not an option for the csv format.*Did you mean 'encoding'"):
         read(canonical_csv, encodng="x")
+    with pytest.raises(SchemaError, match=r"'colums' is not an option for the csv format.*Did you mean 'columns'"):
+        read(canonical_csv, colums={"judge": "rater"})
     with pytest.raises(SchemaError, match="'judge' is a column, not an option: pass columns="):
         read(pd.DataFrame([RECORD]), judge="g")
     with pytest.raises(SchemaError, match="the judgebench format is JSON or JSONL, not csv"):

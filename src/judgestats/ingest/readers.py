@@ -187,12 +187,13 @@ class Reader:
         return {**COMMON_OPTIONS, **rating, **self.options}
 
 
-def only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> None:
-    """Raise if an option is not allowed."""
+def only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str, also: Iterable[str] = ()) -> None:
+    """Raise if an option is not allowed; `also`: arguments that a misspelt name may have meant."""
     for name in options:
         if name not in allowed:
             listed = "; ".join(f"{k} ({v})" for k, v in allowed.items())
-            raise SchemaError(f"{name!r} is not an option for {what}. Allowed: {listed}.{suggestion(name, allowed)}")
+            near = suggestion(name, [*allowed, *also])
+            raise SchemaError(f"{name!r} is not an option for {what}. Allowed: {listed}.{near}")
 
 
 def has(record: Mapping[str, Any], *names: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -167,14 +168,14 @@ def read(
     if lazy and hasattr(source, "read") and not is_table(source):
         raise SchemaError("lazy=True needs a file, and the source is a stream. Leave lazy out.")
     if connection is not None and not shaped:
-        only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
+        _only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
         if lazy:
-            only(options, RATING_OPTIONS, "a query that stays in the database")
+            _only(options, RATING_OPTIONS, "a query that stays in the database")
             return target.of(databases.there(source, connection, params), "the query")
         return target.of_text(databases.query(source, connection, params), label="the query")
     with unpacking(max_unpacked):
         if shaped:
-            only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
+            _only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
             encoding = options.pop("encoding", None)
             places = None
             if connection is not None:
@@ -192,12 +193,12 @@ def read(
             if chosen is None and unmapped:
                 chosen = native_table(source)
             if chosen is not None and chosen.rows is not None:
-                only(options, chosen.all_options, f"the {chosen.name} format")
+                _only(options, chosen.all_options, f"the {chosen.name} format")
                 records = [(f"row {i}", row) for i, row in enumerate(_in_memory(source).to_dict("records"))]
                 name = type(source).__name__
                 return _native(chosen, [Log(Path(name), records)], target, lazy, name)
             _no_columns(options, RATING_OPTIONS, lambda: column_names(source))
-            only(options, RATING_OPTIONS, "a frame")
+            _only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
         files = find_files(source, options.get("encoding"), format, path, table)
         if chosen is None and unmapped:
@@ -205,7 +206,7 @@ def read(
         chosen = chosen or reader(plain_name(files))
         if chosen.rows is None:
             _no_columns(options, chosen.all_options, lambda: column_names(plain_rows(_forced(files, format), None)[0]))
-        only(options, chosen.all_options, f"the {chosen.name} format")
+        _only(options, chosen.all_options, f"the {chosen.name} format")
         if chosen.rows is not None:
             if files.files[0].container not in chosen.containers:
                 raise SchemaError(
@@ -221,6 +222,11 @@ def read(
         if lazy:
             return _scanned(files, target)
         return target.of_text(*plain_rows(files, columns), label=files.label, calls=files.calls)
+
+
+def _only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> None:
+    """Raise if an option is not allowed; of a misspelt one, name the nearest, an argument of :func:`read` too."""
+    only(options, allowed, what, signature(read).parameters)
 
 
 def _no_columns(options: Mapping[str, Any], allowed: Mapping[str, str], present: Callable[[], list[str]]) -> None:

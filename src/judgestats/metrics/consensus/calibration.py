@@ -13,25 +13,28 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.kernels.deviation import consensus
+from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
-from judgestats.metrics.rates import Bootstrap, Statistic, resampled
+from judgestats.metrics.rates import Statistic
 from judgestats.results import (
     CONSTANT,
     CONSTANT_GAP,
     EXCLUDED,
     FEW_CELLS,
-    FEW_CLUSTERS,
     NO_FOLDS,
     NO_REFERENCE,
+    NO_SPREAD,
     ONE_UNIT,
     REPLICATES_AVERAGED,
+    UNDEFINED,
     estimates,
+    few_clusters,
     flags,
 )
 from judgestats.schema.cells import CellTable
@@ -246,8 +249,6 @@ class _Options:
     method: Method
     folds: int
     include_own: bool
-    seed: int | np.random.Generator | None
-    n_resamples: int
     conf_level: float
     shuffled: dict[str, NDArray[np.uint64]]
     clusters: tuple[str, NDArray[Any]]
@@ -277,7 +278,7 @@ def _peers_or_people(data: Any, options: Options) -> str:
 
 @Measure(
     "Which calibration brings a judge to a reference, and what is its error on held-out items?", "calibration", "R",
-    "shift, deviations: t over items; else t, bootstrap", "ours", plot="calibration", frames=("ratings",),
+    "t over items; root mean square: of its log", "ours", plot="calibration", frames=("ratings",),
     needs=(_peers_or_people,),
     arguments=lambda _, options: {} if options.people is None else {"reference": options.people},
     caption="Distance from the peers (or from people, if they are the reference) before and after a constant is "
@@ -306,7 +307,6 @@ def calibrate(
     overall_criterion: str | None = "final",
     cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,
-    n_resamples: int = N_RESAMPLES,
     seed: int | np.random.Generator | None = SEED,
 ) -> Any:
     """Calibrate each judge's scores to a reference, and estimate the errors on held-out items.
@@ -345,10 +345,8 @@ def calibrate(
         ``task``); False, items. Folds are of items.
     conf_level : float
         Coverage of the intervals.
-    n_resamples : int
-        Resamples of the bootstrap.
     seed : int, Generator or None
-        Seed of the folds and of the bootstrap.
+        Seed of the folds.
 
     Returns
     -------
@@ -389,8 +387,8 @@ def calibrate(
     Least squares of the reference on a noisy score flattens the slope by the score's reliability (regression dilution).
     That is right for prediction, and too flat as a description of how a judge uses the scale; replicates help.
 
-    Intervals: for ``shift`` and the deviations, t over items from the items' sums; else Student's, from a bootstrap
-    of items. Those of held-out terms treat the fits of the folds as fixed.
+    Intervals: t over items, for ``shift`` and the deviations from the items' sums, else from the jackknife of items, on
+    the scale of its logarithm for the root mean square. Those of held-out terms treat the fits of the folds as fixed.
 
     Examples
     --------
@@ -425,7 +423,7 @@ def calibrate(
     order = {k: shuffled(table.labels[k], seed) for k in ("item", "system")}
     chosen = clustered_by(ratings, names(by), cluster, whole="item")
     of_items = _clusters_of_items(ratings, table.labels["item"], chosen.column, cluster)
-    options = _Options(method, folds, own == "include", seed, n_resamples, conf_level, order, of_items)
+    options = _Options(method, folds, own == "include", conf_level, order, of_items)
     target = reference_of(table, groups, reference, overall_criterion, identity)
     rows: list[dict[str, Any]] = []
     maps: dict[tuple[str, ...], Fit | None] = {}
@@ -433,7 +431,7 @@ def calibrate(
         used = cells.where(usable(cells, options.include_own))
         maps[name_of(key.values())] = fit(used.x, used.y, method)
         if output == "estimates":
-            of_judge = _rows(cells, used, key, options)
+            of_judge = _rows(cells, used, options)
             rows += [{**key, **row, "flag": flags(chosen.flag, row["flag"])} for row in of_judge]
     if output == "ratings":
         scores = to_table(as_scores(nw.from_native(ratings)).to_native())
@@ -441,7 +439,7 @@ def calibrate(
     return estimates(rows, [*groups, "judge"], sort=False)
 
 
-def _rows(cells: Cells, used: Cells, key: Mapping[str, Any], options: _Options) -> list[_Row]:
+def _rows(cells: Cells, used: Cells, options: _Options) -> list[_Row]:
     """Estimates of one judge."""
     cautions = _cautions(cells, options.include_own)
     if used.x.size < 3:
@@ -449,7 +447,7 @@ def _rows(cells: Cells, used: Cells, key: Mapping[str, Any], options: _Options) 
         terms = [*_PARAMETERS[options.method], *_TERMS]
         return [{"term": t, "estimate": math.nan, "n": used.x.size, "flag": flag} for t in terms]
     constant = CONSTANT if options.method != "shift" and np.ptp(used.x) == 0 else ""
-    rows = _parameters(used, key, cautions, options)
+    rows = _parameters(used, cautions, options)
     name, unit = used.unit
     after = held_out(used.x, used.y, folds_of(unit, options.shuffled[name], options.folds), options.method)
     predicted = ~np.isnan(after)
@@ -467,10 +465,7 @@ def _rows(cells: Cells, used: Cells, key: Mapping[str, Any], options: _Options) 
             elif what == "deviation":
                 rows.append({**row, **_mean(gap, compared, cautions, options)})
             else:
-                counts = np.column_stack([gap * 0 + 1, gap**2])
-                rows.append(
-                    {**row, **_drawn(counts, lambda t: np.sqrt(t[:, 1] / t[:, 0]), compared, key, cautions, options)}
-                )
+                rows.append({**row, **_root_mean_square(gap, compared, cautions, options)})
     return rows
 
 
@@ -488,7 +483,7 @@ def _cautions(cells: Cells, include_own: bool) -> list[str]:
     ]
 
 
-def _parameters(used: Cells, key: Mapping[str, Any], cautions: list[str], options: _Options) -> list[_Row]:
+def _parameters(used: Cells, cautions: list[str], options: _Options) -> list[_Row]:
     """Parameters of the fit to all cells."""
     n = used.x.size
     if options.method == "shift":
@@ -506,9 +501,8 @@ def _parameters(used: Cells, key: Mapping[str, Any], cautions: list[str], option
         crossing: Floats = centre[1] + at_centre - slope * centre[0]
         return crossing
 
-    of_slope = _drawn(counts, lambda totals: line(totals)[:, 0], used, key, cautions, options)
-    of_intercept = _drawn(counts, intercept, used, key, cautions, options)
-    return [{"term": "slope", "n": n, **of_slope}, {"term": "intercept", "n": n, **of_intercept}]
+    found = (("slope", lambda totals: line(totals)[:, 0]), ("intercept", intercept))
+    return [{"term": term, "n": n, **_jackknifed(counts, of, used, cautions, options)} for term, of in found]
 
 
 def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> _Row:
@@ -523,7 +517,7 @@ def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> 
         return {**row, "flag": flags(ONE_UNIT, *cautions)}
     variance = g / (g - 1) * float((sums**2).sum()) / gap.size**2
     se, low, high = (float(v) for v in interval(mean, variance, g - 1, options.conf_level))
-    caution = CONSTANT_GAP if math.isnan(low) else FEW_CLUSTERS if g < 10 else ""
+    caution = CONSTANT_GAP if math.isnan(low) else few_clusters(g)
     return {
         **row,
         "std_error": se,
@@ -534,11 +528,38 @@ def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> 
     }
 
 
-def _drawn(
-    counts: Floats, statistic: Statistic, cells: Cells, key: Mapping[str, Any], cautions: list[str], options: _Options
-) -> _Row:
-    """Statistic of totals over cells, with a bootstrap of clusters of items."""
+def _root_mean_square(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> _Row:
+    """Root mean square over cells, with an interval on the scale of its logarithm."""
+
+    def half_log(totals: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            result: Floats = 0.5 * np.log(totals[:, 1] / totals[:, 0])
+        return result
+
+    rounding = 1e-12 * max(1.0, float(np.abs(cells.y).max()))
+    squares = np.where(np.abs(gap) > rounding, gap, 0.0) ** 2
+    row = _jackknifed(np.column_stack([np.ones_like(gap), squares]), half_log, cells, cautions, options)
+    with np.errstate(over="ignore"):  # an end may be infinite with two clusters
+        ends: _Row = {c: float(np.exp(row[c])) for c in ("estimate", "conf_low", "conf_high") if c in row}
+    if "std_error" in row:
+        ends["std_error"] = ends["estimate"] * row["std_error"]
+    return {**row, **ends}
+
+
+def _jackknifed(counts: Floats, statistic: Statistic, cells: Cells, cautions: list[str], options: _Options) -> _Row:
+    """Statistic of totals over cells, with the jackknife of clusters of items."""
     name, unit = options.drawn(cells)
-    plan = Bootstrap("t", (name,), None, options.n_resamples, options.seed, options.conf_level)
-    row = resampled(pd.DataFrame({name: unit, "n": 1.0}), counts, statistic, plan, key)
-    return {**row, "estimate": float(statistic(counts.sum(axis=0)[None, :])[0]), "flag": flags(row["flag"], *cautions)}
+    _, place = np.unique(unit, return_inverse=True)
+    sums = np.column_stack([np.bincount(place, c) for c in counts.T])
+    total = sums.sum(axis=0)
+    row: _Row = {"estimate": float(statistic(total[None])[0])}
+    g = len(sums)
+    if g < 2:
+        return {**row, "flag": flags(ONE_UNIT, *cautions)}
+    without = statistic(total - sums)
+    error, low, high = jackknife_interval(row["estimate"], without[np.isfinite(without)], options.conf_level)
+    if math.isnan(error):
+        return {**row, "flag": flags(NO_SPREAD, *cautions)}
+    lost = UNDEFINED.of(int((~np.isfinite(without)).sum()), what="value(s) without a cluster")
+    ends = {"std_error": error, "conf_low": low, "conf_high": high, "method": f"t over {name}s (G = {g}), jackknife"}
+    return {**row, **ends, "flag": flags(few_clusters(g), lost, *cautions)}

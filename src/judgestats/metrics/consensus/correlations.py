@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
-from scipy.special import chdtrc, stdtr, stdtrit
+from scipy.special import chdtrc, stdtr
 from scipy.stats import kendalltau, rankdata
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
+from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.measure_registry import Measure, Term
@@ -393,11 +394,9 @@ def jackknife_cells(r: float, without: Floats, column: str, conf_level: float) -
     g = len(without)
     on_z = bool((np.abs(np.append(without, r)) < 1 - 1e-12).all())
     value, values = (math.atanh(r), np.arctanh(without)) if on_z else (r, without)
-    error = math.sqrt((g - 1) / g * float(((values - values.mean()) ** 2).sum()))
-    if not error > 1e-12:
+    error, low, high = jackknife_interval(value, values, conf_level)
+    if math.isnan(error):
         return {}
-    bias, half = (g - 1) * (float(values.mean()) - value), float(stdtrit(g - 1, (1 + conf_level) / 2)) * error
-    low, high = value - half - max(bias, 0.0), value + half - min(bias, 0.0)
     return {
         "std_error": (1 - r * r) * error if on_z else error,
         "conf_low": math.tanh(low) if on_z else max(low, -1.0),
