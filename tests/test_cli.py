@@ -854,6 +854,31 @@ def test_what_is_not_supported_is_a_line_each_and_nothing_is_wider_than_columns(
     assert all(re.match(r"[a-z_0-9]+", line) for line in missing)
 
 
+MAP = "judge=rater,item=q,score=points"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--map", "judge=rater", "--map", "item=q"], "--map is given 2 times. Give it once, with a comma between"),
+        (["--scale", "1,5", "--scale=1,7"], "--scale is given 2 times"),
+        (["--map", MAP, "--option", "scale=1,5"], "scale is not an option of a format. Give it as --scale"),
+        (["--map", MAP, "--option", "columns=judge"], "columns is not an option of a format. Give it as --map"),
+        (["--map", MAP, "--option", "connection=db"], "connection is not an option of a format. Leave it out"),
+        (["--map", "judge=rater"], "the mapping is not complete"),
+        (["--map", "judge=ratr"], "Did you mean 'rater'?"),
+    ],
+)
+def test_no_option_is_lost_or_taken_for_another(tmp_path, options, said):
+    rows = {"rater": ["a", "b"] * 3, "q": [*"112233"], "points": [1, 2, 3, 4, 5, 5]}
+    path = tmp_path / "scores.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    found = run.invoke(app, ["check", str(path), *options])
+    assert found.exit_code == 2
+    assert said in plain(found)
+    assert "Traceback" not in found.output
+
+
 def test_a_mapping_given_as_a_file_is_told_its_option_and_the_near_name(tmp_path):
     path = tmp_path / "calls.csv"
     pd.DataFrame({"model": ["g"], "question_id": ["1"], "answer_a": ["x"], "winner": ["x"]}).to_csv(path, index=False)

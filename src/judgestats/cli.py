@@ -9,6 +9,7 @@ import os
 import shlex
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
@@ -45,6 +46,7 @@ class _Commands(TyperGroup):
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> Any:
         typed = shlex.join(["judgestats", *args])
         with _visible_errors():
+            _refuse_repeats(self.commands.get(args[0]) if args else None, args)
             context = super().make_context(info_name, args, *rest, **kwargs)
         context.meta[_TYPED] = typed
         return context
@@ -52,6 +54,17 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _visible_errors():
             return super().invoke(ctx)
+
+
+def _refuse_repeats(command: Any, args: list[str]) -> None:
+    """Raise where an option with one value comes twice: its first value would be lost."""
+    options = [p for p in getattr(command, "params", ()) if not (getattr(p, "is_flag", True) or p.multiple)]
+    once = {name: p for p in options for name in p.opts}
+    given = Counter(a.partition("=")[0] for a in args)
+    for name in once:
+        if given[name] > 1:
+            joined = ", with a comma between the values" if ",..." in str(once[name].metavar) else ""
+            raise typer.BadParameter(f"{name} is given {given[name]} times. Give it once{joined}.")
 
 
 @contextmanager
@@ -395,6 +408,11 @@ class _Reading:
         names = ("encoding", "off_scale", "decimal", "wide", "explode", "path", "table", "parse")
         options: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
         options |= {"scale": parse_scale(self.scale)} if self.scale else {}
+        further = parse_options(self.option or ())
+        for name in further.keys() & {*inspect.signature(read).parameters, *names, "scale"}:
+            other = "map" if name == "columns" else name
+            own = f"Give it as --{other.replace('_', '-')}" if hasattr(self, other) else "Leave it out"
+            raise SchemaError(f"--option {name}=...: {name} is not an option of a format. {own}.")
         with working(f"Reading {self.name}"):
             data = read(
                 self.files,
@@ -403,7 +421,7 @@ class _Reading:
                 labels=parse_labels(self.labels) if self.labels else None,
                 counts=False if self.no_counts else self.counts or None,
                 **options,
-                **parse_options(self.option or ()),
+                **further,
             )
             return self._with_labels(data)
 

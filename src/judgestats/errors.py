@@ -266,6 +266,40 @@ def choose(value: str, allowed: Iterable[str], argument: str) -> str:
     return value
 
 
+def score_range(scale: Any) -> tuple[float, float] | None:
+    """Return the lowest and the highest score, or None for none, else raise.
+
+    Parameters
+    ----------
+    scale : (float, float) or None
+        The ends of a scale.
+
+    Returns
+    -------
+    (float, float) or None
+
+    Raises
+    ------
+    SchemaError
+        If it is not two numbers, the lower first.
+
+    Examples
+    --------
+    >>> score_range([1, 5])
+    (1.0, 5.0)
+    """
+    if scale is None:
+        return None
+    try:
+        low, high = scale
+        in_order = bool(low < high) and not isinstance(low, str)
+    except (TypeError, ValueError):
+        in_order = False
+    if not in_order:
+        raise SchemaError(f"scale={scale!r} must be the lowest and the highest score, such as (1, 5).")
+    return float(low), float(high)
+
+
 def confidence(conf_level: float) -> float:
     """Return `conf_level` if it is between 0 and 1, else raise.
 

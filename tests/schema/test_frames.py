@@ -122,6 +122,17 @@ def test_numbers_that_arrive_as_text_are_numbers(calls):
     assert got["replicate"].max() == 1
 
 
+@pytest.mark.parametrize("scale", ["1,5", (5, 1), 5, ("1", "5"), (1, 3, 5)])
+@pytest.mark.parametrize("off_scale", ["error", "missing"])
+def test_a_scale_is_two_numbers(scale, off_scale, scores):
+    with pytest.raises(SchemaError, match="must be the lowest and the highest score"):
+        ratings(scores, scale=scale, off_scale=off_scale)
+    with pytest.raises(SchemaError, match="must be the lowest and the highest score"):
+        check(scores, scale=scale)
+    with pytest.raises(SchemaError, match="must be the lowest and the highest score"):
+        js.parse_verdicts(["Score: 3"], scale=scale)
+
+
 def test_ratings_get_a_criterion_and_off_scale_scores_go_where_they_are_told(scores):
     got = ratings(scores)
     assert set(got["criterion"]) == {"overall"}

@@ -63,15 +63,16 @@ def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> 
         return "preferences"
     if names & {"system", "criterion", *ANSWERS}:
         return "ratings"
-    try:
-        return kind_of([*names, *(p for p in present if p not in columns)])
-    except SchemaError:
-        for name, source in columns.items():
-            if source is not None and not source.startswith("="):
-                for part in _parts_of(name, source, present) or [source]:
-                    if part not in present:
-                        raise SchemaError(not_there(name, part, present)) from None
-        raise
+    return kind_of([*names, *(p for p in present if p not in columns)])
+
+
+def refuse_absent(columns: Mapped, present: list[str]) -> None:
+    """Raise where a mapping names a column that does not occur."""
+    for name, source in columns.items():
+        if source is not None and not source.startswith("="):
+            for part in _parts_of(name, source, present) or [source]:
+                if part not in present:
+                    raise SchemaError(not_there(name, part, present))
 
 
 def canonical(
@@ -360,4 +361,14 @@ def _as_number(data: Any, column: str) -> Any:
 #: All names of a mapping.
 NAMES = frozenset({*PSEUDO, *(c.name for columns in VOCABULARY.values() for c in columns)})
 
-__all__ = ["JOINABLE", "NAMES", "Mapped", "canonical", "kind_of_mapping", "not_there", "source_columns", "with_columns"]
+__all__ = [
+    "JOINABLE",
+    "NAMES",
+    "Mapped",
+    "canonical",
+    "kind_of_mapping",
+    "not_there",
+    "refuse_absent",
+    "source_columns",
+    "with_columns",
+]

@@ -18,7 +18,7 @@ from judgestats.ingest import databases, scans
 from judgestats.ingest.copies import copies, empty_repeats
 from judgestats.ingest.databases import Params
 from judgestats.ingest.files import File, forget_document, unpacking
-from judgestats.ingest.mapping import NAMES, Mapped, canonical, kind_of_mapping, not_there
+from judgestats.ingest.mapping import NAMES, Mapped, canonical, kind_of_mapping, not_there, refuse_absent
 from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
@@ -261,15 +261,16 @@ class _Target:
     def kind(self, table: Any, label: str) -> Kind:
         """The kind of frame; a table of unknown shape is refused with a proposal."""
         names = column_names(table)
-        if self.columns:
-            return kind_of_mapping(self.columns, names, self.frame)
         try:
+            if self.columns:
+                return kind_of_mapping(self.columns, names, self.frame)
             kind = kind_of(names)
         except SchemaError:
+            refuse_absent(self.columns or {}, names)
             proposal = suggest_mapping(table)
-            raise UnmappedTable(
-                f"{label}: the columns are not canonical, and no mapping was given.\n{proposal}", proposal
-            ) from None
+            lacking = "the columns are not canonical, and no mapping was given"
+            lacking = "the mapping is not complete" if self.columns else lacking
+            raise UnmappedTable(f"{label}: {lacking}.\n{proposal}", proposal) from None
         return self.frame or kind
 
     @property

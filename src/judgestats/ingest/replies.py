@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import SchemaError, suggestion
+from judgestats.errors import SchemaError, score_range, suggestion
 from judgestats.ingest.reply_forms import (
     CLOSED,
     EDGES,
@@ -357,8 +357,7 @@ def _parser(form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidd
     """The parser that the arguments describe; refuse those that are not valid."""
     if answer not in (None, "choice", "score"):
         raise SchemaError(f"answer={answer!r} is not known. Allowed: 'choice', 'score'.")
-    if scale is not None and not scale[0] < scale[1]:
-        raise SchemaError(f"scale={scale!r} should be the lowest and the highest score, such as (1, 10).")
+    scale = score_range(scale)
     given = {str(k).strip(): _target(v) for k, v in (labels or {}).items()}
     for label, target in given.items():
         number = isinstance(target, int | float) and not isinstance(target, bool) and np.isfinite(target)

@@ -18,7 +18,7 @@ from judgestats.errors import Advice, SchemaError
 from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
 from judgestats.ingest.guesses import plain
-from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping
+from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping, refuse_absent
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, find_wide, lengthened
 from judgestats.schema.coding import neither
@@ -118,7 +118,7 @@ class Proposal:
 
 
 class UnmappedTable(SchemaError):
-    """A table of unknown shape, for which no mapping was given.
+    """A table of unknown shape, for which no mapping was given, or not a complete one.
 
     Attributes
     ----------
@@ -181,7 +181,12 @@ def preview(
     if isinstance(data, nw.LazyFrame):
         data = data.collect(backend="pandas")
     shown = data.to_pandas()
-    kind = kind_of_mapping(mapping, list(map(str, shown.columns)), frame)
+    present = list(map(str, shown.columns))
+    try:
+        kind = kind_of_mapping(mapping, present, frame)
+    except SchemaError:
+        refuse_absent(mapping, present)
+        raise
     result: pd.DataFrame = canonical(shown, kind, mapping, labels or None)
     return result[[c.name for c in VOCABULARY[kind] if c.name in result.columns]]
 

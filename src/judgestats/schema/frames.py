@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats.errors import SchemaError, choose, nearest, suggestion
+from judgestats.errors import SchemaError, choose, nearest, score_range, suggestion
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind, N, answer_column, required
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
@@ -150,6 +150,7 @@ def ratings(
     1     b      w    7   overall    False
     """
     choose(off_scale, ("error", "missing"), "off_scale")
+    scale = score_range(scale)
     mapped = _right_or_wrong(_map(_labelled(frame, dict(labels or {}), columns), "ratings", columns, counts))
     if "criterion" not in mapped.collect_schema().names():
         mapped = _in_order(mapped.with_columns(nw.lit("overall").alias("criterion")), "ratings")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats.errors import Advice, SchemaError, data_rows, suggestion
+from judgestats.errors import Advice, SchemaError, data_rows, score_range, suggestion
 from judgestats.schema.account import Account, Exclusion, account_of
 from judgestats.schema.coding import column_codes, combine, neither
 from judgestats.schema.columns import (
@@ -75,6 +75,7 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     3      rows                      rows used  1
     4      rows                  rows excluded  1
     """
+    scale = score_range(scale)
     data = opened(frame)
     data = data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
     kind = kind_of(data.columns)
