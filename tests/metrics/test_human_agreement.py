@@ -171,3 +171,10 @@ def test_coverage_of_agreement_and_its_difference_from_people():
         assert len(rows) == studies
         covered = (rows["conf_low"] <= value) & (rows["conf_high"] >= value)
         assert 0.90 < covered.mean() < 0.99, (role, term, covered.mean())
+
+
+def test_one_judge_alone_is_told_where_people_come_from():
+    alone = calls().query("judge == 'g'")
+    missing = js.available_measures(alone).set_index("measure")["missing"]
+    assert missing["judge_against_people"] == "needs answers of people too: join_labels(), or --labels-file"
+    assert "which of the 5 judges are people" in js.available_measures(calls()).set_index("measure")["missing"].iloc[0]

@@ -81,6 +81,15 @@ def test_cems_against_r(ties, tie):
     assert np.isnan(of(found, "strength", "std_error")["London"])
 
 
+@pytest.mark.parametrize("ties", ["half", "davidson"])
+def test_cems_against_evalica(ties):
+    """Bradley-Terry with half ties, and Newman's algorithm, whose model of ties is Davidson's."""
+    known = pd.read_csv(REFERENCE / "evalica.csv").query("ties == @ties").set_index("system")["score"]
+    found = rank_systems(cems(), ties=ties, interval="model").query("term == 'strength'").set_index("system")
+    wanted = np.log(known) - np.log(known).mean()
+    np.testing.assert_allclose(found["estimate"].loc[wanted.index], wanted, atol=1e-11)
+
+
 def test_baseball_with_home_advantage_against_r():
     games = pd.read_csv(REFERENCE / "baseball.csv").melt(["system", "opponent"], var_name="outcome", value_name="n")
     plain = rank_systems(games, reference="Baltimore", interval="model")

@@ -339,7 +339,10 @@ def people_named(data: Any, options: Options) -> str:
     """Requires judges that are known to be people."""
     if options.people is not None:
         return ""
-    return f"needs to know which of the {len(labels(data, 'judge'))} judges are people: name them in humans="
+    judges = len(labels(data, "judge"))
+    if judges == 1:
+        return "needs answers of people too: join_labels(), or --labels-file"
+    return f"needs to know which of the {judges} judges are people: name them in humans="
 
 
 def with_people(data: Any, options: Options) -> tuple[pd.DataFrame, list[str]]:

@@ -154,7 +154,7 @@ def deviation_matrix(
     )
     one = [c.strip() for c in map(str, values.columns)] == [""]  # data without a column of systems
     values, own = (t.set_axis(["all items"], axis=1) if one else t for t in (values, own))
-    bar = "deviation from the consensus (points of the scale)"
+    bar = "deviation (points of the scale)"
     ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None, bar=bar)
     _legend_below(ax, [], own)
     if one:
