@@ -8,7 +8,7 @@ from coverage_agreement import agreement, clustered
 from coverage_corrected import corrected, reliability
 from coverage_differences import differences
 from coverage_draws import Cell
-from coverage_people import people
+from coverage_people import people, versions
 from coverage_proportions import proportions
 from coverage_rankings import rankings
 from coverage_shared import shared
@@ -16,6 +16,17 @@ from coverage_shared import shared
 
 def cells() -> Iterator[Cell]:
     """All cells, in their order."""
-    groups = (proportions, differences, agreement, clustered, shared, corrected, reliability, rankings, people)
+    groups = (
+        proportions,
+        differences,
+        agreement,
+        clustered,
+        shared,
+        corrected,
+        reliability,
+        rankings,
+        people,
+        versions,
+    )
     for group in groups:
         yield from group()

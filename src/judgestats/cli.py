@@ -576,7 +576,7 @@ def report(
         str,
         typer.Option("--to", metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
     ] = "",
-    by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
+    by: Annotated[str, typer.Option("--by", metavar="COLUMN,...", help="Further grouping columns.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
     no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
     identity: Annotated[
