@@ -140,6 +140,13 @@ def test_one_judge_gets_its_numbers_and_no_ranking():
     assert alone.cards[-1].claim == "One judge, no reference"
 
 
+def test_a_judge_alone_has_as_many_decimals_as_its_interval():
+    rows = verdicts({"g": 0.955}, n_items=4000)
+    card = next(c for c in summary(rows).cards if c.kind == "right")
+    value, ends = card.claim.removeprefix("g, "), card.detail.split("interval ")[1].split("\u202f%")[0]
+    assert [len(t.partition(".")[2].rstrip("\u202f%")) for t in (value, *ends.split(" to "))] == [1, 1, 1]
+
+
 def test_a_ladder_has_the_cards_of_its_design():
     made = summary(dark_current_design())
     assert kinds(made)[:3] == ["right", "dark", "biased"]

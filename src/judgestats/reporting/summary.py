@@ -552,12 +552,12 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, contenders: _C
     method = made.method
     if len(means) == 1:
         head = f"{'Distance from' if q.lower_is_better else 'Right on'} {found.against}" if name == "right" else q.head
-        detail = column.text(made.best)[1] if column is not None else ""
+        value, detail = column.text(made.best) if column and made.best in cells else (shown[made.best], "")
         detail = f"{100 * conf_level:g}\u202f% interval {detail}" if detail else "no interval"
         if column is not None and math.isfinite(column.reference) and column.line:
             line = column.line.removeprefix("dashed: ")
             detail += f"; {line}" if _PERCENT in line else f"; {line}: {printed(column.reference, q.form)}"
-        return Card(name, head, f"{made.best}, {shown[made.best]}", detail)
+        return Card(name, head, f"{made.best}, {value}", detail)
     top = [made.best, *made.tied]
     following = str(means.index[1])
     row = made.difference(made.best, following)
