@@ -251,8 +251,8 @@ def test_calibrate():
     ideal = Judge("truth", item_difficulty=1.0, noise=0.0, **FREE)
     reference = simulate(plan, ideal, seed=SEED, quality=quality)
     spread = 1.0 + 0.25  # variance of the truth: items, and two systems at 0.5 and -0.5
-    shifts = calibrate(calls, reference=reference, n_resamples=50)
-    lines = calibrate(calls, reference=reference, method="linear", n_resamples=50)
+    shifts = calibrate(calls, reference=reference)
+    lines = calibrate(calls, reference=reference, method="linear")
     for name, severity, slope, noise in (("g", 1.5, 1.0, 0.7), ("h", -0.5, 0.5, 0.3)):
         total = np.hypot(noise, (1 - slope) * np.sqrt(spread))
         assert_value(part(shifts, judge=name, term="shift"), -severity, total / np.sqrt(2000))

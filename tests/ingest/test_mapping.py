@@ -511,3 +511,11 @@ def test_a_column_that_is_nearly_named_is_pointed_out(columns, note):
     assert note in suggest_mapping(table).notes
     with pytest.raises(SchemaError, match="did you mean"):
         read(table)
+
+
+def test_a_table_without_recognised_verdicts_is_told_how_to_name_them():
+    table = pd.DataFrame({"id": ["1", "2"], "text": ["a b", "c d"]})
+    said = str(suggest_mapping(table))
+    assert "No column was recognised as a verdict or a score." in said
+    assert "--map judge=COLUMN,item=COLUMN,score=COLUMN for scores" in said
+    assert "columns={'judge': COLUMN, ...}" in said

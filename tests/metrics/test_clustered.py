@@ -56,7 +56,7 @@ CALLS = {
     "score_distribution": partial(js.score_distribution, ONE, n_resamples=50),
     "score_matrix": partial(js.score_matrix, ONE),
     "consensus_deviation": partial(js.consensus_deviation, ONE),
-    "calibrate": partial(js.calibrate, ONE, method="linear", n_resamples=50),
+    "calibrate": partial(js.calibrate, ONE, method="linear"),
 }
 
 

@@ -146,6 +146,22 @@ def test_the_id_of_a_response_does_not_hide_the_condition_under_which_it_was_wri
     assert able["consensus_deviation"], "apart by length there are two judges of every cell; by the call there is one"
 
 
+def test_a_measured_number_does_not_split_what_names_tell_apart():
+    """Counts found by the judge vary with the answer; of a cell's rows the names of answer and prompt tell each."""
+    rng = np.random.default_rng(1)
+    rows = [
+        ("g", f"i{i}", answer, prompt, int(rng.integers(0, 5)), float(rng.integers(1, 6)))
+        for i in range(30) for answer in "xyz" for prompt in "ab"
+    ]  # fmt: skip
+    data = pd.DataFrame(rows, columns=["judge", "item", "answer", "prompt", "n_faults", "score"])
+    keys = ["judge", "item"]
+    assert [(s.column, s.alike) for s in splits_of(data, keys)] == [("answer", ()), ("prompt", ())]
+    # a number that names do not tell splits, as does one that goes with a name and has fewer values
+    assert [s.column for s in splits_of(data.drop(columns="prompt"), keys)] == ["answer", "n_faults"]
+    sized = data.assign(words=data["answer"].map({"x": 50, "y": 100, "z": 100})).drop(columns="n_faults")
+    assert [s.column for s in splits_of(sized, keys)] == ["answer", "prompt"]
+
+
 def test_columns_that_split_alike_are_told_together():
     table = scaled().assign(temperature=lambda t: np.resize([0.0, 1.0, 0.0, 0.5, 0.5, 0.0, 1.0], len(t)))
     table = table.assign(top=table["scale"].map(SCALES), wide=table["scale"] == "0-100")
@@ -196,7 +212,7 @@ MEASURES = {
     "rank_correlation": {},
     "ranks": {},
     "kendall_w": {},
-    "calibrate": {"n_resamples": 20},
+    "calibrate": {},
     "icc": {},
     "kappa": {},
     "alpha": {"n_resamples": 20},

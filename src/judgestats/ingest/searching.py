@@ -114,6 +114,13 @@ class Proposal:
             lead = "If this is right" if self.complete else "What was found so far"
             lines.append(f"Nothing is computed until you give a mapping. {lead}: {self.options}")
             lines.append(f"In Python: read(..., {self.call})")
+        elif self.kind is None:
+            lines.append(
+                "If it holds verdicts, name their columns: --map judge=COLUMN,item=COLUMN,score=COLUMN for scores, "
+                "--map judge=COLUMN,item=COLUMN,first=COLUMN,second=COLUMN,choice=COLUMN for pairs; --wide where "
+                "several columns hold them (docs/mapping.md)."
+            )
+            lines.append("In Python: read(..., columns={'judge': COLUMN, ...})")
         return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,7 +176,8 @@ def _without_the_determined(
     """Leave the columns whose naming stops the others from splitting, each with those that it stops.
 
     Of two that distinguish the rows of a cell equally well (a length of 4 values and the id of a response), the one
-    with fewer values. A condition is left out only where another column gives it in all cells alike.
+    with fewer values. A number that adds nothing to names (a count that was measured, beside the response and the run)
+    is left out. A condition is left out only where another column gives it in all cells alike.
     """
     rows = np.unique(np.concatenate([r for r, _ in found.values()])) if found else np.zeros(0, np.int64)
     codes = {c: column_codes(data[c].to_pandas().iloc[rows]) for c in found}
@@ -187,15 +188,27 @@ def _without_the_determined(
         return int(compact(code, size)[1].size)
 
     finest = {c: (-places(c), places(c, anywhere=True), data.columns.index(c)) for c in found}
+    needed = _needed(found, finest, places, data.schema)
     heads: dict[str, list[str]] = {}
-    for column in sorted(found, key=finest.__getitem__):
+    for column in sorted(found, key=lambda c: (c not in needed, *finest[c])):
         anywhere = column in CONDITIONS
         stop = (h for h in heads if places(h, column, anywhere=anywhere) == places(h, anywhere=anywhere))
-        if (by := next(stop, None)) is None:
-            heads[column] = []
-        else:
+        if (by := next(stop, None)) is not None:
             heads[by].append(column)
+        elif column in needed:
+            heads[column] = []
     return [_split(c, heads[c], data[c].to_pandas().iloc[found[c][0]]) for c in data.columns if c in heads]
+
+
+def _needed(
+    found: Collection[str], finest: Mapping[str, tuple[int, ...]], places: Callable[..., int], schema: Mapping[str, Any]
+) -> list[str]:
+    """Columns without those that the others distinguish the rows of every cell by, numbers (measured, perhaps) last."""
+    chosen: list[str] = []
+    for column in sorted(found, key=lambda c: (schema[c].is_numeric(), finest[c])):
+        if column in CONDITIONS or places(*chosen, column) > places(*chosen):
+            chosen.append(column)
+    return [c for c in found if c in chosen or any(places(c) == places(h) == places(h, c) for h in chosen)]
 
 
 def _split(column: str, alike: Sequence[str], values: pd.Series[Any]) -> Split:
