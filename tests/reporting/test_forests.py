@@ -68,7 +68,7 @@ def test_agreement_shift_has_the_interval_beside_the_row():
 
 
 def test_calibration_runs_from_before_to_after():
-    result = consensus.calibrate(scores(), **FEW)
+    result = consensus.calibrate(scores())
     axes = drawn(plots.calibration(result, title="calibration"))
     for ax, what in zip(axes, ("deviation", "rmse"), strict=True):
         for end, side in (("before", False), ("after", True)):
@@ -81,7 +81,7 @@ def test_calibration_runs_from_before_to_after():
 
 
 def test_calibration_says_who_has_no_map():
-    result = consensus.calibrate(scores(), **FEW)
+    result = consensus.calibrate(scores())
     gone = lost(result, *result.index[result["judge"] == "b"])
     axes = drawn(plots.calibration(gone))
     assert texts(axes[1]) == ["n/a"]
