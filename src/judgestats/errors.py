@@ -198,7 +198,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("judge", ["judge_model", "item"])
     'judge_model'
     """
-    names = [str(k) for k in known]
+    name, names = str(name), [str(k) for k in known]
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if close:
         return close[0]

@@ -92,6 +92,9 @@ DEPENDENT_PAIRS = Flag("dependent_pairs", "pairs not independent",
 FEW_CLUSTERS = Flag("few_clusters", "fewer than 10 clusters",
     "An interval by cluster is rough with fewer than ten of them.")
 FEW_DRAWN = Flag("few_drawn", "fewer than 30 clusters", "A bootstrap of fewer than 30 clusters is somewhat too narrow.")
+UNEQUAL_CLUSTERS = Flag("unequal_clusters", "clusters of unequal size, worth {n}",
+    "A few large clusters hold most of the data, so that the interval is as rough as that of so many clusters of equal "
+    "size, and somewhat too narrow.")
 NOT_DRAWN = Flag("not_drawn", "over 100,000 clusters: not drawn",
     "A bootstrap draws at most 100,000 clusters; with more of them the analytic clustered interval is given, which "
     "then hardly differs from it.", "note")
@@ -216,7 +219,10 @@ NOT_TESTED = Flag("not_tested", "not tested: {why}",
     "The alternative annotator test needs 30 items of an annotator, and 10 clusters where items share something: with "
     "fewer the t test does not hold its level.", "invalid")
 TEST_LENIENT = Flag("test_lenient", "fewer than 30 clusters: test lenient",
-    "With so few clusters the cluster-robust t test rejects somewhat more often than it should.")
+    "With so few clusters (or unequal ones, worth so few) the cluster-robust t test rejects somewhat too often.")
+TASKS_FIXED = Flag("tasks_fixed", "{n} {what}s taken as fixed",
+    "Items are taken as independent within these few prompts or tasks, so the result is about them and no others. To "
+    "generalise to others name the column in cluster=, which needs 10 levels.")
 NOBODY_TESTED = Flag("nobody_tested", "no annotator tested",
     "No person has enough items that another person and the judge answered too.", "invalid")
 NOT_REPLACEABLE = Flag("not_replaceable", "not shown to be as good as people",
@@ -334,7 +340,10 @@ FEW_IN_CLASS = Flag("few_in_class", "fewer than 10 labels in a class",
 FEW_LABELS = Flag("few_labels", "fewer than 30 labels",
     "The correction rests on few labels: the interval is rough, and somewhat too narrow.")
 NO_LABELS = Flag("no_labels", "no labels", "There is no label here to correct the verdicts with.", "invalid")
-MORE_LABELS = Flag("more_labels", "more labels than verdicts",
+FEW_ERRORS = Flag("few_errors", "fewer than 5 errors of the judge among the labels",
+    "How often the judge errs rests on so few labels that the interval is too narrow; without an error among them it "
+    "takes the judge as faultless. Label more.")
+MORE_LABELS = Flag("more_labels", "more labels than other verdicts",
     "With a random sample of labels that is larger than the rest of the verdicts, the labels alone estimate the rate "
     "about as well: take their mean. Where the labels are drawn by class, check that the two tables are not confused.")
 TRANSPORT_NOT_SHOWN = Flag("transport_not_shown", "transport not shown",
@@ -759,7 +768,7 @@ def incomplete_ladder(steps: NDArray[np.float64], named: NDArray[np.float64] | N
     return f"{INCOMPLETE_LADDER}: not asked at {', '.join(f'{s:g}' for s in missing[:5])}{more}"
 
 
-def few_clusters(clusters: int, *, drawn: bool = False) -> str:
+def few_clusters(clusters: int, *, drawn: bool = False, worth: float = math.inf) -> str:
     """Return the flag of an interval by so many clusters, or an empty string.
 
     Parameters
@@ -768,6 +777,8 @@ def few_clusters(clusters: int, *, drawn: bool = False) -> str:
         How many there are.
     drawn : bool
         Whether the interval is a bootstrap of them, which needs more.
+    worth : float
+        How many clusters of equal size they are worth.
 
     Examples
     --------
@@ -776,6 +787,8 @@ def few_clusters(clusters: int, *, drawn: bool = False) -> str:
     """
     if clusters < 10:
         return ONE_UNIT if clusters < 2 else FEW_CLUSTERS
+    if worth < 10:
+        return UNEQUAL_CLUSTERS.of(max(round(worth), 1))
     return FEW_DRAWN if drawn and clusters < 30 else ""
 
 

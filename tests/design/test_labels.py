@@ -230,3 +230,12 @@ def test_each_judge_has_its_own_plan():
     assert plans.loc[0, "cost"] < plans.loc[1, "cost"]
     alone = js.label_plan(printed(), precision=0.05, prices=PRICES, sampling="by class", replications=50)
     pd.testing.assert_frame_equal(plans[:1], alone)
+
+
+def test_a_plan_of_few_labels_is_flagged_and_studies_without_an_interval_fail():
+    plan = planned(pairs(), precision=0.5, prices=False, verdicts=1000, sampling="random")
+    assert plan["m"] < 10
+    assert "fewer than 30 labels" in plan["flag"]
+    # two labels are alike, and give no interval, in about half of the studies
+    assert plan["simulated_share"] < 0.7
+    assert np.isfinite(plan["simulated_half_width"])

@@ -150,6 +150,23 @@ def test_few_clusters_are_not_tested():
     assert "no annotator tested" in found.loc[found["term"] == "winning_rate", "flag"].item()
 
 
+def test_unequal_clusters_are_worth_fewer():
+    """One of 15 tasks has 46 of 60 items: worth 1.7 equal ones."""
+    number = labels(20, 3)["item"].str[1:].astype(int)
+    data = labels(20, 3).assign(task=np.maximum(number - number.max() + 14, 0).astype(str))
+    found = js.alternative_annotator_test(data, cluster="task", humans=PEOPLE, epsilon=0.2, alignment="accuracy")
+    rows = found[found["term"] == "difference"]
+    assert rows["flag"].str.fullmatch(r"not tested: clusters of unequal size, worth \d").all()
+    assert rows["p_value"].isna().all()
+
+
+def test_few_tasks_are_taken_as_fixed_and_said_so():
+    data = labels(20, 3).assign(task=lambda t: t["item"].str[1:].astype(int).mod(6).astype(str))
+    found = js.alternative_annotator_test(data, humans=PEOPLE, epsilon=0.2, alignment="accuracy")
+    assert found["flag"].str.contains("6 tasks taken as fixed").all()
+    assert found.loc[found["term"] == "difference", "p_value"].notna().all()
+
+
 @pytest.mark.parametrize(("flip", "epsilon", "rate"), [((41, 40), 0.1, 1.0), ((41, 40), 0.0, 0.0), ((1, 0), 0.9, 0.0)])
 def test_differences_that_do_not_vary_are_below_epsilon_or_not(flip, epsilon, rate):
     """Nobody errs, and the judge never, or always: the mean decides, with a flag."""

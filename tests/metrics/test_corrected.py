@@ -97,10 +97,10 @@ def test_the_truth_is_recovered_where_the_verdicts_alone_are_off(sampling):
 def test_more_labels_than_verdicts():
     row = of(js.corrected_rate(frame(labelled=200), sampling="random"))
     assert np.isnan(row["estimate"])
-    assert "more labels than verdicts" in row["flag"]
+    assert "more labels than other verdicts" in row["flag"]
     caution = of(js.corrected_rate(counts(0.4, 0.8, 0.9, 100, 200, 200), sampling="by class"))
     assert caution["estimate"] > 0
-    assert "more labels than verdicts" in caution["flag"]
+    assert "more labels than other verdicts" in caution["flag"]
 
 
 def test_a_baseline_is_a_level():

@@ -423,6 +423,8 @@ def test_wrong_arguments_say_what_to_do():
         decision_study(WHOLE, target_reliability=1.5)
     with pytest.raises(DesignError, match="judges=0 must be a whole number"):
         decision_study(WHOLE, judges=0)
+    with pytest.raises(DesignError, match=r"judges=1\.5 must be a whole number"):
+        decision_study(WHOLE, judges=1.5)
     with pytest.raises(SchemaError, match="facets='rater' is not a column"):
         variance_components(data, facets="rater")
     with pytest.raises(DesignError, match="in facets= and in by="):

@@ -178,3 +178,18 @@ def test_one_judge_alone_is_told_where_people_come_from():
     missing = js.available_measures(alone).set_index("measure")["missing"]
     assert missing["judge_against_people"] == "needs answers of people too: join_labels(), or --labels-file"
     assert "which of the 5 judges are people" in js.available_measures(calls()).set_index("measure")["missing"].iloc[0]
+
+
+def test_the_difference_from_people_is_over_the_items_of_both():
+    """A judge that answered the first items only is compared with people on these."""
+    whole = calls()
+    first = {f"i{i}" for i in range(15)}
+    part = whole[(whole["judge"] != "g") | whole["item"].isin(first)]
+    found, alone = (
+        js.judge_against_people(t, humans=PEOPLE).query("term == 'agreement_difference' and judge == 'g'").iloc[0]
+        for t in (part, whole[whole["item"].isin(first)])
+    )
+    columns = ["estimate", "std_error", "conf_low", "conf_high", "n"]
+    assert found[columns].tolist() == pytest.approx(alone[columns].tolist(), abs=1e-12)
+    assert "25 items without both agreements excluded" in found["flag"]
+    assert "without both" not in alone["flag"]

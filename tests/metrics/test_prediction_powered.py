@@ -1,6 +1,7 @@
 """Rates corrected by a random sample of labels: published figures, strata, panels, known probabilities."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import stdtrit
 
@@ -81,3 +82,23 @@ def test_a_random_sample_of_one_class_has_no_interval():
     assert row["estimate"] == 1.0
     assert np.isnan(row["conf_low"])
     assert "labels of one class only" in row["flag"]
+
+
+def test_few_errors_among_the_labels_are_flagged():
+    """With 40 labels and no error among them the judge may still err in 7 of 100 verdicts."""
+    cells = [("yes", "yes", 12), ("no", "no", 28), ("yes", "none", 1320), ("no", "none", 2640)]
+    table = pd.DataFrame(cells, columns=["verdict", "label", "n"]).assign(judge="g")
+    said = "fewer than 5 errors of the judge among the labels"
+    assert said in js.corrected_rate(table, sampling="random")["flag"].iloc[0]
+    more = pd.DataFrame([("yes", "no", 3), ("no", "yes", 2)], columns=["verdict", "label", "n"]).assign(judge="g")
+    assert said not in js.corrected_rate(pd.concat([table, more]), sampling="random")["flag"].iloc[0]
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.2, -0.1])
+def test_a_probability_of_an_unlabelled_row_is_checked_too(chance):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"judge": "g", "item": np.arange(60), "correct": rng.random(60) < 0.5, "chance": 0.5})
+    table["gold"] = pd.Series(rng.random(60) < 0.5).where(np.arange(60) < 30)
+    js.corrected_rate(table, label_probability="chance")
+    with pytest.raises(DesignError, match=r"label_probability='chance' is .* in 1 row.*could never be labelled"):
+        js.corrected_rate(table.assign(chance=np.where(np.arange(60) == 59, chance, 0.5)), label_probability="chance")

@@ -560,3 +560,27 @@ def test_the_same_seed_gives_the_same_numbers_and_groups_do_not_change_each_othe
     pd.testing.assert_frame_equal(rank_systems(calls, **how), whole)
     one = rank_systems(calls[calls["judge"] == "j00"], **how)
     pd.testing.assert_frame_equal(one, whole[whole["judge"] == "j00"].reset_index(drop=True))
+
+
+def test_ranks_of_systems_that_never_lost_to_the_next():
+    """A beat B and C, B beat C: no strength is finite, and every rank is known; where it is not, there is none."""
+    chain = pd.DataFrame([[0, 10, 10], [0, 0, 10], [0, 0, 0]], index=list("abc"), columns=list("abc"))
+    found = rank_systems(chain).query("term == 'rank'").set_index("system")
+    assert found["estimate"].to_dict() == {"a": 1.0, "b": 2.0, "c": 3.0}
+    beat = pd.DataFrame(0, index=list("abcd"), columns=list("abcd"))
+    beat.loc["a", "b"] = beat.loc["c", "d"] = beat.loc["d", "b"] = 10
+    found = rank_systems(beat).query("term == 'rank'").set_index("system")
+    assert found["estimate"].isna().to_dict() == {"a": True, "b": False, "c": False, "d": True}
+    assert found.loc[["a", "d"], "flag"].str.contains("not placed").all()
+    assert found.loc["b", "estimate"] == 4
+
+
+def test_a_reference_may_be_a_number_and_a_covariate_must_be_finite():
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame({"judge": "g", "item": range(90), "first": [1, 2, 3] * 30, "second": [2, 3, 1] * 30})
+    rows = rows.assign(choice=rng.choice(["first", "second"], 90), length=rng.normal(size=90))
+    with pytest.raises(DesignError, match="reference='10' is not a system"):
+        rank_systems(rows, reference=10)
+    assert rank_systems(rows, reference=1).query("system == '1'")["estimate"].iloc[0] == 0
+    endless = rank_systems(rows.assign(length=rows["length"].where(rows["item"] > 2, np.inf)), covariates="length")
+    assert endless["flag"].str.contains("3 calls without length excluded").all()

@@ -211,6 +211,19 @@ def test_one_frame_and_its_baseline_give_what_two_frames_give():
     assert js.available_measures(named, baseline="new").set_index("measure").loc["compare_versions", "supported"]
 
 
+def test_versions_may_be_whole_numbers_that_people_lack():
+    old, new = sides(calls())
+    frames = [t.assign(version=v) for t, v in ((old, 1), (new[~new["judge"].isin(PEOPLE)], 2))]
+    frames[0].loc[frames[0]["judge"].isin(PEOPLE), "version"] = None
+    table = pd.concat(frames, ignore_index=True)
+    assert table["version"].dtype.kind == "f"
+    one, text = (
+        js.compare_versions(t, baseline={"version": b}, humans=PEOPLE, n_resamples=20)
+        for t, b in ((table, 1), (table.assign(version=table["version"].map({1: "1", 2: "2"})), "1"))
+    )
+    pd.testing.assert_frame_equal(one, text)
+
+
 def test_each_version_is_a_judge_or_each_judge_has_two():
     old, new = sides(calls(people=False))
     found = js.compare_versions(old.assign(judge="g-1106"), new.assign(judge="g-0125"))

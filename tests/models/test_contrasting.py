@@ -422,3 +422,14 @@ def test_coverage_of_benchmark_and_generalised_accuracy():
             hits[k] += ((found["conf_low"] <= value) & (found["conf_high"] >= value)).to_numpy()
     assert (hits[:2] / 150 > 0.90).all()
     assert (hits[2] / 150 < 0.88).all()  # the interval given these items does not cover items in general
+
+
+def test_an_average_over_few_levels_is_flagged() -> None:
+    rng = np.random.default_rng(3)
+    for levels, flagged in ((5, True), (12, False)):
+        table = pd.DataFrame({"item": np.repeat(np.arange(levels), 16), "model": ["a", "b"] * 8 * levels})
+        table["right"] = (rng.random(len(table)) < 0.3 + 0.4 * (table["item"] % 2)).astype(int)
+        own = js.fit("right ~ model + (1|item)", table.astype({"item": str}))
+        found = own.means("model", scale="response", random="average")
+        assert found["flag"].str.contains("fewer than 10 clusters").all() == flagged
+        assert not own.means("model", scale="response")["flag"].str.contains("clusters").any()

@@ -233,11 +233,13 @@ def _planned(
         **({"m0": found.m[0], "m1": found.m[1]} if found.m.size == 2 else {}),
         "cost": found.cost,
         "predicted_half_width": study.predicted(found),
-        "simulated_half_width": float(np.mean(same)),
+        "simulated_half_width": float(np.mean(same[np.isfinite(same)])) if np.isfinite(same).any() else math.nan,
         "simulated_share": float(np.mean(varied <= precision)),
         **instead,
         "method": study.method,
-        "flag": LABELS_ALONE if price[1] * labels_only <= found.cost else "",
+        "flag": flags(
+            FEW_LABELS if found.m.sum() < 30 else "", LABELS_ALONE if price[1] * labels_only <= found.cost else ""
+        ),
     }
 
 
@@ -377,6 +379,9 @@ class _Random:
             share = shares[i % len(shares)]
             inside, outside = rng.multinomial(m, share), rng.multinomial(max(n - m, 0), share)
             y = np.concatenate([self.y, np.full(self.f.size, np.nan)])
+            if not np.ptp(self.y[inside > 0]) > 0:
+                found[i] = math.inf  # labels that are all alike give no interval
+                continue
             counts = np.concatenate([inside, outside]).astype(float)
             made = prediction_powered(np.concatenate([self.f, self.f])[:, None], y, counts)
             found[i] = self.quantile * math.sqrt(float(covariance(made.influence[:, None], counts, None)[0, 0]))

@@ -18,7 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import NegativeCycleError, bellman_ford, breadth_first_order, connected_components
+from scipy.sparse.csgraph import (
+    NegativeCycleError,
+    bellman_ford,
+    breadth_first_order,
+    connected_components,
+    shortest_path,
+)
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.simultaneous import errors_of_differences
@@ -316,6 +322,13 @@ def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bo
     limit[breadth_first_order(csr_array(edges), one, return_predecessors=False)] = -np.inf
     limit[component == main] = 0.0
     return component, limit
+
+
+def reached_by_wins(wins: Floats, ties: Floats) -> NDArray[np.bool_]:
+    """Whether the row beat or equalled the column, itself or through others: (K, K). Arguments as in :func:`limits`."""
+    lengths = shortest_path(csr_array((wins > 0) | (ties > 0)), unweighted=True)
+    reached: NDArray[np.bool_] = np.isfinite(lengths)
+    return reached
 
 
 def _with_source(length: Floats) -> Floats:

@@ -29,6 +29,7 @@ from judgestats.kernels.paired_comparisons import (
     meat,
     pieces,
     rank_sets,
+    reached_by_wins,
     strengths,
 )
 from judgestats.kernels.proportions import normal_quantile
@@ -244,8 +245,8 @@ def rank_systems(
     if not (isinstance(pseudo_ties, int | float) and 0 <= pseudo_ties < math.inf):
         raise DesignError(f"pseudo_ties={pseudo_ties!r} must be a number from 0, e.g. 1.")
     asked = _Asked(
-        ties, slot, tuple(names(covariates)), reference, float(pseudo_ties), interval, tuple(names(stability)),
-        n_resamples, seed, conf_level,
+        ties, slot, tuple(names(covariates)), None if reference is None else str(reference), float(pseudo_ties),
+        interval, tuple(names(stability)), n_resamples, seed, conf_level,
     )  # fmt: skip
     if isinstance(calls, pd.DataFrame) and _is_matrix(calls):
         if slot or covariates:
@@ -412,6 +413,7 @@ class _Group:
             return [{"system": s, "term": t, **cells} for t in ("strength", "rank") for s in self.systems]
         covariance, df, units = self._covariance()
         self.made = self._made(units)
+        self.few = few_clusters(units) if self.clusters and asked.interval != "model" else ""
         self.common = common
         made = self._strengths(covariance, df, units)
         none = {"estimate": math.nan, "n": 0.0, "flag": flags(NO_DATA, common)}
@@ -440,7 +442,7 @@ class _Group:
             self.excluded.append(EXCLUDED.of(float(n[valid & (outcome == TIE)].sum()), what="tie(s)"))
             valid &= outcome != TIE
         for name in asked.covariates:
-            unknown = valid & table[name].isna().to_numpy()
+            unknown = valid & ~np.isfinite(table[name].to_numpy(dtype=float, na_value=np.nan))
             self.excluded.append(EXCLUDED.of(float(n[unknown].sum()), what=f"call(s) without {name}"))
             valid &= ~unknown
         kept = [*asked.covariates, *dict.fromkeys([*self.clusters, *asked.stability])]
@@ -558,13 +560,29 @@ class _Group:
         place = np.where(inside, found.beta.round(9), limit)
         return _Fit(model, found, component, maximum, limit, strength, place, shift)
 
-    def _limits(self, data: Comparisons, main: int | None, *, tied: bool) -> tuple[Ints, Floats]:
-        """:func:`limits` of these counts."""
+    def _matrices(self, data: Comparisons) -> tuple[Floats, Floats]:
+        """Wins of the row over the column, and ties."""
         wins, ties = np.zeros((2, len(self.systems), len(self.systems)))
         np.add.at(wins, (data.system, data.opponent), data.counts[:, WIN])
         np.add.at(wins, (data.opponent, data.system), data.counts[:, LOSS])
         np.add.at(ties, (data.system, data.opponent), data.counts[:, TIE])
-        return limits(wins, ties + ties.T, main, tied=tied)
+        return wins, ties + ties.T
+
+    def _limits(self, data: Comparisons, main: int | None, *, tied: bool) -> tuple[Ints, Floats]:
+        """:func:`limits` of these counts."""
+        return limits(*self._matrices(data), main, tied=tied)
+
+    def _ranks(self) -> Floats:
+        """Rank of each system; NaN where the comparisons do not say whether another is above it."""
+        place = self.whole.place
+        above = place > place[:, None]
+        unknown = np.isnan(place) | np.isnan(place[:, None])
+        if unknown.any():
+            won = reached_by_wins(*self._matrices(self._counts(self.n)))
+            above |= unknown & won.T & ~won
+            unknown &= won == won.T
+            np.fill_diagonal(unknown, val=False)
+        return np.where(unknown.any(axis=1), math.nan, 1.0 + above.sum(axis=1))
 
     def _covariance(self) -> tuple[Floats, float, int]:
         """Covariance of all parameters, degrees of freedom, and number of clusters."""
@@ -648,8 +666,7 @@ class _Group:
         calls = data.counts.sum(axis=1)
         n = np.bincount(data.system, calls, size) + np.bincount(data.opponent, calls, size)
         first = np.bincount(data.system, calls, size)
-        few = few_clusters(units) if self.clusters and asked.interval != "model" else ""
-        drawn = self._drawn()
+        drawn, rank = self._drawn(), self._ranks()
         low, high = np.ones(size), np.full(size, float(size))
         if inside.sum() > 1 and units != 1:
             rng = generator(asked.seed, (*map(str, self.key.values()), "ranks"))
@@ -667,7 +684,8 @@ class _Group:
                 infinite = FINITE_BY_PRIOR
             small = SMALL_N if n[k] < 30 else ""
             cells = {"system": self.systems[k], "n": float(n[k])}
-            flag = flags(infinite, self._dependence(), few, small, unbalanced, self.common)
+            beside = flags(self._dependence(), self.few, small, unbalanced, self.common)
+            flag = flags(infinite, beside)
             strength = {"term": "strength", "estimate": fit.strength[k], "method": self.made, "flag": flag}
             if self.systems[k] == asked.reference:
                 strength["flag"] = flags(REFERENCE, flag)
@@ -682,11 +700,11 @@ class _Group:
             elif inside[k]:
                 strength |= self._interval(float(fit.strength[k]), float(shifted[k, k]), df, flag)
             rows["strength"].append({**cells, **strength})
-            place = 1.0 + float((fit.place > fit.place[k]).sum()) if not np.isnan(limit) else math.nan
             ends = {"conf_low": low[k], "conf_high": high[k]} if units != 1 else {}
             rows["rank"].append(
-                {**cells, "term": "rank", "estimate": place, **ends, "flag": flag, "method": f"max-T, {self.made}"}
-            )
+                {**cells, "term": "rank", "estimate": rank[k], **ends, "method": f"max-T, {self.made}",
+                 "flag": flags(NOT_PLACED if np.isnan(rank[k]) else "" if np.isnan(limit) else infinite, beside)}
+            )  # fmt: skip
             if drawn is not None:
                 rows["best"].append(
                     {**cells, "term": "best", "estimate": drawn[1][k], "method": drawn[2].words,
@@ -708,7 +726,7 @@ class _Group:
     def _others(self, covariance: Floats, df: float) -> list[_Row]:
         """Rows of the parameter of ties, of the slot and of the covariates."""
         fit, size, total = self.whole, len(self.systems), float(self.n.sum())
-        flag = flags(self._dependence(), self.common)
+        flag = flags(self._dependence(), self.few, self.common)
         cells = {"system": "", "n": total, "method": self.made}
         rows = []
         if fit.model != "bradley-terry":

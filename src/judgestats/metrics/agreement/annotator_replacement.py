@@ -17,7 +17,7 @@ from scipy.special import stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
-from judgestats.kernels.proportions import ROUNDING, clustered_wilson
+from judgestats.kernels.proportions import ROUNDING, clustered_wilson, effective_clusters
 from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
 from judgestats.results import (
@@ -30,12 +30,14 @@ from judgestats.results import (
     NOT_INDEPENDENT,
     NOT_REPLACEABLE,
     NOT_TESTED,
+    TASKS_FIXED,
     TEST_LENIENT,
+    UNEQUAL_CLUSTERS,
     estimates,
     few_clusters,
     flags,
 )
-from judgestats.schema.clustering import CANDIDATES, ENOUGH, Cluster, auto_cluster, cluster_codes, clusters
+from judgestats.schema.clustering import CANDIDATES, ENOUGH, SAMPLED, Cluster, auto_cluster, cluster_codes, clusters
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.raters import matched_calls
@@ -248,7 +250,16 @@ def _cluster(units: pd.DataFrame, groups: list[str], asked: tuple[str, ...] | No
     if asked or units.empty:
         return (asked or ("",))[0], ""
     found = auto_cluster(nw.from_native(units, eager_only=True), groups, "item", len(units))
-    return (found.column, "") if asked is None else ("", NOT_INDEPENDENT if found.shared else "")
+    if asked is not None:
+        return "", NOT_INDEPENDENT if found.shared else ""
+    return found.column, "" if found.column else _fixed(units)
+
+
+def _fixed(units: pd.DataFrame) -> str:
+    """Flag of things that share so few prompts or tasks that these are taken as fixed."""
+    things = units["thing"].nunique()
+    few = {c: units[c].nunique() for c in ("task", "prompt") if c in units.columns}
+    return next((TASKS_FIXED.of(n, what=c) for c, n in few.items() if 1 < n < SAMPLED and n < things), "")
 
 
 @dataclass(frozen=True)
@@ -321,10 +332,11 @@ class _Group:
                 cells |= {"conf_low": max(mean - half, -1.0), "conf_high": min(mean + half, 1.0)}
         if n < LEAST_ITEMS:
             return probability, cells
-        if self.column and G < LEAST_CLUSTERS:
-            why = f"fewer than {LEAST_CLUSTERS} clusters"
+        worth = effective_clusters(np.bincount(unit).astype(float))
+        if self.column and worth < LEAST_CLUSTERS:
+            why = f"fewer than {LEAST_CLUSTERS} clusters" if G < LEAST_CLUSTERS else UNEQUAL_CLUSTERS.of(round(worth))
             return probability, {**cells, "flag": flags(self.flag, NOT_TESTED.of(why=why))}
-        lenient = TEST_LENIENT if self.column and G < ENOUGH else ""
+        lenient = TEST_LENIENT if self.column and worth < ENOUGH else ""
         if error > 0:
             p = float(stdtr(G - 1, (mean - self.epsilon) / error))
             return probability, {**cells, "p_value": p, "flag": flags(self.flag, lenient)}

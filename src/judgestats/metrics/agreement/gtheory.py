@@ -518,7 +518,7 @@ def decision_study(
 def _numbers(given: int | Iterable[int] | None, observed: float | None, argument: str) -> list[int]:
     if given is None:
         return [int(observed) if observed is not None and observed >= 1 else 1]
-    numbers = [given] if isinstance(given, int | np.integer) else list(given)
+    numbers = list(given) if isinstance(given, Iterable) else [given]
     if not numbers or any(not isinstance(n, int | np.integer) or n < 1 for n in numbers):
         raise DesignError(f"{argument}={given!r} must be a whole number, or several, each 1 or more.")
     return [int(n) for n in numbers]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
+from judgestats.kernels.proportions import clustered_ratios, clustered_wilson, effective_clusters
 from judgestats.metrics.agreement.chance_corrected import is_answer
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import jackknife_cells
@@ -254,8 +254,7 @@ def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level
 def _difference(judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float) -> dict[str, Any]:
     """Agreement of a judge with people less that among people, on clusters that they share."""
     sides = [side[side["_known"]] for side in (judge, people)]
-    n = [float(side["n"].sum()) for side in sides]
-    if not min(n):
+    if not all(side["n"].sum() for side in sides):
         return {"estimate": np.nan, "n": 0.0, "flag": NO_PAIRS}
     unit = codes_of(pd.concat([side[[column]] for side in sides], ignore_index=True), [column])
     parts = np.split(unit.code, [len(sides[0])])
@@ -264,15 +263,20 @@ def _difference(judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_lev
         np.column_stack([np.bincount(at, side[c], unit.size) for at, side in pairs]).astype(np.float64)
         for c in ("_equal", "n")
     )
+    shared = (size > 0).all(axis=1)
+    if not shared.any():
+        return {"estimate": np.nan, "n": 0.0, "flag": NO_PAIRS}
+    k, size, n = k[shared], size[shared], size[shared].sum(axis=0)
+    apart = EXCLUDED.of(int((~shared).sum()), what=f"{column}(s) without both agreements")
     value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level, bound=1.0)
     return {
         "estimate": value,
         "std_error": error if error > 0 else np.nan,
         "conf_low": low,
         "conf_high": high,
-        "n": n[0],
-        "method": f"t with pseudo-observations, clustered by {column} (G = {unit.size})",
-        "flag": flags(few_clusters(unit.size), SMALL_N if n[0] < 30 else ""),
+        "n": float(n[0]),
+        "method": f"t with pseudo-observations, clustered by {column} (G = {len(k)})",
+        "flag": flags(few_clusters(len(k), worth=effective_clusters(size[:, 0])), SMALL_N if n[0] < 30 else "", apart),
     }
 
 

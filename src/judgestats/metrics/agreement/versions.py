@@ -230,6 +230,9 @@ def _versions(old: Any, new: Any, baseline: Baseline | None, kept: list[str]) ->
             "compare_versions needs two frames, or one frame and the old version: baseline={'version': 'v1'}.",
             advice=(("baseline", None),),
         )
+    numbers = table[column]
+    if pd.api.types.is_float_dtype(numbers) and (numbers.dropna() % 1 == 0).all():  # people have no version
+        table = table.assign(**{column: numbers.astype("Int64")})
     about = table[table[column].notna()]
     known = [v for v in pd.unique(about[column].astype(str)) if v != str(value)]
     if str(value) not in set(about[column].astype(str)) or not known:

@@ -23,6 +23,7 @@ from judgestats.metrics.bias.corrections import (
     by_influence,
     clipped,
     few,
+    few_errors,
     is_share,
     mean,
     std_error,
@@ -219,7 +220,7 @@ def corrected_rate(
 
         NaN with a flag: the interval of ``youden`` reaches 0 (``not better than chance``); the interval, before it is
         clipped, lies outside 0 to 1 (``error rates do not fit these verdicts``); ``labels of one class only``; a random
-        sample of ``more labels than verdicts``.
+        sample of ``more labels than other verdicts``. A caution: ``fewer than 5 errors of the judge among the labels``.
 
     Raises
     ------
@@ -442,7 +443,8 @@ def _difference(
         )  # fmt: skip
         if ONE_CLASS in cautions.split("; "):
             row |= dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
-        row["flag"] = flags(row["flag"], few(group, rows), cautions)
+        errors = few_errors(group, (level.source | base.source) & group.labelled) if options.by_class else ""
+        row["flag"] = flags(row["flag"], few(group, rows), cautions, errors)
     found = [row]
     if group.f.shape[1] == 1:
         apparent = _apparent(group, (level, base), options)

@@ -14,9 +14,18 @@ from scipy.special import stdtrit
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.kernels.corrected import covariance, small_sample
-from judgestats.kernels.proportions import wilson
+from judgestats.kernels.proportions import effective_clusters, wilson
 from judgestats.metrics.bias.labelled_samples import Group
-from judgestats.results import NO_DATA, NO_SPREAD, ONE_UNIT, RATES_DO_NOT_FIT, SMALL_N, few_clusters, flags
+from judgestats.results import (
+    FEW_ERRORS,
+    NO_DATA,
+    NO_SPREAD,
+    ONE_UNIT,
+    RATES_DO_NOT_FIT,
+    SMALL_N,
+    few_clusters,
+    flags,
+)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -127,8 +136,19 @@ def clustered_by(group: Group, clusters: float) -> str:
 
 
 def few(group: Group, *samples: Mask) -> str:
-    """Flag of too few clusters in the smallest of some samples."""
-    return few_clusters(int(min(group.clusters(rows) for rows in samples))) if group.cluster else ""
+    """Flag of too few clusters, or of too unequal ones, in the smallest of some samples."""
+    if not group.cluster or group.unit is None:
+        return ""
+    worth = min(effective_clusters(np.bincount(group.unit[rows], group.n[rows]).astype(np.float64)) for rows in samples)
+    return few_clusters(int(min(group.clusters(rows) for rows in samples)), worth=worth)
+
+
+def few_errors(group: Group, labelled: Mask) -> str:
+    """Flag of a judge of whose errors few are among the labels."""
+    if not is_share(group, labelled):
+        return ""
+    errors = [group.size(labelled & (f != group.y)) for f in group.f.T]
+    return FEW_ERRORS if min(errors) < 5 else ""
 
 
 def mean(group: Group, values: Floats, rows: Mask) -> tuple[float, Floats]:

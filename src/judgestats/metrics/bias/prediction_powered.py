@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
 from judgestats.kernels.corrected import Powered, inversely_weighted, prediction_powered
-from judgestats.metrics.bias.corrections import Correction, Rate, clustered_by, few, is_share, mean_row
+from judgestats.metrics.bias.corrections import Correction, Rate, clustered_by, few, few_errors, is_share, mean_row
 from judgestats.metrics.bias.labelled_samples import Group
 from judgestats.results import FEW_IN_CLASS, FEW_LABELS, MORE_LABELS, NO_DATA, NO_LABELS, ONE_CLASS, SMALL_N, flags
 from judgestats.schema.coding import numbers_of
@@ -41,6 +41,7 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
         refusal = MORE_LABELS
     if refusal:
         return Rate(math.nan, np.zeros(len(y)), method="", refusal=refusal, cautions=cautions, **basis)
+    cautions = flags(cautions, few_errors(group, labelled))
     method = "PPI++" if at_random else "inverse weights"
     total, influence = 0.0, np.zeros(len(y))
     for weight, stratum, name in _strata(group, rows, options):
@@ -78,11 +79,11 @@ def _estimate(group: Group, held: Mask, y: Floats, options: Correction, *, trans
     if options.label_probability is None:
         return prediction_powered(group.f[held], y[held], group.n[held], unit, ddof=options.ddof, coefficients=fixed)
     chance = numbers_of(group.table[options.label_probability])[held]
-    wrong = ~np.isnan(y[held]) & ~((chance > 0) & (chance <= 1))
+    wrong = ~((chance > 0) & (chance <= 1)) & ~(np.isnan(y[held]) & np.isnan(chance))
     if wrong.any():
         raise DesignError(
-            f"label_probability={options.label_probability!r} is {chance[wrong.argmax()]:g} in a labelled row "
-            f"({wrong.sum():,} rows). Allowed: above 0, and at most 1."
+            f"label_probability={options.label_probability!r} is {chance[wrong.argmax()]:g} in {wrong.sum():,} row(s). "
+            "Allowed: above 0, and at most 1. What could never be labelled cannot be corrected: leave it out."
         )
     return inversely_weighted(
         group.f[held], y[held], chance, group.n[held], unit, ddof=options.ddof, coefficients=fixed

@@ -36,7 +36,7 @@ from judgestats.models.postestimation.prediction import (
     rows_of,
     scale_of,
 )
-from judgestats.results import NEW_LEVEL, NOT_ESTIMABLE, flags
+from judgestats.results import NEW_LEVEL, NOT_ESTIMABLE, few_clusters, flags
 from judgestats.schema.columns import names
 
 # ---- p values and quantiles of several contrasts together, normal or t -----------------------------------------------
@@ -411,9 +411,10 @@ def means(
     for k, name in enumerate(("estimate", "std_error", "conf_low", "conf_high")):
         result[name] = numbers[..., k].ravel()
     result.insert(result.columns.get_loc("std_error") + 1, "df", np.repeat(df, J))
-    return result.assign(
-        method=_method(fit, scale, averaging), flag=_flags(fit, np.repeat(found.known, J), error.ravel())
-    )
+    levels = [len(t.levels) for t in fit.design.terms] if averaging else []
+    few = few_clusters(min(levels)) if levels else ""
+    cautious = [flags(f, few) for f in _flags(fit, np.repeat(found.known, J), error.ravel())]
+    return result.assign(method=_method(fit, scale, averaging), flag=cautious)
 
 
 def _fitted_means(
