@@ -409,7 +409,7 @@ class _Reading:
         options: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
         options |= {"scale": parse_scale(self.scale)} if self.scale else {}
         further = parse_options(self.option or ())
-        for name in further.keys() & {*inspect.signature(read).parameters, *names, "scale"}:
+        for name in sorted(further.keys() & {*inspect.signature(read).parameters, *names, "scale"}):
             other = "map" if name == "columns" else name
             own = f"Give it as --{other.replace('_', '-')}" if hasattr(self, other) else "Leave it out"
             raise SchemaError(f"--option {name}=...: {name} is not an option of a format. {own}.")

@@ -573,6 +573,12 @@ def test_ranks_of_systems_that_never_lost_to_the_next():
     assert found["estimate"].isna().to_dict() == {"a": True, "b": False, "c": False, "d": True}
     assert found.loc[["a", "d"], "flag"].str.contains("not placed").all()
     assert found.loc["b", "estimate"] == 4
+    # two that beat each other keep their ranks beside a third and a fourth of which nothing is known
+    beat = pd.DataFrame(0, index=list("abcde"), columns=list("abcde"))
+    beat.loc["a", "b"], beat.loc["b", "a"], beat.loc["c", "a"], beat.loc["c", "d"], beat.loc["d", "e"] = 10, 5, 3, 3, 3
+    found = rank_systems(beat).query("term == 'rank'").set_index("system")["estimate"]
+    assert (found["a"], found["b"], found["c"]) == (2, 3, 1)
+    assert np.isnan(found["d"])
 
 
 def test_a_reference_may_be_a_number_and_a_covariate_must_be_finite():

@@ -573,14 +573,14 @@ class _Group:
         return limits(*self._matrices(data), main, tied=tied)
 
     def _ranks(self) -> Floats:
-        """Rank of each system; NaN where the comparisons do not say whether another is above it."""
+        """Rank of each system; of those without a finite strength NaN where it is not said whether another is above."""
         place = self.whole.place
         above = place > place[:, None]
         unknown = np.isnan(place) | np.isnan(place[:, None])
         if unknown.any():
             won = reached_by_wins(*self._matrices(self._counts(self.n)))
             above |= unknown & won.T & ~won
-            unknown &= won == won.T
+            unknown &= (won == won.T) & ~np.isfinite(place)[:, None]
             np.fill_diagonal(unknown, val=False)
         return np.where(unknown.any(axis=1), math.nan, 1.0 + above.sum(axis=1))
 
