@@ -101,7 +101,8 @@ def judge_against_people(
         - ``concordance`` (ratings): Lin's concordance correlation of the pooled pairs, which is quadratically weighted
           kappa, and 1 only where the scores are equal;
         - ``agreement``: share of pairs with equal answers;
-        - ``agreement_difference`` (role ``judge``): the judge's ``agreement`` less that among people, on items with both;
+        - ``agreement_difference`` (role ``judge``): the judge's ``agreement`` less that among people, over
+          the items that have both;
         - ``base_rate`` (role ``people``): share of each ``answer`` among people's answers (``n`` counts these): a
           candidate or ``tie``, or where there are more than two candidates the slot; scores if there are 12 or fewer;
         - ``constant_answer`` (role ``people``): the ``agreement`` of a judge that always gives the people's most
