@@ -10,7 +10,7 @@ import shlex
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
@@ -245,6 +245,16 @@ LabelsWide = Annotated[
     ),
 ]
 
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Read a plan whose files are not as they were written, or have no digests.")
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite", help="Replace files that exist; what was read, or has answers in it, is never written over."
+    ),
+]
+
 #: Argument of the library -> the option that does the same, for a value of it.
 _OPTIONS: dict[str, Callable[[Any], str]] = {
     "encoding": "--encoding {}".format,
@@ -265,6 +275,8 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "baseline": "--baseline VALUE".format,
     "sampling": "--sampling random or by-class".format,
     "rules": "--rules FILE".format,
+    "overwrite": lambda _: "--overwrite",
+    "trust": lambda _: "--trust",
 }
 
 
@@ -586,12 +598,14 @@ def report(
         str, typer.Option("--sampling", metavar="random|by-class", help="How the items with a gold label were drawn.")
     ] = "",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+    overwrite: Overwrite = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
     """Write which judge to trust, and everything measured, as one self-contained page; the summary is printed, too."""
     from judgestats.errors import choose
     from judgestats.ingest import parse_identity
-    from judgestats.reporting.pages import as_markdown, files_read, measure_all, refuse_path, write_report
+    from judgestats.outputs import MarkedOutputs
+    from judgestats.reporting.pages import as_markdown, files_read, measure_all, write_report
 
     if reading.format in _WRITTEN:
         raise SchemaError(
@@ -607,8 +621,9 @@ def report(
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     source = reading.record()
+    outputs = MarkedOutputs("report", [*files_read(source), *reading.source], overwrite=overwrite)
     if not printed:
-        refuse_path(out, files_read(source))
+        outputs.check(out)
     with working("Measuring") as say:
         found = measure_all(
             data,
@@ -621,7 +636,7 @@ def report(
             **reading.against(),
         )
         command = context.meta[_TYPED]
-        page = None if printed else write_report(found, out, source, say, to=to, command=command)
+        page = None if printed else write_report(found, out, outputs, source, say, to=to, command=command)
     if page is None:
         typer.echo(visible(as_markdown(found, command)), nl=False)
         return
@@ -646,6 +661,7 @@ def formats() -> None:
 def reproduce(
     paper: Annotated[str, typer.Argument(help="One of the five papers; by default all.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write a page with the figures to this file.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Datasheets from printed counts, then the audit of five papers. For a table of your own use judgestats audit."""
     from judgestats.published import audited
@@ -662,7 +678,7 @@ def reproduce(
     if out is not None:
         from judgestats.reporting import reproduction_page
 
-        typer.echo(visible(f"Page: {reproduction_page(out, paper or None)}"))
+        typer.echo(visible(f"Page: {reproduction_page(out, paper or None, overwrite=overwrite)}"))
 
 
 @app.command()
@@ -675,6 +691,7 @@ def audit(
         bool,
         typer.Option("--strict", help="Exit with code 1 if a number does not follow, or if no check could be decided."),
     ] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Check which numbers of any table, or of a paper, follow from its other numbers. With figures: reproduce."""
     from judgestats.published import audited
@@ -685,7 +702,7 @@ def audit(
     if out is not None:
         from judgestats.reporting import audit_page
 
-        typer.echo(visible(f"Page: {audit_page(found, out)}"))
+        typer.echo(visible(f"Page: {audit_page(found, out, overwrite=overwrite)}"))
     if strict and not all(_holds(a) for a in found):
         raise typer.Exit(1)
 
@@ -933,6 +950,7 @@ def plan(
     ] = "",
     rubric_judge: Annotated[str, typer.Option("--rubric-judge", help="merg: whose rubric all score by.")] = "",
     rubrics: Annotated[str, typer.Option("--rubrics", help="merg: name or file of the rubrics to score by.")] = "",
+    overwrite: Overwrite = False,
 ) -> None:
     """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
     from judgestats import design
@@ -955,14 +973,16 @@ def plan(
     if "prompt" in given:
         given["prompts"] = given.pop("prompt")
     given |= {} if temperature is None else {"temperature": temperature}
-    _show_plan(getattr(design, chosen.function)(judge, *table, **given), out, out, format)
+    inputs = [name for name in (pairs, responses, prompt, by, rubrics, written) if name]
+    _show_plan(getattr(design, chosen.function)(judge, *table, **given), out, out, format, inputs, overwrite)
 
 
-def _show_plan(made: Any, folder: Path, whole: Path, format: str) -> None:
+def _show_plan(made: Any, folder: Path, whole: Path, format: str, inputs: Sequence[str], overwrite: bool) -> None:
     """Write a plan, or a later stage of the one in `whole`, and say what to do with it."""
     from judgestats import design
 
-    files = design.export(made, made.write(folder), format)
+    made.write(folder, overwrite=overwrite, inputs=inputs)
+    files = design.export(made, folder, format, overwrite=overwrite, inputs=inputs)
     console = _console()
     later = f", and {len(made.later):,} that come after them" if len(made.later) else ""
     _print_table(console, f"{len(made):,} calls{later}", made.summary())
@@ -980,36 +1000,52 @@ def next_stage(
     folder: Annotated[Path, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
     answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder with all answers so far.")],
     format: Annotated[str, typer.Option("--format", help="As for judgestats plan.")] = "jsonl",
+    trust: Trust = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Plan the next stage from the answers so far, into a folder in PLAN: judgestats next plan 'answers*.jsonl'"""
     from judgestats import design
+    from judgestats.design.plans import opened
 
-    made = design.next_stage(folder, answers)
+    made = design.next_stage(opened(folder, trust), answers)
     name = f"stage{made.calls['stage'].max()}"
     taken = len(list(folder.glob(f"{name}*")))
-    _show_plan(made, folder / (f"{name}-{taken + 1}" if taken else name), folder, format)
+    stage = folder / (f"{name}-{taken + 1}" if taken else name)
+    _show_plan(made, stage, folder, format, [answers], overwrite)
 
 
 @app.command()
 @_readable
 def collect(
-    folder: Annotated[str, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
     answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder that the runner wrote.")],
     out: Annotated[Path, typer.Option("--out", help="CSV file of the verdicts.")] = Path("verdicts.csv"),
     page: Annotated[Path | None, typer.Option("--report", help="Write the datasheet to this file, too.")] = None,
     left: Annotated[Path | None, typer.Option("--left", help="Folder for a plan of the calls left to ask.")] = None,
     labels: Labels = "",
+    trust: Trust = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Join answers to their plan and read the verdicts: judgestats collect plan answers.jsonl --report page.html"""
     from judgestats import design
     from judgestats.design.collecting import collected
+    from judgestats.design.plan_files import plan_files, verdict_outputs, write_verdicts
+    from judgestats.design.plans import opened
     from judgestats.ingest import parse_labels
-    from judgestats.reporting import report as write
+    from judgestats.outputs import MarkedOutputs
+    from judgestats.reporting.pages import measure_all, write_report
     from judgestats.schema import check as check_frame
 
-    data, rest = collected(folder, answers, labels=parse_labels(labels) if labels else None)
+    whole = opened(folder, trust)
+    inputs: list[str | Path] = [answers, *plan_files(folder)]
+    tables = verdict_outputs(folder, inputs, overwrite)
+    tables.check(out)
+    pages = MarkedOutputs("report", [*inputs, out], overwrite=overwrite)
+    if page is not None:
+        pages.check(page)
+    data, rest = collected(whole, answers, labels=parse_labels(labels) if labels else None)
     console = _console()
-    data.to_csv(out, index=False)
+    write_verdicts(data, out, folder, tables)
     if "text" in data:
         console.print(_text(f"Texts: {out}, {int((data['status'] == 'ok').sum()):,} of {len(data):,} complete"))
     else:
@@ -1022,10 +1058,11 @@ def collect(
         if left is None:
             console.print(_text(f"{what}; --left FOLDER plans them again"))
         else:
-            files = design.export(rest, rest.write(left))
+            rest.write(left, overwrite=overwrite, inputs=inputs)
+            files = design.export(rest, left, overwrite=overwrite, inputs=inputs)
             console.print(_text(f"{what}: {', '.join(map(str, files))}"))
     if page is not None:
-        console.print(_text(f"Report: {write(data, page)}"))
+        console.print(_text(f"Report: {write_report(measure_all(data), page, pages)}"))
 
 
 @app.command()

@@ -6,6 +6,7 @@ import ast
 import csv
 import importlib
 import json
+import unicodedata
 
 import pandas as pd
 import pytest
@@ -56,6 +57,37 @@ def test_tables_inspect_and_promptfoo(tmp_path):
 def test_large_plans_are_split(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("judgestats.design.exports", fromlist=["MOST"]).MOST, "openai", 4)
     assert [len(lines(p)) for p in export(PLAN, tmp_path, "openai")] == [4, 2, 4, 2]
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic", "form"])
+@pytest.mark.parametrize(
+    "judges",
+    [
+        ("a/b", "a_b", "a b"),
+        ("GPT-4", "gpt-4", "Gpt-4"),
+        ("x" * 300, "x" * 299 + "y"),
+        ("\u00e9" * 150, "e\u0301" * 150, "\u00e9"),
+        ("\ufb01x", "fix", "a", "..", "-"),
+    ],
+)
+def test_names_of_files_are_one_to_one_and_short(tmp_path, format, judges):
+    plan = vacuum(list(judges), calls=6)
+    files = export(plan, tmp_path / "out", format)
+    assert len(files) == len(judges) == len({unicodedata.normalize("NFKC", p.name).casefold() for p in files})
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(p.name for p in files)
+    assert all(len(p.name.encode()) <= 200 for p in files)
+    if format == "form":
+        calls = [row["call"] for p in files for row in csv.DictReader(p.open(newline="", encoding="utf-8"))]
+    else:
+        calls = [line["custom_id"] for p in files for line in lines(p)]
+    assert sorted(calls) == sorted(plan.calls["call"])
+
+
+def test_nothing_is_written_where_calls_would_be_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr("judgestats.design.exports.file_stems", lambda names: dict.fromkeys(names, "same"))
+    with pytest.raises(DesignError, match="Nothing was written"):
+        export(PLAN, tmp_path / "out", "openai")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unknown_format(tmp_path):

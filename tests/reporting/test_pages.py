@@ -1,7 +1,6 @@
 """The page of a data set: what it says, that it adds up, stands alone, and takes no file's place until it is complete."""
 
 import base64
-import errno
 import gzip
 import html
 import inspect
@@ -34,7 +33,7 @@ from judgestats.metrics.bias import consistency, position_bias
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.measure_registry import Options, attempts, measures, measures_of
 from judgestats.published import audited, paper_tables
-from judgestats.reporting import audit_page, pages, plots, report
+from judgestats.reporting import audit_page, plots, report
 from judgestats.reporting.formatting import in_words, interval
 from judgestats.reporting.markup import environment
 from judgestats.reporting.pages import MOST, chapters, estimates_table, row_sums
@@ -853,38 +852,6 @@ def test_the_functions_refuse_it_where_they_know_the_path(files):
     with pytest.raises(DesignError, match="is a file that was read"):
         audit_page(paper, paper[0].files[0])
     assert (files / "in.csv").read_text() == CALLS.replace("g,", "i,")
-
-
-def test_a_full_disk_leaves_the_old_page(files, monkeypatch):
-    path = pages.write(files / "page.html", "old")
-    path.chmod(0o640)
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
-        with pytest.raises(DesignError, match="No space left"):
-            pages.write(path, "new")
-    assert path.read_text() == "old"
-    assert not list(files.glob(".*.tmp"))
-    pages.write(path, "new")
-    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
-
-
-def test_a_link_stays_a_link_and_a_device_a_device(files):
-    (files / "latest.html").symlink_to(files / "dated.html")
-    pages.write(files / "latest.html", "page")
-    assert (files / "latest.html").is_symlink()
-    assert (files / "dated.html").read_text() == "page"
-    pages.write(os.devnull, "page")
-    assert not os.path.isfile(os.devnull)
-
-
-def test_a_new_page_has_the_permissions_of_a_new_file(files):
-    plain = files / "plain.html"
-    plain.write_text("")
-    assert pages.write(files / "page.html", "page").stat().st_mode == plain.stat().st_mode
 
 
 def test_a_page_is_of_what_was_read(files):

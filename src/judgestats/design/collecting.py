@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from judgestats.design.plans import CALL, TEXTS, Plan, opened
+from judgestats.csv_files import unguarded
+from judgestats.design.plans import CALL, ID_LETTER, TEXTS, Plan, opened
 from judgestats.design.prompts import Prompt
 from judgestats.design.rubrics import plain, read_dimensions
 from judgestats.errors import DesignError, SchemaError
@@ -492,6 +493,8 @@ def _matched(
     n = 0
     for place, reply in replies:
         n += 1
+        if reply.call not in known:  # an id from before ids began with a letter
+            reply = replace(reply, call=f"{ID_LETTER}{reply.call}")
         if reply.call not in known:
             excluded.append(
                 Exclusion(place, "the call is not of this plan", "Give the plan that these answers are to.")
@@ -499,7 +502,7 @@ def _matched(
             continue
         if reply.asked is not None:
             sent = sent or {call: user for call, _, user in plan.messages()}
-            if reply.asked.strip() != sent[reply.call].strip():
+            if sent[reply.call].strip() not in (reply.asked.strip(), unguarded(reply.asked).strip()):
                 excluded.append(Exclusion(place, "the message sent is not that of the plan", "Ask the call again."))
                 continue
         before = found.get(reply.call)

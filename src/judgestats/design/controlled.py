@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgestats.csv_files import as_csv
 from judgestats.defaults import SEED
 from judgestats.design.plans import Plan, build, opened_table, swapped
 from judgestats.design.strategies import TEMPERATURE
@@ -22,6 +23,7 @@ from judgestats.design.strategies import strategies as plan_strategies
 from judgestats.errors import DesignError, suggestion
 from judgestats.ingest.sources import resolve
 from judgestats.kernels.resampling import generator
+from judgestats.outputs import Outputs
 
 # ---- Changes of a text that keep its words, or cut it off ------------------------------------------------------------
 
@@ -708,7 +710,7 @@ def _refuse_untrue(table: pd.DataFrame) -> None:
             raise DesignError(f"{row.item!r} is not the mirror of {of['item']!r}: the texts are others.")
 
 
-def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
+def write_controlled(pairs: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write controlled pairs in the format of the debiasing paper (App A).
 
     Parameters
@@ -717,6 +719,8 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
         As :func:`controlled_pairs` returns them.
     path : path
         ``.jsonl`` or ``.csv``.
+    overwrite : bool
+        Whether a file with other pairs may be replaced.
 
     Returns
     -------
@@ -727,7 +731,7 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
     Raises
     ------
     DesignError
-        If the name has another ending.
+        If the name has another ending, or the file exists.
 
     See Also
     --------
@@ -761,12 +765,11 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
             "model_b": pairs["second"].where(origin, None),
         }
     )
-    if path.suffix == ".csv":
-        table.to_csv(path, index=False)
-    elif path.suffix == ".jsonl":
-        table.to_json(path, orient="records", lines=True, force_ascii=False)
-    else:
+    if path.suffix not in (".csv", ".jsonl"):
         raise DesignError(f"{path.name!r} is not the name of a .jsonl or .csv file.")
+    lines = path.suffix == ".jsonl"
+    with Outputs(overwrite=overwrite) as outputs, outputs.open(path) as out:
+        out.write(table.to_json(orient="records", lines=True, force_ascii=False) if lines else as_csv(table))
     return path
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from judgestats.csv_files import as_csv, guarded, write_rows
 from judgestats.design.plans import CALL, TEXTS, Plan
 from judgestats.errors import DesignError, suggestion
+from judgestats.outputs import Outputs, Source
 
 _INSPECT_TASK = '''"""Asks the calls of one judge: inspect eval inspect_task.py --model PROVIDER/MODEL -T judge=JUDGE"""
 
@@ -90,9 +95,13 @@ LINES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 #: Largest number of calls in one batch file of a provider.
 MOST = {"openai": 50_000, "anthropic": 100_000}
+#: Longest part of a file's name that comes from a judge's name; the whole name has at most 200 bytes.
+_STEM_BYTES = 160
 
 
-def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
+def export(
+    plan: Plan, folder: str | Path, format: str = "jsonl", *, overwrite: bool = False, inputs: Iterable[Source] = ()
+) -> list[Path]:
     """Write the calls of a plan for a runner.
 
     Parameters
@@ -107,17 +116,22 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
         ``promptfoo``: a configuration; add the provider to it, and plan each judge by itself.
         The earlier messages of a dialogue are sent before the last; in ``csv`` and ``jsonl`` they are in ``earlier``.
         ``form``: for people, a CSV file for each annotator (``judge``), in an order of their own, with the texts and
-        empty columns to fill in; nothing in it names a system or a condition.
+        empty columns to fill in; nothing in it names a system or a condition. In forms and in ``csv``, a text that a
+        spreadsheet would run (it begins with ``=``, ``+``, ``-``, ``@`` or a tab) has a quote before it.
+    overwrite : bool
+        Whether files with other calls may be replaced. One with answers in it never is.
+    inputs : iterable of path
+        Files, folders and globs that are not written over, even so.
 
     Returns
     -------
     list of pathlib.Path
-        The files.
+        The files; all of them are written, or none.
 
     Raises
     ------
     DesignError
-        If the format is not known.
+        If the format is not known, or a file cannot be written or must not be replaced.
 
     See Also
     --------
@@ -130,75 +144,119 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
     >>> [p.name for p in export(vacuum("my-model"), getfixture("tmp_path"), "openai")]
     ['calls.openai.my-model.jsonl']
     """
-    known = (*LINES, "form")
-    if format not in known:
-        raise DesignError(f"format={format!r} is not known. Allowed: {', '.join(known)}.{suggestion(format, known)}")
+    formats = (*LINES, "form")
+    if format not in formats:
+        raise DesignError(
+            f"format={format!r} is not known. Allowed: {', '.join(formats)}.{suggestion(format, formats)}"
+        )
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    with Outputs(inputs, overwrite=overwrite, folder=folder) as outputs:
+        files = {folder / name: write for name, write in _files(plan, format)}
+        n_calls = 0
+        for path, write in files.items():
+            with outputs.open(path) as out:
+                n_calls += write(out)
+        if n_calls != len(plan):
+            raise DesignError(
+                f"{len(plan):,} calls are planned, and {n_calls:,} would be written. Nothing was written."
+            )
+    return list(files)
+
+
+#: Writes to an open file, and returns the number of calls in it.
+_Writer = Callable[[IO[str]], int]
+
+
+def _files(plan: Plan, format: str) -> Iterator[tuple[str, _Writer]]:
+    """Name and writer of each file."""
     if format in MOST:
-        parts = []
-        for judge in plan.calls["judge"].unique():
+        for judge, stem in file_stems(plan.calls["judge"].unique()).items():
             ids = plan.calls.loc[plan.calls["judge"] == judge, CALL].tolist()
             batches = [ids[i : i + MOST[format]] for i in range(0, len(ids), MOST[format])]
             for i, batch in enumerate(batches, start=1):
                 number = f".{i}" if len(batches) > 1 else ""
-                path = folder / f"calls.{format}.{_safe(judge)}{number}.jsonl"
-                parts.append(_lines(plan.rows(batch), path, format))
-        return parts
-    if format == "form":
-        return [_form(plan, str(judge), folder) for judge in plan.calls["judge"].unique()]
-    if format == "csv":
-        path = folder / "calls.csv"
-        with path.open("w", newline="", encoding="utf-8") as out:
-            said = ["earlier"] if "earlier_text" in plan.calls else []
-            names = ["call", "judge", "system", "user", "temperature", *said]
-            writer = csv.DictWriter(out, names, extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(LINES["csv"](row) for row in _rows(plan))
-        return [path]
-    if format == "promptfoo":
-        path = folder / "promptfooconfig.json"
-        tests = [LINES["promptfoo"](row) for row in _rows(plan)]
-        content = {"prompts": ["{{messages}}"], "providers": [], "tests": tests}
-        path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        return [path]
-    path = _lines(plan, folder / ("calls.inspect.jsonl" if format == "inspect" else "calls.jsonl"), format)
-    if format == "inspect":
-        task = folder / "inspect_task.py"
-        task.write_text(_INSPECT_TASK, encoding="utf-8")
-        return [path, task]
-    return [path]
+                yield f"calls.{format}.{stem}{number}.jsonl", partial(_lines, plan.rows(batch), format)
+    elif format == "form":
+        for judge, stem in file_stems(plan.calls["judge"].unique()).items():
+            yield f"form.{stem}.csv", partial(_form, plan, judge)
+    elif format == "csv":
+        yield "calls.csv", partial(_table, plan)
+    elif format == "promptfoo":
+        yield "promptfooconfig.json", partial(_config, plan)
+    else:
+        yield ("calls.inspect.jsonl" if format == "inspect" else "calls.jsonl"), partial(_lines, plan, format)
+        if format == "inspect":
+            yield "inspect_task.py", _task
 
 
-def _safe(name: Any) -> str:
-    """A name as part of a file's name."""
-    return "".join(c if c.isalnum() or c in "-._" else "_" for c in str(name))
+def file_stems(names: Iterable[Any]) -> dict[Any, str]:
+    """Names as parts of names of files: short, without signs, and different, also where case does not count.
+
+    >>> file_stems(["org/a", "b"])
+    {'org/a': 'org_a', 'b': 'b'}
+    >>> list(file_stems(["a/b", "a_b"]).values())
+    ['a_b-82badf67', 'a_b-c311a49b']
+    """
+    stems = {name: "".join(c if c.isalnum() or c in "-._" else "_" for c in str(name)) for name in names}
+    seen = Counter(_same_file(stem) for stem in stems.values())
+
+    def stem_of(name: Any, stem: str) -> str:
+        if seen[_same_file(stem)] == 1 and len(stem.encode()) <= _STEM_BYTES:
+            return stem
+        short = stem.encode()[: _STEM_BYTES - 9].decode(errors="ignore")
+        return f"{short}-{blake2b(str(name).encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
+
+    return {name: stem_of(name, stem) for name, stem in stems.items()}
 
 
-def _form(plan: Plan, annotator: str, folder: Path) -> Path:
+def _same_file(stem: str) -> str:
+    """What is equal for names that some file system takes for one."""
+    return unicodedata.normalize("NFKC", stem).casefold()
+
+
+def _form(plan: Plan, annotator: Any, out: IO[str]) -> int:
     """The form of one annotator: the texts under labels that say nothing, in the order of the calls' ids."""
     if name := next((n for n, p in plan.prompts.items() if p.criteria_in), None):
         raise DesignError(
             f"format='form' has a column for each criterion, and those of prompt {name!r} are in its rubrics. Plan "
             "ratings by people with rubric()."
         )
-    calls = plan.calls[plan.calls["judge"].astype(str) == annotator].sort_values(CALL)
+    calls = plan.calls[plan.calls["judge"] == annotator].sort_values(CALL)
     shown = {"preferences": ("task", "first", "second"), "ratings": ("task", "rubric", "response")}[plan.kind]
     criteria = list(dict.fromkeys(c for p in plan.prompts.values() for c in p.criteria))
     blank = ["verdict"] if plan.kind == "preferences" else criteria or ["answer"]
     columns = {p: TEXTS[p] for p in shown if TEXTS[p] in calls}
     table = calls[[CALL]].assign(label=[f"Response {i}" for i in range(1, len(calls) + 1)])
-    table = table.assign(**{p: calls[c].map(dict(plan.texts)) for p, c in columns.items()})
-    path = folder / f"form.{_safe(annotator)}.csv"
-    table.assign(**dict.fromkeys([*blank, "comment"], "")).to_csv(path, index=False)
-    return path
+    table = table.assign(**{p: calls[c].map(dict(plan.texts)).map(guarded) for p, c in columns.items()})
+    out.write(as_csv(table.assign(**dict.fromkeys([*blank, "comment"], ""))))
+    return len(calls)
 
 
-def _lines(plan: Plan, path: Path, format: str) -> Path:
-    with path.open("w", encoding="utf-8") as out:
-        for row in _rows(plan):
-            out.write(json.dumps(LINES[format](row), ensure_ascii=False) + "\n")
-    return path
+def _table(plan: Plan, out: IO[str]) -> int:
+    earlier = ["earlier"] if "earlier_text" in plan.calls else []
+    names = ["call", "judge", "system", "user", "temperature", *earlier]
+    write_rows(out, names, ([guarded(LINES["csv"](row)[name]) for name in names] for row in _rows(plan)))
+    return len(plan)
+
+
+def _config(plan: Plan, out: IO[str]) -> int:
+    tests = [LINES["promptfoo"](row) for row in _rows(plan)]
+    content = {"prompts": ["{{messages}}"], "providers": [], "tests": tests}
+    out.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    return len(tests)
+
+
+def _task(out: IO[str]) -> int:
+    out.write(_INSPECT_TASK)
+    return 0
+
+
+def _lines(plan: Plan, format: str, out: IO[str]) -> int:
+    n_calls = 0
+    for row in _rows(plan):
+        out.write(json.dumps(LINES[format](row), ensure_ascii=False) + "\n")
+        n_calls += 1
+    return n_calls
 
 
 def _rows(plan: Plan) -> Iterator[dict[str, Any]]:

@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b, sha256
-from importlib.metadata import version
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.defaults import SEED
+from judgestats.design.plan_files import read_parts, write_plan
 from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
 from judgestats.errors import DesignError
 from judgestats.ingest.tables import as_table
 from judgestats.kernels.resampling import generator
+from judgestats.outputs import Source
 from judgestats.schema.columns import By, Finding, as_frame, names
 
 #: The id of a call.
 CALL = "call"
+#: Ids begin with a letter, since a spreadsheet takes 1614104646e14338 for a number.
+ID_LETTER = "c"
+_ID_DIGITS = 16
 #: In ``about``: how many later calls cannot be asked.
 UNANSWERED = "unanswered"
 #: What was said earlier in a chain: each reply, and the messages of a dialogue as JSON.
@@ -40,8 +44,6 @@ HIDDEN = ("judge", "strategy", "scheme", "probe", "arm", "alias", "stimulus", "v
 #: Characters of a token, on average, in English: a rule of thumb for costs.
 CHARACTERS_PER_TOKEN = 4
 _CONDITIONS = tuple(c for c in HIDDEN if c not in ("judge", "alias"))
-_FILES = ("calls.parquet", "texts.jsonl", "prompts.json")
-_LATER = "later.parquet"
 _SHORTEST_WORD = 3
 _RUN = re.compile(r"\w+")
 #: Characters of rendered messages that are kept, for calls that show the same.
@@ -457,15 +459,20 @@ class Plan:
         in_both[cell[both]] = True
         return np.asarray(~both & (low != high) & in_both[cell])
 
-    def write(self, folder: str | Path) -> Path:
+    def write(self, folder: str | Path, *, overwrite: bool = False, inputs: Iterable[Source] = ()) -> Path:
         """Write the plan to a folder: ``calls.parquet``, ``texts.jsonl``, ``prompts.json`` and ``manifest.json``.
 
-        Calls of later stages go to ``later.parquet``.
+        Calls of later stages go to ``later.parquet``. A new folder appears when all is in it; in one that exists, the
+        manifest is written last.
 
         Parameters
         ----------
         folder : path
             Made if it does not exist.
+        overwrite : bool
+            Whether another plan, or other files of these names, may be replaced. A plan with stages never is.
+        inputs : iterable of path
+            Files, folders and globs that are not written over, even so.
 
         Returns
         -------
@@ -475,39 +482,22 @@ class Plan:
         Raises
         ------
         DesignError
-            If the folder holds another plan.
+            If the folder holds another plan, or cannot be written.
         """
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        if (folder / "manifest.json").exists() and Plan.read(folder).calls[CALL].tolist() != self.calls[CALL].tolist():
-            raise DesignError(f"{folder} holds another plan. Give a new folder, or remove that one.")
-        self.calls.to_parquet(folder / _FILES[0], index=False)
-        lines = (json.dumps({"digest": k, "text": t}, ensure_ascii=False) + "\n" for k, t in self.texts.items())
-        (folder / _FILES[1]).write_text("".join(lines), encoding="utf-8")
-        records = [p.record() for p in self.prompts.values()]
-        (folder / _FILES[2]).write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        if len(self.later):
-            self.later.to_parquet(folder / _LATER, index=False)
-        files = (*_FILES, *([_LATER] if len(self.later) else []))
-        manifest = {
-            "judgestats": version("judgestats"),
-            "kind": self.kind,
-            "calls": len(self),
-            "about": dict(self.about),
-            "prompts": {n: p.digest for n, p in self.prompts.items()},
-            "sha256": {n: sha256((folder / n).read_bytes()).hexdigest() for n in files},
-        }
-        (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, default=str) + "\n", encoding="utf-8")
+        write_plan(self, folder, overwrite=overwrite, inputs=tuple(inputs))
         return folder
 
     @classmethod
-    def read(cls, folder: str | Path) -> Plan:
+    def read(cls, folder: str | Path, *, trust: bool = False) -> Plan:
         """Read a plan from its folder.
 
         Parameters
         ----------
         folder : path
             As written by :meth:`write`.
+        trust : bool
+            Whether to read files that are not as they were written.
 
         Returns
         -------
@@ -516,22 +506,10 @@ class Plan:
         Raises
         ------
         DesignError
-            If a file is missing, or was changed since.
+            If a file is missing, is a link, or does not have the digest that the manifest gives.
         """
-        folder = Path(folder)
-        try:
-            manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-            for name in manifest["sha256"]:
-                if sha256((folder / name).read_bytes()).hexdigest() != manifest["sha256"][name]:
-                    raise DesignError(f"{folder / name} was changed after the plan was written. Write the plan again.")
-            lines = (folder / _FILES[1]).read_text(encoding="utf-8").split("\n")
-            texts = {r["digest"]: r["text"] for r in map(json.loads, filter(None, lines))}
-            prompts = [Prompt(**r) for r in json.loads((folder / _FILES[2]).read_text(encoding="utf-8"))]
-            calls = pd.read_parquet(folder / _FILES[0])
-            later = pd.read_parquet(folder / _LATER) if _LATER in manifest["sha256"] else pd.DataFrame()
-        except (OSError, KeyError, ValueError, TypeError) as problem:
-            raise DesignError(f"{folder} holds no plan ({problem}). `judgestats plan` writes one.") from None
-        return cls(calls, texts, {p.name: p for p in prompts}, manifest["about"], later)
+        calls, texts, prompts, about, later = read_parts(Path(folder), trust)
+        return cls(calls, texts, {p.name: p for p in prompts}, about, later)
 
 
 class _HiddenWords:
@@ -556,13 +534,13 @@ class _HiddenWords:
         return list(dict.fromkeys(re.findall(pattern, text)))
 
 
-def opened(plan: Plan | str | Path) -> Plan:
+def opened(plan: Plan | str | Path, trust: bool = False) -> Plan:
     """A plan, or the plans of all stages in a folder and its folders ``stage2``, ``stage3``, ..., joined."""
     if isinstance(plan, Plan):
         return plan
-    whole = Plan.read(plan)
+    whole = Plan.read(plan, trust=trust)
     for path in sorted(Path(plan).glob("stage*/manifest.json"), key=lambda p: (len(p.parent.name), p.parent.name)):
-        whole = whole + Plan.read(path.parent)
+        whole = whole + Plan.read(path.parent, trust=trust)
     return whole
 
 
@@ -797,8 +775,11 @@ def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str
     )
     ids = tuple(c for c in ids if c in frame)
     parts = [keyed, *(frame[c] for c in texts if c in frame), frame["judge"], frame["temperature"], frame["replicate"]]
+    if "after" in ids:
+        frame = frame.assign(after=frame["after"].str[-_ID_DIGITS:])  # as in plans from before ids began with a letter
     columns = [_as_text(p) for p in (*parts, *(frame[c] for c in ids))]
-    return [blake2b("\x1f".join(row).encode(), digest_size=8).hexdigest() for row in zip(*columns, strict=True)]
+    keys = map("\x1f".join, zip(*columns, strict=True))
+    return [f"{ID_LETTER}{blake2b(key.encode(), digest_size=_ID_DIGITS // 2).hexdigest()}" for key in keys]
 
 
 def _as_text(column: pd.Series[Any]) -> list[str]:

@@ -16,6 +16,7 @@ from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.datasheets.sheets import stacked
 from judgestats.metrics.invariance import anchoring
 from judgestats.metrics.psychometrics import criterion_shift, dark_current, delta0, target_sensitivity
+from judgestats.outputs import MarkedOutputs
 from judgestats.published import audited, load, paper_tables
 from judgestats.published.auditing import CLAIMS, Audited, coverage
 from judgestats.published.printed import parse
@@ -24,7 +25,7 @@ from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERD
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor, page
-from judgestats.reporting.pages import comparison, judge_cards, refuse_path, write
+from judgestats.reporting.pages import comparison, judge_cards
 from judgestats.reporting.pictures import Picture, drawing
 from judgestats.reporting.sheets import NON_CLAIMS
 from judgestats.reporting.summary import overview
@@ -62,6 +63,7 @@ def audit_page(
     titles: Mapping[str, str] | None = None,
     figures: Mapping[str, Figures] | None = None,
     example: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
 ) -> Path:
     """Write the page of an audit.
 
@@ -77,6 +79,8 @@ def audit_page(
         Paper -> figures drawn from its printed numbers.
     example : mapping, optional
         Title, lead, comparison and judges of datasheets to put before the audit.
+    overwrite : bool
+        Whether another file may be replaced. A page of an earlier audit that nobody has changed always is.
 
     Returns
     -------
@@ -86,7 +90,8 @@ def audit_page(
     Raises
     ------
     DesignError
-        If `path` is a folder, a file that was audited or holds its rules, or cannot be written.
+        If `path` is a folder, a file that was audited or holds its rules, another file that exists, or cannot be
+        written.
 
     Examples
     --------
@@ -96,8 +101,24 @@ def audit_page(
     >>> "Table 6" in page.read_text(encoding="utf-8")
     True
     """
-    refuse_path(path, [file for a in audits for file in a.files])
-    named = {a.paper: (titles or {}).get(a.paper, a.paper) for a in audits}
+    outputs = audit_outputs(audits, overwrite)
+    outputs.check(path)
+    return outputs.write(path, _html(audits, titles or {}, figures or {}, example))
+
+
+def audit_outputs(audits: Sequence[Audited], overwrite: bool, maker: str = "audit") -> MarkedOutputs:
+    """Where a page of an audit may go."""
+    return MarkedOutputs(maker, [file for a in audits for file in a.files], overwrite=overwrite)
+
+
+def _html(
+    audits: Sequence[Audited],
+    titles: Mapping[str, str],
+    figures: Mapping[str, Figures],
+    example: Mapping[str, Any] | None,
+) -> str:
+    """The page of an audit."""
+    named = {a.paper: titles.get(a.paper, a.paper) for a in audits}
     total = sum(len(a.decisions) for a in audits)
     lead = (
         f"{noun(total, 'check')} of printed numbers and statements against the other numbers that are printed. "
@@ -105,19 +126,16 @@ def audit_page(
         "experiment could not have given it."
     )
     heading = "Which printed numbers follow from the others"
-    return write(
-        path,
-        page(
-            "audit.html.j2",
-            title=f"judgestats: {heading.lower()}",
-            heading=heading,
-            lead=lead,
-            example=example,
-            summary=_summary(audits, named),
-            counted=_COUNTED,
-            verdicts=[{**_verdict(v), "meaning": _MEANING[v]} for v in VERDICTS],
-            papers=[_paper(a, named[a.paper], (figures or {}).get(a.paper)) for a in audits],
-        ),
+    return page(
+        "audit.html.j2",
+        title=f"judgestats: {heading.lower()}",
+        heading=heading,
+        lead=lead,
+        example=example,
+        summary=_summary(audits, named),
+        counted=_COUNTED,
+        verdicts=[{**_verdict(v), "meaning": _MEANING[v]} for v in VERDICTS],
+        papers=[_paper(a, named[a.paper], figures.get(a.paper)) for a in audits],
     )
 
 
@@ -259,7 +277,7 @@ TITLES = {
 }
 
 
-def reproduction_page(path: str | os.PathLike[str], paper: str | None = None) -> Path:
+def reproduction_page(path: str | os.PathLike[str], paper: str | None = None, *, overwrite: bool = False) -> Path:
     """Write the page of a reproduction: datasheets from printed counts, then the audit of each paper with its figures.
 
     Parameters
@@ -268,6 +286,8 @@ def reproduction_page(path: str | os.PathLike[str], paper: str | None = None) ->
         File to write; its folder is made.
     paper : str, optional
         All papers by default.
+    overwrite : bool
+        As for :func:`audit_page`.
 
     Returns
     -------
@@ -287,7 +307,10 @@ def reproduction_page(path: str | os.PathLike[str], paper: str | None = None) ->
     True
     """
     example = _example() if paper in (None, EXAMPLE) else None
-    return audit_page(audited(paper), path, titles=TITLES, figures=_FIGURES, example=example)
+    audits = audited(paper)
+    outputs = audit_outputs(audits, overwrite, "reproduction")
+    outputs.check(path)
+    return outputs.write(path, _html(audits, TITLES, _FIGURES, example))
 
 
 #: The paper whose printed counts give datasheets.

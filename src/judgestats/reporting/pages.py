@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import math
 import os
-import secrets
-import shutil
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +34,7 @@ from judgestats.metrics.measure_registry import (
     quiet,
 )
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references
+from judgestats.outputs import MarkedOutputs
 from judgestats.reporting import plots
 from judgestats.reporting.fitted import Model, Models, described
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
@@ -517,6 +516,7 @@ def report(
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
     models: Models | None = None,
+    overwrite: bool = False,
 ) -> Path:
     """Write one self-contained page about a data set: which judge to trust, the measures, and a card of each judge.
 
@@ -558,6 +558,8 @@ def report(
     models : Fit or mapping of str to Fit, optional
         Results of :func:`judgestats.fit`, or one, to be shown with their parameters and diagnostics:
         ``{"position": fit}``.
+    overwrite : bool
+        Whether another file may be replaced. A page of an earlier report that nobody has changed always is.
 
     Returns
     -------
@@ -569,9 +571,9 @@ def report(
     SchemaError
         If `data` is not a canonical frame, or has faults.
     DesignError
-        If `path` is a folder, one of the files in `source`, or cannot be written; if a name in `humans`,
-        `gold` or `baseline` does not occur; if `sampling` is neither of the two; if one of `models` is no fit, or has
-        no diagnostics.
+        If `path` is a folder, one of the files in `source`, another file that exists, or cannot be written; if a name
+        in `humans`, `gold` or `baseline` does not occur; if `sampling` is neither of the two; if one of `models` is no
+        fit, or has no diagnostics.
 
     See Also
     --------
@@ -587,13 +589,14 @@ def report(
     >>> "same verdict in both orders" in page.read_text(encoding="utf-8")
     True
     """
-    refuse_path(path, files_read(source))
+    outputs = MarkedOutputs("report", files_read(source), overwrite=overwrite)
+    outputs.check(path)
     found = measure_all(
         data, by=by, cluster=cluster, identity=identity, humans=humans, gold=gold, baseline=baseline,
         sampling=sampling, seed=seed, conf_level=conf_level, n_resamples=n_resamples, title=title,
         models=models,
     )  # fmt: skip
-    return write_report(found, path, source)
+    return write_report(found, path, outputs, source)
 
 
 @dataclass(frozen=True)
@@ -718,6 +721,7 @@ def headlines(found: PageData) -> pd.DataFrame:
 def write_report(
     found: PageData,
     path: str | os.PathLike[str],
+    outputs: MarkedOutputs,
     source: Any = None,
     say: Callable[[str], None] = quiet,
     *,
@@ -730,7 +734,7 @@ def write_report(
     """
     say("Writing the page")
     to = to or ("md" if Path(path).suffix.lower() == ".md" else "html")
-    return write(path, as_markdown(found, command) if to == "md" else as_html(found, source, command))
+    return outputs.write(path, as_markdown(found, command) if to == "md" else as_html(found, source, command))
 
 
 def as_html(found: PageData, source: Any = None, command: str = "") -> str:
@@ -954,44 +958,6 @@ def _renamed(frame: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, list
     """Frame and groups under names that a datasheet does not use for its own columns."""
     names = {g: f"{g} of the run" for g in groups if g in BEFORE}
     return frame.rename(columns=names), [names.get(g, g) for g in groups]
-
-
-def write(path: str | os.PathLike[str], page: str) -> Path:
-    """Write a page whole or not at all, and make its folder: what was there stays until the new page is complete."""
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        target = path.resolve()  # a link stays a link
-        if target.exists() and not target.is_file():  # /dev/stdout, a pipe
-            path.write_text(page, encoding="utf-8")
-            return path
-        draft = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
-        try:
-            with draft.open("x", encoding="utf-8") as file:
-                file.write(page)
-                file.flush()
-                os.fsync(file.fileno())
-            if target.exists():
-                shutil.copymode(target, draft)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
-    except (OSError, RuntimeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DesignError(f"path={str(path)!r} cannot be written: {why}. Name another.") from None
-    return path
-
-
-def refuse_path(path: str | os.PathLike[str], read: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Refuse a folder in place of a file, and a file that was read, under any name, before anything is measured."""
-    path = Path(path)
-    if path.is_dir():
-        raise DesignError(f"path={str(path)!r} is a folder; name a file, such as {str(path / 'report.html')!r}.")
-    if any(path.exists() and os.path.exists(file) and path.samefile(file) for file in read):
-        raise DesignError(
-            f"path={str(path)!r} is a file that was read, and the page would take its place. Name another, such as "
-            f"{str(path.with_name('report.html'))!r}."
-        )
 
 
 def files_read(source: Any) -> list[str]:

@@ -19,6 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from judgestats.errors import DesignError
+from judgestats.outputs import MarkedOutputs
 from judgestats.reporting.formatting import signed
 from judgestats.results import COLUMNS
 
@@ -81,17 +82,26 @@ class Picture:
         figure: Figure = self.axes[0].figure
         return figure
 
-    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, **options: Any) -> None:
         """Write the picture to a file; the ending of its name decides the format (png, svg, pdf).
 
         Parameters
         ----------
         path : str or path
             Where to.
+        overwrite : bool
+            Whether another file may be replaced. A picture that was saved before and not changed since always is.
         **options
             For ``Figure.savefig``: ``dpi=300``.
+
+        Raises
+        ------
+        DesignError
+            If `path` is another file that exists, or cannot be written.
         """
-        self.figure.savefig(Path(path), **options)
+        buffer = io.BytesIO()
+        self.figure.savefig(buffer, **{"format": Path(path).suffix.lstrip(".").lower() or "png", **options})
+        MarkedOutputs("picture", overwrite=overwrite).write(path, buffer.getvalue())
 
     def __len__(self) -> int:
         return len(self.axes)

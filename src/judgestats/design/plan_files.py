@@ -1,0 +1,164 @@
+"""The folder of a plan: its parts, their digests in ``manifest.json``, and the digests of what was written from it."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from judgestats.csv_files import as_csv, has_answers
+from judgestats.design.prompts import Prompt
+from judgestats.errors import DesignError
+from judgestats.outputs import Outputs, Source, digest, write_errors
+
+if TYPE_CHECKING:
+    from judgestats.design.plans import Plan
+
+MANIFEST = "manifest.json"
+_CALLS, _TEXTS, _PROMPTS, _LATER = PARTS = ("calls.parquet", "texts.jsonl", "prompts.json", "later.parquet")
+#: In the manifest: digests of the parts, and of the tables of verdicts that were written from the plan.
+_DIGESTS, _WRITTEN = "sha256", "written"
+
+
+def _parts(plan: Plan) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each part."""
+    yield _CALLS, plan.calls.to_parquet(index=False)
+    lines = (json.dumps({"digest": k, "text": t}, ensure_ascii=False) + "\n" for k, t in plan.texts.items())
+    yield _TEXTS, "".join(lines).encode()
+    records = [p.record() for p in plan.prompts.values()]
+    yield _PROMPTS, (json.dumps(records, indent=1, ensure_ascii=False) + "\n").encode()
+    if len(plan.later):
+        yield _LATER, plan.later.to_parquet(index=False)
+
+
+def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Source, ...]) -> None:
+    """Write a plan, its manifest last; in the folder of the same plan, what was written from it stays known."""
+    before: dict[str, Any] = {}
+    if (folder / MANIFEST).exists():
+        try:
+            same = read_parts(folder)[0]["call"].tolist() == plan.calls["call"].tolist()
+            before = read_manifest(folder) if same else {}
+        except DesignError:
+            same = False
+        if not same and any((*folder.glob(f"stage*/{MANIFEST}"), *filter(has_answers, folder.glob("*.csv")))):
+            raise DesignError(
+                f"{str(folder)!r} holds another plan, with later stages or with answers in it, and it is never written "
+                "over. Give a new folder, or move that one away."
+            )
+        if not same and not overwrite:
+            raise DesignError(
+                f"{str(folder)!r} holds another plan. Give a new folder, or pass overwrite=True.",
+                advice=(("overwrite", True),),
+            )
+    digests = before.get(_DIGESTS, {})
+
+    def ours(path: Path) -> bool:
+        return bool(before) and (path.name == MANIFEST or digest(path.read_bytes()) == digests.get(path.name))
+
+    with Outputs(inputs, overwrite=overwrite, ours=ours, folder=folder) as outputs, write_errors(folder):
+        written = {}
+        for name, content in _parts(plan):
+            with outputs.open(folder / name, "wb") as out:
+                out.write(content)
+            written[name] = digest(content)
+        manifest = {
+            "judgestats": version("judgestats"),
+            "kind": plan.kind,
+            "calls": len(plan),
+            "about": dict(plan.about),
+            "prompts": {n: p.digest for n, p in plan.prompts.items()},
+            _DIGESTS: written,
+            _WRITTEN: before.get(_WRITTEN, []),
+        }
+        with outputs.open(folder / MANIFEST) as out:
+            out.write(json.dumps(manifest, indent=1, default=str) + "\n")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a plan; DesignError where there is none."""
+    try:
+        manifest: dict[str, Any] = json.loads(_content(folder, MANIFEST))
+        if not isinstance(manifest["about"], dict) or not isinstance(manifest.get(_DIGESTS, {}), dict):
+            raise TypeError("its manifest has no digests by name")
+    except (OSError, KeyError, ValueError, TypeError, RecursionError) as problem:
+        if isinstance(problem, FileNotFoundError) and any((folder / name).exists() for name in PARTS):
+            raise DesignError(
+                f"{str(folder)!r} holds an unfinished plan: writing it was interrupted before {MANIFEST}. Plan it once "
+                "more, into a new folder, and remove this one."
+            ) from None
+        raise DesignError(f"{str(folder)!r} holds no plan ({problem}). `judgestats plan` writes one.") from None
+    return manifest
+
+
+def read_parts(
+    folder: Path, trust: bool = False
+) -> tuple[pd.DataFrame, dict[str, str], list[Prompt], dict[str, Any], pd.DataFrame]:
+    """Calls, texts, prompts, what the manifest says about them, and later calls; digests must fit, or be trusted."""
+    manifest = read_manifest(folder)
+    digests = manifest.get(_DIGESTS, {})
+    if foreign := [name for name in digests if name not in PARTS]:
+        raise DesignError(f"{str(folder)!r}: its manifest names {foreign[0]!r}, which is no part of a plan.")
+    try:
+        names = [n for n in PARTS if n != _LATER or n in digests or (trust and (folder / n).exists())]
+        for name in names:
+            if not trust and digests.get(name) != digest(_content(folder, name)):
+                raise DesignError(
+                    f"{str(folder / name)!r} was changed after the plan was written, or has no digest in its "
+                    "manifest. Plan it once more, or say that you trust it: trust=True.",
+                    advice=(("trust", True),),
+                )
+        lines = _content(folder, _TEXTS).decode().split("\n")
+        texts = {r["digest"]: r["text"] for r in map(json.loads, filter(None, lines))}
+        prompts = [Prompt(**r) for r in json.loads(_content(folder, _PROMPTS))]
+        calls = pd.read_parquet(_regular(folder, _CALLS))
+        later = pd.read_parquet(_regular(folder, _LATER)) if _LATER in names else pd.DataFrame()
+    except (OSError, KeyError, ValueError, TypeError, RecursionError) as problem:
+        raise DesignError(f"{str(folder)!r} holds no plan ({problem}). `judgestats plan` writes one.") from None
+    return calls, texts, prompts, manifest["about"], later
+
+
+def _regular(folder: Path, name: str) -> Path:
+    """The path of a part, which is a file in the folder itself: no link, pipe or device."""
+    path = folder / name
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise DesignError(f"{str(path)!r} is a link or no regular file, and a plan is read from its own folder only.")
+    return path
+
+
+def _content(folder: Path, name: str) -> bytes:
+    return _regular(folder, name).read_bytes()
+
+
+def write_verdicts(data: pd.DataFrame, path: Path, folder: Path, outputs: Outputs) -> None:
+    """Write collected verdicts as CSV, and their digest into the manifest of their plan, by which they are known again.
+
+    The manifest comes first: if writing is interrupted, the digest of the old table is there, too. Where a plan cannot
+    be written to, its tables are replaced only if told.
+    """
+    with write_errors(path):
+        content = as_csv(data).encode()
+    manifest = read_manifest(folder)
+    tables = manifest.setdefault(_WRITTEN, [])
+    if digest(content) not in tables:
+        tables.append(digest(content))
+        with suppress(DesignError), Outputs(ours=lambda _: True) as own, own.open(folder / MANIFEST) as out:
+            out.write(json.dumps(manifest, indent=1) + "\n")
+    with outputs, outputs.open(path, "wb") as out:
+        out.write(content)
+
+
+def verdict_outputs(folder: Path, inputs: Iterable[Source], overwrite: bool) -> Outputs:
+    """Where verdicts of a plan may go: not over `inputs`, nor over a table that was changed since it was written."""
+    written = read_manifest(folder).get(_WRITTEN, [])
+    return Outputs(inputs, overwrite=overwrite, ours=lambda path: digest(path.read_bytes()) in written)
+
+
+def plan_files(folder: Path) -> list[Path]:
+    """The files of a plan and of its stages, whether they are there or not."""
+    return [path / name for path in (folder, *folder.glob("stage*")) for name in (MANIFEST, *PARTS)]

@@ -1,0 +1,213 @@
+"""What the package writes: each file whole or not at all, never one that was read, and others only where it may."""
+
+from __future__ import annotations
+
+import filecmp
+import glob
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+from judgestats.csv_files import has_answers
+from judgestats.errors import DesignError
+
+#: A file, a folder or a glob pattern.
+Source = str | os.PathLike[str]
+#: Endings of files that no reader takes for verdicts.
+_NEVER_READ = (".html", ".htm", ".md", ".png", ".svg", ".pdf")
+#: The last line of a page or picture: which function wrote it, and the digest of all before.
+_MARK = re.compile(rb"(?:<!--|%) judgestats (\w+) sha256:([0-9a-f]{64})(?: -->)?\n\Z")
+_MARK_LENGTH = 200
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal digits."""
+    return sha256(content).hexdigest()
+
+
+class Outputs:
+    """Files that are written together: drafts that take their places when all of them are whole.
+
+    `inputs`: files, folders and globs that were read; none of them is written over, nor is anything put where reading
+    them again would find it. `overwrite`: whether other files may be replaced. `ours`: whether a file is one that the
+    same function wrote and nobody has changed, which may always be replaced. `folder`: where they go; a new folder
+    appears when all is in it. A file that is there already, with the same bytes, is left as it is.
+    """
+
+    def __init__(
+        self,
+        inputs: Iterable[Source] = (),
+        *,
+        overwrite: bool = False,
+        ours: Callable[[Path], bool] = lambda _: False,
+        folder: Path | None = None,
+    ) -> None:
+        self._inputs, self._overwrite, self._ours, self._folder = tuple(inputs), overwrite, ours, folder
+        self._drafts: list[tuple[Path, Path, Path]] = []  # as named, its real path, its draft
+        self._new_folder: Path | None = None
+
+    def check(self, path: Source) -> None:
+        """Raise DesignError where a file must not be written."""
+        path = Path(path)
+        with write_errors(path):
+            target = path.resolve()
+            if target.is_dir():
+                raise DesignError(f"{str(path)!r} is a folder; name a file, such as {str(path / 'report.html')!r}.")
+            for source in self._inputs:
+                if _is_same(source, target):
+                    raise DesignError(
+                        f"{str(path)!r} is a file that was read, and is never written over. Name another."
+                    )
+                if _would_read(source, target):
+                    raise DesignError(
+                        f"{str(path)!r} would be read with {os.fsdecode(source)!r} the next time. Name a file outside."
+                    )
+            if not target.is_file() or self._ours(target):
+                return
+            if has_answers(target):
+                raise DesignError(
+                    f"{str(path)!r} has answers in it, and what people or a runner filled in is never written over. "
+                    "Name another file or folder, or move it away."
+                )
+            if not self._overwrite:
+                raise DesignError(
+                    f"{str(path)!r} exists, and was not written by the same command or was changed since. Name "
+                    "another, or pass overwrite=True.",
+                    advice=(("overwrite", True),),
+                )
+
+    @contextmanager
+    def open(self, path: Source, mode: str = "w") -> Iterator[IO[Any]]:
+        """Open a draft of a file: text in UTF-8 without translated line ends, or bytes with ``"wb"``."""
+        path = Path(path)
+        text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+        with write_errors(path):
+            target = path.resolve()
+            if target.exists() and not target.is_file() and not target.is_dir():  # a device or a pipe
+                with path.open(mode, **text) as file:  # type: ignore[call-overload]
+                    yield file
+                return
+            draft = self._draft(target)
+            self._drafts.append((path, target, draft))
+            with draft.open(mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+
+    def _draft(self, target: Path) -> Path:
+        if self._new_folder is not None and self._folder is not None and target.parent == self._folder.resolve():
+            return self._new_folder / target.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target.parent / f".{secrets.token_hex(8)}.tmp"
+
+    def __enter__(self) -> Outputs:
+        folder = self._folder
+        if folder is not None and not folder.exists():
+            with write_errors(folder):
+                parent = folder.resolve().parent
+                parent.mkdir(parents=True, exist_ok=True)
+                draft = parent / f".{secrets.token_hex(8)}.tmp"
+                draft.mkdir()
+            self._new_folder = draft
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
+        try:
+            if kind is None:
+                self._put_in_place()
+        finally:
+            for _, _, draft in self._drafts:
+                draft.unlink(missing_ok=True)
+            if self._new_folder is not None:
+                shutil.rmtree(self._new_folder, ignore_errors=True)
+
+    def _put_in_place(self) -> None:
+        """Check all files, then let the drafts take their places, in the order in which they were opened."""
+        changed = []
+        for path, target, draft in self._drafts:
+            if not (target.is_file() and filecmp.cmp(draft, target, shallow=False)):
+                self.check(path)
+                changed.append((path, target, draft))
+        if self._new_folder is not None and self._folder is not None:
+            with write_errors(self._folder):
+                self._new_folder.replace(self._folder.resolve())
+            return
+        for path, target, draft in changed:
+            with write_errors(path):
+                if target.exists():
+                    shutil.copymode(target, draft)
+                draft.replace(target)
+
+
+@contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Errors of the system and of the encoding as ours, with the path."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise DesignError(
+            f"{str(path)!r} cannot be written: a text holds half of a surrogate pair ({error.object[error.start]!r}), "
+            "which is no character. Replace it."
+        ) from None
+    except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links, before Python 3.13
+        if isinstance(error, RuntimeError) and "loop" not in str(error):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise DesignError(f"{str(path)!r} cannot be written: {why}. Name another.") from None
+
+
+def _is_same(source: Source, target: Path) -> bool:
+    """Whether a source is the target, under any name: a link, another spelling, another case."""
+    path, place = Path(source), Path(os.path.realpath(source))
+    if path.exists() and target.exists() and path.samefile(target):
+        return True
+    return (str(place.parent), place.name.casefold()) == (str(target.parent), target.name.casefold())
+
+
+def _would_read(source: Source, target: Path) -> bool:
+    """Whether reading a folder or a pattern again would find the target."""
+    text = os.fsdecode(source)
+    path, place = Path(text), Path(os.path.realpath(text))
+    if target.suffix.lower() in _NEVER_READ:
+        return False
+    if path.is_dir():
+        return place in target.parents
+    if not glob.has_magic(text) or path.exists():
+        return False
+    pattern, name = str(place).casefold(), str(target).casefold()
+    return fnmatchcase(name, pattern) and ("**" in pattern or name.count(os.sep) == pattern.count(os.sep))
+
+
+class MarkedOutputs(Outputs):
+    """Pages or pictures with the mark of their maker, by which the same function may replace them until they change.
+
+    `maker`: name of the function. `inputs`, `overwrite`: as in :class:`Outputs`.
+    """
+
+    def __init__(self, maker: str, inputs: Iterable[Source] = (), *, overwrite: bool = False) -> None:
+        super().__init__(inputs, overwrite=overwrite, ours=self._has_mark)
+        self._maker = maker
+
+    def write(self, path: Source, content: str | bytes) -> Path:
+        """Write one file and its mark."""
+        path = Path(path)
+        with write_errors(path):
+            body = content.encode() if isinstance(content, str) else content
+        start, end = ("<!--", " -->") if isinstance(content, str) or body.startswith(b"<") else ("%", "")
+        with self, self.open(path, "wb") as file:
+            file.write(body + f"{start} judgestats {self._maker} sha256:{digest(body)}{end}\n".encode())
+        return path
+
+    def _has_mark(self, path: Path) -> bool:
+        content = path.read_bytes()
+        mark = _MARK.search(content, max(0, len(content) - _MARK_LENGTH))
+        return (
+            mark is not None and mark[1] == self._maker.encode() and mark[2].decode() == digest(content[: mark.start()])
+        )

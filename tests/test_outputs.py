@@ -1,0 +1,466 @@
+"""What is written: whole or not at all, never over what was read, over other files only if told, for all that writes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import judgestats as js
+from judgestats.cli import app
+from judgestats.design import Judge, Plan, collect, controlled_pairs, export, simulate_replies, vacuum, write_controlled
+from judgestats.errors import DesignError
+from judgestats.outputs import MarkedOutputs, Outputs
+from judgestats.published import audited
+from judgestats.reporting import audit_page, reproduction_page
+from judgestats.reporting.plots import forest
+
+CALLS = "judge,item,first,second,choice\ng,1,x,y,first\ng,1,y,x,second\n"
+RULES = '[[rule]]\nrule = "sum"\ntotal = "n"\nparts = ["a", "b"]\n'
+TEXTS = pd.DataFrame(
+    {
+        "item": ["q1"],
+        "topic": "food",
+        "task_text": "How is tea made?",
+        "role": "complete",
+        "text": ["Boil water. Add it."],
+    }
+)
+RESPONSES = "item,system,task_text,response_text\n1,s,Say hello.,Hello.\n2,s,Say no.,No.\n"
+OLD = b"paid for\n"
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Something that writes: `run` with the path it writes to, `out` that path, `inputs` what it reads."""
+
+    run: Callable[..., None]
+    out: str
+    inputs: tuple[str, ...] = ()
+
+
+def command(*args: str) -> Callable[..., None]:
+    """A command, with ``{}`` in its arguments where the output comes; an error is raised as ours."""
+
+    def run(out: str, overwrite: bool = False) -> None:
+        typed = [a.replace("{}", out) for a in args] + ["--overwrite"] * overwrite
+        result = CliRunner().invoke(app, typed)
+        if result.exit_code == 2:
+            raise DesignError(" ".join(result.output.split()))
+        assert result.exit_code == 0, (result.output, result.exception)
+
+    return run
+
+
+def function(write: Callable[..., object]) -> Callable[..., None]:
+    return lambda out, overwrite=False: (write(Path(out), overwrite=overwrite), None)[1]
+
+
+def _report(path, overwrite):
+    from judgestats.ingest import source_info
+
+    return js.report(js.read("in.csv"), path, source=source_info("in.csv"), overwrite=overwrite)
+
+
+WRITERS = {
+    "report": Writer(command("report", "in.csv", "--out", "{}"), "page.html", ("in.csv",)),
+    "report, Markdown": Writer(command("report", "in.csv", "--out", "{}"), "page.md", ("in.csv",)),
+    "audit": Writer(
+        command("audit", "table.csv", "--rules", "rules.toml", "--out", "{}"), "page.html", ("table.csv", "rules.toml")
+    ),
+    "reproduce": Writer(command("reproduce", "dark_current", "--out", "{}"), "page.html"),
+    "plan": Writer(
+        command("plan", "rubric", "--judge", "m", "--responses", "responses.csv", "--out", "{}"),
+        "new",
+        ("responses.csv",),
+    ),
+    "plan, forms": Writer(
+        command("plan", "rubric", "--judge", "m", "--responses", "responses.csv", "--format", "form", "--out", "{}"),
+        "new",
+        ("responses.csv",),
+    ),
+    "collect": Writer(
+        command("collect", "plan", "answers.jsonl", "--out", "{}"),
+        "table.out.csv",
+        ("answers.jsonl", "plan/calls.parquet", "plan/manifest.json", "plan/texts.jsonl", "plan/prompts.json"),
+    ),
+    "collect, page": Writer(
+        command("collect", "plan", "answers.jsonl", "--report", "{}"),
+        "page.html",
+        ("answers.jsonl", "plan/manifest.json"),
+    ),
+    "collect, calls left": Writer(
+        command("collect", "plan", "answers.jsonl", "--left", "{}"), "rest", ("answers.jsonl",)
+    ),
+    "js.report": Writer(function(_report), "page.html", ("in.csv",)),
+    "audit_page": Writer(
+        function(lambda p, overwrite: audit_page(audited("table.csv", rules="rules.toml"), p, overwrite=overwrite)),
+        "page.html",
+        ("table.csv", "rules.toml"),
+    ),
+    "reproduction_page": Writer(
+        function(lambda p, overwrite: reproduction_page(p, "dark_current", overwrite=overwrite)), "page.html"
+    ),
+    "Plan.write": Writer(function(lambda p, overwrite: vacuum("m", calls=6).write(p, overwrite=overwrite)), "new"),
+    **{
+        f"export, {name}": Writer(
+            function(lambda p, overwrite, name=name: export(vacuum("m", calls=6), p, name, overwrite=overwrite)), "new"
+        )
+        for name in ("jsonl", "csv", "openai", "anthropic", "inspect", "promptfoo", "form")
+    },
+    "write_controlled": Writer(
+        function(
+            lambda p, overwrite: write_controlled(
+                controlled_pairs(TEXTS, kinds=["length_truncated"]), p, overwrite=overwrite
+            )
+        ),
+        "pairs.jsonl",
+    ),
+    "Picture.save": Writer(
+        function(
+            lambda p, overwrite: forest(
+                pd.DataFrame({"judge": ["a", "b"], "term": "consistency", "estimate": [0.8, 0.6]})
+            ).save(p, overwrite=overwrite)
+        ),
+        "picture.svg",
+    ),
+}
+NAMES = [pytest.param(name, marks=pytest.mark.slow) if "repro" in name else name for name in WRITERS]
+FILES = {name: w for name, w in WRITERS.items() if "." in w.out}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with inputs of every writer."""
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text(CALLS)
+    Path("table.csv").write_text("judge,a,b,n\ng,1,2,3\n")
+    Path("rules.toml").write_text(RULES)
+    Path("responses.csv").write_text(RESPONSES)
+    plan = vacuum("m", calls=6)
+    plan.write("plan")
+    simulate_replies(plan, Judge("m"), error=0.3, seed=3).to_json("answers.jsonl", orient="records", lines=True)
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file but the manifest of the plan, which is read and rewritten."""
+    kept = folder / "plan" / "manifest.json"
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p != kept}
+
+
+def spellings(path: str) -> list[str]:
+    """A file under other names: a link, a hard link, a detour, another case."""
+    Path("link.csv").symlink_to(Path(path).absolute())
+    os.link(path, "hard.csv")
+    folder, name = os.path.split(path)
+    detour = os.path.join(folder, "..", Path(folder or ".").absolute().name, name)
+    return [path, "link.csv", "hard.csv", detour, os.path.join(folder, name.upper())]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(("name", "read"), [(n, i) for n, w in FILES.items() for i in w.inputs])
+def test_inputs_are_never_outputs(place, name, read, overwrite):
+    before = {**contents(place), "manifest": (place / "plan" / "manifest.json").read_bytes()}
+    for spelling in spellings(read):
+        with pytest.raises(DesignError, match=r"is a file that was read|never written over"):
+            WRITERS[name].run(spelling, overwrite=overwrite)
+    Path("link.csv").unlink()
+    Path("hard.csv").unlink()
+    assert {**contents(place), "manifest": (place / "plan" / "manifest.json").read_bytes()} == before
+
+
+def test_nothing_is_put_where_a_pattern_or_folder_would_find_it(place):
+    Path("answers").mkdir()
+    Path("answers.jsonl").rename("answers/one.jsonl")
+    Path("answers/in.csv").write_text(CALLS)
+    before = contents(place)
+    for args in (
+        ["collect", "plan", "answers/*.jsonl", "--out", "answers/new.jsonl", "--overwrite"],
+        ["collect", "plan", "answers/o*.jsonl", "--out", "answers/ONE2.jsonl", "--overwrite"],
+        ["collect", "plan", "answers", "--out", "answers/verdicts.csv", "--overwrite"],
+        ["collect", "plan", "answers/one.jsonl", "--out", "answers/one.jsonl", "--overwrite"],
+    ):
+        result = CliRunner().invoke(app, args)
+        assert (result.exit_code, contents(place)) == (2, before), result.output
+    assert CliRunner().invoke(app, ["report", "answers/*.csv", "--out", "answers/page.html"]).exit_code == 0
+    assert (
+        CliRunner().invoke(app, ["collect", "plan", "answers/*.jsonl", "--out", "answers/verdicts.csv"]).exit_code == 0
+    )
+
+
+def foreign(writer: Writer) -> Path:
+    """A file of another maker where this one writes: the file itself, or one of a folder."""
+    if "." in writer.out:
+        path = Path(writer.out)
+    else:
+        writer.run("elsewhere")
+        path = Path(writer.out) / next(p.name for p in sorted(Path("elsewhere").iterdir()) if p.is_file())
+        path.parent.mkdir()
+    path.write_bytes(OLD)
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_of_another_maker_is_replaced_only_if_told(place, name):
+    writer = WRITERS[name]
+    path = foreign(writer)
+    with pytest.raises(DesignError, match="overwrite"):
+        writer.run(writer.out)
+    assert path.read_bytes() == OLD
+    writer.run(writer.out, overwrite=True)
+    assert path.read_bytes() != OLD
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_twice_is_as_good_as_once_until_somebody_changes_it(place, name):
+    writer = WRITERS[name]
+    writer.run(writer.out)
+    writer.run(writer.out)
+    changed = sorted(p for p in ([Path(writer.out)] if "." in writer.out else Path(writer.out).iterdir()))[0]
+    changed.write_bytes(changed.read_bytes() + b" ")
+    edited = changed.read_bytes()
+    with pytest.raises(DesignError):
+        writer.run(writer.out)
+    assert changed.read_bytes() == edited
+
+
+def test_more_answers_renew_the_table_and_the_page(place):
+    answers = Path("answers.jsonl").read_text().splitlines(keepends=True)
+    Path("first.jsonl").write_text("".join(answers[:3]))
+    run = command("collect", "plan", "first.jsonl", "--report", "page.html")
+    run("")
+    short = len(Path("verdicts.csv").read_text().splitlines())
+    Path("first.jsonl").write_text("".join(answers))
+    run("")
+    assert len(Path("verdicts.csv").read_text().splitlines()) > short
+    with pytest.raises(DesignError, match="exists, and was not written by the same command"):
+        command("audit", "table.csv", "--rules", "rules.toml", "--out", "page.html")("")
+
+
+def test_without_an_output_the_answers_stand(place):
+    Path("answers.jsonl").rename("verdicts.csv")
+    pd.read_json("verdicts.csv", lines=True).to_csv("verdicts.csv", index=False)
+    before = contents(place)
+    result = CliRunner().invoke(app, ["collect", "plan", "verdicts.csv"])
+    assert result.exit_code == 2
+    assert "is a file that was read" in result.output
+    assert contents(place) == before
+
+
+def test_a_later_stage_is_written_beside_the_others(place):
+    pairs = pd.DataFrame({"item": ["1", "2"], "first": "u", "second": "v", "task_text": "Sum up: ..."})
+    pairs.assign(first_text="It rose by 3 %.", second_text="By 3 % it rose.").to_csv("pairs.csv", index=False)
+    command("plan", "cues", "--pairs", "pairs.csv", "--judge", "m", "--out", "cues")("")
+    simulate_replies(Plan.read("cues"), Judge("m")).to_json("one.jsonl", orient="records", lines=True)
+    before = contents(place)
+    command("next", "cues", "one.jsonl")("")
+    after = contents(place)
+    assert {name: after[name] for name in before} == before
+    assert {name for name in after if name not in before and "stage2/" in name} == after.keys() - before.keys()
+    with pytest.raises(DesignError, match="None of the 10 later calls can be asked"):
+        command("next", "cues", "one.jsonl", "--overwrite")("")
+    assert contents(place) == after
+    with pytest.raises(DesignError, match="with later stages"):
+        vacuum("other", calls=6).write("cues", overwrite=True)  # its stages would be joined to it
+
+
+@pytest.mark.parametrize("study", ["form", "csv"])
+def test_what_was_filled_in_is_never_written_over(place, study):
+    plan = ("plan", "rubric", "--judge", "m", "--responses", "responses.csv", "--format", study, "--out", "{}")
+    command(*plan)("forms")
+    (path,) = Path("forms").glob("*.csv")
+    empty = path.read_bytes()
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    column = "comment" if study == "form" else "answer"
+    for encoding, sep in (("utf-8", ","), ("cp1252", ";"), ("utf-16", "\t")):
+        table.assign(**{column: [*[""] * (len(table) - 1), "3, since \xe9"]}).to_csv(
+            path, index=False, sep=sep, encoding=encoding
+        )
+        filled = path.read_bytes()
+        Path("responses.csv").write_text(RESPONSES.replace("Hello", "Hi"))
+        for overwrite in (False, True):
+            with pytest.raises(DesignError, match="with answers in it"):
+                command(*plan)("forms", overwrite=overwrite)
+        Path("responses.csv").write_text(RESPONSES)
+        for overwrite in (False, True):
+            with pytest.raises(DesignError, match="has answers in it"):
+                command(*plan)("forms", overwrite=overwrite)
+        assert path.read_bytes() == filled
+    path.write_bytes(empty.replace(b"Hello", b"Hullo"))  # not filled in: nobody's work is lost
+    command(*plan)("forms", overwrite=True)
+    assert path.read_bytes() == empty
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_full_disk_leaves_everything_as_it_was(place, name, monkeypatch):
+    writer = WRITERS[name]
+    if "." in writer.out:
+        writer.run(writer.out)
+        if "collect" not in name:
+            Path(writer.out).write_bytes(OLD)
+    before = contents(place)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(DesignError, match="No space left"):
+            writer.run(writer.out, overwrite=True)
+    after = contents(place)
+    assert {k: v for k, v in after.items() if k != "verdicts.csv"} == {
+        k: v for k, v in before.items() if k != "verdicts.csv"
+    }
+    assert not list(place.rglob(".*.tmp"))
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """What a forked process ends with: its exit code, or minus the signal."""
+    pid = os.fork()
+    if pid == 0:
+        code = 3
+        with suppress(BaseException):
+            try:
+                work()
+                code = 0
+            except DesignError:
+                code = 1
+        os._exit(code)
+    status = os.waitpid(pid, 0)[1]
+    return os.waitstatus_to_exitcode(status)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_limit_on_the_size_of_files_leaves_everything_as_it_was(place, name):
+    writer = WRITERS[name]
+    writer.run("warm" + Path(writer.out).suffix)
+    before = contents(place)
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+        writer.run(writer.out)
+
+    assert in_child(limited) == 1
+    after = contents(place)
+    assert after == before
+    assert not list(place.rglob(".*.tmp"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_kill_between_two_writes_leaves_whole_files(place, name):
+    """Killed before the first, the second, ... file takes its place: each file is the old one, the new one or absent."""
+    writer = WRITERS[name]
+    writer.run(writer.out)
+    whole = contents(place)
+    shutil.rmtree(writer.out) if Path(writer.out).is_dir() else Path(writer.out).unlink()
+    inputs = {
+        k: v for k, v in contents(place).items() if k in ("in.csv", "answers.jsonl", "responses.csv", "table.csv")
+    }
+    for nth in range(1, 8):
+        replace, count = Path.replace, iter(range(1, 100))
+
+        def killed(self: Path, target: Path, replace=replace, count=count, nth=nth) -> Path:
+            if next(count) == nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return replace(self, target)
+
+        def interrupted(killed=killed) -> None:
+            Path.replace = killed  # in the child only
+            writer.run(writer.out)
+
+        code = in_child(interrupted)
+        there = {k: v for k, v in contents(place).items() if not k.endswith(".tmp") and ".tmp/" not in k}
+        assert {k: v for k, v in there.items() if "picture" not in k} == {
+            k: whole[k] for k in there if "picture" not in k
+        }
+        assert inputs.items() <= there.items()
+        if code == 0:
+            return
+        assert code == -signal.SIGKILL
+    pytest.fail("never came to its end")
+
+
+def test_an_unfinished_plan_is_named(tmp_path):
+    vacuum("m", calls=6).write(tmp_path / "p")
+    (tmp_path / "p" / "manifest.json").unlink()
+    with pytest.raises(DesignError, match=r"unfinished plan.*into a new folder"):
+        Plan.read(tmp_path / "p")
+
+
+# one file
+
+
+def test_a_page_keeps_permissions_links_and_devices(tmp_path):
+    outputs = lambda **options: MarkedOutputs("report", **options)  # noqa: E731
+    path = outputs().write(tmp_path / "page.html", "old\n")
+    path.chmod(0o640)
+    outputs().write(path, "new\n")
+    assert (path.read_text().splitlines()[0], path.stat().st_mode & 0o777) == ("new", 0o640)
+    (tmp_path / "latest.html").symlink_to(tmp_path / "dated.html")
+    outputs().write(tmp_path / "latest.html", "page\n")
+    assert (tmp_path / "latest.html").is_symlink()
+    assert (tmp_path / "dated.html").read_text().startswith("page\n")
+    outputs().write(os.devnull, "page\n")
+    assert not os.path.isfile(os.devnull)
+    with pytest.raises(DesignError, match="No space left"):
+        outputs().write("/dev/full", "page\n")
+    plain = tmp_path / "plain.html"
+    plain.write_text("")
+    assert outputs().write(tmp_path / "other.html", "page\n").stat().st_mode == plain.stat().st_mode
+
+
+def test_a_pipe_is_written_to(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()))
+    reader.start()
+    MarkedOutputs("report").write(tmp_path / "pipe", "page\n")
+    reader.join(10)
+    assert read[0].startswith("page\n")
+
+
+def test_what_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path, why in (
+        (tmp_path / "file" / "page.html", "cannot be written"),
+        (tmp_path / "loop", "cannot be written"),
+        (tmp_path / ("x" * 300 + ".html"), "cannot be written: File name too long"),
+        (tmp_path, "is a folder; name a file"),
+    ):
+        with pytest.raises(DesignError, match=why):
+            MarkedOutputs("report").write(path, "page\n")
+    with pytest.raises(DesignError, match="half of a surrogate pair"):
+        MarkedOutputs("report").write(tmp_path / "page.html", "\ud800")
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_an_error_in_the_work_removes_the_drafts(tmp_path):
+    (tmp_path / "a.txt").write_text("old")
+
+    def interrupted() -> None:
+        with Outputs(folder=tmp_path / "new") as outputs, outputs.open(tmp_path / "new" / "b.txt") as out:
+            out.write("b")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_collected_verdicts_read_back(place):
+    command("collect", "plan", "answers.jsonl", "--out", "{}")("out.csv")
+    frame = collect("plan", "answers.jsonl")
+    assert js.read("out.csv")["choice"].tolist() == frame["choice"].tolist()
