@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,10 @@ def calls(judge: str = "") -> Task:
     chosen = dataset.filter(lambda sample: judge in ("", sample.metadata["judge"]))
     return Task(dataset=chosen, solver=planned(), fail_on_error=False)
 '''
+
+
+#: First sign of a tag of a template, within a text: those between messages are followed by others.
+_TAG = re.compile(r"\{(?=[{%#])|[}%#](?=\})")
 
 
 def _messages(row: dict[str, Any], system: str | None = None) -> list[dict[str, str]]:
@@ -76,7 +81,12 @@ def _inspect(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _promptfoo(row: dict[str, Any]) -> dict[str, Any]:
-    return {"vars": {"call": row["call"], "messages": json.dumps(_messages(row))}}
+    """The messages as JSON without its first bracket, with escapes for what is a tag of a template.
+
+    promptfoo renders variables, some versions more than once, and rewrites those that are JSON.
+    """
+    text = _TAG.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(_messages(row)))
+    return {"vars": {"call": row["call"], "messages": text.removeprefix("[")}}
 
 
 #: Format -> record of one call.
@@ -159,7 +169,7 @@ def export(plan: Plan, folder: str | Path, format: str = "jsonl") -> list[Path]:
     if format == "promptfoo":
         path = folder / "promptfooconfig.json"
         tests = [LINES["promptfoo"](row) for row in _rows(plan)]
-        content = {"prompts": ["{{messages}}"], "providers": [], "tests": tests}
+        content = {"prompts": ["[{{messages}}"], "providers": [], "tests": tests}
         path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return [path]
     path = _lines(plan, folder / ("calls.inspect.jsonl" if format == "inspect" else "calls.jsonl"), format)
