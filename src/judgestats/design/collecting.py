@@ -234,17 +234,18 @@ def collect(
     pandas.DataFrame
         A canonical frame with a row for each call that was answered or failed (status ``error``): the design columns,
         the verdict, its ``status``, and as ``rationale`` the explanation in the reply, or the whole reply; of a plan of
-        texts, the texts shown, ``text`` and its ``status``. Its account, shown by :func:`judgestats.check`, lists
-        answers to unknown calls, second answers to a call (the first is kept), answers to a message that was changed,
-        replies that go into a later call, and calls without an answer.
-        :func:`remaining` gives the plan of the calls left to ask.
+        texts, the texts shown, ``text`` and its ``status``. A record that names a call but has no sound reply to it is
+        a failed call; ``reply_note`` says what failed. Its account, shown by :func:`judgestats.check`, lists lines that
+        cannot be read, records that name no call, answers to unknown calls, second answers to a call (the first is
+        kept, unless it failed or is empty), answers to a message that was changed, replies that go into a later call,
+        and calls without an answer. :func:`remaining` gives the plan of the calls left to ask.
 
     Raises
     ------
     DesignError
         If no answer belongs to the plan.
     SchemaError
-        If the answers cannot be read.
+        If a file cannot be read, or nothing in the source is an answer.
 
     See Also
     --------
