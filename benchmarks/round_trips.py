@@ -67,14 +67,15 @@ def _inspect(call: Mapping[str, Any], answer: str | None) -> dict[str, Any]:
 
 
 def _promptfoo(call: Mapping[str, Any], answer: str | None) -> dict[str, Any]:
-    """A result of promptfoo; an answer that is JSON comes as an object."""
+    """A result of promptfoo, with the prompt as it was sent; an answer that is JSON comes as an object."""
+    head = {"vars": call["vars"], "prompt": {"raw": "[" + call["vars"]["messages"], "label": "[{{messages}}"}}
     if answer is None:
-        return {"vars": call["vars"], "response": None, "error": "API error: 529", "success": False}
+        return {**head, "response": None, "error": "API error: 529", "success": False}
     try:
         output = json.loads(answer)
     except ValueError:
         output = answer
-    return {"vars": call["vars"], "response": {"output": output}, "success": True}
+    return {**head, "response": {"output": output}, "success": True}
 
 
 def _table(call: Mapping[str, Any], answer: str | None) -> dict[str, Any]:

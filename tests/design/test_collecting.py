@@ -22,6 +22,7 @@ from judgestats.design import (
     vacuum,
 )
 from judgestats.errors import DesignError, SchemaError
+from judgestats.schema.account import account_of
 
 JUDGE = Judge("m", sensitivity=1.5, tie_criterion=1.0, slot_bias=0.5)
 
@@ -38,7 +39,7 @@ def anthropic(call: str, text: str, stop: str) -> dict[str, Any]:
     return {"custom_id": call, "result": {"type": "succeeded", "message": message}}
 
 
-def inspect(call: str, text: str, stop: str) -> dict[str, Any]:
+def inspect(call: str, text: Any, stop: str) -> dict[str, Any]:
     """A sample of an Inspect AI log."""
     choices = [{"message": {"role": "assistant", "content": text}, "stop_reason": stop}]
     return {"id": call, "messages": [], "output": {"choices": choices}}
@@ -89,6 +90,147 @@ def test_every_answer_is_accounted_for():
     assert found.loc["no answer came back", "n"] == 8
     assert found.loc["rows in", "n"] == 4 + 4 + 8
     assert set(remaining(plan, answers).calls["call"]) == set(calls) - {calls[0], calls[1], calls[3]}
+
+
+def promptfoo(call: str, **fields: Any) -> dict[str, Any]:
+    """A result of promptfoo."""
+    return {"vars": {"call": call}, "success": True, **fields}
+
+
+#: Records that name a call, without a sound reply to it.
+MALFORMED = (
+    lambda call: {"custom_id": call, "response": "rate limit", "error": None},
+    lambda call: {"custom_id": call, "response": {"status_code": 200, "body": ["x"]}},
+    lambda call: {"custom_id": call, "response": {"body": {"choices": ["A"]}}},
+    lambda call: {"custom_id": call, "response": {"body": {"choices": {"0": "A"}}}},
+    lambda call: openai(call, {"content": 7}, "stop"),
+    lambda call: openai(call, {"content": [{"type": "text", "text": None}]}, "stop"),
+    lambda call: {"custom_id": call},
+    lambda call: {"custom_id": call, "result": "overloaded"},
+    lambda call: {"custom_id": call, "result": {"type": "succeeded", "message": ["A"]}},
+    lambda call: {"custom_id": call, "result": {"type": ["succeeded"]}},
+    lambda call: {"id": call, "messages": [], "output": "overloaded"},
+    lambda call: {"id": call, "messages": [], "output": {"choices": [None]}},
+    lambda call: {"id": call, "output": {"choices": [{"message": "A"}]}},
+    lambda call: promptfoo(call, response="rate limit"),
+    lambda call: promptfoo(call, response={"output": None}, error={"code": 429}),
+    lambda call: {"call": call, "remark": "A"},
+)
+
+
+@pytest.mark.parametrize("record", MALFORMED)
+def test_a_malformed_reply_to_a_call_is_a_row_with_its_place_and_why(record, tmp_path):
+    plan = vacuum("m", calls=6)
+    one, two, *_ = plan.calls["call"]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in (record(one), {"call": two, "answer": "A"})))
+    data = collect(plan, path)
+    assert data["status"].astype(str).tolist() == ["error", "ok"]
+    assert account_of(data).places[0] == "answers.jsonl, line 1"
+    assert data["reply_note"][0].startswith(("the call failed: ", "malformed record: "))
+    assert one in set(remaining(plan, path).calls["call"])
+
+
+def test_text_in_one_piece_and_in_parts_is_read_and_no_error_is_none():
+    plan = vacuum("m", calls=24)
+    parts = [
+        {"type": "thinking", "thinking": "B"},
+        {"type": "text", "text": "Verdict: "},
+        {"type": "text", "text": "A"},
+    ]
+    body = {"choices": [{"message": {"content": "A"}, "finish_reason": "stop"}], "error": {}}
+    answers = [
+        lambda call: {"custom_id": call, "result": {"type": "succeeded", "message": {"content": "A"}}},
+        lambda call: {"custom_id": call, "result": {"type": "succeeded", "message": {"content": parts}}},
+        lambda call: openai(call, {"content": parts}, "stop"),
+        lambda call: inspect(call, parts, "stop"),
+        lambda call: {"custom_id": call, "response": {"body": body}, "error": False},
+        *(lambda call, e=e: {"call": call, "answer": "A", "error": e} for e in (False, "", 0, None, "None", "False", "nan", {})),
+    ]  # fmt: skip
+    failed = [
+        lambda call, e=e: {"call": call, "answer": "A", "error": e} for e in (True, "timeout", 500, {"code": 1}, "no")
+    ]
+    records = [make(call) for make, call in zip([*answers, *failed], plan.calls["call"], strict=False)]
+    data = collect(plan, records).set_index("call").loc[plan.calls["call"][: len(records)]]
+    assert data["status"].astype(str).tolist() == ["ok"] * len(answers) + ["error"] * len(failed)
+    assert (data["choice"] == "first").sum() == len(answers)
+
+
+def test_a_reply_counts_over_an_empty_one_and_an_empty_one_over_a_failure():
+    plan = vacuum("m", calls=6)
+    a, b, c, d, e, f = plan.calls["call"]
+    answers = [
+        {"call": a, "answer": ""}, {"call": a, "answer": "A"}, {"call": a, "answer": "tie"},
+        {"call": b, "answer": "A"}, {"call": b, "answer": " "},
+        {"call": c, "error": "timeout", "answer": ""}, {"call": c, "answer": " "},
+        {"call": d, "answer": ""}, {"call": d, "answer": "", "error": "timeout"},
+        anthropic(e, "", "refusal"), anthropic(e, "A", "end_turn"),
+        anthropic(f, "", "end_turn"), anthropic(f, "A", "end_turn"),
+    ]  # fmt: skip
+    data = collect(plan, answers)
+    status = dict(zip(data["call"], data["status"].astype(str), strict=True))
+    assert status == {a: "ok", b: "ok", c: "empty", d: "empty", e: "refused", f: "ok"}
+    assert set(data.loc[data["status"] == "ok", "choice"]) == {"first"}
+    found = js.check(data).set_index("what")
+    assert found.loc["the call had an empty reply and was answered later", "n"] == 2
+    assert found.loc["the call failed and was answered later", "where"] == "answers, record 6"
+    assert found.loc["the call was answered before", "n"] == 4
+
+
+def test_a_line_that_cannot_be_read_costs_no_other(tmp_path):
+    plan = vacuum("m", calls=6)
+    one, two, *_ = plan.calls["call"]
+    path = tmp_path / "answers.jsonl"
+    lines = [json.dumps({"call": one, "answer": "A"}), '{"call": "x", "answ', "7", "[1]", "null", '{"id": "x", "text": "A"}',
+             '{"call": NaN, "answer": "A"}', '{"call": "a\xff", "answer": "A"}', '{"call": "a", "call": "b"}', "[" * 9999,
+             json.dumps({"call": two, "answer": "tie"})]  # fmt: skip
+    path.write_bytes("\n".join(lines).encode("latin-1"))
+    data = collect(plan, path)
+    assert data["choice"].astype(str).tolist() == ["first", "tie"]
+    assert list(account_of(data).places) == ["answers.jsonl, line 1", "answers.jsonl, line 11"]
+    places = {e.place.removeprefix("answers.jsonl, line "): e.reason for e in account_of(data).excluded}
+    unread, other = "the line cannot be read", "the record is no answer to a call"
+    assert {n: places[n] for n in ("2", "3", "4", "5", "8", "9", "10")} == dict.fromkeys(("2", "3", "4", "5", "8", "9", "10"), unread)  # fmt: skip
+    assert (places["6"], places["7"]) == (other, "the call is not of this plan")
+    path.write_bytes("\n".join(lines[1:5]).encode("latin-1"))
+    with pytest.raises(SchemaError, match=r"answers\.jsonl, line 2: a number|line 1: not valid JSON"):
+        collect(plan, path)
+
+
+def test_a_row_of_another_width_and_an_entry_that_is_no_record_cost_no_other(tmp_path):
+    plan = vacuum("m", calls=6)
+    one, two, *_ = plan.calls["call"]
+    table = tmp_path / "answers.csv"
+    table.write_text(f"call,answer\n{one},A\n{two},A,B\n\n{two},tie\n")
+    data = collect(plan, table)
+    assert list(account_of(data).places) == ["answers.csv, line 2", "answers.csv, line 5"]
+    assert (account_of(data).excluded[0].place, account_of(data).excluded[0].reason) == ("answers.csv, line 3", "the line cannot be read")  # fmt: skip
+    table.write_text(f"call,answer\n{two},A,B\n")
+    with pytest.raises(SchemaError, match="line 2: 3 fields where the header has 2"):
+        collect(plan, table)
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps({"samples": [inspect(one, "A", "stop"), None, "x", inspect(two, "A", "stop")]}))
+    data = collect(plan, log)
+    assert list(account_of(data).places) == ["log.json, record 1", "log.json, record 4"]
+    assert sum(e.reason == "the record is no answer to a call" for e in account_of(data).excluded) == 2
+    records = [{"call": one, "answer": "A"}, None, 3, {"call": [two], "answer": {("a",): 1}}]
+    assert js.check(collect(plan, records)).set_index("what")["n"]["rows in"] == 4 + 5
+
+
+def test_a_prompt_that_promptfoo_changed_is_excluded():
+    plan = vacuum("m", calls=6)
+    messages = {
+        call: [{"role": "system", "content": s}, {"role": "user", "content": u}] for call, s, u in plan.messages()
+    }
+    a, b, c, d, e, _ = plan.calls["call"]
+    other = json.dumps([messages[b][0], {"role": "user", "content": "Which is worse?"}])
+    system = json.dumps([{"role": "system", "content": "Be brief."}, messages[e][1]])
+    raw = {a: json.dumps(messages[a], indent=2), b: other, c: "[prompt stripped]", d: "no messages", e: system}
+    results = [promptfoo(call, response={"output": "A"}, prompt={"raw": text}) for call, text in raw.items()]
+    data = collect(plan, [*results, promptfoo(b, response=None, error="timeout", prompt={"raw": ""})])
+    status = dict(zip(data["call"], data["status"].astype(str), strict=True))
+    assert status == {a: "ok", b: "error", c: "ok"}
+    assert js.check(data).set_index("what").loc["the message sent is not that of the plan", "n"] == 3
 
 
 def test_answers_of_another_plan_and_odd_records_are_refused(tmp_path):

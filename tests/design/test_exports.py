@@ -10,6 +10,7 @@ import unicodedata
 
 import pandas as pd
 import pytest
+from jinja2 import Environment, StrictUndefined
 
 from judgestats.design import build, collect, export, vacuum
 from judgestats.errors import DesignError
@@ -52,6 +53,38 @@ def test_tables_inspect_and_promptfoo(tmp_path):
     (config,) = export(PLAN, tmp_path, "promptfoo")
     tests = json.loads(config.read_text(encoding="utf-8"))["tests"]
     assert {t["vars"]["call"] for t in tests} == set(MESSAGES)
+
+
+#: Texts with tags of templates, whole and broken, and what else a runner may read into a variable.
+TAGGED = (
+    "{{x}}", "{{ call }} {{messages}}", "{% if x %}", "{# a comment #}", "#} %} }}", "{{{{#%}}}}", "{% raw %}{{ x }}{% endraw %}",
+    "{%- raw -%}", "\\{{a}}", '{"a": {"b": {}}}', "file://secret.txt", "{{ env.HOME }}", "'\"\\\n\u2028é{",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_promptfoo_sends_texts_with_tags_as_they_are(tmp_path, times):
+    """Jinja stands for Nunjucks: both read tags alike; promptfoo renders variables, then the prompt."""
+    pairs = PAIRS.head(1).merge(pd.DataFrame({"second_text": TAGGED}), how="cross", suffixes=("_", ""))
+    pairs["item"] = [str(i) for i in range(len(pairs))]
+    plan = build(pairs, judges="m")
+    (path,) = export(plan, tmp_path, "promptfoo")
+    config = json.loads(path.read_text(encoding="utf-8"))
+    (prompt,) = config["prompts"]
+    wanted = {call: [*([system] if system else []), user] for call, system, user in plan.messages()}
+    jinja = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    results = []
+    for test in config["tests"]:
+        given = test["vars"]
+        assert "#}" not in given["messages"]  # Nunjucks takes it for an error where no comment was begun
+        with pytest.raises(ValueError, match="Extra data"):  # what is JSON is written anew, without its escapes
+            json.loads(given["messages"])
+        for _ in range(times):
+            given = {name: jinja.from_string(text).render(given) for name, text in given.items()}
+        raw = jinja.from_string(prompt).render(given)
+        assert [m["content"] for m in json.loads(raw)] == wanted[given["call"]]
+        results.append({"vars": given, "prompt": {"raw": raw}, "response": {"output": {"verdict": "A"}}})
+    assert (collect(plan, results)["status"] == "ok").sum() == len(plan)
 
 
 def test_large_plans_are_split(tmp_path, monkeypatch):

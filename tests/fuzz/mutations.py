@@ -309,7 +309,7 @@ def native(form: str) -> Callable[[random.Random], bytes]:
         if form in DOCUMENTS:
             document = json.loads(json.dumps(NATIVE[form]))
             for _ in range(rng.choice((0, 1, 1, 2, 3))):
-                _disturb(document, rng)
+                disturb(document, rng)
             return json.dumps(document, indent=rng.choice((None, 1))).encode()
         found = [json.loads(json.dumps(NATIVE[form])) for _ in range(rng.randint(1, 5))]
         for i, record in enumerate(found):
@@ -317,7 +317,7 @@ def native(form: str) -> Callable[[random.Random], bytes]:
                 if name in record:
                     record[name] = i
         for _ in range(rng.choice((0, 1, 1, 2, 3))):
-            _disturb(rng.choice(found), rng)
+            disturb(rng.choice(found), rng)
         if form in ("llmbar", "alpaca_eval") and rng.random() < 0.7:
             return json.dumps(found).encode()
         return _lines(found, rng)
@@ -325,7 +325,7 @@ def native(form: str) -> Callable[[random.Random], bytes]:
     return make
 
 
-def _disturb(value: Any, rng: random.Random) -> None:
+def disturb(value: Any, rng: random.Random) -> None:
     """Alter something in nested lists and records, in place."""
     while True:
         keys = [*value] if isinstance(value, dict) else [*range(len(value))]
@@ -413,7 +413,7 @@ def _log(rng: random.Random) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             )
     header = json.loads(json.dumps(head(scorers)))
     for _ in range(rng.choice((0, 0, 1, 1, 2))):
-        _disturb(rng.choice((header, *samples, *samples)), rng)
+        disturb(rng.choice((header, *samples, *samples)), rng)
     return header, samples
 
 

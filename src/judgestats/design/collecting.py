@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -16,8 +17,8 @@ from judgestats.design.plans import CALL, ID_LETTER, TEXTS, Plan, opened
 from judgestats.design.prompts import Prompt
 from judgestats.design.rubrics import plain, read_dimensions
 from judgestats.errors import DesignError, SchemaError
-from judgestats.ingest.files import LOG_SAMPLE, File, Record, member_object
-from judgestats.ingest.readers import absent
+from judgestats.ingest.files import LOG_SAMPLE, Broken, File, json_entries, lines_or_errors, member_object
+from judgestats.ingest.readers import absent, number, part
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import json_objects
 from judgestats.ingest.sources import resolve
@@ -32,6 +33,8 @@ _FINISH = {
     **dict.fromkeys(("max_tokens", "max_output_tokens", "model_length"), "length"),
     **dict.fromkeys(("refusal", "safety"), "content_filter"),
 }
+#: What a record is that names a call without a sound reply to it.
+_MALFORMED = "malformed record"
 
 
 @dataclass(frozen=True)
@@ -39,33 +42,98 @@ class Reply:
     """One answer that came back.
 
     `call`: id. `text`: None if the call failed; an empty cell is an empty reply. `finish`: why the reply ended, with
-    ``length`` and ``content_filter`` for what providers name otherwise. `asked`: the message as it was sent, if the
-    file has it. `error`: what failed.
+    ``length`` and ``content_filter`` for what providers name otherwise. `asked`: the messages as they were sent, or the
+    last, if the file has them. `error`: what failed.
     """
 
     call: str
     text: str | None
     finish: str = ""
-    asked: str | None = None
+    asked: tuple[str, ...] | None = None
     error: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "finish", _FINISH.get(self.finish, self.finish))
+
+    @property
+    def rank(self) -> int:
+        """0: the call failed; 1: its reply is empty; 2: it was answered. A later reply counts where it ranks higher."""
+        empty = not (self.text or "").strip() and self.finish not in _FINISH.values()
+        return 0 if self.text is None else 1 if empty else 2
+
+    @property
+    def note(self) -> str:
+        """What failed."""
+        return self.error if self.error.startswith(_MALFORMED) else f"the call failed: {self.error}"
+
+
+#: What a field says that reports no error.
+_NO_ERROR = ("", "false", "0", "0.0", "none", "null", "nan", "[]", "{}")
+
+
+def _text(value: Any) -> str:
+    """A value as text: JSON where it is none."""
+    try:
+        return value if isinstance(value, str) else json.dumps(value, default=_plain_value)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, endless numbers, deep nesting
+        return f"a {type(value).__name__} that cannot be written out"
+
+
+def _plain_value(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _failure(*errors: Any) -> str:
+    """What the first field that reports an error says; empty if none does."""
+    said = (_text(e) for e in errors if not absent(e))
+    return next((text[:200] for text in said if text.strip().lower() not in _NO_ERROR), "")
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _content(message: Any) -> str | None:
+    """The text of a message, in one piece or in parts; None if it has no sound content."""
+    content = message.get("content") if isinstance(message, Mapping) else 0
+    if content is None or isinstance(content, str):
+        return content or ""
+    texts = [_text_of_part(p) for p in content] if isinstance(content, list) else [None]
+    return None if None in texts else "".join(t for t in texts if t)
+
+
+def _text_of_part(piece: Any) -> str | None:
+    """The text of a part of a message, empty for a thought or a call of a tool; None if it is malformed."""
+    if isinstance(piece, Mapping) and _word(piece.get("type")) not in ("", "text", "output_text"):
+        return ""
+    text = piece.get("text") if isinstance(piece, Mapping) else piece
+    return text if isinstance(text, str) else None
+
+
+def _choice(call: Any, holder: Mapping[str, Any], ended: str, *errors: Any) -> Reply:
+    """The reply in the first of the choices of a model's output; `ended`: the field that says why it ended."""
+    failed, choices = _failure(*errors), holder.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if failed or not first:
+        return Reply(_text(call), None, error=failed or "no choices")
+    if not isinstance(first, Mapping) or (text := _content(first.get("message"))) is None:
+        return Reply(_text(call), None, error=f"{_MALFORMED}: {_text(first)[:200]}")
+    refusal = _word(part(first, "message").get("refusal"))
+    if not text and refusal:
+        return Reply(_text(call), refusal, "refusal")
+    return Reply(_text(call), text, _word(first.get(ended)))
 
 
 def _plain(record: Mapping[str, Any]) -> Reply | None:
     name = next((n for n in _REPLIES if n in record), None)
     if CALL not in record or name is None:
         return None
-    text = "" if absent(record[name]) else record[name]
-    failed = "" if absent(record.get("error")) else str(record["error"])
-    asked = record.get("user")
-    reply = None if failed else text if isinstance(text, str) else json.dumps(text)
+    failed, asked = _failure(record.get("error")), record.get("user")
     return Reply(
-        str(record[CALL]),
-        reply,
-        "" if absent(record.get("finish")) else str(record["finish"]),
-        asked if isinstance(asked, str) else None,
+        _text(record[CALL]),
+        None if failed else "" if absent(record[name]) else _text(record[name]),
+        _word(record.get("finish")),
+        (asked,) if isinstance(asked, str) else None,
         failed,
     )
 
@@ -76,74 +144,70 @@ def _form(record: Mapping[str, Any], criteria: Collection[str]) -> Reply | None:
     if CALL not in record or not any(c in record for c in criteria):
         return None
     reason = record.get("comment")
-    reasons = {} if absent(reason) else {"reasons": dict.fromkeys(given, str(reason))}
-    return Reply(str(record[CALL]), json.dumps({"scores": given, **reasons}, default=str) if given else "")
+    reasons = {} if absent(reason) else {"reasons": dict.fromkeys(given, _text(reason))}
+    return Reply(_text(record[CALL]), _text({"scores": given, **reasons}) if given else "")
 
 
 def _openai(record: Mapping[str, Any]) -> Reply | None:
     if "custom_id" not in record or "response" not in record:
         return None
-    body = (record["response"] or {}).get("body") or {}
-    choices = body.get("choices") or []
-    if record.get("error") or not choices:
-        failed = record.get("error") or body.get("error") or "no choices"
-        return Reply(str(record["custom_id"]), None, error=json.dumps(failed)[:200])
-    message = choices[0].get("message") or {}
-    text, refusal = message.get("content"), message.get("refusal")
-    if text is None and refusal:
-        return Reply(str(record["custom_id"]), refusal, "refusal")
-    return Reply(str(record["custom_id"]), text or "", str(choices[0].get("finish_reason") or ""))
+    response = record["response"]
+    body = part(response, "body")
+    odd = "" if body else _text(response)
+    return _choice(record["custom_id"], body, "finish_reason", record.get("error"), body.get("error"), odd)
 
 
 def _anthropic(record: Mapping[str, Any]) -> Reply | None:
-    result = record.get("result")
-    if "custom_id" not in record or not isinstance(result, dict) or "type" not in result:
+    if "custom_id" not in record or "result" not in record:
         return None
-    if result["type"] != "succeeded":
-        return Reply(str(record["custom_id"]), None, error=json.dumps(result.get("error") or result["type"])[:200])
-    message = result.get("message") or {}
-    parts = message.get("content") or []
-    text = "".join(p.get("text", "") for p in parts if isinstance(p, dict) and p.get("type") == "text")
-    return Reply(str(record["custom_id"]), text, str(message.get("stop_reason") or ""))
+    result, call = part(record, "result"), _text(record["custom_id"])
+    if result.get("type") != "succeeded":
+        return Reply(call, None, error=_failure(result.get("error"), record["result"]) or "no result")
+    text = _content(result.get("message"))
+    if text is None:
+        return Reply(call, None, error=f"{_MALFORMED}: {_text(result.get('message'))[:200]}")
+    return Reply(call, text, _word(part(result, "message").get("stop_reason")))
 
 
 def _inspect(sample: Mapping[str, Any]) -> Reply | None:
-    if not isinstance(sample.get("output"), dict) or "id" not in sample or "messages" not in sample:
+    if "id" not in sample or not isinstance(sample.get("output"), dict):
         return None
-    output = sample["output"]
-    choices = output.get("choices") or []
-    if sample.get("error") or not choices:
-        return Reply(str(sample["id"]), None, error=json.dumps(sample.get("error") or "no choices")[:200])
-    content = (choices[0].get("message") or {}).get("content")
-    if isinstance(content, list):
-        content = "".join(p.get("text", "") for p in content if isinstance(p, dict))
-    return Reply(str(sample["id"]), content or "", str(choices[0].get("stop_reason") or ""))
+    return _choice(sample["id"], sample["output"], "stop_reason", sample.get("error"))
 
 
 def _promptfoo(result: Mapping[str, Any]) -> Reply | None:
-    known = result.get("vars")
-    if not isinstance(known, dict) or CALL not in known:
+    variables = part(result, "vars")
+    if CALL not in variables:
         return None
-    response = result.get("response") or {}
-    text = response.get("output")
+    call, text = _text(variables[CALL]), part(result, "response").get("output")
+    asked = _messages(part(result, "prompt").get("raw"))
     if text is None:
-        return Reply(str(known[CALL]), None, error=str(response.get("error") or result.get("error") or "no output"))
-    return Reply(str(known[CALL]), text if isinstance(text, str) else json.dumps(text))
+        response = result.get("response")
+        error = _failure(part(result, "response").get("error"), result.get("error"), response) or "no output"
+        return Reply(call, None, asked=asked, error=error)
+    return Reply(call, _text(text), asked=asked)
+
+
+def _messages(raw: Any) -> tuple[str, ...] | None:
+    """The messages of a prompt as promptfoo sent it; None if it did not record them."""
+    if not isinstance(raw, str) or raw in ("", "[prompt stripped]"):
+        return None
+    try:
+        messages = json.loads(raw)
+    except (ValueError, RecursionError):
+        messages = None
+    sound = isinstance(messages, list) and all(isinstance(m, dict) for m in messages)
+    return tuple(_text(m.get("content")) for m in messages) if sound else (raw,)
 
 
 _FORMS: tuple[Callable[[Mapping[str, Any]], Reply | None], ...] = (_plain, _openai, _anthropic, _inspect, _promptfoo)
 
 
-def _opened(records: Iterable[Record]) -> Iterator[Record]:
-    """Records of a file, and those inside the one object of an Inspect or promptfoo log."""
-    for place, record in records:
-        inside = record.get("samples")
-        results = record.get("results")
-        inside = results.get("results") if inside is None and isinstance(results, dict) else inside
-        if isinstance(inside, list):
-            yield from ((f"record {i}", r) for i, r in enumerate(inside, start=1) if isinstance(r, dict))
-        else:
-            yield place, record
+def _named(record: Mapping[str, Any], calls: Collection[str]) -> Reply | None:
+    """A call of the plan that a record names without a reply to it."""
+    names = (record.get(name) for name in (CALL, "custom_id", "id"))
+    call = next((n for n in names if isinstance(n, str) and n in calls), None)
+    return None if call is None else Reply(call, None, error=f"{_MALFORMED}: {_text(dict(record))[:200]}")
 
 
 def collect(
@@ -171,17 +235,18 @@ def collect(
     pandas.DataFrame
         A canonical frame with a row for each call that was answered or failed (status ``error``): the design columns,
         the verdict, its ``status``, and as ``rationale`` the explanation in the reply, or the whole reply; of a plan of
-        texts, the texts shown, ``text`` and its ``status``. Its account, shown by :func:`judgestats.check`, lists
-        answers to unknown calls, second answers to a call (the first is kept), answers to a message that was changed,
-        replies that go into a later call, and calls without an answer.
-        :func:`remaining` gives the plan of the calls left to ask.
+        texts, the texts shown, ``text`` and its ``status``. A record that names a call but has no sound reply to it is
+        a failed call; ``reply_note`` says what failed. Its account, shown by :func:`judgestats.check`, lists lines that
+        cannot be read, records that name no call, answers to unknown calls, second answers to a call (the first is
+        kept, unless it failed or is empty), answers to a message that was changed, replies that go into a later call,
+        and calls without an answer. :func:`remaining` gives the plan of the calls left to ask.
 
     Raises
     ------
     DesignError
         If no answer belongs to the plan.
     SchemaError
-        If the answers cannot be read.
+        If a file cannot be read, or nothing in the source is an answer.
 
     See Also
     --------
@@ -321,7 +386,9 @@ def _read(
         scale=None if kind == "preferences" else scale,
         finish=[r.finish for r in replies],
     )
-    read["status"] = read["status"].mask([r.text is None for r in replies], "error")
+    failed = [r.text is None for r in replies]
+    read["status"] = read["status"].mask(failed, "error")
+    read["reply_note"] = read["reply_note"].mask(failed, pd.Series([r.note for r in replies], dtype=object))
     read["rationale"] = [
         said(r.text or "")["reasons"].get(criterion) if several else (explanation(r.text or "") or None)
         for r in replies
@@ -351,13 +418,14 @@ def _by_rubric(
         for d in rubrics[key].criteria:
             score, reason = marks.get(plain(d.name), (None, reply.text or None))
             text = reply.text if score is None else json.dumps({"score": score})
-            rows.append((i, text, reply.finish, reply.text is None, score is None, d.name, d.weight, overall, reason))
-    names = ("at", "text", "finish", "failed", "without", "criterion", "weight", "stated_overall", "rationale")
+            failed = reply.text is None, reply.note
+            rows.append((i, text, reply.finish, *failed, score is None, d.name, d.weight, overall, reason))
+    names = ("at", "text", "finish", "failed", "note", "without", "criterion", "weight", "stated_overall", "rationale")
     table = pd.DataFrame(rows, columns=list(names))
     reads = []
-    for without, part in table.groupby("without"):
-        finish = part["finish"].tolist()
-        read = parse_verdicts(part["text"], answer="score", labels=labels, scale=scale, finish=finish)
+    for without, group in table.groupby("without"):
+        finish = group["finish"].tolist()
+        read = parse_verdicts(group["text"], answer="score", labels=labels, scale=scale, finish=finish)
         if without:  # what else is in the reply is no score of this dimension
             other = ~read["status"].isin(("refused", "empty", "truncated", "error"))
             read = read[["score", "status", "reply_form", "reply_note"]].assign(score=float("nan"))
@@ -365,6 +433,7 @@ def _by_rubric(
         reads.append(read)
     found = pd.concat(reads).sort_index()
     found["status"] = found["status"].mask(table["failed"], "error")
+    found["reply_note"] = found["reply_note"].mask(table["failed"], table["note"])
     table = found.join(table[["at", "criterion", "weight", "stated_overall", "rationale"]]).set_index("at")
     return pd.concat([calls.loc[table.index], table], axis="columns")
 
@@ -389,18 +458,18 @@ def _agreed(entries: Iterable[tuple[str, Any, str | None]]) -> dict[str, tuple[A
 def _marks(text: str) -> tuple[dict[str, tuple[Any, str | None]], float]:
     """Score and reason of each dimension that a reply names, and the overall score it states."""
     found = _objects(text)
-    overall = {float(o["overall"]) for o in found if isinstance(o.get("overall"), int | float)}
+    overall = {number(o["overall"]) for o in found if isinstance(o.get("overall"), int | float)}
     marks = _agreed(entry for o in found for entry in _dimensions(o.get("scores")))
     return marks, overall.pop() if len(overall) == 1 else float("nan")
 
 
 def _dimensions(scores: Any) -> Iterator[tuple[str, Any, str | None]]:
     """Name, score and reason of each part of a list, or an object, of scores."""
-    for part in scores if isinstance(scores, list) else ():
-        if isinstance(part, tuple):
-            yield plain(str(part[0])), part[1], None
-        elif isinstance(part, list) and all(isinstance(p, tuple) for p in part):
-            entry = dict(part)
+    for mark in scores if isinstance(scores, list) else ():
+        if isinstance(mark, tuple):
+            yield plain(str(mark[0])), mark[1], None
+        elif isinstance(mark, list) and all(isinstance(p, tuple) for p in mark):
+            entry = dict(mark)
             reason = next((entry[k] for k in ("evidence", "reason") if isinstance(entry.get(k), str)), None)
             yield plain(str(entry.get("dimension", ""))), entry.get("score"), reason
 
@@ -449,51 +518,108 @@ def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
     return _left(plan, _matched(plan, _replies(answers, plan))[0])
 
 
-def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply]]:
-    """The answers with their places; a record of unknown shape is a SchemaError."""
-    if isinstance(answers, list | tuple) and answers and isinstance(answers[0], Mapping):
-        sources: list[tuple[str, Iterable[Record]]] = [
-            ("answers", [(f"record {i}", dict(r)) for i, r in enumerate(answers, start=1)])
-        ]
-    else:
-        files = resolve(answers)
-        sources = [(f.path.name, _samples(f) if f.container == "eval" else f.records_for(None)) for f in files.files]
+def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply] | Exclusion]:
+    """The answers with their places, and what is none; a SchemaError if nothing is an answer."""
+    calls = set(plan.calls[CALL])
     forms: tuple[Callable[[Mapping[str, Any]], Reply | None], ...] = (
         partial(_form, criteria={c for p in plan.prompts.values() for c in p.criteria}),
         *_FORMS,
     )
-    for name, records in sources:
-        for place, record in _opened(records):
-            reply = next((r for form in forms if (r := form(record)) is not None), None)
-            if reply is None:
-                raise SchemaError(
-                    f"{name}, {place}: this is no answer to a call. It has: {', '.join(map(str, record))}. A table "
-                    f"of answers has {CALL!r} and {_REPLIES[0]!r}; outputs of OpenAI and Anthropic batches, Inspect AI "
-                    "logs and promptfoo results are read as they are."
-                )
-            yield f"{name}, {place}", reply
+    problem: SchemaError | None = None
+    answered = False
+    for place, record in _entries(answers):
+        if isinstance(record, SchemaError):
+            problem = problem or record
+            yield Exclusion(place, "the line cannot be read", "Correct it, or ask its call again.")
+            continue
+        record = record if isinstance(record, Mapping) else {}
+        reply = next((r for form in forms if (r := form(record)) is not None), None)
+        answered = answered or reply is not None
+        reply = reply or _named(record, calls)
+        if reply is None:
+            yield Exclusion(place, "the record is no answer to a call", f"A record names its call, as {CALL!r} does.")
+        else:
+            yield place, reply
+        if not answered and problem is None:
+            problem = SchemaError(
+                f"{place}: this is no answer to a call. It has: {', '.join(map(str, record)) or 'no fields'}. A table "
+                f"of answers has {CALL!r} and {_REPLIES[0]!r}; outputs of OpenAI and Anthropic batches, Inspect AI "
+                "logs and promptfoo results are read as they are."
+            )
+    if not answered and problem is not None:
+        raise problem
 
 
-def _samples(file: File) -> Iterator[Record]:
+def _entries(answers: Any) -> Iterator[tuple[str, Any]]:
+    """What a source of answers holds, with its place; a SchemaError stands for what cannot be read."""
+    if isinstance(answers, list | tuple) and any(isinstance(a, Mapping) for a in answers):
+        yield from ((f"answers, record {i}", record) for i, record in enumerate(answers, start=1))
+        return
+    for file in resolve(answers).files:
+        for place, record in _records(file):
+            inside = _inside(record)
+            parts = [(place, record)] if inside is None else [(f"record {i}", r) for i, r in enumerate(inside, start=1)]
+            yield from ((f"{file.path.name}, {p}", r) for p, r in parts)
+
+
+def _inside(record: Any) -> list[Any] | None:
+    """The samples or results inside the one object of an Inspect or promptfoo log."""
+    inside = record.get("samples", part(record, "results").get("results")) if isinstance(record, Mapping) else None
+    return inside if isinstance(inside, list) else None
+
+
+def _records(file: File) -> Iterator[tuple[str, Any]]:
+    """The records of a file; one that is damaged does not cost the others."""
+    if file.container == "eval":
+        yield from _samples(file)
+    elif file.container == "jsonl":
+        yield from lines_or_errors(file.path)
+    elif file.container == "json":
+        try:
+            document = file.document()
+            entries = [document] if _inside(document) is not None else json_entries(document, file.path)
+        except SchemaError:
+            lines = list(lines_or_errors(file.path))
+            if not any(isinstance(record, dict) for _, record in lines):
+                raise
+            yield from lines
+        else:
+            yield from ((f"record {i}", entry) for i, entry in enumerate(entries, start=1))
+    else:
+        numbers, broken = array("q"), list[Broken]()
+        table = file.table(numbers, broken)
+        yield from ((f"{file.counted_in} {n}", r) for n, r in zip(numbers, table.to_dict("records"), strict=True))
+        yield from broken
+
+
+def _samples(file: File) -> Iterator[tuple[str, Any]]:
     """Samples of a zipped log of Inspect."""
     archive = file.document()
     for name in archive.names():
         if LOG_SAMPLE.fullmatch(name):
-            yield f"member {name}", member_object(archive, name)
+            try:
+                sample: Any = member_object(archive, name)
+            except SchemaError as problem:
+                sample = problem
+            yield f"member {name}", sample
 
 
 def _matched(
-    plan: Plan, replies: Iterable[tuple[str, Reply]]
+    plan: Plan, replies: Iterable[tuple[str, Reply] | Exclusion]
 ) -> tuple[dict[str, tuple[str, Reply]], list[Exclusion], int]:
-    """The first answer to each call, the exclusions, and the number of answers."""
+    """The first sound answer to each call, the exclusions, and the number of records."""
     known = set(plan.calls[CALL])
-    sent: dict[str, str] | None = None
+    sent: dict[str, tuple[str, ...]] = {}
     found: dict[str, tuple[str, Reply]] = {}
     excluded: list[Exclusion] = []
     n = 0
-    for place, reply in replies:
+    for entry in replies:
         n += 1
-        if reply.call not in known:  # an id from before ids began with a letter
+        if isinstance(entry, Exclusion):
+            excluded.append(entry)
+            continue
+        place, reply = entry
+        if f"{ID_LETTER}{reply.call}" in known:  # an id from before ids began with a letter
             reply = replace(reply, call=f"{ID_LETTER}{reply.call}")
         if reply.call not in known:
             excluded.append(
@@ -501,15 +627,25 @@ def _matched(
             )
             continue
         if reply.asked is not None:
-            sent = sent or {call: user for call, _, user in plan.messages()}
-            if sent[reply.call].strip() not in (reply.asked.strip(), unguarded(reply.asked).strip()):
+            sent = sent or _sent(plan)
+            texts = [tuple(map(str.strip, asked)) for asked in (reply.asked, map(unguarded, reply.asked))]
+            if not {sent[reply.call], sent[reply.call][-1:]}.intersection(texts):
                 excluded.append(Exclusion(place, "the message sent is not that of the plan", "Ask the call again."))
                 continue
         before = found.get(reply.call)
-        if before is not None and (before[1].text is not None or reply.text is None):
+        if before is not None and before[1].rank >= reply.rank:
             excluded.append(Exclusion(place, "the call was answered before", "The first answer is kept."))
             continue
         if before is not None:
-            excluded.append(Exclusion(before[0], "the call failed and was answered later", ""))
+            what = "failed" if before[1].text is None else "had an empty reply"
+            excluded.append(Exclusion(before[0], f"the call {what} and was answered later", ""))
         found[reply.call] = (place, reply)
     return found, excluded, n
+
+
+def _sent(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The messages of each call."""
+    return {
+        call: tuple(m.strip() for m in (*([system] if system else []), *(m["content"] for m in earlier), user))
+        for call, system, earlier, user in plan.dialogues()
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -45,6 +46,10 @@ def calls(judge: str = "") -> Task:
 '''
 
 
+#: First sign of a tag of a template, within a text: those between messages are followed by others.
+_TAG = re.compile(r"\{(?=[{%#])|[}%#](?=\})")
+
+
 def _messages(row: dict[str, Any], system: str | None = None) -> list[dict[str, str]]:
     """All messages of a call: system, the earlier ones of a dialogue, user."""
     system = row["system"] if system is None else system
@@ -81,7 +86,12 @@ def _inspect(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _promptfoo(row: dict[str, Any]) -> dict[str, Any]:
-    return {"vars": {"call": row["call"], "messages": json.dumps(_messages(row))}}
+    """The messages as JSON without its first bracket, with escapes for what is a tag of a template.
+
+    promptfoo renders variables, some versions more than once, and rewrites those that are JSON.
+    """
+    text = _TAG.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(_messages(row)))
+    return {"vars": {"call": row["call"], "messages": text.removeprefix("[")}}
 
 
 #: Format -> record of one call.
@@ -241,7 +251,7 @@ def _table(plan: Plan, out: IO[str]) -> int:
 
 def _config(plan: Plan, out: IO[str]) -> int:
     tests = [LINES["promptfoo"](row) for row in _rows(plan)]
-    content = {"prompts": ["{{messages}}"], "providers": [], "tests": tests}
+    content = {"prompts": ["[{{messages}}"], "providers": [], "tests": tests}
     out.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return len(tests)
 

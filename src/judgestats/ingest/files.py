@@ -166,10 +166,10 @@ def _damaged(path: Path, kind: str, problem: Exception) -> SchemaError:
 
 
 @contextmanager
-def text_of(path: Path, encoding: str | None = None) -> Iterator[IO[str]]:
+def text_of(path: Path, encoding: str | None = None, errors: str = "strict") -> Iterator[IO[str]]:
     """Yield the text of a file (UTF-8, with or without a byte-order mark, unless `encoding` says otherwise)."""
     try:
-        with bytes_of(path) as raw, io.TextIOWrapper(raw, encoding=encoding or "utf-8-sig", newline="") as text:
+        with bytes_of(path) as raw, io.TextIOWrapper(raw, encoding or "utf-8-sig", errors, newline="") as text:
             yield text
     except UnicodeError:
         raise wrong_encoding(path, encoding) from None
@@ -325,6 +325,9 @@ def _text_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatc
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+#: The place of a row that cannot be read, and why.
+Broken = tuple[str, SchemaError]
+
 # ---- CSV and TSV, read strictly: every cell is text, every row has the width of the header, nothing is guessed
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -335,15 +338,20 @@ _LARGEST_FIELD = 2**31 - 1
 
 
 def delimited_batches(
-    path: Path, container: str, encoding: str | None = None, lines: array[int] | None = None
+    path: Path,
+    container: str,
+    encoding: str | None = None,
+    lines: array[int] | None = None,
+    broken: list[Broken] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a CSV or TSV file as batches of text, one column per column of the file.
 
     Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
 
     `path`: the file, plain or compressed. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
-    `lines`: takes the line at which each row begins. Raises SchemaError for a repeated column name, a row of another
-    width (with its line), a quote that is never closed, a header without rows, another encoding, a truncated archive.
+    `lines`: takes the line at which each row begins. `broken`: takes the rows of another width than the header, which
+    are an error otherwise. Raises SchemaError for a repeated column name, a row of another width (with its line), a
+    quote that is never closed, a header without rows, another encoding, a truncated archive.
     """
     with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
         rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
@@ -352,7 +360,7 @@ def delimited_batches(
             header = next((row for row in rows if row), [])
             names = column_names(header, path)
             schema = pa.schema([(name, pa.large_string()) for name in names])
-            checked = _checked(rows, names, path, container, lines)
+            checked = _checked(rows, names, path, container, lines, broken)
             while chunk := list(itertools.islice(checked, _CHUNK)):
                 columns = [
                     pa.array([v or None for v in column], pa.large_string()) for column in zip(*chunk, strict=True)
@@ -364,6 +372,8 @@ def delimited_batches(
                 f"{path.name}, line {rows.line_num}: not valid {container.upper()} ({problem}). A quote is left "
                 'open or not escaped; inside a quoted field, write it twice ("").'
             ) from None
+    if empty and broken:
+        raise broken[0][1]
     if empty:
         raise SchemaError(f"{path.name} has a header ({few(names, 30)}) but no rows.")
 
@@ -380,7 +390,14 @@ def column_names(header: list[str], path: Path) -> list[str]:
     return names
 
 
-def _checked(rows: Any, names: list[str], path: Path, container: str, lines: array[int] | None) -> Iterator[list[str]]:
+def _checked(
+    rows: Any,
+    names: list[str],
+    path: Path,
+    container: str,
+    lines: array[int] | None,
+    broken: list[Broken] | None,
+) -> Iterator[list[str]]:
     """Yield the rows, checked to be as wide as the header; skip blank lines."""
     width = len(names)
     start = rows.line_num + 1
@@ -388,12 +405,15 @@ def _checked(rows: Any, names: list[str], path: Path, container: str, lines: arr
         if len(row) != width and row:
             where = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
             shown = DELIMITERS[container].join(row)[:80]
-            raise SchemaError(
+            problem = SchemaError(
                 f"{path.name}, {where}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
                 f"{shown!r}. A field that contains the separator or a line break must be quoted. Nothing was read: a "
                 "shifted row would put values into the wrong columns."
             )
-        if row or width == 1:
+            if broken is None:
+                raise problem
+            broken.append((where, problem))
+        elif row or width == 1:
             if lines is not None:
                 lines.append(start)
             yield row or [""]
@@ -437,6 +457,8 @@ _LARGE_FIELDS = Shared(_any_length)
 Record = tuple[str, dict[str, Any]]
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+#: A byte that is not UTF-8, as it is decoded where a broken line does not cost the file.
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Name of a nameless pandas index in a Parquet file.
 ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 _BATCH = 8192
@@ -446,20 +468,36 @@ _SHAPES = 'a list of records, a dict of columns, or {"data": [...]}'
 def json_lines(path: Path, encoding: str | None = None) -> Iterator[Record]:
     """Yield the records of a JSONL file with their lines; a broken line is a SchemaError that names it."""
     with text_of(path, encoding) as text:
-        for number, line in enumerate(text, start=1):
-            if not line.strip():
-                continue
-            try:
-                record = _loaded(line)
-            except (ValueError, RecursionError) as problem:
-                last = not any(rest.strip() for rest in text)
-                raise SchemaError(_broken_line(path, number, line, problem, last)) from None
-            if not isinstance(record, dict):
-                raise SchemaError(
-                    f"{path.name}, line {number}: a {_kind(record)}, where each line should be one JSON object "
-                    f"({{...}}). Got: {line.strip()[:60]!r}."
-                )
-            yield f"line {number}", record
+        for place, record in _line_values(text, path):
+            if isinstance(record, SchemaError):
+                raise record
+            yield place, record
+
+
+def lines_or_errors(path: Path) -> Iterator[Record | Broken]:
+    """Yield the records of a JSONL file with their lines; in place of a broken line, the error."""
+    with text_of(path, errors="surrogateescape") as text:
+        yield from _line_values(text, path)
+
+
+def _line_values(text: IO[str], path: Path) -> Iterator[Record | Broken]:
+    lines = ((number, line) for number, line in enumerate(text, start=1) if line.strip())
+    following = next(lines, None)
+    while following is not None:
+        (number, line), following = following, next(lines, None)
+        record: Any
+        try:
+            record = _loaded(line)
+        except (ValueError, RecursionError) as problem:
+            record = SchemaError(_broken_line(path, number, line, problem, following is None))
+        if _ESCAPED_BYTE.search(line):
+            record = SchemaError(f"{path.name}, line {number}: not utf-8. Correct or delete the line.")
+        elif not isinstance(record, dict | SchemaError):
+            record = SchemaError(
+                f"{path.name}, line {number}: a {_kind(record)}, where each line should be one JSON object "
+                f"({{...}}). Got: {line.strip()[:60]!r}."
+            )
+        yield f"line {number}", record
 
 
 def _loaded(text: str) -> Any:
@@ -599,13 +637,7 @@ def forget_document() -> None:
 
 def json_records(path: Path, encoding: str | None = None) -> list[Record]:
     """Records of a JSON file: a list, a dict of columns, {"data": [...]}, or a single record."""
-    document = json_document(path, encoding)
-    if isinstance(document, dict) and isinstance(document.get("data"), list):
-        document = document["data"]
-    if isinstance(document, dict):
-        document = _columns_to_records(document, path) or [document]
-    if not isinstance(document, list):
-        raise SchemaError(f"{path.name} holds a {_kind(document)}; it should hold {_SHAPES}.")
+    document = json_entries(json_document(path, encoding), path)
     for i, record in enumerate(document, start=1):
         if not isinstance(record, dict):
             raise SchemaError(
@@ -613,6 +645,17 @@ def json_records(path: Path, encoding: str | None = None) -> list[Record]:
                 f"JSON object. The file should hold {_SHAPES}."
             )
     return [(f"record {i}", record) for i, record in enumerate(document, start=1)]
+
+
+def json_entries(document: Any, path: Path) -> list[Any]:
+    """The entries of a JSON document, which should be records."""
+    if isinstance(document, dict) and isinstance(document.get("data"), list):
+        document = document["data"]
+    if isinstance(document, dict):
+        document = _columns_to_records(document, path) or [document]
+    if not isinstance(document, list):
+        raise SchemaError(f"{path.name} holds a {_kind(document)}; it should hold {_SHAPES}.")
+    return document
 
 
 def is_single_record(path: Path, encoding: str | None = None) -> bool:
@@ -849,10 +892,11 @@ class File:
             return next((record for _, record in json_records(self.path, self.encoding)), None)
         return None
 
-    def table(self, lines: array[int] | None = None) -> pd.DataFrame:
+    def table(self, lines: array[int] | None = None, broken: list[Broken] | None = None) -> pd.DataFrame:
         """Return the file as a plain table (text, except numbers and booleans of Parquet).
 
-        `lines`: takes the line, record or row at which each row begins; see :attr:`counted_in`.
+        `lines`: takes the line, record or row at which each row begins; see :attr:`counted_in`. `broken`: takes the
+        rows of a CSV or TSV file that are of another width than its header, which are an error otherwise.
         """
         if self.container in ("json", "jsonl"):
             records = self.records()
@@ -862,7 +906,7 @@ class File:
                 lines.extend(int(place.rpartition(" ")[2]) for place, _ in records)
             return table_of(records)
         numbers, batches = RowNumbers(), []
-        for batch in self.batches(lines):
+        for batch in self.batches(lines, broken):
             numbers.see(batch)
             batches.append(batch)
         whole = pa.Table.from_batches(batches)
@@ -886,7 +930,7 @@ class File:
             f"{self.path.name}: a log of Inspect is no table. Leave out columns=, labels=, wide= and format=."
         )
 
-    def batches(self, lines: array[int] | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(self, lines: array[int] | None = None, broken: list[Broken] | None = None) -> Iterator[pa.RecordBatch]:
         """Read a file of any kind but JSON piece by piece, as :meth:`table` reads it."""
         if self.container == "parquet":
             return parquet_batches(self.path, lines)
@@ -898,7 +942,7 @@ class File:
             raise self.no_table
         if self.container == "qrels":
             return qrels_batches(self.path, self.encoding)
-        return delimited_batches(self.path, self.container, self.encoding, lines)
+        return delimited_batches(self.path, self.container, self.encoding, lines, broken)
 
 
 def suffix_of(name: str) -> str:
