@@ -17,6 +17,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import __version__
+from judgestats.csv_files import as_csv
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.ingest.provenance import PATHS
@@ -949,8 +950,8 @@ def _packed(found: PageData) -> dict[str, str]:
         parts += [found.peers.assign(measure="concordance of judges")]
     table = pd.concat([p for p in parts if len(p)], ignore_index=True)
     table = table[["measure", *(c for c in table.columns if c != "measure")]]
-    text = table.to_csv(index=False, float_format="%.8g", lineterminator="\n")
-    packed = gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)
+    short = {c: [f"{v:.8g}" if v == v else None for v in table[c]] for c in table.select_dtypes("float")}
+    packed = gzip.compress(as_csv(table.assign(**short)).encode("utf-8", "replace"), 9, mtime=0)
     return {"name": "estimates.csv", "size": noun(len(table), "estimate"), "packed": b64encode(packed).decode()}
 
 
