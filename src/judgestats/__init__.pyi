@@ -6,6 +6,7 @@ from judgestats import errors as errors
 from judgestats import models as models
 from judgestats import published as published
 from judgestats.design.labels import label_plan as label_plan
+from judgestats.environment import show_versions as show_versions
 from judgestats.errors import JudgestatsError as JudgestatsError
 from judgestats.ingest import detect_format as detect_format
 from judgestats.ingest import formats as formats

@@ -87,9 +87,17 @@ app = typer.Typer(
 
 def _say_version(asked: bool) -> None:
     if asked:
-        from judgestats import __version__
+        from judgestats.environment import full_version
 
-        typer.echo(f"judgestats {__version__}")
+        typer.echo(f"judgestats {full_version()}")
+        raise typer.Exit
+
+
+def _say_versions(asked: bool) -> None:
+    if asked:
+        from judgestats.environment import show_versions
+
+        show_versions()
         raise typer.Exit
 
 
@@ -97,6 +105,15 @@ def _say_version(asked: bool) -> None:
 def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and stop.", callback=_say_version, is_eager=True)
+    ] = False,
+    versions: Annotated[
+        bool,
+        typer.Option(
+            "--versions",
+            help="Show the versions of all libraries, for a bug report.",
+            callback=_say_versions,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """Statistics for the verdicts of LLM judges. Start with: judgestats check FILE"""
@@ -880,10 +897,6 @@ def _print_table(console: Console, title: str, frame: pd.DataFrame) -> None:
         table.add_row(*(_text("" if v is None or v is pd.NA else str(v)) for v in row))
     console.print(table)
     console.print()
-
-
-if __name__ == "__main__":
-    app()
 
 
 # ---- Planning a study ------------------------------------------------------------------------------------------------
