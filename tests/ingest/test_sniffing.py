@@ -2,10 +2,10 @@ import json
 import time
 
 import pytest
-from nested_json import SHAPES, nested_names, own_names
 
 import judgestats as js
 from judgestats.ingest import detect_format
+from nested_json import SHAPES, nested_names, own_names
 
 
 def _seconds(path, document):

@@ -137,7 +137,7 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
         given = [str(v) for v in values.tolist() if not (v is None or v is pd.NA or v != v)]
         if given and all(map(NUMBER.fullmatch, given)):
             new[name] = pd.to_numeric(values.astype(object))
-    return table.assign(**new).copy() if new else table  # the copy joins what would be a block for each column
+    return table.assign(**new) if new else table
 
 
 def conditions(names: Collection[str], kind: Kind, columns: Mapped) -> list[str]:
