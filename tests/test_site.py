@@ -198,7 +198,12 @@ def test_every_measure_is_in_the_table_of_functions_with_what_it_needs_and_assum
 
 @pytest.mark.parametrize(
     ("need", "have"),
-    [("gold_column", {"gold"}), ("people_named", {"people"}), ("pairs_of_judges", {"judges"})],
+    [
+        ("gold_column", {"gold"}),
+        ("people_named", {"people"}),
+        ("pairs_of_judges", {"judges"}),
+        ("several_judges", {"judges"}),
+    ],
 )
 def test_what_a_record_needs_is_what_it_says_one_must_have(need, have):
     found = [(n, m) for n, m in measures().items() if need in {f.__name__ for f in m.needs} and m.assumes]

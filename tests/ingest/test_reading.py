@@ -8,6 +8,7 @@ import io
 import json
 import re
 import sqlite3
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -799,3 +800,13 @@ def test_encodings_that_are_none(write: Write, encoding: str) -> None:
     for lazy in (False, True):
         with contextlib.suppress(SchemaError):
             js.read(path, encoding=encoding, lazy=lazy)
+
+
+def test_a_table_of_many_columns_is_not_fragmented(tmp_path):
+    rows = {"judge": ["g"] * 3, "system": ["s"] * 3, "item": [1, 2, 3], "score": [1, 2, 3]}
+    path = tmp_path / "x.csv"
+    pd.DataFrame({**rows, **{f"m{i}": [0.5, 1, 2] for i in range(150)}}).to_csv(path, index=False)
+    data = js.read(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.PerformanceWarning)
+        assert data.assign(more=1).shape == (3, len(data.columns) + 1)

@@ -76,3 +76,12 @@ def test_problems_are_those_of_the_errors_without_their_remedies():
     assert design["both orders"] == "not usable: the order in which the candidates were shown is not known"
     missing = js.available_measures(calls).set_index("measure")["missing"]
     assert missing["gold_agreement"] == "needs a column 'gold'"
+
+
+def test_many_judges_are_too_many_only_for_measures_of_pairs():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"judge": np.repeat([f"j{i}" for i in range(70)], 12), "item": np.tile(range(12), 70)})
+    found = js.available_measures(js.ratings(table.assign(system="s", score=rng.integers(1, 6, len(table)))))
+    missing = found.set_index("measure")["missing"]
+    assert (missing[["alpha", "icc"]] == "").all()
+    assert "70 judges are 2,415 pairs, too many for every pair" in missing["agreement_levels"]

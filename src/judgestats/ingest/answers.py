@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,26 +49,33 @@ def find_pair(table: pd.DataFrame) -> Pair | None:
             if first in names and second in names and stem + one not in ("1", "2"):
                 columns = names[first], names[second]
                 long = any(table[c].dropna().astype(str).head(200).str.len().mean() > 120 for c in columns)
-                if not long and not any(_all_numbers(table[c]) for c in columns):  # whole responses are not ids
+                if not long and not any(all_numbers(table[c]) for c in columns):  # whole responses are not ids
                     return Pair(*columns, order_known=known, ends=(one, two))
     return None
 
 
-def _all_numbers(values: pd.Series[Any]) -> bool:
-    given = values.dropna()
-    return bool(len(given)) and bool(pd.to_numeric(given.astype(str), errors="coerce").notna().all())
+def all_numbers(values: pd.Series[Any]) -> bool:
+    """Whether a column has cells, and all of them are numbers."""
+    given = [*texts(values)]
+    return bool(given) and bool(pd.to_numeric(pd.Series(given), errors="coerce").notna().all())
 
 
 def distinct(values: pd.Series[Any]) -> list[str]:
     """Distinct values as text, at most a handful more than labels could be."""
-    return sorted(map(str, pd.unique(values.dropna().astype(str))[: _MOST_LABELS + 1]))
+    return sorted(itertools.islice(texts(values), _MOST_LABELS + 1))
+
+
+def texts(values: pd.Series[Any]) -> dict[str, None]:
+    """Distinct values as text, in order of their first row; a long text is not copied once for each of its rows."""
+    given = values.dropna()  # pandas hashes each cell of objects anew, Python each text once
+    return dict.fromkeys(map(str, given.tolist() if given.dtype == object else given.unique()))
 
 
 def candidates(table: pd.DataFrame, pair: Pair | None) -> set[str]:
     """All candidate ids."""
     if pair is None:
         return set()
-    return {str(v) for c in (pair.first, pair.second) for v in table[c].dropna().astype(str).unique()}
+    return {v for c in (pair.first, pair.second) for v in texts(table[c])}
 
 
 def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> tuple[Answer | None, list[str]]:
@@ -226,11 +234,13 @@ def may_be_judge(column: str, taken: set[str]) -> bool:
 __all__ = [
     "Answer",
     "Pair",
+    "all_numbers",
     "candidates",
     "distinct",
     "find_answer",
     "find_pair",
     "is_number",
     "may_be_judge",
+    "texts",
     "wide_judges",
 ]

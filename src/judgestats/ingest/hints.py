@@ -20,20 +20,40 @@ _COLLECTIONS = ("subset", "task", "category", "benchmark", "dataset", "domain", 
 _MOST_LEVELS = 60
 
 
+#: Rows in which the first cells of a column are looked for before all its rows are.
+_AHEAD = 50
+
+
+def first_cells(frame: pd.DataFrame, most: int = 1) -> dict[str, list[Any]]:
+    """The first cells of each column that are not missing; columns without any are left out."""
+    ahead = {str(c): v.dropna().tolist() for c, v in frame.head(_AHEAD).astype(object).items()}
+    cells = {c: v if v else frame[c].dropna().head(most).tolist() for c, v in ahead.items()}
+    return {c: v[:most] for c, v in cells.items() if v}
+
+
 def nested(frame: pd.DataFrame) -> list[str]:
-    """Notes on columns whose cells are lists of records or of numbers."""
-    text = {c: list(map(str, frame[c].dropna().head(5).tolist())) for c in frame.columns}
+    """Notes on columns whose cells are objects, lists of records or lists of numbers."""
+    text = {c: list(map(str, cells)) for c, cells in first_cells(frame, 5).items()}
     found = [c for c, values in text.items() if any(re.match(r"\s*\[\s*\{", v) for v in values)]
     lists = [c for c, values in text.items() if any(re.match(r"\s*\[[\s\[]*-?\d", v) for v in values)]
+    whole = [c for c, values in text.items() if any(re.match(r"\s*\{\s*\"", v) for v in values)]
+    notes = [
+        f"{few(map(repr, whole), 4)} holds objects whose names are data (ids, say: each record has others), and stays "
+        "as JSON. Write them as lists of records, with the name in a field of its own; explode= gives each a row."
+    ] * bool(whole)
     if found:
-        return [f"{few(map(repr, found), 4)} holds nested records: explode={found[0]!r} gives each a row of its own."]
+        return [
+            f"{few(map(repr, found), 4)} holds nested records: explode={found[0]!r} gives each a row of its own.",
+            *notes,
+        ]
     if lists:
         return [
+            *notes,
             f"{few(map(repr, lists), 4)} holds lists of numbers: wide='judge[item]={lists[0]}' gives each number a row "
             "of its own. Say in the brackets what the place in the list is: [item], [system], [replicate], or "
-            "[system][replicate] for lists within lists."
+            "[system][replicate] for lists within lists.",
         ]
-    return []
+    return notes
 
 
 def errors(frame: pd.DataFrame) -> list[str]:
@@ -107,4 +127,4 @@ def value_name(columns: Iterable[pd.Series[Any]], *, paired: bool) -> str:
     return "score" if not paired and all(is_number(v) for v in labels) else "verdict"
 
 
-__all__ = ["errors", "melt", "nested", "numbered_per_subset", "value_name"]
+__all__ = ["errors", "first_cells", "melt", "nested", "numbered_per_subset", "value_name"]

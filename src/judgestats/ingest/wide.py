@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, data_rows, suggestion
 from judgestats.ingest import guesses
-from judgestats.ingest.answers import Pair, find_pair, may_be_judge, wide_judges
+from judgestats.ingest.answers import Pair, all_numbers, find_pair, may_be_judge, texts, wide_judges
 from judgestats.ingest.files import flatten
-from judgestats.ingest.hints import value_name
+from judgestats.ingest.hints import first_cells, value_name
 from judgestats.ingest.paths import NamePattern
 from judgestats.schema.opening import cell_text, few, opened
 
@@ -363,7 +363,9 @@ def exploded(table: pd.DataFrame, name: str) -> Long:
     if not records:
         raise SchemaError(f"explode={name!r}: all lists are empty.")
     columns = dict.fromkeys(n for r in records for n in r)
-    rest = table.drop(columns=name).iloc[source].reset_index(drop=True)
+    others = table.drop(columns=name)
+    long = others.select_dtypes("str").columns  # Arrow's text would be copied for each row
+    rest = others.astype(dict.fromkeys(long, object)).iloc[source].reset_index(drop=True)
     named = {n: f"{name}.{n}" if n in rest.columns else n for n in columns}
     if len({*rest.columns, *named.values()}) < rest.shape[1] + len(named):
         raise SchemaError(f"explode={name!r} makes a column that the table has. Rename yours first.")
@@ -395,13 +397,12 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
 
 def _numbers(frame: pd.DataFrame, taken: set[str]) -> list[str]:
     """Columns of numbers whose names do not say that they are something else."""
-    columns = [c for c in map(str, frame.columns) if may_be_judge(c, taken) and frame[c].notna().any()]
-    return [c for c in columns if pd.to_numeric(frame[c].dropna().astype(str), errors="coerce").notna().all()]
+    return [c for c in map(str, frame.columns) if may_be_judge(c, taken) and all_numbers(frame[c])]
 
 
 def _alike(frame: pd.DataFrame, columns: Sequence[str]) -> bool:
     """Whether columns of numbers could be on one scale of up to a hundred points."""
-    numbers = [pd.to_numeric(frame[c].dropna().astype(str)) for c in columns]
+    numbers = [pd.to_numeric(pd.Series([*texts(frame[c])])) for c in columns]
     tops = [float(x.max()) for x in numbers]
     return (
         len(columns) > 1 and all(x.nunique() <= 101 and x.min() >= 0 for x in numbers) and max(tops) <= 1.25 * min(tops)
@@ -429,7 +430,7 @@ def find_lists(frame: pd.DataFrame, names: Mapping[str, str]) -> Wide | None:
 
     `frame`: the table. `names`: plain name -> column. Returns None where no such column is, or shapes differ.
     """
-    first = {c: listed(v.iloc[0]) for c in map(str, frame.columns) if len(v := frame[c].dropna())}
+    first = {c: listed(cell) for c, (cell, *_) in first_cells(frame).items()}
     columns = [c for c, cell in first.items() if cell and _depth(cell)]
     depths = {_depth(first[c] or []) for c in columns}
     if not columns or len(depths) > 1:
@@ -461,6 +462,6 @@ def _depth(cell: Any) -> int:
 
 def find_objects(frame: pd.DataFrame) -> str | None:
     """The one column whose cells are lists of objects; None where there is no such column, or several."""
-    first = {c: listed(v.iloc[0]) for c in map(str, frame.columns) if len(v := frame[c].dropna())}
+    first = {c: listed(cell) for c, (cell, *_) in first_cells(frame).items()}
     found = [c for c, cell in first.items() if cell and all(isinstance(v, dict) for v in cell)]
     return found[0] if len(found) == 1 else None

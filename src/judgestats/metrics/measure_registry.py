@@ -316,12 +316,20 @@ def against_control(data: Any, options: Options, column: str, call: Callable[[st
     return pd.concat([call(base, other).assign(**{column: other}) for other in others], ignore_index=True)
 
 
-def pairs_of_judges(data: Any, _: Options) -> str:
+def several_judges(data: Any, _: Options) -> str:
+    """Requires two judges or more."""
+    return "needs two judges" if len(labels(data, "judge")) < 2 else ""
+
+
+def pairs_of_judges(data: Any, options: Options) -> str:
     """Requires two judges or more, but not too many for all pairs."""
-    judges = labels(data, "judge")
-    if not 2 <= len(judges) <= MANY:
-        return "needs two judges" if len(judges) < 2 else f"{len(judges)} judges are too many for every pair"
-    return ""
+    judges = len(labels(data, "judge"))
+    return several_judges(data, options) or (
+        f"{judges:,} judges are {judges * (judges - 1) // 2:,} pairs, too many for every pair (at most {MANY} judges): "
+        "choose some of them first"
+        if judges > MANY
+        else ""
+    )
 
 
 def few_systems(data: Any, _: Options) -> str:

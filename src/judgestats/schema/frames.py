@@ -17,6 +17,8 @@ from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
 from judgestats.schema.opening import opened
 from judgestats.schema.validation import raise_faults
 
+#: Number of columns from which pandas takes them, if each has a block of its own, for fragmented.
+_FRAGMENTED = 90
 #: Spellings of an answer that mean the same in every tool we know.
 ANSWER_LABELS: dict[str, str] = {c: c for c in ("first", "second", "tie", "abstain", "invalid")}
 _CORRECT = next(c for c in VOCABULARY["ratings"] if c.name == "correct")
@@ -436,6 +438,8 @@ def _finish(
         ]
         data = data.with_columns(nw.col(c).cast(nw.Int64) for c in whole) if whole else data
     result = data.to_native()
+    if isinstance(result, pd.DataFrame) and result.shape[1] > _FRAGMENTED:
+        result = result.copy()  # of one block for each type, not for each column
     if isinstance(result, pd.DataFrame) and counts is not None:
         result.attrs = {k: v for k, v in result.attrs.items() if k != SOURCE} | ({SOURCE: counts} if counts else {})
     return result

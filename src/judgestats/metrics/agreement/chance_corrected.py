@@ -31,7 +31,7 @@ from judgestats.kernels.chance import (
 )
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
-from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges
+from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges, several_judges
 from judgestats.metrics.rates import Bootstrap, Statistic, planned, read_off, resampled
 from judgestats.results import (
     BY_STRUCTURE,
@@ -510,7 +510,7 @@ def _level_of(data: Any) -> Level:
 @Measure(
     "Do all judges agree beyond chance, with answers possibly missing?", "agreement", "P, R",
     "t, bootstrap of rated items or clusters", "Krippendorff 2011; Zapf et al. 2016",
-    frames=("preferences", "ratings"), needs=(pairs_of_judges,),
+    frames=("preferences", "ratings"), needs=(several_judges,),
     arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
     terms=(
         Term("alpha", "α (Krippendorff)"),

@@ -19,7 +19,7 @@ from judgestats.kernels.variance import clustered_correlations, correlations, me
 from judgestats.metrics.agreement.components import Components, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.measure_registry import Measure, pairs_of_judges
+from judgestats.metrics.measure_registry import Measure, several_judges
 from judgestats.results import (
     AVERAGED_OVER,
     COLUMNS,
@@ -214,7 +214,7 @@ REML = "REML, delta method on the logit"
 @Measure(
     "How reliable is one judge, and the mean of the panel?", "agreement", "R, counts",
     "F; clustered: t of log F, jackknife; approximate by REML", "Shrout and Fleiss 1979; McGraw and Wong 1996",
-    plot="icc", frames=("ratings",), needs=(pairs_of_judges,),
+    plot="icc", frames=("ratings",), needs=(several_judges,),
     table=("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)", "ICC(3,k)"),
     have=("judges",),
     assumes=(

@@ -147,8 +147,10 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     rows_of_matrix = options.call(score_matrix, data).groupby(groups, dropna=False)["estimate"].mean().reset_index()
     means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
+    ends = np.cumsum(np.bincount(codes.code, minlength=len(means)))[:-1]
+    parts = np.split(np.argsort(codes.code, kind="stable"), ends)
     for g, key in enumerate(means[groups].to_dict("records")):
-        here = table[codes.code == g]
+        here = table.iloc[parts[g]]
         averaged = SEVERAL_AVERAGED if not numbered and (here["runs"] > 1).any() else ""
         rows.append({**key, **mean_of_scores(here, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
         counts = pd.DataFrame({"n": [float(here["runs"].sum()), float(here["n_missing"].sum())], "all": ""})
