@@ -9,11 +9,13 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import judgestats as js
 import registry
+from judgestats.cli import app
 from judgestats.errors import JudgestatsError, SchemaError
-from judgestats.ingest import read, source_info
+from judgestats.ingest import detect_format, read, source_info
 from judgestats.ingest.databases import redacted
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema import PATTERNS, tally
@@ -70,6 +72,16 @@ def test_a_query_that_cannot_stay_says_what_can(sqlite):
         ('{"api_token": "abc", "n": 3}', '{"api_token": ***, "n": 3}'),
         ("PWD=abc;SERVER=s", "PWD=***;SERVER=s"),
         ("SELECT judge FROM calls -- nothing here: a://b", "SELECT judge FROM calls -- nothing here: a://b"),
+        ("https://tok@host/a.csv?sig=x%3D&se=2", "https://***@host/a.csv?sig=***&se=2"),
+        (
+            "s3://k:a/b+c@bucket/x?s3_secret_access_key=x&region=eu",
+            "s3://k:***@bucket/x?s3_secret_access_key=***&region=eu",
+        ),
+        ("duckdb:///md:db?motherduck_token=x", "duckdb:///md:db?motherduck_token=***"),
+        ("CREATE SECRET (TYPE s3, KEY_ID 'k', SECRET 'a b')", "CREATE SECRET (TYPE s3, KEY_ID 'k', SECRET ***)"),
+        ("password='it''s \\'me' sslpassword=a,b host=h", "password=*** sslpassword=*** host=h"),
+        ("password='its end was cut o", "password=***"),
+        ("max_tokens=512, y ~ token:judge, token==1", "max_tokens=512, y ~ token:judge, token==1"),
     ],
 )
 def test_what_looks_like_a_password_is_left_out(text, clean):
@@ -82,6 +94,54 @@ def test_a_query_with_a_password_is_not_quoted(sqlite, tmp_path):
         read(query, connection=sqlite)
     assert SECRET not in all_of(caught.value)
     assert SECRET not in source_info(query, connection=sqlite).to_string()
+
+
+ADDRESSES = [
+    f"postgresql://ann:{SECRET}@host/db",
+    f"postgresql://host/db?user=ann&password={SECRET}",
+    f"https://ann:{SECRET}@host/{'long' * 60}.csv",
+    f"https://{SECRET}@host/calls.csv",
+    f"https://host/calls.csv?token={SECRET}",
+    f"s3://bucket/*.parquet?aws_secret_access_key={SECRET}",
+    f"host=db user=ann password='{SECRET} {SECRET}' dbname=calls",
+]
+
+
+@pytest.mark.parametrize("source", ADDRESSES)
+def test_an_address_in_place_of_a_file(source, tmp_path, monkeypatch):
+    """Neither in the error, nor in what a traceback shows of its causes, nor on the command line, nor on a page."""
+    monkeypatch.chdir(tmp_path)
+    shown = []
+    for call in (read, source_info, detect_format, lambda s: read([s]), lambda s: read(CALLS, columns={"judge": s})):
+        with pytest.raises(SchemaError) as caught:
+            call(source)
+        shown.append(all_of(caught.value))
+    CALLS.to_csv("calls.csv", index=False)
+    for command in (["check", source], ["report", source], ["check", "x", "--nowhere", source], ["formats", source],
+                    ["report", "calls.csv", "--gold", source]):  # fmt: skip
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 2
+        shown.append(result.output + repr(result.exception))
+    for page in ("page.html", "page.md"):
+        js.report(
+            read(CALLS), tmp_path / page, title=f"Calls of {source}", source={"files": [source], "format": source}
+        )
+        shown.append((tmp_path / page).read_text(encoding="utf-8"))
+    assert [text for text in shown if SECRET in text] == []
+
+
+@pytest.mark.parametrize("address", ["sqlite:///nowhere/db?password={}", "nosuch://ann:{}@h/d", "duckdb:///x?token={}"])
+def test_an_address_that_does_not_connect(address):
+    for lazy in (False, True):
+        with pytest.raises(SchemaError) as caught:
+            read("SELECT 1", connection=address.format(SECRET), lazy=lazy)
+        assert SECRET not in all_of(caught.value)
+
+
+def test_a_query_is_masked_before_it_is_cut_short(sqlite):
+    with pytest.raises(SchemaError) as caught:
+        read(f"SELECT {'a, ' * 54} dblink('password=\"begin {SECRET} of it\"')", connection=sqlite)
+    assert "begin" not in str(caught.value)
 
 
 def all_of(problem):

@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 
-from judgestats.errors import SchemaError
+from judgestats.errors import SchemaError, masked
 from judgestats.schema.opening import cell_text, refuse_repeated_names
 from judgestats.threads import warnings_ignored
 
 #: Values of the parameters of a query: by position, or by name.
 Params = Sequence[Any] | Mapping[str, Any] | None
-#: The password of an address, and a secret as a keyword.
-_ADDRESS = re.compile(r"(://[^\s/:@]*:)\S*@")
-_KEYWORD = re.compile(
-    r"""(?i)\b(\w*(?:password|passwd|pwd|secret|token)\w*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s;,&"')]+)"""
-)
 #: How drivers say that the server is gone.
 _LOST = re.compile(
     r"(?i)terminat|server closed|connection (?:\w+ ){0,2}(?:closed|lost|reset|refused)|broken pipe|reset by peer|"
@@ -37,14 +33,15 @@ def redacted(text: str, connection: Any = None) -> str:
     """
     for secret in _secrets(connection):
         text = text.replace(secret, "***")
-    return _KEYWORD.sub(r"\1***", _ADDRESS.sub(r"\1***@", text))
+    return masked(text)
 
 
 def _secrets(connection: Any) -> list[str]:
     """The passwords that a connection knows."""
     found: list[Any] = []
     if isinstance(connection, str):
-        found.append(connection.partition("://")[2].rpartition("@")[0].partition(":")[2])
+        password = connection.partition("://")[2].rpartition("@")[0].partition(":")[2]
+        found += [password, unquote(password)]
     url = getattr(getattr(connection, "engine", connection), "url", None)  # SQLAlchemy
     found.append(getattr(url, "password", None))
     info = getattr(connection, "info", None)  # psycopg
@@ -102,13 +99,13 @@ def _fetched(sql: str, connection: Any, params: Params) -> pd.DataFrame:
 
 def failure(problem: Exception, sql: str, connection: Any) -> str:
     """What to say of an error of a database driver, without credentials."""
-    said = redacted(next(iter(str(problem).splitlines()), "") or type(problem).__name__, connection)
+    said = next(iter(redacted(str(problem), connection).splitlines()), "") or type(problem).__name__
     if getattr(problem, "connection_invalidated", False) or _LOST.search(str(problem)):
         return (
             f"The connection to the database was lost: {said[:300]}. No rows were kept. Connect again, and repeat the "
             "query."
         )
-    return f"The query failed: {said[:300]}. Query: {redacted(' '.join(str(sql).split())[:200], connection)}"
+    return f"The query failed: {said[:300]}. Query: {redacted(' '.join(str(sql).split()), connection)[:200]}"
 
 
 def there(sql: str, connection: Any, params: Params = None) -> Any:

@@ -19,7 +19,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
-from judgestats.errors import SchemaError
+from judgestats.errors import SchemaError, masked
 from judgestats.ingest.archives import Archive
 from judgestats.ingest.files import (
     SUFFIXES,
@@ -159,9 +159,11 @@ def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | 
             raise SchemaError("The source is an empty text. Give a path; '.' is the current folder.")
         path = Path(text)
         try:
-            mode = path.stat().st_mode
+            mode, absent = path.stat().st_mode, None
         except (OSError, ValueError) as problem:  # ValueError: a NUL in it
-            return _absent(text, problem, encoding)
+            mode, absent = 0, problem
+        if absent is not None:  # not above: the message of the system quotes the source, with any password in it
+            return _absent(text, absent, encoding)
         if stat.S_ISDIR(mode):
             return _folder(path, encoding)
         if not stat.S_ISREG(mode):
@@ -229,16 +231,22 @@ def spooled(source: Any, folder: str) -> Path:
 
 def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
     """The files of a pattern, or the error for a path that does not exist."""
-    shown = repr(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
+    shown = masked(text)
+    shown = repr(shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}...")
     if _QUERY.match(text):
-        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.") from None
+        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.")
+    if "://" in text:
+        raise SchemaError(
+            f"There is no file {shown}: files are read from disk, not from an address. Download it; for a database, "
+            "give a query as the source and the address as connection=."
+        )
     if isinstance(problem, ValueError) or getattr(problem, "errno", 0) in (errno.ENAMETOOLONG, errno.ELOOP):
-        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).") from None
+        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).")
     if isinstance(problem, PermissionError):
-        raise SchemaError(f"{shown} may not be read ({problem.strerror}).") from None
+        raise SchemaError(f"{shown} may not be read ({problem.strerror}).")
     if any(c in text for c in _WILD):
         return _glob(text, encoding)
-    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}") from None
+    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}")
 
 
 def _kind_of_node(mode: int) -> str:
