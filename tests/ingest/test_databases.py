@@ -16,7 +16,7 @@ import registry
 from judgestats.cli import app
 from judgestats.errors import JudgestatsError, SchemaError
 from judgestats.ingest import detect_format, read, source_info
-from judgestats.ingest.databases import redacted
+from judgestats.ingest.databases import _module, redacted
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema import PATTERNS, tally
 
@@ -173,6 +173,50 @@ def test_no_extension_of_a_database_is_downloaded(monkeypatch, tmp_path):
         except duckdb.ConnectionException:
             continue  # closed by now
         assert found == [("false",), ("false",)]
+
+
+ENDS = [
+    " -- done",
+    "; -- done",
+    ";\n/* done; */ ;\n",
+    " WHERE judge LIKE '%g%' AND item <> ':x' -- 100 %",
+    " WHERE 7 % 4 = 3;",
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_query_may_end_in_comments_and_semicolons(sqlite, end):
+    assert len(read(f"SELECT *, '--;' AS note FROM calls{end}", connection=sqlite)) >= 2
+    connection = duckdb.connect()
+    connection.register("calls", CALLS)
+    for lazy in (False, True):
+        got = read(f"SELECT *, '--;' AS note FROM calls{end}", connection=connection, lazy=lazy)
+        assert js.answer_rates(got)["n"].max() == 2
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_closed_connection(sqlite, lazy):
+    connection = duckdb.connect()
+    connection.register("calls", CALLS)
+    connection.close()
+    with pytest.raises(SchemaError, match=r"connection to the database was lost.*Connect again"):
+        read("SELECT * FROM calls", connection=connection, lazy=lazy)
+    if not lazy:
+        sqlite.close()
+        with pytest.raises(SchemaError, match=r"connection to the database was lost.*Connect again"):
+            read("SELECT * FROM calls", connection=sqlite)
+
+
+@pytest.mark.parametrize("call", [js.answer_rates, js.check, js.position_bias, js.available_measures, js.kappa, js.aggregate,
+                                  lambda calls: js.fit("choice ~ 1", calls), lambda calls: js.report(calls, "x.html")])  # fmt: skip
+def test_a_lazy_frame_whose_connection_is_closed(call):
+    connection = duckdb.connect()
+    connection.register("frame", CALLS)
+    connection.execute("CREATE TABLE calls AS SELECT * FROM frame")
+    calls = read("SELECT * FROM calls", connection=connection, lazy=True)
+    connection.close()
+    with pytest.raises(JudgestatsError, match=r"connection to the database was lost.*Connect again"):
+        call(calls)
 
 
 # ---- A real PostgreSQL server, which .ci/databases starts ------------------------------------------------------------
@@ -377,3 +421,44 @@ def test_a_connection_that_drops_in_the_middle(server):
         dying = "SELECT *, CASE WHEN item = 'i900' THEN pg_terminate_backend(pg_backend_pid()) END AS gone FROM many"
         with pytest.raises(SchemaError, match=r"connection to the database was lost"):
             read(dying, connection=connection)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("end", ENDS)
+def test_ends_of_a_query_and_percent_signs(server, end):
+    query = f"SELECT *, '--;' AS note, 1::int AS seed FROM calls{end}"
+    for connection, _, _ in connections(server):
+        assert len(read(query, connection=connection)) >= 2
+        if _module(connection) in ("psycopg", "sqlalchemy"):
+            assert js.answer_rates(read(query, connection=connection, lazy=True))["n"].max() == 2
+        if hasattr(connection, "close"):
+            connection.close()
+
+
+@pytest.mark.postgres
+def test_each_kind_of_connection_closed_or_killed(server):
+    import psycopg
+    import sqlalchemy
+
+    lost = r"connection to the database was lost.*Connect again"
+    engine = sqlalchemy.create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
+    with psycopg.connect(server, autocommit=True) as other:
+        for make in (lambda: psycopg.connect(server, autocommit=True), engine.connect):
+            connection = make()
+            query = "SELECT pg_backend_pid() AS judge, 's' AS system, 'i' AS item, 1 AS score"
+            pid = int(read(query, connection=connection)["judge"][0])
+            other.execute("SELECT pg_terminate_backend(%s)", [pid])
+            for _ in range(2):
+                with pytest.raises(SchemaError, match=lost) as caught:
+                    read(query, connection=connection)
+            connection.close()
+            for lazy in (False, True):
+                with pytest.raises(SchemaError, match=lost) as caught:
+                    read(query, connection=connection, lazy=lazy)
+            assert server.partition("judge:")[2].partition("@")[0] not in all_of(caught.value)
+        connection = psycopg.connect(server, autocommit=True)
+        calls = read("SELECT * FROM calls", connection=connection, lazy=True)
+        connection.close()
+        for call in (js.answer_rates, js.available_measures, js.check, js.position_bias):
+            with pytest.raises(JudgestatsError, match=lost):
+                call(calls)
