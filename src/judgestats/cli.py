@@ -25,7 +25,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from judgestats.defaults import SEED
-from judgestats.errors import Advice, JudgestatsError, SchemaError, masked
+from judgestats.errors import Advice, JudgestatsError, SchemaError, masked, printable
 from judgestats.terminal import sturdy_streams, visible, working
 
 #: What typer raises where an option is wrong.
@@ -44,7 +44,7 @@ class _Commands(TyperGroup):
             return super().main(*args, **kwargs)
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> Any:
-        typed = masked(shlex.join(["judgestats", *args]))
+        typed = printable(masked(shlex.join(["judgestats", *args])))
         with _visible_errors():
             _refuse_repeats(self.commands.get(args[0]) if args else None, args)
             context = super().make_context(info_name, args, *rest, **kwargs)
@@ -383,7 +383,7 @@ class _Reading:
     @property
     def name(self) -> str:
         """The source as messages name it."""
-        return masked(self.source[0]) if len(self.source) == 1 else f"{len(self.source)} files"
+        return printable(masked(self.source[0])) if len(self.source) == 1 else f"{len(self.source)} files"
 
     @property
     def mapped(self) -> bool:

@@ -45,6 +45,11 @@ def masked(text: str) -> str:
     return _SECRET.sub(r"\1***", _LOGIN.sub(lambda m: f"{m[1] or m[2]}***@", text))
 
 
+def printable(text: str) -> str:
+    """A text that can be encoded: bytes of a file's name that are not UTF-8 are written out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 class JudgestatsError(Exception):
     """Root of every error that judgestats raises on purpose; its message shows no secret and can be printed anywhere.
 
@@ -74,7 +79,7 @@ class JudgestatsError(Exception):
     """
 
     def __init__(self, message: str, *, advice: Advice = (), reason: str = "", problem: str = "") -> None:
-        message, problem = (masked(t).encode("utf-8", "backslashreplace").decode() for t in (message, problem))
+        message, problem = (printable(masked(text)) for text in (message, problem))
         super().__init__(message)
         self.advice, self.reason, self.problem = advice, reason, problem or message
 

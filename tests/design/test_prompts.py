@@ -88,7 +88,7 @@ def test_a_file_that_holds_no_prompt(tmp_path, text, message):
     with pytest.raises(DesignError, match=message):
         prompt(path)
     for rubric in (Rubric.read, checklists):
-        with pytest.raises(DesignError, match="mine.toml"):
+        with pytest.raises(DesignError, match=r"mine\.toml"):
             rubric(path)
 
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from judgestats.errors import SchemaError
+from judgestats.errors import SchemaError, printable
 from judgestats.ingest.files import SUFFIXES, stem_of, suffix_of, unpacked_name
 
 _NAME = r"[^\W\d]\w*"
@@ -104,7 +104,7 @@ class NamePattern:
             out += f"(?P<part{i}>{own or (f'{self.sign}+' if greedy else f'{self.sign}+?')})"
             at = part.end()
         expression = out + self._literal(at, len(self.text)) + r")\z"
-        found = pc.extract_regex(pa.array([name.encode("utf-8", "backslashreplace").decode()]), expression)[0].as_py()
+        found = pc.extract_regex(pa.array([printable(name)]), expression)[0].as_py()
         return None if found is None else {n: found[f"part{i}"] for i, n in enumerate(self.names)}
 
     def _literal(self, start: int, end: int) -> str:
