@@ -44,7 +44,8 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("judgestats.plain", _plain)
 
 
-#: Number of standard error.
+#: Name of standard output in messages, and the number of standard error.
+_OUTPUT = "standard output"
 _ERRORS = 2
 
 
@@ -66,7 +67,7 @@ class _Pipe(io.FileIO):
             self.failed = True
             if self.fileno() == _ERRORS:  # nowhere to say it
                 return len(memoryview(data).cast("B"))  # type: ignore[arg-type]
-            raise OSError(problem.errno, problem.strerror, "standard output") from None
+            raise OSError(problem.errno, problem.strerror, _OUTPUT) from None
         return len(memoryview(data).cast("B"))  # type: ignore[arg-type]
 
 
@@ -135,12 +136,16 @@ def sturdy_streams() -> Iterator[None]:
     sys.stdout, sys.stderr = _sturdy(sys.stdout), _sturdy(sys.stderr)
     try:
         yield
+    except OSError as problem:
+        if problem.filename != _OUTPUT:
+            raise
+        _stop(f"{_OUTPUT}: {problem.strerror}.")
     finally:
         try:
             for stream in (sys.stderr, sys.stdout):
                 if stream is not None:
                     stream.flush()
         except OSError as problem:
-            _stop(f"{problem.filename or 'standard output'}: {problem.strerror}.")
+            _stop(f"{_OUTPUT}: {problem.strerror}.")
         finally:
             sys.stdout, sys.stderr = before
