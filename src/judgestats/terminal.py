@@ -52,7 +52,7 @@ _ERRORS = 2
 class _Pipe(io.FileIO):
     """A file whose reader may leave: what is written after that is dropped, as ``check FILE | head -1`` means it.
 
-    A disk that is full is an OSError with the name of the stream, once; what is left in a buffer is then dropped.
+    A disk that is full is an OSError with the name of the stream, once; the rest of a buffer is then dropped.
     """
 
     failed = False
