@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -175,3 +176,25 @@ def test_a_long_work_says_its_step():
     assert "Measuring: alpha\\x1b[31m" in console.file.getvalue()
     with working("Measuring", Console(file=io.StringIO())) as say:
         say("nothing is shown where there is no terminal")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("formats >/dev/full", "judgestats: standard output: No space left on device.\n"),
+        ("--help >/dev/full", "judgestats: standard output: No space left on device.\n"),
+        ("formats >&-", "judgestats: standard output is closed. Nothing was done. "),
+        ("formats >/dev/full 2>&1", ""),
+        ("check nowhere.csv 2>/dev/full", ""),
+        ("check nowhere.csv >&- 2>&-", ""),
+    ],
+)
+def test_standard_output_that_is_closed_or_full(line: str, message: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -c 'from judgestats.cli import app; app()' {line}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    said = "".join(t for t in done.stderr.splitlines(keepends=True) if "nanobind" not in t and "leaked" not in t)
+    assert done.returncode == 2
+    assert said.startswith(message)
+    assert "Traceback" not in said
+    assert said.count("\n") == bool(message)

@@ -25,7 +25,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from judgestats.defaults import SEED
-from judgestats.errors import Advice, JudgestatsError, SchemaError
+from judgestats.errors import Advice, JudgestatsError, SchemaError, masked, printable
 from judgestats.terminal import sturdy_streams, visible, working
 
 #: What typer raises where an option is wrong.
@@ -44,7 +44,7 @@ class _Commands(TyperGroup):
             return super().main(*args, **kwargs)
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> Any:
-        typed = shlex.join(["judgestats", *args])
+        typed = printable(masked(shlex.join(["judgestats", *args])))
         with _visible_errors():
             _refuse_repeats(self.commands.get(args[0]) if args else None, args)
             context = super().make_context(info_name, args, *rest, **kwargs)
@@ -72,7 +72,7 @@ def _visible_errors() -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        error.message = visible(error.message)
+        error.message = visible(masked(error.message))
         raise
 
 
@@ -327,7 +327,7 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
         except JudgestatsError as error:
             message = f"{error}{_in_options(error.advice)}"
         except OSError as error:
-            message = f"{error.filename or 'a file'}: {error.strerror or error}."
+            message = masked(f"{error.filename or 'a file'}: {error.strerror or error}.")
         Console(stderr=True, highlight=False, soft_wrap=True).print(_text(f"judgestats: {message}"))
         raise typer.Exit(2)
 
@@ -412,7 +412,7 @@ class _Reading:
     @property
     def name(self) -> str:
         """The source as messages name it."""
-        return self.source[0] if len(self.source) == 1 else f"{len(self.source)} files"
+        return printable(masked(self.source[0])) if len(self.source) == 1 else f"{len(self.source)} files"
 
     @property
     def mapped(self) -> bool:

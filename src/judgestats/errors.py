@@ -6,6 +6,7 @@ A message says what is wrong, what was got, what is allowed, and what to do.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,40 @@ if TYPE_CHECKING:
 Advice = tuple[tuple[str, object], ...]
 
 
+#: What logs in to an address: ``user:password@``, and all before the ``@`` of a web address.
+_LOGIN = re.compile(r"""(://[^\s/:@]*:)(?:\S*|[^@'"\n]{0,80})@|(https?://)[^\s/@]+@""")
+#: The value of what is named as a secret, in a query string, a connection string, JSON or SQL.
+_SECRET = re.compile(
+    r"""(?isx)
+    (\b (?: \w*(?:passw(?:or)?d | passphrase | pwd | secret(?:_?key)?)
+        (?: \\?["']?\s*=(?!=) | \\?["']\s*: | :(?=\s) | \s+(?=') )
+      | (?: \w*(?:token | (?:api|access|account|private|encryption)[_-]?key | credentials? | signature) | (?<=[?&])sig )
+        \\?["']? (?: \s*=(?!=) | (?<=["'])\s*: )
+    ) \s*)
+    (?: (\\*["'])(?: (?!\2). | (?<=\\)\2 | \2\2 )*(?:\2|$)          # in quotes, also where their end was cut off
+      | (?: [^\s;,&"')] | [;,&)](?! \s | $ | ["')] | [\w.-]+= ) )+ )   # up to the next name, blank or quote
+    """
+)
+
+
+def masked(text: str) -> str:
+    """A text without passwords, tokens and keys of addresses and connection strings: every error passes through it.
+
+    >>> masked("https://ann:s3cret@host/calls.csv?token=abc&run=2")
+    'https://***@host/calls.csv?token=***&run=2'
+    >>> masked("host=db user=ann password='a b' dbname=calls")
+    'host=db user=ann password=*** dbname=calls'
+    """
+    return _SECRET.sub(r"\1***", _LOGIN.sub(lambda m: f"{m[1] or m[2]}***@", text))
+
+
+def printable(text: str) -> str:
+    """A text that can be encoded: bytes of a file's name that are not UTF-8 are written out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 class JudgestatsError(Exception):
-    """Root of every error that judgestats raises on purpose.
+    """Root of every error that judgestats raises on purpose; its message shows no secret and can be printed anywhere.
 
     Attributes
     ----------
@@ -46,6 +79,7 @@ class JudgestatsError(Exception):
     """
 
     def __init__(self, message: str, *, advice: Advice = (), reason: str = "", problem: str = "") -> None:
+        message, problem = (printable(masked(text)) for text in (message, problem))
         super().__init__(message)
         self.advice, self.reason, self.problem = advice, reason, problem or message
 

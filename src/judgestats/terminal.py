@@ -9,8 +9,8 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TextIO
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TextIO
 
 #: What a terminal obeys instead of showing it: C0 without tab and line feed, DEL, C1, changes of direction.
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -44,14 +44,31 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("judgestats.plain", _plain)
 
 
+#: Name of standard output in messages, and the number of standard error.
+_OUTPUT = "standard output"
+_ERRORS = 2
+
+
 class _Pipe(io.FileIO):
-    """A file whose reader may leave: what is written after that is dropped, as ``check FILE | head -1`` means it."""
+    """A file whose reader may leave: what is written after that is dropped, as ``check FILE | head -1`` means it.
+
+    A disk that is full is an OSError with the name of the stream, once; the rest of a buffer is then dropped.
+    """
+
+    failed = False
 
     def write(self, data: object) -> int:
         try:
-            return super().write(data)  # type: ignore[arg-type]
+            if not self.failed:
+                return super().write(data)  # type: ignore[arg-type]
         except BrokenPipeError:
-            return len(memoryview(data).cast("B"))  # type: ignore[arg-type]
+            pass
+        except OSError as problem:
+            self.failed = True
+            if self.fileno() == _ERRORS:  # nowhere to say it
+                return len(memoryview(data).cast("B"))  # type: ignore[arg-type]
+            raise OSError(problem.errno, problem.strerror, _OUTPUT) from None
+        return len(memoryview(data).cast("B"))  # type: ignore[arg-type]
 
 
 def _sturdy(stream: TextIO) -> TextIO:
@@ -95,18 +112,40 @@ def working(what: str, console: Any = None, after: float = 2.0) -> Iterator[Call
         progress.stop()
 
 
+def _stop(said: str) -> NoReturn:
+    """End with exit code 2 and one line, if there is a place for it."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(f"judgestats: {said}\n")
+            sys.stderr.flush()
+    raise SystemExit(2)
+
+
 @contextmanager
 def sturdy_streams() -> Iterator[None]:
-    """Let a command write to sturdy streams, and leave those of the process as they were."""
+    """Let a command write to sturdy streams, and leave those of the process as they were.
+
+    Standard output that is closed, or full at the end, ends the program with one line and exit code 2.
+    """
     before = sys.stdout, sys.stderr
+    if sys.stdout is None:
+        _stop("standard output is closed. Nothing was done. Send it to a file, or to /dev/null.")
     for stream in before:
         if stream is not None:
             stream.flush()
     sys.stdout, sys.stderr = _sturdy(sys.stdout), _sturdy(sys.stderr)
     try:
         yield
+    except OSError as problem:
+        if problem.filename != _OUTPUT:
+            raise
+        _stop(f"{_OUTPUT}: {problem.strerror}.")
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-        sys.stdout, sys.stderr = before
+        try:
+            for stream in (sys.stderr, sys.stdout):
+                if stream is not None:
+                    stream.flush()
+        except OSError as problem:
+            _stop(f"{_OUTPUT}: {problem.strerror}.")
+        finally:
+            sys.stdout, sys.stderr = before

@@ -9,12 +9,14 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import judgestats as js
 import registry
+from judgestats.cli import app
 from judgestats.errors import JudgestatsError, SchemaError
-from judgestats.ingest import read, source_info
-from judgestats.ingest.databases import redacted
+from judgestats.ingest import detect_format, read, source_info
+from judgestats.ingest.databases import _module, redacted
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema import PATTERNS, tally
 
@@ -70,6 +72,16 @@ def test_a_query_that_cannot_stay_says_what_can(sqlite):
         ('{"api_token": "abc", "n": 3}', '{"api_token": ***, "n": 3}'),
         ("PWD=abc;SERVER=s", "PWD=***;SERVER=s"),
         ("SELECT judge FROM calls -- nothing here: a://b", "SELECT judge FROM calls -- nothing here: a://b"),
+        ("https://tok@host/a.csv?sig=x%3D&se=2", "https://***@host/a.csv?sig=***&se=2"),
+        (
+            "s3://k:a/b+c@bucket/x?s3_secret_access_key=x&region=eu",
+            "s3://k:***@bucket/x?s3_secret_access_key=***&region=eu",
+        ),
+        ("duckdb:///md:db?motherduck_token=x", "duckdb:///md:db?motherduck_token=***"),
+        ("CREATE SECRET (TYPE s3, KEY_ID 'k', SECRET 'a b')", "CREATE SECRET (TYPE s3, KEY_ID 'k', SECRET ***)"),
+        ("password='it''s \\'me' sslpassword=a,b host=h", "password=*** sslpassword=*** host=h"),
+        ("password='its end was cut o", "password=***"),
+        ("max_tokens=512, y ~ token:judge, token==1", "max_tokens=512, y ~ token:judge, token==1"),
     ],
 )
 def test_what_looks_like_a_password_is_left_out(text, clean):
@@ -82,6 +94,54 @@ def test_a_query_with_a_password_is_not_quoted(sqlite, tmp_path):
         read(query, connection=sqlite)
     assert SECRET not in all_of(caught.value)
     assert SECRET not in source_info(query, connection=sqlite).to_string()
+
+
+ADDRESSES = [
+    f"postgresql://ann:{SECRET}@host/db",
+    f"postgresql://host/db?user=ann&password={SECRET}",
+    f"https://ann:{SECRET}@host/{'long' * 60}.csv",
+    f"https://{SECRET}@host/calls.csv",
+    f"https://host/calls.csv?token={SECRET}",
+    f"s3://bucket/*.parquet?aws_secret_access_key={SECRET}",
+    f"host=db user=ann password='{SECRET} {SECRET}' dbname=calls",
+]
+
+
+@pytest.mark.parametrize("source", ADDRESSES)
+def test_an_address_in_place_of_a_file(source, tmp_path, monkeypatch):
+    """Neither in the error, nor in what a traceback shows of its causes, nor on the command line, nor on a page."""
+    monkeypatch.chdir(tmp_path)
+    shown = []
+    for call in (read, source_info, detect_format, lambda s: read([s]), lambda s: read(CALLS, columns={"judge": s})):
+        with pytest.raises(SchemaError) as caught:
+            call(source)
+        shown.append(all_of(caught.value))
+    CALLS.to_csv("calls.csv", index=False)
+    for command in (["check", source], ["report", source], ["check", "x", "--nowhere", source], ["formats", source],
+                    ["report", "calls.csv", "--gold", source]):  # fmt: skip
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 2
+        shown.append(result.output + repr(result.exception))
+    for page in ("page.html", "page.md"):
+        js.report(
+            read(CALLS), tmp_path / page, title=f"Calls of {source}", source={"files": [source], "format": source}
+        )
+        shown.append((tmp_path / page).read_text(encoding="utf-8"))
+    assert [text for text in shown if SECRET in text] == []
+
+
+@pytest.mark.parametrize("address", ["sqlite:///nowhere/db?password={}", "nosuch://ann:{}@h/d", "duckdb:///x?token={}"])
+def test_an_address_that_does_not_connect(address):
+    for lazy in (False, True):
+        with pytest.raises(SchemaError) as caught:
+            read("SELECT 1", connection=address.format(SECRET), lazy=lazy)
+        assert SECRET not in all_of(caught.value)
+
+
+def test_a_query_is_masked_before_it_is_cut_short(sqlite):
+    with pytest.raises(SchemaError) as caught:
+        read(f"SELECT {'a, ' * 54} dblink('password=\"begin {SECRET} of it\"')", connection=sqlite)
+    assert "begin" not in str(caught.value)
 
 
 def all_of(problem):
@@ -113,6 +173,50 @@ def test_no_extension_of_a_database_is_downloaded(monkeypatch, tmp_path):
         except duckdb.ConnectionException:
             continue  # closed by now
         assert found == [("false",), ("false",)]
+
+
+ENDS = [
+    " -- done",
+    "; -- done",
+    ";\n/* done; */ ;\n",
+    " WHERE judge LIKE '%g%' AND item <> ':x' -- 100 %",
+    " WHERE 7 % 4 = 3;",
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_query_may_end_in_comments_and_semicolons(sqlite, end):
+    assert len(read(f"SELECT *, '--;' AS note FROM calls{end}", connection=sqlite)) >= 2
+    connection = duckdb.connect()
+    connection.register("calls", CALLS)
+    for lazy in (False, True):
+        got = read(f"SELECT *, '--;' AS note FROM calls{end}", connection=connection, lazy=lazy)
+        assert js.answer_rates(got)["n"].max() == 2
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_closed_connection(sqlite, lazy):
+    connection = duckdb.connect()
+    connection.register("calls", CALLS)
+    connection.close()
+    with pytest.raises(SchemaError, match=r"connection to the database was lost.*Connect again"):
+        read("SELECT * FROM calls", connection=connection, lazy=lazy)
+    if not lazy:
+        sqlite.close()
+        with pytest.raises(SchemaError, match=r"connection to the database was lost.*Connect again"):
+            read("SELECT * FROM calls", connection=sqlite)
+
+
+@pytest.mark.parametrize("call", [js.answer_rates, js.check, js.position_bias, js.available_measures, js.kappa, js.aggregate,
+                                  lambda calls: js.fit("choice ~ 1", calls), lambda calls: js.report(calls, "x.html")])  # fmt: skip
+def test_a_lazy_frame_whose_connection_is_closed(call):
+    connection = duckdb.connect()
+    connection.register("frame", CALLS)
+    connection.execute("CREATE TABLE calls AS SELECT * FROM frame")
+    calls = read("SELECT * FROM calls", connection=connection, lazy=True)
+    connection.close()
+    with pytest.raises(JudgestatsError, match=r"connection to the database was lost.*Connect again"):
+        call(calls)
 
 
 # ---- A real PostgreSQL server, which .ci/databases starts ------------------------------------------------------------
@@ -317,3 +421,44 @@ def test_a_connection_that_drops_in_the_middle(server):
         dying = "SELECT *, CASE WHEN item = 'i900' THEN pg_terminate_backend(pg_backend_pid()) END AS gone FROM many"
         with pytest.raises(SchemaError, match=r"connection to the database was lost"):
             read(dying, connection=connection)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("end", ENDS)
+def test_ends_of_a_query_and_percent_signs(server, end):
+    query = f"SELECT *, '--;' AS note, 1::int AS seed FROM calls{end}"
+    for connection, _, _ in connections(server):
+        assert len(read(query, connection=connection)) >= 2
+        if _module(connection) in ("psycopg", "sqlalchemy"):
+            assert js.answer_rates(read(query, connection=connection, lazy=True))["n"].max() == 2
+        if hasattr(connection, "close"):
+            connection.close()
+
+
+@pytest.mark.postgres
+def test_each_kind_of_connection_closed_or_killed(server):
+    import psycopg
+    import sqlalchemy
+
+    lost = r"connection to the database was lost.*Connect again"
+    engine = sqlalchemy.create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
+    with psycopg.connect(server, autocommit=True) as other:
+        for make in (lambda: psycopg.connect(server, autocommit=True), engine.connect):
+            connection = make()
+            query = "SELECT pg_backend_pid() AS judge, 's' AS system, 'i' AS item, 1 AS score"
+            pid = int(read(query, connection=connection)["judge"][0])
+            other.execute("SELECT pg_terminate_backend(%s)", [pid])
+            for _ in range(2):
+                with pytest.raises(SchemaError, match=lost) as caught:
+                    read(query, connection=connection)
+            connection.close()
+            for lazy in (False, True):
+                with pytest.raises(SchemaError, match=lost) as caught:
+                    read(query, connection=connection, lazy=lazy)
+            assert server.partition("judge:")[2].partition("@")[0] not in all_of(caught.value)
+        connection = psycopg.connect(server, autocommit=True)
+        calls = read("SELECT * FROM calls", connection=connection, lazy=True)
+        connection.close()
+        for call in (js.answer_rates, js.available_measures, js.check, js.position_bias):
+            with pytest.raises(JudgestatsError, match=lost):
+                call(calls)

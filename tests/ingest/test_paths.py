@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
@@ -43,6 +45,8 @@ def test_names_that_say_something(path: str, values: dict[str, str | None]) -> N
         ("{judge}", "gpt.4.jsonl.zst", {"judge": "gpt.4"}),
         ("{judge:[^_]+}_{prompt}.json", "gpt_a_b.json", {"judge": "gpt", "prompt": "a_b"}),
         ("{year:[0-9]{4}}_{judge}.json", "2024_a.json", {"year": "2024", "judge": "a"}),
+        ("{judge:(a|b)+[(]?}_{year:(20)?24}.json", "aba(_2024.json", {"judge": "aba(", "year": "2024"}),
+        ("{jüdge}_{run:\\d+}.json", "grün_12.json", {"jüdge": "grün", "run": "12"}),
         ("{judge}/{file_}.json.gz", "g/x.json.gz", {"judge": "g", "file_": "x"}),
     ],
 )
@@ -66,6 +70,24 @@ def test_patterns_that_cannot_be(write: Write, pattern: str, message: str) -> No
     path = write("runs/cot/gpt_x.json", json.dumps([{"item": 1, "first": "x", "second": "y", "choice": "tie"}]))
     with pytest.raises(SchemaError, match=message):
         read(path.parents[1], path=pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["{judge:(a+)+}!.json", "{judge:(a|a)*}!.json", "".join(f"{{p{i}}}" for i in range(20)) + "!.json"]
+)
+def test_a_pattern_takes_no_longer_than_the_name_is_long(pattern: str, tmp_path: Path) -> None:
+    """In a process of its own, so that a pattern that hangs is a failure."""
+    path = tmp_path / ("a" * 200 + ".json")
+    path.write_text('[{"item": 1}]')
+    code = f"import judgestats as js; js.read({str(path)!r}, path={pattern!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert "does not match path=" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("part", [r"(?=a)a", r"(a)\1", "(a{1000}){1000}", "["])
+def test_a_part_that_is_no_regular_expression(part: str) -> None:
+    with pytest.raises(SchemaError, match="is no regular expression"):
+        PathPattern(f"{{judge:{part}}}.json")
 
 
 def test_two_ways_are_not_guessed() -> None:

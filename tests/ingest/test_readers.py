@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -111,23 +112,110 @@ def test_another_package_adds_a_reader(tmp_path: Path) -> None:
     assert done.stdout.split("\n")[0] == "toytool [4.0] True"
 
 
+BROKEN = """
+from judgestats.ingest import Reader
+
+class Unruly:
+    @property
+    def name(self): raise RuntimeError("unruly")
+
+def reader(name="odd", matches=lambda r: "odd" if "odd" in r else "", rows=lambda r, place: [], **more):
+    return Reader(name, more.pop("frame", "ratings"), "odd", "{}", matches=matches, rows=rows, **more)
+
+def fails(*args):
+    raise ZeroDivisionError("division of postgresql://ann:s3cr3t@host/db")
+
+def fails_late(record, place):
+    yield {"judge": "g", "system": "s", "item": "1", "score": 1}
+    fails()
+
+PLAIN, NAMELESS, SOUND = reader("csv"), reader(None), reader("sound", rows=lambda r, place: [dict(r["odd"], judge="g")])
+KIND, PLACE, UNCALLED = reader(frame="either"), reader(containers=("pdf",)), reader(matches=3)
+MATCHES, ROWS, LATE = reader(matches=fails), reader(rows=fails), reader(rows=fails_late)
+TEXTS, RECORDS = reader(rows=lambda r, place: ["text"]), reader(records=fails)
+"""
+
+
+@pytest.fixture
+def points(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Readers of a package, by what its entry points name."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "broken_tool.py").write_text(BROKEN)
+    (package / "broken_syntax.py").write_text("def (:\n")
+    (package / "broken_exit.py").write_text("raise SystemExit(3)\n")
+    info = package / "broken_tool-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-tool\nVersion: 1\n")
+    monkeypatch.syspath_prepend(package)
+    distribution = importlib.metadata.Distribution.at(info)
+
+    def enter(**values: str) -> None:
+        lines = "\n".join(f"{name} = {value}" for name, value in values.items())
+        (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{lines}\n")
+        monkeypatch.setattr(registry, "entry_points", lambda group: distribution.entry_points.select(group=group))
+        registry.native_readers.cache_clear()
+
+    yield enter
+    registry.native_readers.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("no_such_module:READER", "could not be loaded \\(ModuleNotFoundError"),
-        ("judgestats.ingest.readers:Place", "is a type; it should be a judgestats.ingest.Reader"),
+        ("no_such_module:READER", r"could not be loaded \(ModuleNotFoundError"),
+        ("broken_tool:NOWHERE", r"could not be loaded \(AttributeError"),
+        ("broken_syntax:READER", r"could not be loaded \(SyntaxError"),
+        ("broken_exit:READER", r"could not be loaded \(SystemExit: 3"),
+        ("judgestats.ingest.readers:Place", r"is a type, not a judgestats\.ingest\.Reader"),
+        ("broken_tool:Unruly", "is a type, not a"),
+        ("broken_tool:UNCALLED", "is a Reader, not a judgestats.ingest.Reader with matches= and rows="),
+        ("broken_tool:NAMELESS", "is a reader with name=None"),
+        ("broken_tool:KIND", "is a reader with name='odd', frame='either'"),
+        ("broken_tool:PLACE", r"has containers=\('pdf',\)"),
+        ("broken_tool:PLAIN", "names a reader 'csv', and there is one"),
         ("judgestats.ingest.native.judgebench:READER", "names a reader 'judgebench', and there is one"),
     ],
 )
-def test_an_entry_point_that_gives_no_reader(monkeypatch: pytest.MonkeyPatch, value: str, message: str) -> None:
-    point = EntryPoint("odd", value, registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
-    registry.native_readers.cache_clear()
-    try:
-        with pytest.raises(SchemaError, match=message):
-            formats()
-    finally:
-        registry.native_readers.cache_clear()
+def test_an_entry_point_that_gives_no_reader_is_left_out(points: Any, write: Any, value: str, message: str) -> None:
+    """With a warning that names it; every other reader works on, those of the same package, too."""
+    points(odd=value, sound="broken_tool:SOUND", twin="broken_tool:SOUND")
+    with pytest.warns(UserWarning, match=f"entry point 'odd' .* of the package broken-tool {message}") as caught:
+        listed = set(formats()["name"])
+    assert len(caught) == 2
+    assert "'twin'" in str(caught[1].message)
+    assert "names a reader 'sound', and there is one" in str(caught[1].message)
+    assert listed == {r.name for r in (*registry.NATIVE, *registry.PLAIN)} | {"sound"}
+    data = js.read(write("odd.jsonl", [{"odd": {"system": "s", "item": "1", "score": 2}}]))
+    assert data["score"].tolist() == [2.0]
+
+
+def test_a_reader_that_fails_to_look_at_a_file_does_not_match(points: Any, write: Any) -> None:
+    points(odd="broken_tool:MATCHES", sound="broken_tool:SOUND")
+    with pytest.warns(UserWarning, match="entry point 'odd' .* failed to tell .*ZeroDivisionError") as caught:
+        data = js.read(write("odd.jsonl", [{"odd": {"system": "s", "item": "1", "score": 2}}]))
+    assert data["score"].tolist() == [2.0]
+    assert not any("s3cr3t" in str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "message"),
+    [
+        ("ROWS", "odd.jsonl, line 1", "ZeroDivisionError"),
+        ("LATE", "odd.jsonl, line 1", "ZeroDivisionError"),
+        ("TEXTS", "odd.jsonl, line 1", "it gave a str in place of a Mapping"),
+        ("RECORDS", "odd.json", "ZeroDivisionError"),
+    ],
+)
+def test_a_chosen_reader_that_fails_is_named(points: Any, write: Any, name: str, place: str, message: str) -> None:
+    points(odd=f"broken_tool:{name}")
+    path = write(place.partition(",")[0], '{"odd": 1}')
+    with pytest.raises(
+        SchemaError, match=f"{place}: The entry point 'odd' .* broken-tool failed .*{message}"
+    ) as caught:
+        js.read(path)
+    assert "s3cr3t" not in "".join(traceback.format_exception(caught.value))
+    assert js.read(write("calls.csv", "judge,system,item,score\ng,s,1,2\n"))["score"].tolist() == [2]
 
 
 def test_a_frame_that_a_tool_gives_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -14,6 +17,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+import judgestats as js
 from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import read, source_info
@@ -188,3 +192,30 @@ def test_the_folder_of_a_hugging_face_data_set(tmp_path: Path) -> None:
     assert calls[["item", "split"]].values.tolist() == [["test0", "test"], ["train0", "train"], ["train1", "train"]]
     told = source_info(tmp_path / "set").set_index("name")["note"]
     assert told["dataset_info.json"] == "not read: a description of the data set"
+
+
+def test_names_that_are_not_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read, checked, reported and printed, with the odd bytes written out."""
+    monkeypatch.chdir(tmp_path)
+    folder = os.fsdecode(b"run_\xff")
+    try:
+        os.mkdir(folder)
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    for judge in ("b", os.fsdecode(b"\xfe")):
+        Path(folder, f"judge={judge}.csv").write_text("item,first,second,choice\n1,x,y,first\n1,y,x,first\n")
+    for source in (folder, str(Path(folder, "*.csv"))):
+        for lazy in (False, True):
+            calls = js.read(source, lazy=lazy)
+            assert set(js.answer_rates(calls)["judge"]) == {"b", r"\udcfe"}
+            js.check(calls).to_json()
+        assert js.read(source, path="judge={name}.csv")["name"].nunique() == 2
+    for command in (["check", folder], ["check", "--json", folder], ["report", folder, "--out", "page.html"],
+                    ["report", folder, "--to", "md"]):  # fmt: skip
+        done = subprocess.run([sys.executable, "-c", "from judgestats.cli import app; app()", *command],
+                              capture_output=True, text=True, check=False)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert r"udcfe" in Path("page.html").read_text(encoding="utf-8")
+    with pytest.raises(SchemaError, match="There is no file") as caught:
+        js.read(os.fsdecode(b"none_\xff.csv"))
+    assert str(caught.value).encode()

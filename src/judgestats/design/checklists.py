@@ -118,7 +118,7 @@ def checklists(path: str | Path | None = None) -> tuple[list[Checklist], list[st
         text = Path(path).read_text(encoding="utf-8") if path is not None else _STIMULI.read_text(encoding="utf-8")
         found = tomllib.loads(text)
         tasks = [Checklist(**task) for task in found["task"]]
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as problem:
+    except (OSError, ValueError, RecursionError, KeyError, TypeError) as problem:
         raise DesignError(
             f"The tasks of {path} cannot be read ({problem}). A file has [[task]] tables with name, question, opening "
             "and elements, and a list neutral of sentences."

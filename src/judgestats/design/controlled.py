@@ -240,7 +240,7 @@ def questions(path: str | Path | None = None) -> pd.DataFrame:
             for long, part in ((False, found["pairs"]), (True, found.get("long", {})))
             for i, (topic, question) in enumerate((t, q) for t, several in part.items() for q in several)
         ]
-    except (OSError, tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError) as problem:
+    except (OSError, ValueError, RecursionError, KeyError, AttributeError, TypeError) as problem:
         raise DesignError(
             f"The questions of {path} cannot be read ({problem}). A file has tables [pairs] and [long] with a list of "
             "questions for each topic."

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-from jinja2 import StrictUndefined, TemplateError, meta
+from jinja2 import StrictUndefined, TemplateError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, choose, suggestion
 from judgestats.schema.columns import Kind
 
 #: What the answers to a prompt are: a canonical frame, or texts that a later call shows.
@@ -36,6 +36,13 @@ KNOWN: dict[AnswerKind, tuple[str, ...]] = {
     "ratings": ("task", "response", "rubric", "note", *REPLIES),
     "texts": ("task", "first", "second", "response", "rubric", "note", "label_first", "label_second", *REPLIES),
 }
+#: What a template may do: show placeholders, and choose by them. It ends soon and shows no more than it was given.
+_ALLOWED = (
+    nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.If, nodes.CondExpr, nodes.Compare,
+    nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Test, nodes.Filter,
+)  # fmt: skip
+_FILTERS = ("trim", "upper", "lower", "capitalize", "title", "length", "tojson", "default")
+_TESTS = ("defined", "undefined", "none")
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
 
@@ -59,9 +66,10 @@ class Prompt:
     name : str
         Its name in the column ``prompt``.
     user : str
-        The message, in Jinja2: ``{{ task }}``, ``{{ first }}``, ``{{ second }}`` for preferences, and the labels
-        ``{{ label_first }}``, ``{{ label_second }}`` (empty where none is shown); ``{{ task }}``, ``{{ response }}``,
-        ``{{ rubric }}`` for ratings. In a chain, ``{{ answer_1 }}`` is the reply to its first stage.
+        The message, in a part of Jinja2 (placeholders, ``{% if %}``, comparisons and a few filters; no loops):
+        ``{{ task }}``, ``{{ first }}``, ``{{ second }}`` for preferences, and the labels ``{{ label_first }}``,
+        ``{{ label_second }}`` (empty where none is shown); ``{{ task }}``, ``{{ response }}``, ``{{ rubric }}`` for
+        ratings. In a chain, ``{{ answer_1 }}`` is the reply to its first stage.
     system : str
         The system message; empty for none.
     frame : {'preferences', 'ratings', 'texts'}
@@ -87,8 +95,8 @@ class Prompt:
     Raises
     ------
     DesignError
-        If the template is not valid Jinja2, lacks a placeholder that the judge must see, or has one that a plan does
-        not fill in.
+        If the template is not valid Jinja2, does what no prompt needs (loops, arithmetic, calls), lacks a placeholder
+        that the judge must see, or has one that a plan does not fill in.
 
     See Also
     --------
@@ -115,12 +123,8 @@ class Prompt:
     dialogue: bool = False
 
     def __post_init__(self) -> None:
-        try:
-            found = meta.find_undeclared_variables(_SANDBOX.parse(self.user)) | meta.find_undeclared_variables(
-                _SANDBOX.parse(self.system)
-            )
-        except TemplateError as problem:
-            raise DesignError(f"Prompt {self.name!r} is not a valid template: {problem}.") from None
+        found = self._shown(self.user) | self._shown(self.system)
+        choose(self.frame, NEEDED, "frame")
         missing = [p for p in NEEDED[self.frame] if p not in found]
         if missing and not (self.dialogue or found & set(REPLIES)):
             shown = ", ".join(f"{{{{ {p} }}}}" for p in missing)
@@ -136,6 +140,30 @@ class Prompt:
                 f"Prompt {self.name!r}: criteria_in={self.criteria_in!r} is no rubric that the template shows. "
                 "Allowed: 'rubric' or an earlier reply, such as 'answer_1', that is a placeholder of it."
             )
+
+    def _shown(self, template: str) -> set[str]:
+        """Placeholders of a template; a DesignError if it does what no prompt needs."""
+        try:
+            tree = _SANDBOX.parse(template)
+            parts = [tree, *tree.find_all(nodes.Node)]
+            used = [p for p in parts if not isinstance(p, _ALLOWED)]
+            for part in tree.find_all((nodes.Filter, nodes.Test)):
+                names = _FILTERS if isinstance(part, nodes.Filter) else _TESTS
+                if part.name not in names or (part.args and part.name != "default"):
+                    used.append(part)
+            if used:
+                what = " ".join(filter(None, (type(used[0]).__name__, getattr(used[0], "name", ""))))
+                raise DesignError(
+                    f"Prompt {self.name!r}, line {used[0].lineno} of a template: it uses {what}. Allowed: "
+                    f"placeholders, {{% if %}}, comparisons, and the filters {', '.join(_FILTERS)} without arguments. "
+                    "Prepare anything else in the texts."
+                )
+            return meta.find_undeclared_variables(tree)
+        except (TemplateError, ValueError, RecursionError, MemoryError, SyntaxError) as problem:
+            said = "it is nested too deeply" if isinstance(problem, RecursionError | MemoryError) else problem
+            raise DesignError(f"Prompt {self.name!r} is not a valid template: {said}.") from None
+        except (TypeError, AttributeError):
+            raise DesignError(f"Prompt {self.name!r}: a template should be text, got {template!r:.60}.") from None
 
     @cached_property
     def placeholders(self) -> tuple[str, ...]:
@@ -160,7 +188,7 @@ class Prompt:
         """
         try:
             result: str = self._compiled.render(values)
-        except TemplateError as problem:
+        except (TemplateError, TypeError, RecursionError, MemoryError, SyntaxError) as problem:
             raise DesignError(f"Prompt {self.name!r} cannot be filled in: {problem}.") from None
         return result
 
@@ -177,7 +205,9 @@ def _read(name: str, text: str) -> Prompt:
         found = tomllib.loads(text)
         found["schema"] = json.loads(found.get("schema") or "{}")
         return Prompt(name=name, **found)
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError, TypeError) as problem:
+    except RecursionError:
+        raise DesignError(f"Prompt {name!r} cannot be read: it is nested too deeply.") from None
+    except (ValueError, TypeError, AttributeError) as problem:  # ValueError: of both parsers, and of long numbers
         raise DesignError(f"Prompt {name!r} cannot be read: {problem}.") from None
 
 
@@ -214,8 +244,9 @@ def prompt(name: str | Path | Prompt) -> Prompt:
     if path.suffix == ".toml":
         try:
             return _read(path.stem, path.read_text(encoding="utf-8"))
-        except OSError as problem:
-            raise DesignError(f"Prompt {str(name)!r} cannot be opened ({problem.strerror}).") from None
+        except (OSError, ValueError) as problem:  # ValueError: not in UTF-8
+            said = getattr(problem, "strerror", None) or "it is not in UTF-8"
+            raise DesignError(f"Prompt {str(name)!r} cannot be opened ({said}).") from None
     known = _names()
     if str(name) not in known:
         raise DesignError(

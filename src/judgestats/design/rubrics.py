@@ -143,7 +143,7 @@ class Rubric:
             criteria = [Criterion(n, **c) for n, c in table["criteria"].items()]
             low, high = table.get("scale", (0, 10))
             return cls(chosen, criteria, (low, high), table.get("about", ""))
-        except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError) as problem:
+        except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as problem:
             raise DesignError(f"The rubric {str(name)!r} cannot be read ({problem}).") from None
 
     @cached_property

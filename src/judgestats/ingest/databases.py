@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 
-from judgestats.errors import SchemaError
+from judgestats.errors import SchemaError, masked
 from judgestats.schema.opening import cell_text, refuse_repeated_names
 from judgestats.threads import warnings_ignored
 
 #: Values of the parameters of a query: by position, or by name.
 Params = Sequence[Any] | Mapping[str, Any] | None
-#: The password of an address, and a secret as a keyword.
-_ADDRESS = re.compile(r"(://[^\s/:@]*:)\S*@")
-_KEYWORD = re.compile(
-    r"""(?i)\b(\w*(?:password|passwd|pwd|secret|token)\w*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s;,&"')]+)"""
-)
 #: How drivers say that the server is gone.
 _LOST = re.compile(
-    r"(?i)terminat|server closed|connection (?:\w+ ){0,2}(?:closed|lost|reset|refused)|broken pipe|reset by peer|"
-    r"eof detected"
+    r"(?i)terminat|server closed|connection (?:\w+ ){0,3}(?:closed|lost|reset|refused)|broken pipe|reset by peer|"
+    r"eof detected|closed (?:database|connection)|can't reconnect|must call AdbcConnectionInit"
+)
+#: What is skipped as a whole in a query: blanks and comments, which may end it, and texts and names in quotes.
+_PARTS = re.compile(
+    r"""(?sx) (?P<rest> \s+ | ; | --[^\n]* | /\*.*?\*/ )
+    | [eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$ | \w+ | ."""
 )
 _DUCKDB = ("duckdb", "_duckdb")
 #: Types of PostgreSQL, by object id, that come as they are; text and all others come as text.
@@ -37,26 +39,38 @@ def redacted(text: str, connection: Any = None) -> str:
     """
     for secret in _secrets(connection):
         text = text.replace(secret, "***")
-    return _KEYWORD.sub(r"\1***", _ADDRESS.sub(r"\1***@", text))
+    return masked(text)
 
 
 def _secrets(connection: Any) -> list[str]:
     """The passwords that a connection knows."""
     found: list[Any] = []
     if isinstance(connection, str):
-        found.append(connection.partition("://")[2].rpartition("@")[0].partition(":")[2])
+        password = connection.partition("://")[2].rpartition("@")[0].partition(":")[2]
+        found += [password, unquote(password)]
     url = getattr(getattr(connection, "engine", connection), "url", None)  # SQLAlchemy
     found.append(getattr(url, "password", None))
-    info = getattr(connection, "info", None)  # psycopg
-    found.append(getattr(info, "password", None) if not isinstance(info, Mapping) else None)
+    with suppress(Exception):  # psycopg; what is closed may tell nothing of itself
+        info = connection.info
+        found.append(getattr(info, "password", None) if not isinstance(info, Mapping) else None)
     return sorted({str(s) for s in found if s}, key=len, reverse=True)
+
+
+def _bare(sql: str) -> str:
+    """A query without the semicolons and comments that it ends in: others are put around it.
+
+    >>> _bare("SELECT '--;' AS x; -- done")
+    "SELECT '--;' AS x"
+    """
+    ends = [part.end() for part in _PARTS.finditer(sql) if part["rest"] is None]
+    return sql[: ends[-1]] if ends else sql
 
 
 def query(sql: str, connection: Any, params: Params = None) -> pd.DataFrame:
     """The rows of a query as text; its text, whole numbers and gaps come back exactly."""
     table, failed = None, ""
     try:  # each driver has errors of its own, and their tracebacks may show the address with its password
-        table = _fetched(sql, connection, params)
+        table = _fetched(_bare(sql) if isinstance(sql, str) else sql, connection, params)
     except SchemaError:
         raise
     except Exception as problem:
@@ -88,10 +102,10 @@ def _fetched(sql: str, connection: Any, params: Params) -> pd.DataFrame:
         finally:
             engine.dispose()
     statement: Any = sql
-    if _module(connection) == "sqlalchemy" and isinstance(params, Mapping):
+    if _module(connection) == "sqlalchemy" and isinstance(sql, str) and (params is None or isinstance(params, Mapping)):
         import sqlalchemy
 
-        statement = sqlalchemy.text(sql)  # :name
+        statement = sqlalchemy.text(sql if params is not None else sql.replace(":", r"\:"))  # :name; % is itself
     elif _module(connection) == "sqlalchemy" and params is not None:
         params = tuple(params)
     with warnings_ignored("pandas only supports SQLAlchemy", UserWarning):
@@ -102,17 +116,18 @@ def _fetched(sql: str, connection: Any, params: Params) -> pd.DataFrame:
 
 def failure(problem: Exception, sql: str, connection: Any) -> str:
     """What to say of an error of a database driver, without credentials."""
-    said = redacted(next(iter(str(problem).splitlines()), "") or type(problem).__name__, connection)
+    said = next(iter(redacted(str(problem), connection).splitlines()), "") or type(problem).__name__
     if getattr(problem, "connection_invalidated", False) or _LOST.search(str(problem)):
         return (
             f"The connection to the database was lost: {said[:300]}. No rows were kept. Connect again, and repeat the "
             "query."
         )
-    return f"The query failed: {said[:300]}. Query: {redacted(' '.join(str(sql).split())[:200], connection)}"
+    return f"The query failed: {said[:300]}. Query: {redacted(' '.join(str(sql).split()), connection)[:200]}"
 
 
 def there(sql: str, connection: Any, params: Params = None) -> Any:
     """A query as a lazy frame: a DuckDB relation, or an Ibis table on PostgreSQL. Its rows stay in the database."""
+    sql = _bare(sql)
     if _module(connection) in _DUCKDB:
         return _relation(sql, connection, params)
     driver, failed = None, ""
@@ -180,7 +195,6 @@ def _cell(name: str, oid: int) -> str:
 
 def _bound(sql: str, connection: Any, driver: Any, params: Params) -> str:
     """The query with its parameters quoted by the driver."""
-    sql = sql.strip().rstrip(";")
     if params is None:
         return sql
     if _module(connection) == "sqlalchemy" and isinstance(params, Mapping):

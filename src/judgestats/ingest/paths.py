@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from urllib.parse import unquote
 
-from judgestats.errors import SchemaError
+import pyarrow as pa
+
+from judgestats.errors import SchemaError, printable
 from judgestats.ingest.files import SUFFIXES, stem_of, suffix_of, unpacked_name
 
 _NAME = r"[^\W\d]\w*"
 _PAIR = re.compile(rf"({_NAME})=(.*)")
 _FIELD = re.compile(rf"\{{({_NAME})(?::((?:[^{{}}]|\{{[^{{}}]*\}})+))?\}}")
+#: A group without a name in a regular expression, beside escapes and classes, which are left as they are.
+_GROUP = re.compile(r"(?s)(\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|\((?!\?)")
 _EXAMPLE = "{strategy}/{judge}_run{replicate}.json"
 #: A shard of a Hugging Face data set: ``train-00000-of-00001``.
 _SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}(?:-[0-9a-f]{16})?")
@@ -59,9 +63,12 @@ class NamePattern:
             what = f"names {twice!r} twice" if twice else "has a brace that names nothing" if names else "names nothing"
             raise SchemaError(f"{self.argument}={self.text!r} {what}. Write names in braces, such as {_EXAMPLE!r}.")
         try:
-            self._expression(greedy=True)
-        except re.error as problem:
-            raise SchemaError(f"{self.argument}={self.text!r}: a part is no regular expression ({problem}).") from None
+            self._groups("", greedy=True)
+        except pa.ArrowInvalid as problem:
+            raise SchemaError(
+                f"{self.argument}={self.text!r}: a part is no regular expression ({problem}). Allowed is what RE2 "
+                "takes: no look-around and no references back."
+            ) from None
 
     @property
     def names(self) -> list[str]:
@@ -74,10 +81,9 @@ class NamePattern:
         >>> NamePattern("{judge}_{criterion:[a-z]+}", "wide").values("gpt_4_style")
         {'judge': 'gpt_4', 'criterion': 'style'}
         """
-        found = [self._expression(greedy=greedy).fullmatch(name) for greedy in (True, False)]
-        if found[0] is None or found[1] is None:
+        longest, shortest = (self._groups(name, greedy=greedy) for greedy in (True, False))
+        if longest is None or shortest is None:
             return None
-        longest, shortest = found[0].groupdict(), found[1].groupdict()
         if longest != shortest:
             odd = next(n for n in longest if longest[n] != shortest[n])
             raise SchemaError(
@@ -87,13 +93,19 @@ class NamePattern:
             )
         return longest
 
-    def _expression(self, *, greedy: bool) -> re.Pattern[str]:
-        out, at = "", 0
-        for part in _FIELD.finditer(self.text):
+    def _groups(self, name: str, *, greedy: bool) -> dict[str, str] | None:
+        """Values of the parts by RE2, whose time is linear in the name whatever the pattern; None without a match."""
+        import pyarrow.compute as pc
+
+        out, at = r"\A(?s:", 0
+        for i, part in enumerate(_FIELD.finditer(self.text)):
+            own = _GROUP.sub(lambda m: m[1] or "(?:", part[2] or "")
             out += self._literal(at, part.start())
-            out += f"(?P<{part[1]}>{part[2] or (f'{self.sign}+' if greedy else f'{self.sign}+?')})"
+            out += f"(?P<part{i}>{own or (f'{self.sign}+' if greedy else f'{self.sign}+?')})"
             at = part.end()
-        return re.compile(out + self._literal(at, len(self.text)))
+        expression = out + self._literal(at, len(self.text)) + r")\z"
+        found = pc.extract_regex(pa.array([printable(name)]), expression)[0].as_py()
+        return None if found is None else {n: found[f"part{i}"] for i, n in enumerate(self.names)}
 
     def _literal(self, start: int, end: int) -> str:
         return f"{self.sign}*".join(map(re.escape, self.text[start:end].split("*")))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from judgestats.errors import SchemaError, suggestion
+from judgestats.errors import SchemaError, printable, suggestion
 from judgestats.ingest.archives import Archive as Archive
 from judgestats.ingest.files import LOG_HEADERS as LOG_HEADERS
 from judgestats.ingest.files import LOG_SAMPLE as LOG_SAMPLE
@@ -55,7 +55,7 @@ class Place:
     excluded: list[Exclusion] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return f"{self.path.name}, {self.name}"
+        return printable(f"{self.path.name}, {self.name}")
 
     def need(self, record: Mapping[str, Any], name: str) -> Any:
         """Return a field of a record; a missing field is a SchemaError."""

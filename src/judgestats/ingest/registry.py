@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, get_args
 
 import pandas as pd
 
-from judgestats.errors import SchemaError, suggestion
+from judgestats.errors import JudgestatsError, SchemaError, masked, suggestion
+from judgestats.ingest.files import Container
 from judgestats.ingest.native import (
     alpaca_eval,
     arena_hard,
@@ -30,7 +36,8 @@ from judgestats.ingest.native import (
     ragas,
     trec_qrels,
 )
-from judgestats.ingest.readers import Reader
+from judgestats.ingest.readers import Place, Reader, Record
+from judgestats.schema.columns import VOCABULARY
 
 #: Further options of plain tables.
 PLAIN_OPTIONS = {"decimal": "decimal mark of the numbers, '.' or ','"}
@@ -90,41 +97,86 @@ PLAIN: tuple[Reader, ...] = (
 )
 #: Group of the entry points by which another package adds readers.
 GROUP = "judgestats.readers"
+_CONTAINERS = frozenset(get_args(Container))
 
 
 @cache
 def native_readers() -> tuple[Reader, ...]:
     """Readers of tools' logs, in the order in which they are tried: ours, then those of other packages by name.
 
-    An entry point of the group ``judgestats.readers`` is a :class:`Reader`. Raises SchemaError if it cannot be loaded,
-    is something else, or takes the name of another reader.
+    An entry point of the group ``judgestats.readers`` is a :class:`Reader`. One that cannot be loaded, is something
+    else, or takes the name of another reader is left out with a warning.
     """
-    found = list(NATIVE)
+    taken = list(NATIVE)
     for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
-        added = _loaded(point)
-        if added.name in {r.name for r in (*found, *PLAIN)}:
-            raise SchemaError(f"{_whose(point)} names a reader {added.name!r}, and there is one. Rename or remove it.")
-        found.append(added)
-    return tuple(found)
+        try:
+            added: Any = point.load()
+            fault = _fault(added, {r.name for r in (*taken, *PLAIN)})
+        except (Exception, SystemExit) as problem:  # whatever another package raises
+            fault = f"could not be loaded ({_said(problem)})"
+        if fault:
+            _warn(f"{_whose(point)} {fault}. It is left out; repair or remove that package.")
+        else:
+            taken.append(_guarded(added, _whose(point)))
+    return tuple(taken)
 
 
-def _loaded(point: EntryPoint) -> Reader:
-    try:
-        added = point.load()
-    except Exception as problem:  # whatever another package raises
-        raise SchemaError(
-            f"{_whose(point)} could not be loaded ({type(problem).__name__}: {problem}). Repair or remove that package."
-        ) from problem
-    if not isinstance(added, Reader) or added.matches is None or added.rows is None:
-        raise SchemaError(
-            f"{_whose(point)} is a {type(added).__name__}; it should be a judgestats.ingest.Reader with matches= and "
-            "rows=."
-        )
-    return added
+def _fault(added: Any, names: set[str]) -> str:
+    """Why what an entry point gives is no further reader; empty if it is one."""
+    if not isinstance(added, Reader) or not callable(added.matches) or not callable(added.rows):
+        return f"is a {type(added).__name__}, not a judgestats.ingest.Reader with matches= and rows="
+    if added.name in names:
+        return f"names a reader {added.name!r}, and there is one"
+    if not isinstance(added.name, str) or added.frame not in VOCABULARY or not isinstance(added.options, Mapping):
+        return f"is a reader with name={added.name!r}, frame={added.frame!r} and options={added.options!r}"
+    return "" if set(added.containers) <= _CONTAINERS else f"has containers={added.containers!r}"
+
+
+def _guarded(added: Reader, whose: str) -> Reader:
+    """A reader of another package: where its `matches` fails it does not match, and its other errors name it."""
+    matches, rows, records = added.matches, added.rows, added.records
+
+    def matching(evidence: Mapping[str, Any]) -> str:
+        try:
+            return str((matches and matches(evidence)) or "")
+        except Exception as problem:
+            _warn(f"{whose} failed to tell whether a file is of its format ({_said(problem)}). It is left out.")
+            return ""
+
+    def own(give: Any, sort: type, where: Any, *args: Any, **options: Any) -> Iterator[Any]:
+        try:
+            for one in give(*args, **options):
+                if not isinstance(one, sort):
+                    raise TypeError(f"it gave a {type(one).__name__} in place of a {sort.__name__}")
+                yield one
+        except JudgestatsError:
+            raise
+        except Exception as problem:
+            raise SchemaError(
+                f"{where}: {whose} failed ({_said(problem)}). Nothing was read. Repair or remove that package, or name "
+                "another format (format=).",
+                advice=(("format", None),),
+            ) from None
+
+    def yielded(record: Any, place: Place, **options: Any) -> Iterator[Mapping[str, Any]]:
+        return own(rows, Mapping, place, record, place, **options)
+
+    def opened(document: Any, path: Path) -> Iterator[Record]:
+        return own(records, tuple, path.name, document, path)
+
+    return replace(added, matches=matching, rows=yielded, records=opened if records is not None else None)
+
+
+def _said(problem: BaseException) -> str:
+    return masked(f"{type(problem).__name__}: {problem}"[:300])
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def _whose(point: EntryPoint) -> str:
-    package = point.dist.name if point.dist is not None else "a package"
+    package = f"the package {point.dist.name}" if point.dist is not None else "a package"
     return f"The entry point {point.name!r} ({GROUP}) of {package}"
 
 

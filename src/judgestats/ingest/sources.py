@@ -19,7 +19,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
-from judgestats.errors import SchemaError
+from judgestats.errors import SchemaError, masked, printable
 from judgestats.ingest.archives import Archive
 from judgestats.ingest.files import (
     SUFFIXES,
@@ -84,7 +84,7 @@ class Files:
 
     def parts(self, file: File) -> dict[str, str]:
         """Path of a file below the root, as columns: ``path_1``, ``path_2``, ..., ``file`` (without its suffixes)."""
-        below = Path(os.path.relpath(file.path, self.root))
+        below = Path(printable(os.path.relpath(file.path, self.root)))
         parts = {f"path_{i}": part for i, part in enumerate(below.parent.parts, start=1)}
         return {**parts, "file": stem_of(below.name)}
 
@@ -99,10 +99,9 @@ class Files:
     def _said(self) -> dict[Path, dict[str, str | None]]:
         found: dict[Path, dict[str, str | None]] = {}
         for file in self.files:
-            below = Path(os.path.relpath(file.path, self.root))
-            named = (
-                self.pattern.of(below if self.searched else file.path.absolute()) if self.pattern is not None else {}
-            )
+            below = Path(printable(os.path.relpath(file.path, self.root)))
+            whole = below if self.searched else Path(printable(str(file.path.absolute())))
+            named = self.pattern.of(whole) if self.pattern is not None else {}
             found[file.path] = {**named_values(below), **named}
         names = dict.fromkeys(n for said in found.values() for n in said)
         return {path: {n: said.get(n) for n in names} for path, said in found.items()}
@@ -122,7 +121,7 @@ class Files:
 
     def relative(self, file: File) -> str:
         """Name of a file below the root, for messages and reports."""
-        return Path(os.path.relpath(file.path, self.root)).as_posix()
+        return printable(Path(os.path.relpath(file.path, self.root)).as_posix())
 
 
 def resolve(
@@ -159,9 +158,11 @@ def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | 
             raise SchemaError("The source is an empty text. Give a path; '.' is the current folder.")
         path = Path(text)
         try:
-            mode = path.stat().st_mode
+            mode, absent = path.stat().st_mode, None
         except (OSError, ValueError) as problem:  # ValueError: a NUL in it
-            return _absent(text, problem, encoding)
+            mode, absent = 0, problem
+        if absent is not None:  # not above: the message of the system quotes the source, with any password in it
+            return _absent(text, absent, encoding)
         if stat.S_ISDIR(mode):
             return _folder(path, encoding)
         if not stat.S_ISREG(mode):
@@ -229,16 +230,22 @@ def spooled(source: Any, folder: str) -> Path:
 
 def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
     """The files of a pattern, or the error for a path that does not exist."""
-    shown = repr(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
+    shown = masked(text)
+    shown = repr(shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}...")
     if _QUERY.match(text):
-        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.") from None
+        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.")
+    if "://" in text:
+        raise SchemaError(
+            f"There is no file {shown}: files are read from disk, not from an address. Download it; for a database, "
+            "give a query as the source and the address as connection=."
+        )
     if isinstance(problem, ValueError) or getattr(problem, "errno", 0) in (errno.ENAMETOOLONG, errno.ELOOP):
-        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).") from None
+        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).")
     if isinstance(problem, PermissionError):
-        raise SchemaError(f"{shown} may not be read ({problem.strerror}).") from None
+        raise SchemaError(f"{shown} may not be read ({problem.strerror}).")
     if any(c in text for c in _WILD):
         return _glob(text, encoding)
-    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}") from None
+    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}")
 
 
 def _kind_of_node(mode: int) -> str:
@@ -264,7 +271,7 @@ def _is_call(file: File) -> bool:
 def _glob(pattern: str, encoding: str | None) -> Files:
     matched = sorted(map(Path, glob.glob(pattern, recursive=True)))
     found = [p for p in matched if p.is_file()]
-    unread = tuple((str(p), "not a file") for p in matched if not p.is_file() and not p.is_dir())
+    unread = tuple((printable(str(p)), "not a file") for p in matched if not p.is_file() and not p.is_dir())
     fixed = []
     for part in Path(pattern).parts:
         if any(c in part for c in _WILD):
@@ -286,7 +293,7 @@ def _folder(folder: Path, encoding: str | None) -> Files:
             f"{names}."
         )
     result = _files(found, folder, folder.name + "/", encoding)
-    unread = tuple((p.relative_to(folder).as_posix(), why) for p in every if (why := _why_not(p, folder)))
+    unread = tuple((printable(p.relative_to(folder).as_posix()), why) for p in every if (why := _why_not(p, folder)))
     return replace(result, calls=all(map(_is_call, result.files)), unread=unread, searched="folder")
 
 

@@ -26,7 +26,7 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CHOICES, CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column, kind_of
 from judgestats.schema.counting import tally
-from judgestats.schema.opening import opened
+from judgestats.schema.opening import memory_advice, opened
 from judgestats.schema.pairing import REPEATED
 from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.selection import require
@@ -382,6 +382,7 @@ def attempts(
     return found
 
 
+@memory_advice()
 def available_measures(
     data: IntoFrame,
     identity: Mapping[str, str] | None = None,
@@ -445,6 +446,7 @@ def available_measures(
     return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])
 
 
+@memory_advice()
 def describe(data: IntoFrame) -> pd.DataFrame:
     """Describe the design of a data set: judges, items, orders and conditions.
 

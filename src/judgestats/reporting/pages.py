@@ -19,7 +19,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import __version__
 from judgestats.csv_files import as_csv
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError, choose, masked
 from judgestats.ingest.provenance import PATHS
 from judgestats.metrics.bias.corrections import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
@@ -58,7 +58,7 @@ from judgestats.results import COLUMNS, explain
 from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
-from judgestats.schema.opening import opened
+from judgestats.schema.opening import memory_advice, opened
 from judgestats.schema.pairing import REPEATED
 from judgestats.schema.splitting import KEYS, Split, splits_of
 from judgestats.schema.validation import raise_faults
@@ -89,7 +89,7 @@ def readings(source: Any) -> dict[str, str]:
     {'format': 'csv', 'mapping': 'judge = rater', 'labels': 'A = first', 'rows': '8'}
     """
     pairs = source if isinstance(source, Mapping) else {}
-    return {str(k): _reading(v) for k, v in pairs.items() if not isinstance(v, pd.DataFrame)}
+    return {str(k): masked(_reading(v)) for k, v in pairs.items() if not isinstance(v, pd.DataFrame)}
 
 
 def _reading(value: Any) -> str:
@@ -121,7 +121,7 @@ def _file_table(files: pd.DataFrame) -> dict[str, Any]:
 def _cell(value: Any, is_number: bool) -> Any:
     if pd.isna(value) or value == "":
         return NONE
-    return count(float(value)) if is_number else breakable(value)
+    return count(float(value)) if is_number else breakable(masked(str(value)))
 
 
 def row_sums(findings: pd.DataFrame) -> dict[str, int]:
@@ -636,6 +636,7 @@ def _named_by_judge(sheet: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
     return sheet.drop(columns=alone)
 
 
+@memory_advice()
 def measure_all(
     data: IntoFrame,
     *,
@@ -1040,4 +1041,4 @@ def _call(found: PageData) -> str:
     given = [f"{k}={v!r}" for k, v in found.given.items() if v not in (None, [], ())]
     if found.models:
         given.append(f"models={{{', '.join(f'{m.name!r}: {m.call}' for m in found.models)}}}")
-    return f"judgestats.report(data, {', '.join(given)})"
+    return masked(f"judgestats.report(data, {', '.join(given)})")

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.defaults import CONF_LEVEL
+from judgestats.errors import masked
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import (
     Standing,
@@ -224,7 +225,7 @@ def summarise(
     cards += [care] if care else []
     judges = [j for g in ranked for j in g.judges]
     return Summary(
-        title or _title(judges, who, bool(shown and found.against), found.against),
+        masked(title) if title else _title(judges, who, bool(shown and found.against), found.against),
         _line(data, kind, findings, found.against, options),
         tuple(cards),
         shown,

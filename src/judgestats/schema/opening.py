@@ -29,6 +29,34 @@ _SIMPLE = (
 )
 
 
+@contextmanager
+def memory_advice() -> Iterator[None]:
+    """Raise a DesignError with advice if the engine of a lazy frame runs out of memory, or is gone."""
+    try:
+        yield
+    except Exception as problem:
+        driver = type(problem).__module__.partition(".")[0]
+        kinds = {kind.__name__ for kind in type(problem).__mro__}
+        if (driver == "psycopg" and kinds & {"OperationalError", "InterfaceError"}) or "ConnectionException" in kinds:
+            raise DesignError(
+                f"The connection to the database was lost ({str(problem).splitlines()[0][:200]}). Nothing was counted. "
+                "Connect again, and read the query anew."
+            ) from None
+        damaged = "Failed to read file" in str(problem)
+        if driver in ("duckdb", "_duckdb") and (damaged or type(problem).__name__ == "IOException"):
+            raise DesignError(
+                f"DuckDB cannot read the data ({str(problem).splitlines()[0][:200]}). A file may be damaged, or was "
+                "changed or removed after it was opened."
+            ) from None
+        if type(problem).__name__ != "OutOfMemoryException":
+            raise
+        raise DesignError(
+            f"DuckDB ran out of memory ({str(problem).splitlines()[0][:200]}). Raise its limit (SET memory_limit, SET "
+            "temp_directory), group by fewer columns, or count a part of the rows at a time."
+        ) from problem
+
+
+@memory_advice()
 def opened(frame: Any) -> Any:
     """Take a frame of any engine; a pandas, Polars or Arrow table with lists, records or bytes in it has them as text.
 
@@ -77,32 +105,6 @@ def refuse_nested(data: Any, named: Iterable[str] | None = None) -> None:
 def one_if(condition: Any) -> Any:
     """1 where a condition is true, else 0, as an expression: some databases cast no booleans."""
     return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
-
-
-@contextmanager
-def memory_advice() -> Iterator[None]:
-    """Raise a DesignError with advice if the engine of a lazy frame runs out of memory, or is gone."""
-    try:
-        yield
-    except Exception as problem:
-        driver = type(problem).__module__.partition(".")[0]
-        if driver == "psycopg" and type(problem).__name__ in ("OperationalError", "AdminShutdown", "InterfaceError"):
-            raise DesignError(
-                f"The connection to the database was lost ({str(problem).splitlines()[0][:200]}). Nothing was counted. "
-                "Connect again, and read the query anew."
-            ) from None
-        damaged = "Failed to read file" in str(problem)
-        if driver in ("duckdb", "_duckdb") and (damaged or type(problem).__name__ == "IOException"):
-            raise DesignError(
-                f"DuckDB cannot read the data ({str(problem).splitlines()[0][:200]}). A file may be damaged, or was "
-                "changed or removed after it was opened."
-            ) from None
-        if type(problem).__name__ != "OutOfMemoryException":
-            raise
-        raise DesignError(
-            f"DuckDB ran out of memory ({str(problem).splitlines()[0][:200]}). Raise its limit (SET memory_limit, SET "
-            "temp_directory), group by fewer columns, or count a part of the rows at a time."
-        ) from problem
 
 
 def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:

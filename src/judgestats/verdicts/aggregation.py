@@ -29,6 +29,7 @@ from judgestats.schema.columns import (
     names,
 )
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.opening import memory_advice
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.splitting import splits_here
 from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, Labels, fitted, verdicts_of
@@ -764,7 +765,8 @@ def aggregate(
     0  panel      a    6.5        2
     """
     data = nw.from_native(calls)
-    columns = data.collect_schema().names()
+    with memory_advice():
+        columns = data.collect_schema().names()
     kind = kind_of(columns)
     choose(missing, ("invalid", "ignore"), "missing")
     groups = grouping(by, columns)
