@@ -31,7 +31,8 @@ def marks(values, clusters=None):
     unit = np.repeat(np.arange(n), k)
     owner = unit if clusters is None else np.repeat(clusters, k)
     names = np.tile([f"judge {j:02d}" for j in range(k)], n)
-    return pd.DataFrame({"judge": names, "unit": unit, "cluster": owner, "value": values.ravel()}).dropna()
+    columns = {"judge": names, "unit": unit, "cluster": owner, "value": values.ravel(), "weight": 1.0}
+    return pd.DataFrame(columns).dropna()
 
 
 def equal_judges(rng, judges=33, items=100, calls=1):
@@ -101,7 +102,7 @@ def test_judges_who_share_little_are_not_compared():
     values[:15, 0], values[10:, 1] = 1, 0
     found = standing(marks(values))
     assert found.pairs.empty
-    assert (found.winner, found.tied) == ("", ("judge 01",))
+    assert (found.winner, found.tied, found.uncompared) == ("", (), ("judge 01",))
 
 
 def test_identical_judges_and_one_judge_have_no_winner():
@@ -153,7 +154,7 @@ def test_marks_of_scores():
     far = distance_marks(table[table["judge"] != "c"], right, [])
     assert far.groupby("judge")["value"].mean().to_dict() == {"a": 2.0, "b": 1.0}
     again = pd.concat([table.assign(replicate=0), table.assign(replicate=1, score=table["score"] + 2)])
-    assert spread_marks(again, [])["value"].tolist() == pytest.approx([np.sqrt(2)] * 6)
+    assert spread_marks(again, [])["value"].tolist() == pytest.approx([2.0] * 6)  # variances
 
 
 def test_agreement_with_people_is_the_share_of_them():

@@ -111,12 +111,12 @@ def test_judges_in_conditions_are_counted_as_such():
 
 def test_intervals_of_cards_say_whether_they_are_simultaneous(clear):
     several = next(c for c in clear.cards if c.kind == "biased")
-    assert "simultaneous 95\u202f% interval" in several.detail or "items are too few" in several.detail
+    assert "simultaneous 95\u202f% interval" in several.detail or several.detail == "every estimate is 0"
     two = summary(verdicts({"good": 0.95, "poor": 0.5})).cards[0]
     assert "(95\u202f% interval " in two.detail  # one pair: nothing is selected
     severity = next(c for c in summary(self_ratings()).cards if c.kind == "biased")
     assert "simultaneous 95\u202f% interval" in severity.detail
-    assert severity.method.endswith("Bonferroni")
+    assert "Bonferroni" in severity.method
 
 
 def test_verdicts_on_answers_are_not_called_right_without_gold():

@@ -797,13 +797,13 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
 
 def _nothing_known(found: PageData) -> str:
     """A line on data that cannot show whether a verdict is right; empty where they can."""
-    if "right" in found.summary.differences:
+    if found.summary.against:
         return ""
     what = "verdict" if answer_column(found.measured.columns) == "correct" or found.kind == "preferences" else "score"
     if found.known.humans:
         return (
-            "No answer of a judge can be compared with one of the people, and no right answer is known: nothing here "
-            f"says whether a {what} is right."
+            f"The judges are not compared with people ({found.summary.without_people}), and no right answer is known: "
+            f"nothing here says whether a {what} is right."
         )
     return (
         f"No right answer is known, and no judge is named as a person: nothing here says whether a {what} is right. "
