@@ -120,13 +120,14 @@ def _about_best(card: Card, column: Column, judges: Any, page: PageData) -> Iter
     elif card.claim == "Cannot be said":
         if not any(card.detail.startswith(f"{j} has the ") and column.text(j)[0] in card.detail for j in equal):
             yield f"{best} has the best value, {column.text(best)[0]}"
-        shared = re.search(r"fewer than 10 items shared with (.+?)(?:;|$)", card.detail)
-        if shared and " more" not in shared[1] and len(order) == 2:
-            items = page.measured.groupby(page.measured["judge"].astype(str))["item"].agg(set)
-            if set(order) <= set(items.index) and len(items[order[0]] & items[order[1]]) >= 10:
-                people = None if page.settings.people is None else set(page.settings.people["item"])
-                if people is None or len(items[order[0]] & items[order[1]] & people) >= 10 and column.term != "agreement":
-                    yield "the two share ten items or more"
+        few = re.search(r"fewer than 10 items on which it can be compared with (.+?)(?:;|$)", card.detail)
+        if few and column.term == "accuracy" and few[1] in column.cells:
+            calls = page.measured
+            calls = calls[calls["gold"].notna() & (calls.get("choice", "") != "invalid")]
+            calls = calls[[c for c in ("judge", "item", "first", "second") if c in calls]].astype(str)
+            one, other = (calls[calls["judge"] == j].drop(columns="judge") for j in (best, few[1]))
+            if one.merge(other)["item"].nunique() >= 10:
+                yield "both judged ten items or more"
     elif gap := re.match(r"([\d.]+)(?: points?)? (?:above|closer than|below|in variance below) (.+?)(?: on what both judged)? \(", card.detail):
         if not any(card.claim == f"{j}, {column.text(j)[0]}" for j in equal):
             yield f"{best}, {column.text(best)[0]}, is the best"
@@ -206,8 +207,9 @@ def _about_caution(card: Card, page: PageData) -> Iterator[str]:
                 if beyond or not math.isfinite(low):
                     yield f"{judge} has {low} to {high} beside {top.reference}"
     if few := re.search(r"[Oo]nly (\d+) items?", text):
-        if page.measured.groupby("judge", observed=True)["item"].nunique().max() >= 30 or int(few[1]) >= 30:
-            yield "a judge has 30 items or more"
+        names = list(page.sheet.columns[: page.sheet.columns.get_loc("section")])
+        if page.measured.groupby(names, observed=True)["item"].nunique().max() != int(few[1]):
+            yield "a judge has another number of items"
     if "Not compared with people" in text and "agreement" in {c.term for c in summary.columns}:
         yield "the table has the agreement with people"
 

@@ -261,7 +261,7 @@ def summarise(
     groups = [c for c in columns[: columns.index("section")] if c in frame.columns]
     labels = whose(frame[groups].assign(term="")).where(frame["judge"].notna(), "—")
     data = frame.assign(judge=labels)
-    ways = [w for w in CONDITIONS if w in data.columns]
+    ways = [w for w in CONDITIONS if w in data.columns and w not in groups]
     own = data.groupby("judge")[ways].nunique(dropna=False).max() if ways else pd.Series(dtype=float)
     data = data.drop(columns=[w for w in ways if own[w] <= 1])  # how a judge was asked is no part of what it judged
     conditions = [g for g in groups if g != "judge"]
@@ -702,7 +702,7 @@ def _not_compared(q: _Question, made: Standing, shown: Mapping[str, str]) -> str
         parts.append(f"on what both judged, {listed(made.ahead)} {'is' if len(made.ahead) == 1 else 'are'} better")
     few = [j for j in made.uncompared if made.difference(made.best, j) is None]
     if few:
-        parts.append(f"fewer than {FEWEST} {q.units} shared with {listed(few)}")
+        parts.append(f"fewer than {FEWEST} {q.units} on which it can be compared with {listed(few)}")
     if rest := [j for j in made.uncompared if j not in few]:
         parts.append(f"no interval for the difference from {listed(rest)}, which does not vary")
     if made.tied:
