@@ -975,7 +975,9 @@ def test_people_who_share_no_item_with_the_judges_are_said_and_the_rest_is_shown
     rows = [(j, f"{'k' if j == 'Ann' else 'i'}{i}", i % 3) for j in ("a", "b", "Ann") for i in range(12)]
     table = pd.DataFrame(rows, columns=["judge", "item", "value"])
     if answer == "choice":
-        table = table.assign(first="x", second="y", choice=table["value"].map(dict(enumerate(["first", "second", "tie"]))))
+        table = table.assign(
+            first="x", second="y", choice=table["value"].map(dict(enumerate(["first", "second", "tie"])))
+        )
     else:
         table[answer] = table["value"] > 0 if answer == "correct" else table["value"] + 1.0
         table["system"] = "s"

@@ -190,7 +190,9 @@ def test_intervals_of_several_judges_are_widened_by_bonferroni():
 
 def test_people_are_matched_as_in_the_measure_of_agreement():
     """On 40 items in two turns, a judge that agrees in each turn; without the turn the measure refuses, and so do marks."""
-    rows = [(j, f"i{i}", "x", "y", ("first", "second")[(i + t) % 2], t) for i in range(40) for t in (1, 2) for j in "gA"]
+    rows = [
+        (j, f"i{i}", "x", "y", ("first", "second")[(i + t) % 2], t) for i in range(40) for t in (1, 2) for j in "gA"
+    ]
     calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "turn"])
     judge, people = (calls[calls["judge"] == j] for j in "gA")
     assert people_marks(judge, people, ["turn"])["value"].mean() == 1.0
@@ -201,7 +203,9 @@ def test_people_are_matched_as_in_the_measure_of_agreement():
 
 
 def test_distance_from_people_is_within_a_condition_that_they_have():
-    rows = [(j, f"i{i}", top, top * share) for i in range(5) for top in (5, 100) for j, share in (("g", 0.6), ("A", 0.5))]
+    rows = [
+        (j, f"i{i}", top, top * share) for i in range(5) for top in (5, 100) for j, share in (("g", 0.6), ("A", 0.5))
+    ]
     table = ratings(pd.DataFrame(rows, columns=["judge", "item", "range", "score"]).assign(system="s"))
     judge, people = (table[table["judge"] == j] for j in "gA")
     far = distance_marks(judge.assign(judge="g " + judge["range"].astype(str)), people, ["range"])

@@ -41,6 +41,12 @@ def _interval(column: Column, judge: str) -> tuple[float, float, float]:
     return float(cell["estimate"]), float(cell["conf_low"]), float(cell["conf_high"])
 
 
+def _clusters(column: Column) -> set[str]:
+    """What the intervals of a column are clustered by."""
+    found = (re.search(r"clustered by (.+?) \(G = ", str(cell["method"])) for cell in column.cells.values())
+    return {m[1] for m in found if m}
+
+
 def _clear(column: Column, judge: str) -> int:
     """The side of 0 on which the interval of the table lies; 0 if on both, or if there is none."""
     _, low, high = _interval(column, judge)
@@ -58,6 +64,8 @@ def _about_table(summary: Summary) -> Iterator[str]:
     for column in summary.columns:
         if all(column.text(j)[0] == "—" for j in judges):
             yield f"the column {column.label} is empty"
+        if len(_clusters(column)) > 1:
+            yield f"the judges of {column.label} are clustered by {_clusters(column)}"
     for i, group in enumerate(summary.groups):
         top = next((c for c in summary.columns if _order(c, group.judges)), None)
         if top is None:
@@ -89,6 +97,9 @@ def _about_card(card: Card, page: PageData) -> Iterator[str]:
         yield "the table has no such column"
         return
     judges = page.summary.groups[0].judges
+    for name in _clusters(column):
+        if len(judges) > 1 and "; over " in card.method and f"; over {name}s" not in card.method:
+            yield f"the table is clustered by {name}, and the card {card.method}"
     if card.kind == "biased":
         yield from _about_bias(card, column, judges)
     else:
@@ -118,9 +129,13 @@ def _about_best(card: Card, column: Column, judges: Any, page: PageData) -> Iter
             if shown.removesuffix("\u202f%") not in card.detail:
                 yield f"{shown} is an end of the range"
     elif card.claim == "Cannot be said":
-        if not any(card.detail.startswith(f"{j} has the ") and column.text(j)[0] in card.detail for j in equal):
-            yield f"{best} has the best value, {column.text(best)[0]}"
-        few = re.search(r"fewer than 10 items on which it can be compared with (.+?)(?:;|$)", card.detail)
+        said = re.match(r"(.+?) (has|have) the (?:highest|lowest), (.+?)(?:;|$)", card.detail)
+        named = re.split(r", | and ", said[1])
+        if not set(named) - {f"{len(equal) - 3} more"} <= set(equal) or (said[2] == "has") is not (len(equal) == 1):
+            yield f"{', '.join(equal)} have the best value"
+        if said[3] not in {column.text(j)[0] for j in equal}:
+            yield f"the best value is {column.text(best)[0]}"
+        few = re.search(r"fewer than 10 items on which .+ can be compared with (.+?)(?:;|$)", card.detail)
         if few and column.term == "accuracy" and few[1] in column.cells:
             calls = page.measured
             calls = calls[calls["gold"].notna() & (calls.get("choice", "") != "invalid")]
@@ -128,10 +143,15 @@ def _about_best(card: Card, column: Column, judges: Any, page: PageData) -> Iter
             one, other = (calls[calls["judge"] == j].drop(columns="judge") for j in (best, few[1]))
             if one.merge(other)["item"].nunique() >= 10:
                 yield "both judged ten items or more"
-    elif gap := re.match(r"([\d.]+)(?: points?)? (?:above|closer than|below|in variance below) (.+?)(?: on what both judged)? \(", card.detail):
+    elif gap := re.match(
+        r"([\d.]+)(?: points?)? (?:above|closer than|below|in variance below) (.+?)(?: on what both judged)? \(",
+        card.detail,
+    ):
         if not any(card.claim == f"{j}, {column.text(j)[0]}" for j in equal):
             yield f"{best}, {column.text(best)[0]}, is the best"
-        following = [j for j in order[1:] if gap[2] == j and abs(_interval(column, j)[0] - _interval(column, order[1])[0]) < 1e-9]
+        following = [
+            j for j in order[1:] if gap[2] == j and abs(_interval(column, j)[0] - _interval(column, order[1])[0]) < 1e-9
+        ]
         if not following:
             yield f"{order[1]} is the next"
         elif " on what both judged" not in card.detail and "variance" not in card.detail:
@@ -170,13 +190,19 @@ def _about_bias(card: Card, column: Column, judges: Any) -> Iterator[str]:
         name, _, value = card.claim.rpartition(", ")
         if np.sign(_interval(column, name)[0]) != side or _clear(column, name) == -side:
             yield f"the table has {column.text(name)} for {name}"
-        if card.head.startswith("Scores") and value != column.text(name)[0].replace("-", "−") and value.lstrip("+") != column.text(name)[0]:
+        if (
+            card.head.startswith("Scores")
+            and value != column.text(name)[0].replace("-", "−")
+            and value.lstrip("+") != column.text(name)[0]
+        ):
             yield f"the table has {column.text(name)[0]}"
         for part in card.detail.split("; ")[1:]:
             words, _, names = part.partition(": ")
             there = next(s for w, s in _SIDES.items() if words.startswith(w))
             for other in re.split(r", | and ", names):
-                if other in column.cells and (np.sign(_interval(column, other)[0]) != there or _clear(column, other) == -there):
+                if other in column.cells and (
+                    np.sign(_interval(column, other)[0]) != there or _clear(column, other) == -there
+                ):
                     yield f"{other} is on the other side: {column.text(other)}"
         return
     alone = [j for j in known if _clear(column, j)]
@@ -222,7 +248,7 @@ def random_study(seed: int) -> tuple[pd.DataFrame, dict[str, Any]]:
     rng = np.random.default_rng(seed)
     judges = [f"j{k:02d}" for k in range(int(np.exp(rng.uniform(np.log(2), np.log(41)))))]
     items = int(np.exp(rng.uniform(np.log(3), np.log(401))))
-    items = max(3, min(items, 6000 // len(judges)))
+    items = max(3, min(items, 3000 // len(judges)))
     kind = rng.choice(["preferences", "ratings", "correct"])
     whom = {j: _items_of(rng, k, items, seed) for k, j in enumerate(judges)}
     people = [f"person {k}" for k in range(int(rng.choice([0, 0, 1, 3])))]

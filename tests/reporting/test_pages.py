@@ -4,11 +4,11 @@ import base64
 import errno
 import gzip
 import html
-import math
 import inspect
 import io
 import itertools
 import json
+import math
 import os
 import re
 import shutil

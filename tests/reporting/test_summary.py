@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgestats.published import paper_tables
 from judgestats.metrics.measure_registry import measures
+from judgestats.published import paper_tables
 from judgestats.reporting import pages
 from judgestats.reporting.pages import measure_all
 from judgestats.reporting.summary import Column, listed, printed
@@ -304,7 +304,7 @@ def test_what_was_not_computed_is_not_called_none():
     table.loc[table["judge"] == "odd", "choice"] = "second"
     cards = {c.kind: c for c in summary(preferences(table)).cards}
     assert cards["right"].claim == "Cannot be said"
-    assert "fewer than 10 items on which it can be compared" in cards["right"].detail
+    assert "fewer than 10 items on which" in cards["right"].detail
     assert cards["biased"].claim.startswith("Cannot be said")
     assert "the interval of odd alone excludes 0" in cards["biased"].detail
 

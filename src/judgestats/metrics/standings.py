@@ -341,7 +341,7 @@ class _Mean:
 def _mean(value: Floats, weight: Floats, cluster: NDArray[np.int64], size: int) -> _Mean:
     share = weight / weight.sum()
     estimate = float(share @ value)
-    parts = np.bincount(cluster, share * (value - estimate), size)
+    parts = np.bincount(cluster, share * (value - estimate), size).astype(np.float64)
     return _Mean(estimate, value.size, parts, len(np.unique(cluster)))
 
 
@@ -388,7 +388,9 @@ def _pairs(
     for one, two, gap, weight, owner, mean in found:
         if binary:
             level = 1 - 2 * float(stdtr(mean.clusters - 1, -critical))
-            won, lost, all_ = (np.bincount(owner, weight * here, size) for here in (gap > 0, gap < 0, gap == gap))
+            won, lost, all_ = (
+                np.bincount(owner, weight * x, size).astype(np.float64) for x in (gap > 0, gap < 0, gap == gap)
+            )
             interval = clustered_tango(won, lost, all_, level)
             low, high = interval.low, interval.high
         else:

@@ -92,7 +92,8 @@ class Column:
         most = max((v for v in [*known, abs(self.reference)] if math.isfinite(v)), default=1.0) or 1.0
         if self.form == "points":
             return (-1.0, 1.0) if most > 0.4 else (-most, most)
-        low = any(float(c["estimate"]) < 0 for c in self.cells.values())
+        end = "conf_low" if self.reference == 0 else "estimate"
+        low = any(float(c[end]) < 0 for c in self.cells.values())
         return (-most if low else 0.0), most
 
     def text(self, judge: str) -> tuple[str, str]:
@@ -672,8 +673,7 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, contenders: _C
             f"{_bare(ends[0], q.form)} to {_bare(ends[1], q.form)})"
         )
         return Card(name, q.head, f"{best}, {shown[best]}", detail, method)
-    values = sorted(float(means[j]) for j in top)
-    low, high = (printed(v, q.form) for v in (values[0], values[-1]))
+    low, high = (shown[str(j)] for j in (means[top].idxmin(), means[top].idxmax()))
     between = low if low == high else f"{low.removesuffix(_PERCENT)} to {high}"
     worst = str(means.index[-1])
     if len(top) == len(means):
@@ -697,12 +697,15 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, contenders: _C
 
 def _not_compared(q: _Question, made: Standing, shown: Mapping[str, str]) -> str:
     """Why the judge with the best value cannot be called the best: whom it was not compared with, or who is ahead."""
-    parts = [f"{made.best} has the {'lowest' if q.lower_is_better else 'highest'}, {shown[made.best]}"]
+    means = made.means.set_index("judge")["estimate"].round(DECIMALS)
+    equal = [str(j) for j in means.index[means == means.iloc[0]]]
+    extreme = "lowest" if q.lower_is_better else "highest"
+    parts = [f"{listed(equal)} {'has' if len(equal) == 1 else 'have'} the {extreme}, {shown[made.best]}"]
     if made.ahead:
         parts.append(f"on what both judged, {listed(made.ahead)} {'is' if len(made.ahead) == 1 else 'are'} better")
     few = [j for j in made.uncompared if made.difference(made.best, j) is None]
     if few:
-        parts.append(f"fewer than {FEWEST} {q.units} on which it can be compared with {listed(few)}")
+        parts.append(f"fewer than {FEWEST} {q.units} on which {made.best} can be compared with {listed(few)}")
     if rest := [j for j in made.uncompared if j not in few]:
         parts.append(f"no interval for the difference from {listed(rest)}, which does not vary")
     if made.tied:
