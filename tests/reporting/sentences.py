@@ -74,9 +74,9 @@ def _about_table(summary: Summary) -> Iterator[str]:
             yield f"table {i} is not in the order of {top.label}"
         if i == 0 and top is not summary.columns[0]:
             yield f"the first table is sorted by {top.label}, which is not its first column"
-        if i == 0 and len(judges) > 1 and "Sorted by" in summary.note and top.label.strip("“”") not in summary.note:
-            if top.label.translate({ord("“"): "‘", ord("”"): "’"}) not in summary.note:
-                yield f"the note does not name {top.label}: {summary.note}"
+        label = top.label.translate({ord("“"): "‘", ord("”"): "’"})
+        if i == 0 and "Sorted by" in summary.note and label not in summary.note:
+            yield f"the note does not name {top.label}: {summary.note}"
 
 
 def _about_line(page: PageData) -> Iterator[str]:
