@@ -969,3 +969,25 @@ def test_check_measures_the_agreement_with_people_once(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "people with each other" in plain(result)
     assert len(seen) == 2  # among people, and of judges with people
+
+
+@pytest.mark.parametrize("answer", ["score", "correct", "choice"])
+def test_people_who_share_no_item_with_the_judges_are_said_and_the_rest_is_shown(answer, tmp_path):
+    rows = [(j, f"{'k' if j == 'Ann' else 'i'}{i}", i % 3) for j in ("a", "b", "Ann") for i in range(12)]
+    table = pd.DataFrame(rows, columns=["judge", "item", "value"])
+    if answer == "choice":
+        table = table.assign(
+            first="x", second="y", choice=table["value"].map(dict(enumerate(["first", "second", "tie"])))
+        )
+    else:
+        table[answer] = table["value"] > 0 if answer == "correct" else table["value"] + 1.0
+        table["system"] = "s"
+    path = tmp_path / "calls.csv"
+    table.drop(columns="value").to_csv(path, index=False)
+    for command in (["check"], ["report", "--out", str(tmp_path / "page.html")]):
+        result = run.invoke(app, [command[0], str(path), *command[1:], "--humans", "Ann"])
+        assert result.exit_code == 0, result.output
+        assert "people and judges have no item in common" in result.output
+        assert "Reference has no mean" not in result.output
+    as_json = run.invoke(app, ["check", str(path), "--humans", "Ann", "--json"])
+    assert json.loads(as_json.output)["agreement"] == []

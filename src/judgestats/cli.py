@@ -760,7 +760,7 @@ def _json(source: str, data: Any, against: dict[str, Any]) -> str:
     """What ``check`` prints, for programs; each flag with its code, its severity and its explanation."""
     from judgestats.metrics.agreement import judge_against_people
     from judgestats.metrics.measure_registry import available_measures, describe
-    from judgestats.results import explain, flag_codes
+    from judgestats.results import estimates, explain, flag_codes
     from judgestats.schema import check as check_frame
 
     rows = check_frame(data).drop(columns="rows")
@@ -771,7 +771,10 @@ def _json(source: str, data: Any, against: dict[str, Any]) -> str:
         "measures": available_measures(data, **against),
     }
     if "humans" in against:
-        found = judge_against_people(data, humans=against["humans"])
+        try:
+            found = judge_against_people(data, humans=against["humans"])
+        except JudgestatsError:  # the reason stands among the measures
+            found = estimates([])
         content["agreement"] = found.assign(codes=found["flag"].map(flag_codes))
         content["flags"] = explain(found)
     frames = {

@@ -506,6 +506,9 @@ REFERENCE = Flag("reference", "reference", "Its strength is 0: the others are di
 POSITION_UNBALANCED = Flag("position_unbalanced", "positions not balanced",
     "This system was not shown first in about half of its calls, so a preference for a position moves its strength. "
     "slot=True puts the preference into the model.")
+ORDER_CONFOUNDED = Flag("order_confounded", "order and candidate confounded",
+    "No pair has both orders, and each candidate is always shown on the same side: a preference for the side cannot be "
+    "separated from one for the candidate. Run each pair in both orders, or shuffle the order.")
 HUB = Flag("hub", "strategies linked through the baseline only", "Give calls with their items.")
 
 # ---- Fitted models ---------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from judgestats import published
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, tango, wilson
 from judgestats.metrics.bias import answer_rates, bias_score, consistency, gold_agreement, position_bias
-from judgestats.results import COLUMNS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
+from judgestats.results import COLUMNS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT, ORDER_CONFOUNDED
 from judgestats.schema import tally
 from judgestats.verdicts import aggregate
 from metrics.tables import PAIRS, both_orders, calls_of, signed_calls
@@ -615,3 +615,38 @@ def test_bad_listing():
         answer_rates(calls, listed=calls)
     with pytest.raises(DesignError, match=r"listed= has no column 'first'"):
         answer_rates(calls, listed=pairs[["item"]])
+
+
+def one_order(pairs):
+    """Calls of one judge on one item for each (first, second), all for the first."""
+    rows = [("g", f"i{i}", first, second, "first") for i, (first, second) in enumerate(pairs)]
+    return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.Table.from_pandas])
+@pytest.mark.parametrize(
+    ("pairs", "confounded"),
+    [
+        ([("base", "new")] * 12, True),
+        ([("base", f"new {i}") for i in range(12)], True),  # one candidate always stands first
+        ([*combinations("abc", 2)] * 4, True),  # always in the order of the alphabet
+        ([("base", "new")] * 6 + [("new", "base")] * 6, False),  # the order is shuffled
+        ([(f"one of {i}", f"two of {i}") for i in range(12)], False),  # ids of the item say nothing
+    ],
+)
+def test_position_bias_is_flagged_where_order_and_candidate_are_one(make, pairs, confounded):
+    calls = one_order(pairs)
+    calls = make(calls if make is not pl.DataFrame and make is not pl.LazyFrame else calls.to_dict("list"))
+    found = position_bias(calls).set_index("term")["flag"]
+    assert [ORDER_CONFOUNDED in found[t] for t in ("position_bias", "first_share_nontie")] == [confounded] * 2
+    assert not found[["first", "second", "tie", "invalid"]].str.contains(ORDER_CONFOUNDED).any()
+
+
+def test_confounding_is_a_matter_of_each_group():
+    both = one_order([("x", "y"), ("y", "x")] * 6).assign(judge="both")
+    calls = pd.concat([one_order([("x", "y")] * 12), both], ignore_index=True)
+    found = position_bias(calls).query("term == 'position_bias'").set_index("judge")["flag"]
+    assert ORDER_CONFOUNDED in found["g"]
+    assert ORDER_CONFOUNDED not in found["both"]
+    by = position_bias(calls.assign(set="one"), by="set")
+    assert ORDER_CONFOUNDED in by.query("judge == 'g' and term == 'position_bias'")["flag"].item()

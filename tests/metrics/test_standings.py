@@ -6,11 +6,14 @@ import pytest
 from scipy.special import stdtrit
 from scipy.stats import norm
 
+from judgestats.errors import DesignError
 from judgestats.kernels.proportions import tango
+from judgestats.metrics.agreement import judge_against_people
 from judgestats.metrics.bias import consistency, gold_agreement, position_bias
 from judgestats.metrics.standings import (
     biased,
     distance_marks,
+    means_of,
     order_marks,
     people_marks,
     right_marks,
@@ -31,7 +34,8 @@ def marks(values, clusters=None):
     unit = np.repeat(np.arange(n), k)
     owner = unit if clusters is None else np.repeat(clusters, k)
     names = np.tile([f"judge {j:02d}" for j in range(k)], n)
-    return pd.DataFrame({"judge": names, "unit": unit, "cluster": owner, "value": values.ravel()}).dropna()
+    columns = {"judge": names, "unit": unit, "cluster": owner, "value": values.ravel(), "weight": 1.0}
+    return pd.DataFrame(columns).dropna()
 
 
 def equal_judges(rng, judges=33, items=100, calls=1):
@@ -101,7 +105,7 @@ def test_judges_who_share_little_are_not_compared():
     values[:15, 0], values[10:, 1] = 1, 0
     found = standing(marks(values))
     assert found.pairs.empty
-    assert (found.winner, found.tied) == ("", ("judge 01",))
+    assert (found.winner, found.tied, found.uncompared) == ("", (), ("judge 01",))
 
 
 def test_identical_judges_and_one_judge_have_no_winner():
@@ -153,7 +157,7 @@ def test_marks_of_scores():
     far = distance_marks(table[table["judge"] != "c"], right, [])
     assert far.groupby("judge")["value"].mean().to_dict() == {"a": 2.0, "b": 1.0}
     again = pd.concat([table.assign(replicate=0), table.assign(replicate=1, score=table["score"] + 2)])
-    assert spread_marks(again, [])["value"].tolist() == pytest.approx([np.sqrt(2)] * 6)
+    assert spread_marks(again, [])["value"].tolist() == pytest.approx([2.0] * 6)  # variances
 
 
 def test_agreement_with_people_is_the_share_of_them():
@@ -182,3 +186,47 @@ def test_intervals_of_several_judges_are_widened_by_bonferroni():
     assert (of_runs["conf_high"] - of_runs["estimate"]).tolist() == pytest.approx(
         [half * norm.ppf(1 - 0.025 / 2) / norm.ppf(0.975)] * 2
     )
+
+
+def test_people_are_matched_as_in_the_measure_of_agreement():
+    """On 40 items in two turns, a judge that agrees in each turn; without the turn the measure refuses, and so do marks."""
+    rows = [
+        (j, f"i{i}", "x", "y", ("first", "second")[(i + t) % 2], t) for i in range(40) for t in (1, 2) for j in "gA"
+    ]
+    calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "turn"])
+    judge, people = (calls[calls["judge"] == j] for j in "gA")
+    assert people_marks(judge, people, ["turn"])["value"].mean() == 1.0
+    with pytest.raises(DesignError, match="answered twice on one thing"):
+        people_marks(judge, people, [])
+    with pytest.raises(DesignError, match="answered twice on one thing"):
+        judge_against_people(calls, humans="A")
+
+
+def test_distance_from_people_is_within_a_condition_that_they_have():
+    rows = [
+        (j, f"i{i}", top, top * share) for i in range(5) for top in (5, 100) for j, share in (("g", 0.6), ("A", 0.5))
+    ]
+    table = ratings(pd.DataFrame(rows, columns=["judge", "item", "range", "score"]).assign(system="s"))
+    judge, people = (table[table["judge"] == j] for j in "gA")
+    far = distance_marks(judge.assign(judge="g " + judge["range"].astype(str)), people, ["range"])
+    assert far.groupby("judge")["value"].mean().to_dict() == pytest.approx({"g 5": 0.5, "g 100": 10.0})
+
+
+def test_marks_weigh_as_the_answers_behind_them_do():
+    calls = pd.DataFrame({"judge": "g", "item": [*"12"], "first": "x", "second": "y", "choice": ["first", "second"]})
+    people = pd.DataFrame({"judge": [*"AABC"], "item": [*"1222"], "first": "x", "second": "y", "choice": "first"})
+    marks_of = people_marks(calls, people, [])
+    assert means_of(marks_of)["estimate"].item() == pytest.approx(1 / 4)  # one of four answers is the same
+    found = judge_against_people(pd.concat([calls, people]), humans=["A", "B", "C"])
+    assert found.query("role == 'judge' and term == 'agreement'")["estimate"].item() == pytest.approx(1 / 4)
+
+
+def test_a_judge_without_an_interval_is_not_called_equal():
+    values = np.column_stack([np.arange(9) % 2, np.zeros(9)])
+    few = standing(marks(values))
+    assert (few.winner, few.tied, few.uncompared) == ("", (), ("judge 01",))
+    apart = np.full((40, 2), np.nan)
+    apart[:24, 0], apart[12:, 1] = 0.9, 0.5 + 0.1 * (np.arange(28) % 2)
+    apart[:12, 0], apart[12:24, 0] = 2.0, 0.4
+    ahead = standing(marks(apart))
+    assert (ahead.best, ahead.ahead, ahead.winner) == ("judge 00", ("judge 01",), "")

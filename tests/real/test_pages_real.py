@@ -8,8 +8,11 @@ import pytest
 
 from judgestats.ingest import read, source_info
 from judgestats.metrics.datasheets import datasheet
-from judgestats.reporting import report
+from judgestats.metrics.measure_registry import measures
+from judgestats.reporting import pages, report
 from judgestats.schema import ratings
+from public_files import FILES
+from reporting.sentences import contradictions
 
 pytestmark = pytest.mark.real
 
@@ -104,3 +107,10 @@ def test_pages_of_many_judges_show_who_agrees_and_people_beside(name, judges, pe
     beside = re.findall(r"<text[^>]*>([^<]*)</text>", figures.get("Judges and people", ""))
     assert beside.count("people with each other") == bool(people)
     assert not people or named <= set(beside)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_sentence_of_a_card_contradicts_the_table(name, real_data, monkeypatch):
+    people = measures()["judge_against_people"]
+    monkeypatch.setattr(pages, "attempts", lambda data, options, *_: {people.name: people.attempt(data, options)})
+    assert contradictions(pages.measure_all(read(real_data / name, **FILES[name][0]), n_resamples=20)) == []

@@ -7,6 +7,7 @@ import inspect
 import io
 import itertools
 import json
+import math
 import os
 import re
 import shutil
@@ -777,6 +778,21 @@ def test_a_long_table_is_cut_and_says_so():
     assert shown == sorted(shown)  # in their order, without the middle
     assert "0.500" not in shown
     assert part["more"].startswith("5 rows between the highest and the lowest")
+
+
+def test_a_ranking_of_many_systems_shows_the_first_and_the_last_and_says_which_not():
+    rows = [
+        {"system": f"s{k:02d}", "term": term, "estimate": value, "n": 10.0, "method": "sandwich", "flag": ""}
+        for term, of in (("strength", lambda k: 3 - 0.1 * k), ("rank", lambda k: k + 1.0))
+        for k, value in ((k, of(k)) for k in range(59))
+    ]  # fmt: skip
+    table = pd.DataFrame(rows).assign(std_error=0.1, conf_low=math.nan, conf_high=math.nan)
+    (section,) = chapters({"rank_systems": table}, 0.95)
+    (part,) = section["parts"]
+    shown = [r["labels"][0] for r in part["table"]["rows"]]
+    ends = [f"s{k:02d}" for k in [*range(15), *range(44, 59)]]
+    assert shown == [*ends, *ends]  # strengths, then ranks, in order of rank
+    assert part["more"].startswith("29 systems of rank 16 to 44 are in the CSV")
 
 
 def test_names_from_the_data_are_escaped():

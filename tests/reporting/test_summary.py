@@ -4,11 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judgestats.metrics.measure_registry import measures
 from judgestats.published import paper_tables
+from judgestats.reporting import pages
 from judgestats.reporting.pages import measure_all
 from judgestats.reporting.summary import Column, listed, printed
 from judgestats.schema import preferences, ratings
 from reporting.designs import dark_current_design, plain_verdicts, self_ratings
+from reporting.sentences import contradictions, random_study
 
 
 def summary(data, **options):
@@ -111,12 +114,12 @@ def test_judges_in_conditions_are_counted_as_such():
 
 def test_intervals_of_cards_say_whether_they_are_simultaneous(clear):
     several = next(c for c in clear.cards if c.kind == "biased")
-    assert "simultaneous 95\u202f% interval" in several.detail or "items are too few" in several.detail
+    assert "simultaneous 95\u202f% interval" in several.detail or several.detail == "every estimate is 0"
     two = summary(verdicts({"good": 0.95, "poor": 0.5})).cards[0]
     assert "(95\u202f% interval " in two.detail  # one pair: nothing is selected
     severity = next(c for c in summary(self_ratings()).cards if c.kind == "biased")
     assert "simultaneous 95\u202f% interval" in severity.detail
-    assert severity.method.endswith("Bonferroni")
+    assert "Bonferroni" in severity.method
 
 
 def test_verdicts_on_answers_are_not_called_right_without_gold():
@@ -274,3 +277,102 @@ def test_pairs_are_counted_as_pairs_and_repeats_are_said():
     assert once.groups[0].about == "2 judges, 12 pairs judged by all of them"
     twice = pd.concat([calls.assign(length=k) for k in ("long", "short")], ignore_index=True)
     assert "some shown again in the same order" in measure_all(twice, n_resamples=20).summary.line
+
+
+def _sentences_hold(seed, monkeypatch):
+    people = measures()["judge_against_people"]
+    monkeypatch.setattr(pages, "attempts", lambda data, options, *_: {people.name: people.attempt(data, options)})
+    frame, options = random_study(seed)
+    assert contradictions(measure_all(frame, n_resamples=20, **options)) == []
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_sentence_of_a_card_contradicts_the_table(seed, monkeypatch):
+    _sentences_hold(seed, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 500, 20))
+def test_no_sentence_of_500_studies_contradicts_the_table(start, monkeypatch):
+    for seed in range(1000 + start, 1020 + start):
+        _sentences_hold(seed, monkeypatch)
+
+
+def test_what_was_not_computed_is_not_called_none():
+    """Nine judges on nine items: no interval holds for all of them at once, and one prefers the second in each call."""
+    table = pd.concat([verdicts({f"j{k}": 0.7 for k in range(8)}, n_items=9), verdicts({"odd": 0.7}, n_items=9)])
+    table.loc[table["judge"] == "odd", "choice"] = "second"
+    cards = {c.kind: c for c in summary(preferences(table)).cards}
+    assert cards["right"].claim == "Cannot be said"
+    assert "fewer than 10 items on which" in cards["right"].detail
+    assert cards["biased"].claim.startswith("Cannot be said")
+    assert "the interval of odd alone excludes 0" in cards["biased"].detail
+
+
+def test_a_judge_biased_the_other_way_is_in_a_list_of_its_own():
+    table = pd.concat([verdicts({"one": 0.5}, first=0.5), verdicts({"two": 0.5}, first=0.4, seed=1)])
+    turned = verdicts({"other": 0.5}, first=0.4, seed=2)
+    other = turned.assign(choice=turned["choice"].map({"first": "second", "second": "first"}))
+    card = next(c for c in summary(pd.concat([table, other])).cards if c.kind == "biased")
+    assert card.head == "Prefers what is shown first"
+    assert card.claim.startswith("one, +")
+    assert "prefer what is shown first, too: two; prefer what is shown second: other" in card.detail
+
+
+def test_order_that_is_one_with_the_candidate_gives_no_card_and_no_column():
+    rows = [(j, f"i{i}", "base", "new", "first" if i % 4 else "second") for j in "gh" for i in range(40)]
+    calls = preferences(pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"]))
+    page = measure_all(calls, n_resamples=20)
+    assert "biased" not in kinds(page.summary)
+    assert page.summary.columns == ()
+    flagged = page.sheet[page.sheet["term"] == "position_bias"]["flag"]
+    assert flagged.str.contains("order and candidate confounded").all()
+
+
+def test_cards_are_clustered_by_what_the_table_is():
+    """Twelve items of each of 13 prompts: what differs, differs between prompts."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for p in range(13):
+        hard = {"a": rng.random() < 0.2, "b": rng.random() < 0.5}
+        for i in range(12):
+            right = rng.choice(["first", "second"])
+            wrong = "second" if right == "first" else "first"
+            rows += [("Ann", f"p{p}i{i}", f"p{p}", right)]
+            rows += [(j, f"p{p}i{i}", f"p{p}", wrong if hard[j] else right) for j in "ab"]
+    calls = pd.DataFrame(rows, columns=["judge", "item", "prompt", "choice"]).assign(first="x", second="y")
+    page = measure_all(preferences(calls), n_resamples=20, humans="Ann")
+    made = page.summary
+    column = next(c for c in made.columns if c.term == "agreement")
+    assert {cell["method"] for cell in column.cells.values()} == {"Wilson, clustered by prompt (G = 13)"}
+    assert made.differences["right"].pairs["clusters"].tolist() == [13]
+    assert made.cards[0].method.endswith("; over prompts")
+
+
+def test_people_with_right_and_wrong_are_what_judges_are_compared_with():
+    rng = np.random.default_rng(6)
+    truth = rng.random(80) < 0.6
+    rows = [("Ann", f"i{i}", bool(t)) for i, t in enumerate(truth)]
+    rows += [("good", f"i{i}", bool(t if rng.random() < 0.95 else not t)) for i, t in enumerate(truth)]
+    rows += [("always", f"i{i}", True) for i in range(80)]
+    page = measure_all(ratings(pd.DataFrame(rows, columns=["judge", "item", "correct"])), n_resamples=20, humans="Ann")
+    made = page.summary
+    assert [c.label for c in made.columns[:2]] == ["Agrees with people", "Kappa with people"]
+    assert made.groups[0].judges == ("good", "always")  # not by the share called correct
+    assert made.cards[0].head == "Agrees most with people"
+    assert made.cards[0].claim.startswith("good, 9")
+    assert made.title == "Which of 2 judges agrees with people?"
+    assert "no right answers known" not in made.line
+    assert "is compared with people" not in pages.as_html(page)
+
+
+def test_a_column_without_a_value_is_neither_shown_nor_sorted_by():
+    """The people answered once; the judges under two prompts, which the datasheets keep apart."""
+    calls = [plain_verdicts(["a", "b"], n_items=24, gold=False, seed=i).assign(prompt=p) for i, p in enumerate("pq")]
+    people = plain_verdicts(["Ann"], n_items=24, gold=False, seed=5).drop_duplicates("item")
+    table = pd.concat([*calls, people], ignore_index=True)
+    page = measure_all(preferences(table), n_resamples=20, humans="Ann")
+    judges = page.summary.groups[0].judges
+    assert len(judges) == 4
+    assert all(any(c.text(j)[0] != "—" for j in judges) for c in page.summary.columns)
+    assert contradictions(page) == []

@@ -50,6 +50,7 @@ def clustered_by(
         return Clustered(whole, "")
     shown = nw.from_native(data.lazy().select(*keys).unique().collect(backend="pandas").to_native(), eager_only=True)
     found = auto_cluster(shown, groups, "item", len(shown.select(*named).unique()) if named else 1).column
+    found = found if found in present else ""  # the pair of an item is no column of its own
     if found and "item" in present and found != "item":
         within = list(dict.fromkeys([*groups, "item"]))
         if len(shown.select(*within, found).unique()) > len(shown.select(*within).unique()):

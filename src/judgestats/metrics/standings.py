@@ -17,16 +17,21 @@ from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.simultaneous import max_t
+from judgestats.metrics.agreement.chance_corrected import is_answer
+from judgestats.schema.clustering import cluster_codes
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.pairing import UNIT_COLUMNS
+from judgestats.schema.raters import matched_calls
 
 Floats = NDArray[np.float64]
 #: Fewest shared clusters on which two judges are compared.
 FEWEST = 10
 #: Share of the items of the judge with fewer of them that two judges share if they are of one group.
 TOGETHER = 0.5
-#: Columns of marks: who, on what, in which cluster and task, and the value.
-MARKS = ["judge", "unit", "cluster", "task", "value"]
+#: Decimals to which two means are compared: equal ones differ by rounding.
+DECIMALS = 12
+#: Columns of marks: who, on what, in which cluster and task, the value, and how many answers it is the mean of.
+MARKS = ["judge", "unit", "cluster", "task", "value", "weight"]
 
 
 # ---- Marks: one value of each judge for each thing that it judged ----------------------------------------------------
@@ -37,18 +42,21 @@ def _keys(calls: pd.DataFrame, groups: list[str]) -> list[str]:
     return ["item", *(c for c in UNIT_COLUMNS if c in calls and c not in groups)]
 
 
-def _marks(calls: pd.DataFrame, keys: list[str], value: Any, cluster: str) -> pd.DataFrame:
-    """Mean of `value` for each judge and unit, weighted by counts."""
+def _marks(
+    calls: pd.DataFrame, keys: list[str], value: Any, cluster: str, weight: pd.Series[Any] | None = None
+) -> pd.DataFrame:
+    """Mean of `value` for each judge and unit; `cluster`: a column or ``pair``, empty if each unit is its own."""
+    if weight is None:
+        weight = pd.to_numeric(calls[COUNTS]).astype(float) if COUNTS in calls else pd.Series(1.0, index=calls.index)
     unit = calls.groupby(keys, dropna=False, sort=True).ngroup()
-    n = pd.to_numeric(calls[COUNTS]).astype(float) if COUNTS in calls else pd.Series(1.0, index=calls.index)
-    task = calls.get("task", "")
-    made = pd.DataFrame({"judge": calls["judge"], "unit": unit, "cluster": calls[cluster], "task": task})
+    owner = cluster_codes(calls, cluster) if cluster else unit
+    columns = {"judge": calls["judge"], "unit": unit, "cluster": owner, "task": calls.get("task", "")}
     summed = (
-        made.assign(value=value * n, n=n)
+        pd.DataFrame({**columns, "value": value * weight, "weight": weight})
         .groupby(["judge", "unit"], sort=True, observed=True)
-        .agg(cluster=("cluster", "first"), task=("task", "first"), value=("value", "sum"), n=("n", "sum"))
+        .agg(cluster=("cluster", "first"), task=("task", "first"), value=("value", "sum"), weight=("weight", "sum"))
     )
-    return summed.assign(value=summed["value"] / summed["n"]).reset_index()[MARKS]
+    return summed.assign(value=summed["value"] / summed["weight"]).reset_index()[MARKS]
 
 
 def _valid(calls: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +96,8 @@ def steady_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") 
         return pd.DataFrame(columns=MARKS)
     both = sides.dropna()
     same = (both[False] == both[True]).astype(float).rename("value_").reset_index()
-    return _marks(same, keys, same["value_"], cluster if cluster in same else "item")
+    same = same.assign(first=same["low_"], second=same["high_"])
+    return _marks(same, keys, same["value_"], cluster if cluster in ("", "pair", *same) else "item")
 
 
 def order_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
@@ -108,18 +117,24 @@ def preference_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "ite
     return _marks(calls, [*_keys(calls, groups), "first", "second"], value, cluster)
 
 
-def people_marks(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
-    """Share of people who gave the same verdict on the same pair, for each valid verdict."""
+def people_marks(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+    """Share of the people's answers on the same thing that equal each answer of a judge, as they count in agreement."""
+    ours, theirs = _beside_people(calls, people, groups, cluster)
+    both = ours.merge(theirs[["thing", "answer", "n"]], on="thing", suffixes=("", "_theirs"))
+    same = (both["answer"].astype(str) == both["answer_theirs"].astype(str)).astype(float)
+    return _marks(both, ["thing"], same, cluster, both["n"])
 
-    def answers(table: pd.DataFrame) -> pd.DataFrame:
-        return _ordered(_valid(table)).assign(item=lambda t: t["item"].astype(str))
 
-    keys = ["item", "low_", "high_"]
-    counted = answers(people).groupby([*keys, "winner_"], sort=True).size().rename("same_").reset_index()
-    total = counted.groupby(keys, sort=True)["same_"].sum().rename("all_").reset_index()
-    table = answers(calls).merge(total, on=keys).merge(counted, on=[*keys, "winner_"], how="left")
-    share = table["same_"].fillna(0.0) / table["all_"]
-    return _marks(table, list(dict.fromkeys([*_keys(table, groups), *keys])), share, "item")
+def _beside_people(
+    calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Answers of judges and of people, with the number of the ``thing`` as measures of agreement match them.
+
+    Raises DesignError where those measures refuse: a condition that was not named splits what a person answered.
+    """
+    keep = [c for c in dict.fromkeys([cluster, "task"]) if c in calls]
+    ours, theirs, _ = matched_calls(calls, people, groups, keep)
+    return ours[is_answer(ours["answer"])], theirs[is_answer(theirs["answer"])]
 
 
 def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
@@ -130,23 +145,28 @@ def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item",
 
 
 def distance_marks(
-    ratings: pd.DataFrame, right: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score"
+    ratings: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str = "item"
 ) -> pd.DataFrame:
-    """Distance of each score from the mean of the reference on the same thing; `right`: things and their ``value``."""
-    keys = [c for c in ("item", "system", "criterion") if c in ratings and c in right and c not in groups]
-    given = right.assign(right_=pd.to_numeric(right[value], errors="coerce"))
-    given = given.groupby(keys, dropna=False, sort=True)["right_"].mean().dropna().reset_index()
-    table = ratings.merge(given, on=keys)
-    score = pd.to_numeric(table[value], errors="coerce")
-    table, score = table[score.notna()], score[score.notna()]
-    return _marks(table, keys, (score - table["right_"]).abs(), cluster)
+    """Distance of each score from the people's mean on the same thing, under the same condition where they have it."""
+    ours, theirs = _beside_people(ratings, people, groups, cluster)
+    middle = theirs.assign(answer=theirs["answer"].astype(float)).groupby("thing")["answer"].mean()
+    ours = ours[ours["thing"].isin(middle.index)]
+    far = (ours["answer"].astype(float) - ours["thing"].map(middle)).abs()
+    return _marks(ours, ["thing"], far, cluster, ours["n"])
+
+
+def error_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
+    """Distance of each score from the gold score of its row."""
+    score, right = (pd.to_numeric(ratings[c], errors="coerce") for c in (value, "gold"))
+    far = (score - right).abs().rename("far_")
+    return score_marks(ratings.assign(far_=far), groups, cluster, "far_")
 
 
 def spread_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
-    """Standard deviation of the repeated scores of a thing."""
+    """Variance of the repeated scores of a thing."""
     keys = [c for c in dict.fromkeys(["item", "system", "criterion", cluster]) if c in ratings and c not in groups]
     score = pd.to_numeric(ratings[value], errors="coerce")
-    spread = ratings.assign(score_=score).groupby(["judge", *keys], dropna=False, sort=True)["score_"].std()
+    spread = ratings.assign(score_=score).groupby(["judge", *keys], dropna=False, sort=True)["score_"].var()
     table = spread.dropna().reset_index()
     return _marks(table, keys, table["score_"], cluster) if len(table) else pd.DataFrame(columns=MARKS)
 
@@ -190,7 +210,8 @@ class Standing:
     `means`: ``judge, estimate, conf_low, conf_high, n``, the best first; intervals of each judge alone.
     `pairs`: ``judge, other, estimate, conf_low, conf_high, n, clusters``: differences of the units that both judged,
     with intervals that hold for all pairs at once. `best`: the judge with the best mean, empty for none. `tied`: those
-    whose difference from it may be 0. `method`: how the intervals were made.
+    whose difference from it may be 0. `ahead`: those that are better than it on what both judged. `uncompared`: those
+    whose difference from it has no interval. `method`: how the intervals were made.
     """
 
     means: pd.DataFrame
@@ -198,11 +219,13 @@ class Standing:
     best: str
     tied: tuple[str, ...]
     method: str
+    ahead: tuple[str, ...] = ()
+    uncompared: tuple[str, ...] = ()
 
     @property
     def winner(self) -> str:
         """The best judge if the difference from every other one excludes 0; else empty."""
-        return self.best if len(self.means) > 1 and not self.tied else ""
+        return self.best if len(self.means) > 1 and not (self.tied or self.ahead or self.uncompared) else ""
 
     def difference(self, judge: str, other: str) -> dict[str, Any] | None:
         """Row of `pairs` for one judge minus another, in either order; None where they were not compared."""
@@ -228,25 +251,29 @@ def standing(
     value of the largest |t| over all pairs. Two judges with fewer than 10 clusters in common are not compared.
     """
     judges = sorted(marks["judge"].astype(str).unique())
-    wide = marks.assign(judge=marks["judge"].astype(str)).pivot(index="unit", columns="judge", values="value")
-    values = wide.reindex(columns=judges).to_numpy(float)
+    marks = marks.assign(judge=marks["judge"].astype(str))
+    wide = marks.pivot(index="unit", columns="judge", values=["value", "weight"])
+    values, weights = (wide[c].reindex(columns=judges).to_numpy(float) for c in ("value", "weight"))
     of_unit = marks.drop_duplicates("unit").set_index("unit")["cluster"].reindex(wide.index)
     cluster = pd.factorize(of_unit, sort=True)[0]
     size = int(cluster.max()) + 1 if len(cluster) else 0
     means = means_of(marks, lower_is_better=lower_is_better, conf_level=conf_level)
     binary = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
-    pairs = _pairs(values, judges, cluster, size, binary, conf_level, seed)
+    pairs = _pairs(values, weights, judges, cluster, size, binary, conf_level, seed)
     if means.empty or means["estimate"].isna().all():
         return Standing(means, pairs, "", (), "")
     best = str(means["judge"].iloc[0])
     method = f"{'Tango' if binary else 't'}, simultaneous for all pairs of judges (largest |t| over shared items)"
-    known = Standing(means, pairs, best, (), method)
-    tied = []
-    for other in means["judge"].iloc[1:]:
-        row = known.difference(best, other)
-        apart = row is not None and (row["conf_high"] < 0 if lower_is_better else row["conf_low"] > 0)
-        tied += [] if apart else [str(other)]
-    return Standing(means, pairs, best, tuple(tied), method)
+    compared = Standing(means, pairs, best, (), method)
+    sides: dict[str, list[str]] = {"tied": [], "apart": [], "ahead": [], "uncompared": []}
+    for other in map(str, means["judge"].iloc[1:]):
+        row = compared.difference(best, other)
+        low, high = (math.nan, math.nan) if row is None else (row["conf_low"], row["conf_high"])
+        better, worse = (high < 0, low > 0) if lower_is_better else (low > 0, high < 0)
+        known = not (math.isnan(low) or math.isnan(high))
+        sides["apart" if better else "ahead" if worse else "tied" if known else "uncompared"].append(other)
+    tied, ahead, uncompared = (tuple(sides[k]) for k in ("tied", "ahead", "uncompared"))
+    return Standing(means, pairs, best, tied, method, ahead, uncompared)
 
 
 def means_of(marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
@@ -254,10 +281,13 @@ def means_of(marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: 
     rows = []
     for judge, mean in _means(marks).items():
         half = mean.std_error * float(stdtrit(max(mean.clusters - 1, 1), 0.5 + conf_level / 2))
-        rows.append((judge, mean.estimate, mean.estimate - half, mean.estimate + half, float(mean.n)))
-    means = pd.DataFrame(rows, columns=["judge", "estimate", "conf_low", "conf_high", "n"])
-    order = ["estimate", "judge"]
-    return means.sort_values(order, ascending=[lower_is_better, True], kind="stable").reset_index(drop=True)
+        ends = (mean.estimate - half, mean.estimate + half)
+        rows.append((judge, mean.estimate, *ends, float(mean.n), mean.clusters))
+    means = pd.DataFrame(rows, columns=["judge", "estimate", "conf_low", "conf_high", "n", "clusters"])
+    place = means.assign(estimate=means["estimate"].round(DECIMALS)).sort_values(
+        ["estimate", "judge"], ascending=[lower_is_better, True], kind="stable"
+    )
+    return means.loc[place.index].reset_index(drop=True)
 
 
 def biased(marks: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = SEED) -> pd.DataFrame:
@@ -286,7 +316,7 @@ def widened(rows: pd.DataFrame, clusters: int, conf_level: float = CONF_LEVEL) -
     scale = float(stdtrit(df, 1 - (1 - conf_level) / (2 * k)) / stdtrit(df, 0.5 + conf_level / 2))
     low = rows["estimate"] - scale * (rows["estimate"] - rows["conf_low"])
     high = rows["estimate"] + scale * (rows["conf_high"] - rows["estimate"])
-    made = rows.assign(conf_low=low, conf_high=high)
+    made = rows.assign(conf_low=low, conf_high=high, clusters=clusters)
     order = made["estimate"].abs().sort_values(ascending=False, kind="stable").index
     return made.reindex(order).reset_index(drop=True)
 
@@ -308,18 +338,22 @@ class _Mean:
         return math.sqrt(self.clusters / (self.clusters - 1) * float((self.parts**2).sum()))
 
 
-def _mean(value: Floats, cluster: NDArray[np.int64], size: int) -> _Mean:
-    estimate = float(value.mean())
-    parts = np.bincount(cluster, value - estimate, size) / value.size
+def _mean(value: Floats, weight: Floats, cluster: NDArray[np.int64], size: int) -> _Mean:
+    share = weight / weight.sum()
+    estimate = float(share @ value)
+    parts = np.bincount(cluster, share * (value - estimate), size).astype(np.float64)
     return _Mean(estimate, value.size, parts, len(np.unique(cluster)))
 
 
 def _means(marks: pd.DataFrame) -> dict[str, _Mean]:
     """Mean of each judge."""
     cluster, levels = pd.factorize(marks["cluster"], sort=True)
-    value = marks["value"].to_numpy(float)
+    value, weight = (marks[c].to_numpy(float) for c in ("value", "weight"))
     who, judges = pd.factorize(marks["judge"].astype(str), sort=True)
-    return {str(judge): _mean(value[who == j], cluster[who == j], len(levels)) for j, judge in enumerate(judges)}
+    size = len(levels)
+    return {
+        str(judge): _mean(value[who == j], weight[who == j], cluster[who == j], size) for j, judge in enumerate(judges)
+    }
 
 
 def _critical(means: list[_Mean], name: str, conf_level: float, seed: int) -> float:
@@ -332,6 +366,7 @@ def _critical(means: list[_Mean], name: str, conf_level: float, seed: int) -> fl
 
 def _pairs(
     values: Floats,
+    weights: Floats,
     judges: list[str],
     cluster: NDArray[np.int64],
     size: int,
@@ -345,13 +380,17 @@ def _pairs(
         gap = values[:, i] - values[:, j]
         both = ~np.isnan(gap)
         if len(np.unique(cluster[both])) >= FEWEST:
-            found.append((judges[i], judges[j], gap[both], cluster[both], _mean(gap[both], cluster[both], size)))
+            weight = (weights[both, i] + weights[both, j]) / 2
+            mean = _mean(gap[both], weight, cluster[both], size)
+            found.append((judges[i], judges[j], gap[both], weight, cluster[both], mean))
     critical = _critical([mean for *_, mean in found], "pairs", conf_level, seed)
     rows = []
-    for one, two, gap, owner, mean in found:
+    for one, two, gap, weight, owner, mean in found:
         if binary:
             level = 1 - 2 * float(stdtr(mean.clusters - 1, -critical))
-            won, lost, all_ = (np.bincount(owner, here, size).astype(float) for here in (gap > 0, gap < 0, gap == gap))
+            won, lost, all_ = (
+                np.bincount(owner, weight * x, size).astype(np.float64) for x in (gap > 0, gap < 0, gap == gap)
+            )
             interval = clustered_tango(won, lost, all_, level)
             low, high = interval.low, interval.high
         else:

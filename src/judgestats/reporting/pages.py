@@ -398,25 +398,42 @@ def _part(record: Measure, result: pd.DataFrame, conf_level: float) -> dict[str,
         title = record.question.rstrip("?")
         found = [*drawing(record.name.replace("_", "-"), title, record.caption, draw, wide=True)]
     rows = result[result["term"].isin(record.table)] if record.table else result
-    rest = len(rows) - MOST
+    shown = _most_extreme(rows)
     return {
         "name": record.name,
         "question": record.question,
         "pictures": found,
-        "table": estimates_table(_most_extreme(rows), conf_level, record.name) if len(rows) else None,
+        "table": estimates_table(shown, conf_level, record.name) if len(rows) else None,
         "folded": len(rows) > OPEN_ROWS,
         "size": noun(len(rows), "row"),
-        "more": f"{noun(rest, 'row')} between the highest and the lowest are in the CSV at the end of the page, and in"
-        if rest > 0 else "",
-    }  # fmt: skip
+        "more": _left_out(rows.drop(index=shown.index)),
+    }
 
 
 def _most_extreme(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are shown: of very many the highest and the lowest, in their order."""
+    """The rows that are shown: of very many the highest and the lowest of each term, in their order."""
     if len(rows) <= MOST:
         return rows
-    order = rows["estimate"].sort_values(kind="stable", na_position="first").index
-    return rows[rows.index.isin(order[: MOST // 2].append(order[-(MOST - MOST // 2) :]))]
+    sizes = rows["term"].value_counts()
+    each = max(MOST // len(sizes), 2)
+    few = sizes[sizes <= each]
+    each = max((MOST - int(few.sum())) // max(len(sizes) - len(few), 1), 2)
+    chosen: list[Any] = []
+    for term, same in rows.groupby("term", sort=False)["estimate"]:
+        order = same.sort_values(kind="stable", ascending=term == "rank", na_position="last").index
+        chosen += [*order] if term in few.index else [*order[: each - each // 2], *order[len(order) - each // 2 :]]
+    return rows[rows.index.isin(chosen)]
+
+
+def _left_out(rows: pd.DataFrame) -> str:
+    """What a table leaves out, and where it is; empty if nothing is."""
+    if rows.empty:
+        return ""
+    ranks = rows.loc[rows["term"] == "rank", "estimate"]
+    what = f"{noun(len(rows), 'row')} between the highest and the lowest"
+    if len(ranks):
+        what = f"{noun(len(ranks), 'system')} of rank {count(ranks.min())} to {count(ranks.max())}"
+    return f"{what} {'is' if len(rows) == 1 or len(ranks) == 1 else 'are'} in the CSV at the end of the page, and in"
 
 
 def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> dict[str, Any]:
@@ -803,13 +820,13 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
 
 def _nothing_known(found: PageData) -> str:
     """A line on data that cannot show whether a verdict is right; empty where they can."""
-    if "right" in found.summary.differences:
+    if found.summary.against:
         return ""
     what = "verdict" if answer_column(found.measured.columns) == "correct" or found.kind == "preferences" else "score"
     if found.known.humans:
         return (
-            "No answer of a judge can be compared with one of the people, and no right answer is known: nothing here "
-            f"says whether a {what} is right."
+            f"The judges are not compared with people ({found.summary.without_people}), and no right answer is known: "
+            f"nothing here says whether a {what} is right."
         )
     return (
         f"No right answer is known, and no judge is named as a person: nothing here says whether a {what} is right. "

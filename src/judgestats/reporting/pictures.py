@@ -146,7 +146,10 @@ def _of_ratings(data: Any, options: Options) -> Iterator[Picture]:
         yield from drawing("score-matrix", "Score matrix", f"{_SCORES}{cut}{_doubts(scores)}", draw, wide=wide)
     people = options.people
     if scores["judge"].nunique() > 1 or people is not None:
-        deviations, cut = _extremes(deviations_of(data, options))
+        try:
+            deviations, cut = _extremes(deviations_of(data, options))
+        except JudgestatsError:  # people who rated nothing that a judge rated
+            return
         draw = partial(plots.deviation_matrix, deviations)
         title, caption = (
             ("Deviation from peers", _DEVIATIONS) if people is None else ("Deviation from people", _FROM_PEOPLE)

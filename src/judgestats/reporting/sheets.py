@@ -15,7 +15,7 @@ from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.formatting import NONE, THIN, bad_direction, count, estimate, in_words, interval
 from judgestats.reporting.markup import bar
 from judgestats.reporting.plots.canvas import step, whose
-from judgestats.results import NOT_INDEPENDENT, RIGHT_CENSORED, explain
+from judgestats.results import NOT_INDEPENDENT, ORDER_CONFOUNDED, RIGHT_CENSORED, explain
 
 # ---- Datasheets as tables of a page: a judge's rows, and all judges at a glance --------------------------------------
 
@@ -168,6 +168,7 @@ def headline_rows(rows: pd.DataFrame, most: int = 8) -> pd.DataFrame:
     fits &= (term != "tie") | section.isin(["slots", "answers"])
     fits &= (term != "dark_current") | rows["detail"].isin(["", "all"])
     fits &= rows["estimate"].notna() | rows["flag"].str.contains(RIGHT_CENSORED, regex=False)
+    fits &= ~rows["flag"].str.contains(ORDER_CONFOUNDED, regex=False)
     of_term: dict[str, list[tuple[float, Any]]] = {}
     for place, name, at in zip(rows.index[fits], term[fits], step(rows)[fits], strict=True):
         of_term.setdefault(name, []).append((at, place))

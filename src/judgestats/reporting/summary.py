@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import masked
-from judgestats.metrics.measure_registry import Options
+from judgestats.errors import JudgestatsError, masked
+from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Options, measures
 from judgestats.metrics.standings import (
+    DECIMALS,
+    FEWEST,
     Standing,
     biased,
     distance_marks,
+    error_marks,
     means_of,
     order_marks,
     people_marks,
@@ -31,6 +36,7 @@ from judgestats.metrics.standings import (
 )
 from judgestats.reporting.formatting import count, noun, number, signed
 from judgestats.reporting.plots.canvas import step, whose
+from judgestats.results import ORDER_CONFOUNDED, few_clusters
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
 
@@ -44,6 +50,10 @@ FEW = 30
 MOST_TASKS = 8
 _LENGTH = "(?i)length|chars|words|tokens|verbos"
 _PERCENT = "\u202f%"
+#: The cluster column in the ``method`` of an estimate.
+_CLUSTERED = re.compile(r"clustered by (.+?) \(G = ")
+#: Columns by which intervals are clustered, as a sentence names their levels.
+_LEVELS = {"item": "items", "pair": "pairs", "prompt": "prompts", "task": "tasks"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,8 @@ class Column:
         most = max((v for v in [*known, abs(self.reference)] if math.isfinite(v)), default=1.0) or 1.0
         if self.form == "points":
             return (-1.0, 1.0) if most > 0.4 else (-most, most)
-        low = any(float(c["estimate"]) < 0 for c in self.cells.values())
+        end = "conf_low" if self.reference == 0 else "estimate"
+        low = any(float(c[end]) < 0 for c in self.cells.values())
         return (-most if low else 0.0), most
 
     def text(self, judge: str) -> tuple[str, str]:
@@ -119,6 +130,8 @@ class Summary:
     differences: Mapping[str, Standing] = field(default_factory=dict)
     tasks: tuple[Column, ...] = ()
     biases: tuple[tuple[str, str, Column], ...] = ()
+    against: str = ""
+    without_people: str = ""
 
 
 def printed(value: float, form: str, width: float = math.nan) -> str:
@@ -168,14 +181,66 @@ class _Contenders:
 
 @dataclass(frozen=True)
 class _Question:
-    """A card on who is best: its head, the marks, the column with the same numbers, and how differences are said."""
+    """A card on who is best: its head, the marks, the column with the same numbers, and how differences are said.
+
+    `units`: what the intervals are clustered by, as a plural.
+    """
 
     head: str
     marks: pd.DataFrame
     form: str
     term: str
+    units: str
     lower_is_better: bool = False
     better: str = "above"
+
+
+@dataclass(frozen=True)
+class _People:
+    """Agreement of the judges with people: rows of :func:`judgestats.judge_against_people`, or why there are none."""
+
+    rows: pd.DataFrame
+    why: str = ""
+
+    def cells(self, *terms: str) -> dict[str, dict[str, Any]]:
+        """Judge -> its row of one of the terms."""
+        rows = self.rows[(self.rows["role"] == "judge") & self.rows["term"].isin(terms) & self.rows["estimate"].notna()]
+        rows = rows.drop(columns=["role", "answer"])
+        named = zip(whose(rows), rows.to_dict("records"), strict=True) if len(rows) else ()
+        return {judge: {str(k): v for k, v in r.items()} for judge, r in named}
+
+    @property
+    def columns(self) -> list[Column]:
+        """Raw agreement, with that of the best constant answer, and agreement beyond chance."""
+        if not (cells := self.cells("agreement")):
+            return []
+        level = self.rows.loc[self.rows["term"] == "constant_answer", "estimate"]
+        constant = float(level.iloc[0]) if len(level) == 1 else math.nan
+        line = "dashed: always the people's most frequent answer" if len(level) == 1 else ""
+        note = "share of people's answers that the judge gives too"
+        raw = Column("agreement", "Agrees with people", note, "share", cells, False, constant, line)
+        beyond = self.cells("kappa", "concordance")
+        note = "agreement beyond chance"
+        kappa = Column("kappa", "Kappa with people", note, "score", beyond, False, 0.0, "dashed: chance")
+        return [raw, *([kappa] if beyond else [])]
+
+
+def _beside_people(
+    frame: pd.DataFrame, taken: Mapping[str, pd.DataFrame | str], conditions: Sequence[str], options: Options
+) -> _People:
+    """Agreement with people of each judge under each condition, by the measure itself."""
+    none = pd.DataFrame(columns=["judge", "role", "term", "answer", "estimate"])
+    if options.people is None:
+        return _People(none)
+    if not set(frame["item"].astype(str)) & set(options.people["item"].astype(str)):
+        return _People(none, "people and judges have no item in common")
+    found = taken.get("judge_against_people", "")
+    if tuple(conditions) != options.by:  # the datasheets are split further
+        found = measures()["judge_against_people"].attempt(frame, replace(options, by=tuple(conditions)))
+    if isinstance(found, str):
+        return _People(none, found)
+    made = _People(found)
+    return made if made.columns else _People(none, "people and judges gave no valid answer to the same thing")
 
 
 def summarise(
@@ -197,16 +262,18 @@ def summarise(
     groups = [c for c in columns[: columns.index("section")] if c in frame.columns]
     labels = whose(frame[groups].assign(term="")).where(frame["judge"].notna(), "—")
     data = frame.assign(judge=labels)
-    ways = [w for w in CONDITIONS if w in data.columns]
+    ways = [w for w in CONDITIONS if w in data.columns and w not in groups]
     own = data.groupby("judge")[ways].nunique(dropna=False).max() if ways else pd.Series(dtype=float)
     data = data.drop(columns=[w for w in ways if own[w] <= 1])  # how a judge was asked is no part of what it judged
     conditions = [g for g in groups if g != "judge"]
+    people = _beside_people(frame, taken, conditions, options)
     chosen = _of_ratings if kind == "ratings" else _of_stimuli if "stimulus" in frame.columns else _of_pairs
-    found = chosen(data, sheet, taken, conditions, options)
+    found = chosen(data, sheet, people, conditions, options)
     parts = together(data["judge"], data["item"])
-    shown = tuple(c for c in found.columns if c.cells)
+    filled = [c for c in found.columns if any(math.isfinite(float(cell["estimate"])) for cell in c.cells.values())]
+    shown = tuple(sorted(filled, key=lambda c: parts != [] and not c.cells.keys() & set(parts[0])))
     who = _Contenders(frame[groups].set_axis(labels).loc[lambda t: ~t.index.duplicated()])
-    ranked = tuple(Group(_ordered(g, shown), _about(data, g, kind, who)) for g in parts)
+    ranked = tuple(_group(g, shown, _about(data, g, kind, who)) for g in parts)
     first = set(ranked[0].judges) if ranked else set()
     standings: dict[str, Standing] = {}
     cards: list[Card] = []
@@ -220,13 +287,14 @@ def summarise(
         standings[name] = made
         cards.append(_best(name, question, made, found, who, options.conf_level))
     if found.bias is not None and not found.bias.empty:
-        cards.append(_most_biased(found, found.bias[found.bias["judge"].isin(first)], options))
-    care = _care(data, kind, sheet, shown, ranked, findings, options)
+        rows = found.bias[found.bias["judge"].isin(first)]
+        cards += [_most_biased(found, rows, first, options)] if len(rows) else []
+    care = _care(data, kind, sheet, shown, ranked, findings, people.why, options)
     cards += [care] if care else []
     judges = [j for g in ranked for j in g.judges]
     return Summary(
         masked(title) if title else _title(judges, who, bool(shown and found.against), found.against),
-        _line(data, kind, findings, found.against, options),
+        _line(data, kind, findings, found.against, people.why, options),
         tuple(cards),
         shown,
         ranked,
@@ -234,6 +302,8 @@ def summarise(
         standings,
         _by_task(data, found, options),
         _biases(shown, sheet, taken),
+        found.against,
+        people.why,
     )
 
 
@@ -276,15 +346,45 @@ def _biases(
 
 @dataclass(frozen=True)
 class _Found:
-    """Columns of the comparison, the questions of the cards, the marks of bias and how it is said."""
+    """Columns of the comparison, the questions of the cards, the biases of the judges and how they are said."""
 
     columns: list[Column]
     questions: dict[str, _Question]
     against: str = ""
     bias: pd.DataFrame | None = None
-    bias_head: str = ""
-    bias_form: str = "points"
-    bias_words: tuple[str, str, str] = ("", "", "")  # above 0, below 0, for none
+    said: _Bias | None = None
+
+
+@dataclass(frozen=True)
+class _Bias:
+    """How a card says a bias: its head where there is none, heads above and below 0, and both of several judges.
+
+    `term`: the column with the same numbers. `units`: what the intervals are clustered by, as a plural.
+    """
+
+    head: str
+    none: str
+    heads: tuple[str, str]
+    plural: tuple[str, str]
+    term: str
+    form: str
+    method: str
+    units: str
+
+
+def _order_bias(units: str) -> _Bias:
+    return _Bias(
+        "Position bias", "No position bias found", ("Prefers what is shown first", "Prefers what is shown second"),
+        ("prefer what is shown first", "prefer what is shown second"), "position_bias", "points",
+        "largest |t| over shared items", units,
+    )  # fmt: skip
+
+
+def _severity_bias(other: str, none: str, units: str) -> _Bias:
+    return _Bias(
+        "Severity", none, (f"Scores higher than {other}", f"Scores lower than {other}"),
+        (f"score higher than {other}", f"score lower than {other}"), "mean_others", "score", "Bonferroni", units,
+    )  # fmt: skip
 
 
 def _cells(sheet: pd.DataFrame, term: str, sections: Sequence[str] = (), at: str = "") -> dict[str, dict[str, Any]]:
@@ -302,22 +402,29 @@ def _cells(sheet: pd.DataFrame, term: str, sections: Sequence[str] = (), at: str
     return found
 
 
-def _from_means(means: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    return {str(r["judge"]): {**r, "method": "t over items", "flag": ""} for r in means.to_dict("records")}
+def _from_means(means: pd.DataFrame, cluster: str = "") -> dict[str, dict[str, Any]]:
+    by = f", clustered by {cluster}" if cluster else ""
+    return {
+        str(r["judge"]): {**r, "method": f"t{by} (G = {r['clusters']})", "flag": few_clusters(r["clusters"])}
+        for r in means.to_dict("records")
+    }
 
 
-def _cluster(data: pd.DataFrame, options: Options) -> str:
-    return options.cluster if isinstance(options.cluster, str) and options.cluster in data.columns else "item"
+def _cluster(data: pd.DataFrame, cells: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the intervals of a column are clustered by, so that its card has the same unit; empty for single units."""
+    methods = (_CLUSTERED.search(str(cell.get("method", ""))) for cell in cells.values())
+    column = next((m[1] for m in methods if m), "")
+    return column if column in ("", "pair") or column in data.columns else "item"
+
+
+def _levels(cluster: str, single: str) -> str:
+    """Plural of what intervals are clustered by; `single`: of the units themselves."""
+    return _LEVELS.get(cluster, f"levels of {cluster}") if cluster else single
 
 
 def _of_pairs(
-    data: pd.DataFrame,
-    sheet: pd.DataFrame,
-    taken: Mapping[str, pd.DataFrame | str],
-    conditions: list[str],
-    options: Options,
+    data: pd.DataFrame, sheet: pd.DataFrame, people: _People, conditions: list[str], options: Options
 ) -> _Found:
-    cluster = _cluster(data, options)
     questions: dict[str, _Question] = {}
     columns: list[Column] = []
     against = ""
@@ -326,27 +433,22 @@ def _of_pairs(
         level, line = _constant(data)
         note = "share of valid verdicts that match gold"
         columns.append(Column("accuracy", "Accuracy", note, "share", right, False, level, line))
-        questions["right"] = _Question("Most often right", right_marks(data, conditions, cluster), "share", "accuracy")
-    if options.people is not None:
-        found = taken.get("judge_against_people")
-        marks = people_marks(data, options.people, conditions)
-        if isinstance(found, pd.DataFrame):
-            rows = found[(found["role"] == "judge") & (found["term"] == "agreement") & found["estimate"].notna()]
-            level = found.loc[found["term"] == "constant_answer", "estimate"]
-            cells = {str(j): {str(k): v for k, v in r.items()} for j, r in _labelled(rows)}
-            constant = float(level.iloc[0]) if len(level) == 1 else math.nan
-            line = "dashed: always the people's most frequent answer" if len(level) == 1 else ""
-            note = "share of people's answers that the judge gives too"
-            columns.append(Column("agreement", "Agrees with people", note, "share", cells, False, constant, line))
-        if not marks.empty and not against:
+        cluster = _cluster(data, right)
+        marks = right_marks(data, conditions, cluster)
+        questions["right"] = _Question("Most often right", marks, "share", "accuracy", _levels(cluster, "calls"))
+    if people.columns:
+        columns += people.columns
+        if not against:
             against = "people"
-            questions["right"] = _Question("Agrees most with people", marks, "share", "agreement")
+            questions["right"] = _closest_to_people(data, people, conditions, options)
     if steady := _cells(sheet, "consistency", ["swap"]):
         columns.append(Column("consistency", "Same verdict in both orders", "share of pairs", "share", steady))
-        questions["steady"] = _Question(
-            "Steady when the order is swapped", steady_marks(data, conditions, cluster), "share", "consistency"
-        )
-    if slots := _cells(sheet, "position_bias", ["slots"]):
+        cluster = _cluster(data, steady)
+        marks = steady_marks(data, conditions, cluster)
+        head = "Steady when the order is swapped"
+        questions["steady"] = _Question(head, marks, "share", "consistency", _levels(cluster, "pairs"))
+    slots = {j: r for j, r in _cells(sheet, "position_bias", ["slots"]).items() if ORDER_CONFOUNDED not in r["flag"]}
+    if slots:
         columns.append(
             Column(
                 "position_bias", "First-position preference", "points, first minus second", "points", slots, False, 0.0,
@@ -355,10 +457,17 @@ def _of_pairs(
         )  # fmt: skip
     if again := _cells(sheet, "repeat_consistency", ["repeats"]):
         columns.append(Column("repeat_consistency", "Same verdict when asked again", "share", "share", again))
-    marks = order_marks(data, conditions, cluster) if slots else pd.DataFrame()
+    cluster = _cluster(data, slots)
+    marks = order_marks(data, conditions, cluster or "pair") if slots else pd.DataFrame()
     bias = biased(marks, conf_level=options.conf_level, seed=options.seed) if len(marks) else None
-    words = ("Prefers what is shown first", "Prefers what is shown second", "No position bias found")
-    return _Found(columns, questions, against, bias, "Position bias", "points", words)
+    return _Found(columns, questions, against, bias, _order_bias(_levels(cluster, "pairs")))
+
+
+def _closest_to_people(data: pd.DataFrame, people: _People, conditions: list[str], options: Options) -> _Question:
+    assert options.people is not None
+    cluster = _cluster(data, people.cells("agreement"))
+    marks = people_marks(data, options.people, conditions, cluster)
+    return _Question("Agrees most with people", marks, "share", "agreement", _levels(cluster, "items"))
 
 
 def _stimuli_columns(sheet: pd.DataFrame) -> list[Column]:
@@ -380,57 +489,47 @@ def _stimuli_columns(sheet: pd.DataFrame) -> list[Column]:
 def overview(sheet: pd.DataFrame) -> Summary:
     """The comparison of judges of whom there is only a datasheet of the dark-current design."""
     columns = tuple(_stimuli_columns(sheet))
-    judges = _ordered(list(dict.fromkeys(whose(sheet))), columns)
-    group = Group(judges, noun(len(judges), "judge"))
+    judges = list(dict.fromkeys(whose(sheet)))
+    group = _group(judges, columns, noun(len(judges), "judge"))
     return Summary("", "", (), columns, (group,), _note(columns, {}, CONF_LEVEL))
 
 
 def _of_stimuli(
     data: pd.DataFrame,
     sheet: pd.DataFrame,
-    taken: Mapping[str, pd.DataFrame | str],  # noqa: ARG001  (as for the other kinds)
+    people: _People,  # noqa: ARG001  (as for the other kinds)
     conditions: list[str],
     options: Options,
 ) -> _Found:
-    cluster = _cluster(data, options)
     stimulus = data["stimulus"].astype(str)
     questions: dict[str, _Question] = {}
     columns = _stimuli_columns(sheet)
-    terms = {c.term for c in columns}
-    if "target_sensitivity" in terms:
+    of_term = {c.term: _cluster(data, c.cells) for c in columns}
+    if (cluster := of_term.get("target_sensitivity")) is not None:
         ladder = data[(stimulus == "ladder") & data["better"].notna()]
         ladder = ladder[pd.to_numeric(ladder["delta"]) == pd.to_numeric(ladder["delta"]).min()]
         marks = right_marks(ladder, conditions, cluster, "better")
         head = "Most often finds the smallest difference"
-        questions["right"] = _Question(head, marks, "share", "target_sensitivity")
-    if "dark_current" in terms:
+        questions["right"] = _Question(head, marks, "share", "target_sensitivity", _levels(cluster, "calls"))
+    if (cluster := of_term.get("dark_current")) is not None:
         marks = preference_marks(data[stimulus == "vacuum"], conditions, cluster)
         head = "Fewest preferences where nothing differs"
-        questions["dark"] = _Question(head, marks, "share", "dark_current", True, "below")
+        questions["dark"] = _Question(head, marks, "share", "dark_current", _levels(cluster, "calls"), True, "below")
     bias = None
-    if len(marks := order_marks(data, conditions, cluster)):
+    if len(marks := order_marks(data, conditions)):
         bias = biased(marks, conf_level=options.conf_level, seed=options.seed)
-    words = ("Prefers what is shown first", "Prefers what is shown second", "No position bias found")
     against = "known differences" if "right" in questions else ""
-    return _Found(columns, questions, against, bias, "Position bias", "points", words)
+    return _Found(columns, questions, against, bias, _order_bias("items"))
 
 
 def _of_right_or_wrong(
-    data: pd.DataFrame,
-    sheet: pd.DataFrame,
-    taken: Mapping[str, pd.DataFrame | str],
-    conditions: list[str],
-    options: Options,
+    data: pd.DataFrame, sheet: pd.DataFrame, people: _People, conditions: list[str], options: Options
 ) -> _Found:
     """What a table of ``correct`` answers."""
     questions: dict[str, _Question] = {}
     columns: list[Column] = []
     against = ""
-    found = taken.get("accuracy")
-    right = _cells(sheet, "accuracy")
-    if not right and isinstance(found, pd.DataFrame):
-        right = {str(j): {str(k): v for k, v in r.items()} for j, r in _labelled(found.query("term == 'accuracy'"))}
-    if "gold" in data and right:
+    if right := _cells(sheet, "accuracy"):
         against = "gold"
         said, gold = yes_or_no(data["correct"]), yes_or_no(data["gold"])
         known = data.assign(score=(said == gold).astype(float).where(said.notna() & gold.notna()))
@@ -441,60 +540,57 @@ def _of_right_or_wrong(
                 max(share, 1 - share), "dashed: best constant answer",
             )
         )  # fmt: skip
-        questions["right"] = _Question(
-            "Most often right", score_marks(known, conditions, _cluster(data, options)), "share", "accuracy"
-        )
-    elif says := _cells(sheet, "right"):
+        cluster = _cluster(data, right)
+        marks = score_marks(known, conditions, cluster)
+        questions["right"] = _Question("Most often right", marks, "share", "accuracy", _levels(cluster, "items"))
+    if people.columns:
+        columns += people.columns
+        if not against:
+            against = "people"
+            questions["right"] = _closest_to_people(data, people, conditions, options)
+    if says := _cells(sheet, "right"):
         note = "share of valid verdicts; no gold says whether they are right"
         columns.append(Column("right", "Verdicts “correct”", note, "share", says))
     return _Found(columns, questions, against)
 
 
 def _of_ratings(
-    data: pd.DataFrame,
-    sheet: pd.DataFrame,
-    taken: Mapping[str, pd.DataFrame | str],
-    conditions: list[str],
-    options: Options,
+    data: pd.DataFrame, sheet: pd.DataFrame, people: _People, conditions: list[str], options: Options
 ) -> _Found:
     value = answer_column(data.columns)
     if value == "correct":
-        return _of_right_or_wrong(data, sheet, taken, conditions, options)
+        return _of_right_or_wrong(data, sheet, people, conditions, options)
     questions: dict[str, _Question] = {}
     columns: list[Column] = []
     against = ""
-    cluster = _cluster(data, options)
-    for source, known, name in (
-        ("gold", data if "gold" in data else None, "gold"),
-        ("people", options.people, "the people's mean"),
-    ):
-        if known is None:
-            continue
-        answers = data[data["gold"].notna()].assign(**{value: data["gold"]}) if source == "gold" else known
-        marks = distance_marks(data, answers, conditions, cluster, value)
-        if marks.empty:
-            continue
+    cluster = clustered_by(data, ["judge", *conditions], options.cluster, whole="item").column
+    units = _levels(cluster, "items")
+    for source, name, marks in _distances(data, people, conditions, cluster, value, options):
         means = means_of(marks, lower_is_better=True, conf_level=options.conf_level)
         reference = math.nan
         if source == "gold":
-            right = pd.to_numeric(answers[value], errors="coerce").dropna()
+            right = pd.to_numeric(data["gold"], errors="coerce").dropna()
             reference = float((right - right.median()).abs().mean())
         columns.append(
             Column(
                 "distance", f"Distance from {name}", "mean distance of a score on its scale; lower is better",
-                "score", _from_means(means), True, reference,
+                "score", _from_means(means, cluster), True, reference,
                 "dashed: always the median of gold" if source == "gold" else "",
             )
         )  # fmt: skip
         if not against:
             against = source
-            questions["right"] = _Question(f"Closest to {name}", marks, "score", "distance", True, "closer than")
+            questions["right"] = _Question(
+                f"Closest to {name}", marks, "score", "distance", units, True, "closer than"
+            )  # fmt: skip
     spread = spread_marks(data, conditions, cluster, value)
     if not spread.empty and (runs := _cells(sheet, "run_sd")):
         columns.append(
             Column("run_sd", "Spread when asked again", "standard deviation over repeats", "score", runs, True)
         )
-        questions["steady"] = _Question("Steadiest when asked again", spread, "score", "run_sd", True, "below")
+        questions["steady"] = _Question(
+            "Steadiest when asked again", spread, "score", "run_sd", units, True, "in variance below"
+        )
     if severity := _cells(sheet, "mean_others"):
         columns.append(
             Column(
@@ -508,16 +604,24 @@ def _of_ratings(
     if severity:
         rows = pd.DataFrame([{**r, "judge": j} for j, r in severity.items()])
         bias = widened(rows[rows["judge"].isin(data["judge"].unique())], data["item"].nunique(), options.conf_level)
-    if options.people is not None:
-        words = ("Scores higher than people", "Scores lower than people", "No judge differs in severity from people")
-    else:
-        words = ("Scores higher than its peers", "Scores lower than its peers", "No judge is stricter than the others")
-    return _Found(columns, questions, against, bias, "Severity", "score", words)
+    words = ("people", "No judge differs in severity from people")
+    words = words if options.people is not None else ("its peers", "No judge is stricter than the others")
+    return _Found(columns, questions, against, bias, _severity_bias(*words, units))
 
 
-def _labelled(rows: pd.DataFrame) -> Iterable[tuple[str, dict[Any, Any]]]:
-    rows = rows.drop(columns=["role"], errors="ignore")
-    return zip(whose(rows), rows.to_dict("records"), strict=True) if len(rows) else ()
+def _distances(
+    data: pd.DataFrame, people: _People, conditions: list[str], cluster: str, value: str, options: Options
+) -> Iterable[tuple[str, str, pd.DataFrame]]:
+    """What scores are compared with, its name, and the distance of each score from it; none where there is none."""
+    if "gold" in data and len(marks := error_marks(data, conditions, cluster, value)):
+        yield "gold", "gold", marks
+    if options.people is not None and people.columns:
+        try:
+            marks = distance_marks(data, options.people, conditions, cluster)
+        except JudgestatsError:
+            return
+        if len(marks):
+            yield "people", "the people's mean", marks
 
 
 def _constant(data: pd.DataFrame) -> tuple[float, str]:
@@ -543,40 +647,38 @@ def _constant(data: pd.DataFrame) -> tuple[float, str]:
 def _best(name: str, q: _Question, made: Standing, found: _Found, contenders: _Contenders, conf_level: float) -> Card:
     column = next((c for c in found.columns if c.term == q.term), None)
     cells = column.cells if column is not None else {}  # the card says what the table says of a judge alone
-    means = pd.Series(
-        {
-            j: float(cells[j]["estimate"]) if j in cells else float(v)
-            for j, v in made.means[["judge", "estimate"]].values
-        }
-    )
-    shown = {j: printed(float(v), q.form) for j, v in means.items()}
-    method = made.method
+    estimates = dict(made.means[["judge", "estimate"]].itertuples(index=False))
+    means = pd.Series({j: float(cells[j]["estimate"]) if j in cells else float(v) for j, v in estimates.items()})
+    shown = {j: column.text(j)[0] if column and j in cells else printed(v, q.form) for j, v in means.items()}
+    method = f"{made.method}; over {q.units}"
+    best = made.best
     if len(means) == 1:
         head = f"{'Distance from' if q.lower_is_better else 'Right on'} {found.against}" if name == "right" else q.head
-        value, detail = column.text(made.best) if column and made.best in cells else (shown[made.best], "")
+        value, detail = column.text(best) if column and best in cells else (shown[best], "")
         detail = f"{100 * conf_level:g}\u202f% interval {detail}" if detail else "no interval"
         if column is not None and math.isfinite(column.reference) and column.line:
             line = column.line.removeprefix("dashed: ")
             detail += f"; {line}" if _PERCENT in line else f"; {line}: {printed(column.reference, q.form)}"
-        return Card(name, head, f"{made.best}, {value}", detail)
-    top = [made.best, *made.tied]
+        return Card(name, head, f"{best}, {value}", detail)
+    if made.ahead or made.uncompared:
+        return Card(name, q.head, "Cannot be said", _not_compared(q, made, shown), method)
+    top = [best, *made.tied]
     following = str(means.index[1])
-    row = made.difference(made.best, following)
+    row = made.difference(best, following)
     if made.winner and row is not None:
         gap = _size(abs(float(row["estimate"])), q.form)
         ends = sorted(abs(float(row[k])) for k in ("conf_low", "conf_high"))
         detail = (
-            f"{gap} {q.better} {following} ({_held(conf_level, len(made.pairs))} {_bare(ends[0], q.form)} to "
-            f"{_bare(ends[1], q.form)})"
+            f"{gap} {q.better} {following}{_where(made, row)} ({_held(conf_level, len(made.pairs))} "
+            f"{_bare(ends[0], q.form)} to {_bare(ends[1], q.form)})"
         )
-        return Card(name, q.head, f"{made.best}, {shown[made.best]}", detail, method)
-    values = sorted(float(means[j]) for j in top)
-    low, high = (printed(v, q.form) for v in (values[0], values[-1]))
+        return Card(name, q.head, f"{best}, {shown[best]}", detail, method)
+    low, high = (shown[str(j)] for j in (means[top].idxmin(), means[top].idxmax()))
     between = low if low == high else f"{low.removesuffix(_PERCENT)} to {high}"
     worst = str(means.index[-1])
     if len(top) == len(means):
         claim = f"None of {contenders.said(means.index)} stands out"
-        detail = f"{between}; no difference from {made.best} excludes 0"
+        detail = f"{between}; no difference from {best} excludes 0{_apart_alone(cells, made)}"
         return Card(name, q.head, claim, detail, method)
     behind = [str(j) for j in means.index if j not in top]
     who = (
@@ -588,9 +690,40 @@ def _best(name: str, q: _Question, made: Standing, found: _Found, contenders: _C
     )
     claim = f"{who}, {between}"
     some = f"{listed(top)} are not distinguishable" if who.startswith(str(len(top))) else "not distinguishable"
-    detail = f"{some} from the best, {made.best}; the last, {worst}, has {shown[worst]}"
+    detail = f"{some} from the best, {best}{_apart_alone(cells, made)}; the last, {worst}, has {shown[worst]}"
     method += f"; not distinguishable from the best: {', '.join(top)}"
     return Card(name, q.head, claim, detail, method)
+
+
+def _not_compared(q: _Question, made: Standing, shown: Mapping[str, str]) -> str:
+    """Why the judge with the best value cannot be called the best: whom it was not compared with, or who is ahead."""
+    means = made.means.set_index("judge")["estimate"].round(DECIMALS)
+    equal = [str(j) for j in means.index[means == means.iloc[0]]]
+    extreme = "lowest" if q.lower_is_better else "highest"
+    parts = [f"{listed(equal)} {'has' if len(equal) == 1 else 'have'} the {extreme}, {shown[made.best]}"]
+    if made.ahead:
+        parts.append(f"on what both judged, {listed(made.ahead)} {'is' if len(made.ahead) == 1 else 'are'} better")
+    few = [j for j in made.uncompared if made.difference(made.best, j) is None]
+    if few:
+        parts.append(f"fewer than {FEWEST} {q.units} on which {made.best} can be compared with {listed(few)}")
+    if rest := [j for j in made.uncompared if j not in few]:
+        parts.append(f"no interval for the difference from {listed(rest)}, which does not vary")
+    if made.tied:
+        parts.append(f"not distinguishable from it: {listed(made.tied)}")
+    return "; ".join(parts)
+
+
+def _apart_alone(cells: Mapping[str, Mapping[str, Any]], made: Standing) -> str:
+    """Which judges, not distinguishable from the best, have an interval of their own in the table that is apart."""
+    low, high = (float(cells.get(made.best, {}).get(end, math.nan)) for end in ("conf_low", "conf_high"))
+    alone = [j for j in made.tied if j in cells and (cells[j]["conf_low"] > high or cells[j]["conf_high"] < low)]
+    return f"; alone, the intervals of {made.best} and {listed(alone)} do not overlap" if alone else ""
+
+
+def _where(made: Standing, row: Mapping[str, Any]) -> str:
+    """That a difference is over a part of what was judged, if so."""
+    units = made.means.set_index("judge")["n"]
+    return "" if (units[[row["judge"], row["other"]]] == row["n"]).all() else " on what both judged"
 
 
 def _held(conf_level: float, comparisons: int) -> str:
@@ -609,32 +742,55 @@ def _size(value: float, form: str) -> str:
     return number(value, 2) if form == "score" else noun(round(100 * value), "point")
 
 
-def _most_biased(found: _Found, rows: pd.DataFrame, options: Options) -> Card:
-    above, below, none = found.bias_words
-    column = next((c for c in found.columns if c.term == "position_bias"), None)
-    if len(rows) == 1 and column is not None and (cell := column.cells.get(rows["judge"].iloc[0])) is not None:
+def _most_biased(found: _Found, rows: pd.DataFrame, judges: Iterable[str], options: Options) -> Card:
+    """The judge that is farthest from 0 among those whose interval, simultaneous over the judges, excludes 0.
+
+    Without one: that there is no bias, if every judge has an interval and none excludes 0, in the table either; else
+    what cannot be said.
+    """
+    bias = found.said
+    assert bias is not None
+    cells = next((c.cells for c in found.columns if c.term == bias.term), {})
+    if len(rows) == 1 and (cell := cells.get(rows["judge"].iloc[0])) is not None:
         ends = {k: float(cell[k]) for k in ("estimate", "conf_low", "conf_high")}  # one judge: nothing is selected
         rows = rows.assign(**ends)
-    said: Callable[[float], str] = lambda v: signed(v) if found.bias_form == "score" else signed(100 * v, 0)  # noqa: E731
-    unit = "" if found.bias_form == "score" else " points"
-    how = "Bonferroni" if found.bias_head == "Severity" else "largest |t| over shared items"
-    method = f"simultaneous over the judges: {how}"
-    held = _held(options.conf_level, len(rows))
+    said: Callable[[float], str] = lambda v: signed(v) if bias.form == "score" else signed(100 * v, 0)  # noqa: E731
+    unit = "" if bias.form == "score" else " points"
+    method = f"simultaneous over the judges: {bias.method}; over {bias.units}"
+
+    def interval_of(r: Mapping[Any, Any]) -> str:
+        return f"{_held(options.conf_level, len(rows))} {said(r['conf_low'])} to {said(r['conf_high'])}"
+
     clear = rows[(rows["conf_low"] > 0) | (rows["conf_high"] < 0)]
-    if clear.empty:
-        known = rows[rows["conf_low"].notna()]
-        if known.empty:
-            return Card("biased", found.bias_head, none, "every estimate is 0, or items are too few", method)
+    if len(clear):
+        side = int(clear["estimate"].iloc[0] < 0)
+        r, rest = clear.iloc[0], clear.iloc[1:]
+        parts = [interval_of(r)]
+        for k in (side, 1 - side):
+            if others := [str(j) for j in rest.loc[(rest["estimate"] < 0) == bool(k), "judge"]]:
+                parts.append(f"{bias.plural[k]}{', too' if k == side else ''}: {listed(others)}")
+        return Card("biased", bias.heads[side], f"{r['judge']}, {said(r['estimate'])}{unit}", "; ".join(parts), method)
+    measured = rows["conf_low"].notna() | ((rows["estimate"] == 0) & (rows["clusters"] >= FEWEST))
+    known, lacking = rows[measured], [str(j) for j in rows.loc[~measured, "judge"]]
+    alone = [j for j in judges if j in cells and (cells[j]["conf_low"] > 0 or cells[j]["conf_high"] < 0)]
+    parts = []
+    if len(known):
         r = known.iloc[0]
-        span = f"{held} {said(r['conf_low'])} to {said(r['conf_high'])}"
-        detail = f"largest: {r['judge']}, {said(r['estimate'])}{unit} ({span})"
-        return Card("biased", found.bias_head, none, detail, method)
-    r = clear.iloc[0]
-    detail = f"{held} {said(r['conf_low'])} to {said(r['conf_high'])}"
-    others = [str(j) for j in clear["judge"].iloc[1:]]
-    detail += f"; also biased: {listed(others)}" if others else ""
-    head = above if r["estimate"] > 0 else below
-    return Card("biased", head, f"{r['judge']}, {said(r['estimate'])}{unit}", detail, method)
+        parts.append(
+            f"largest: {r['judge']}, {said(r['estimate'])}{unit} ({interval_of(r)})"
+            if math.isfinite(r["conf_low"]) else "every estimate is 0"
+        )  # fmt: skip
+    if lacking:
+        few = (rows.loc[~measured, "clusters"] < FEWEST).all()
+        parts.append(f"fewer than {FEWEST} {bias.units}" if few else "no interval")
+    if alone:
+        one = len(alone) == 1
+        parts.append(f"the interval{'' if one else 's'} of {listed(sorted(alone))} alone exclude{'s' if one else ''} 0")
+    if not lacking:
+        claim = bias.none if not alone else f"None that holds for {noun(len(rows), 'judge')} at once"
+    else:
+        claim = f"Cannot be said of {listed(lacking)}" if len(known) else "Cannot be said"
+    return Card("biased", bias.head, claim, "; ".join(parts), method)
 
 
 def _care(
@@ -644,11 +800,14 @@ def _care(
     columns: Sequence[Column],
     groups: Sequence[Group],
     findings: pd.DataFrame,
+    without_people: str,
     options: Options,
 ) -> Card | None:
     """The first caution that applies, and how many more."""
     thing = "pairs" if kind == "preferences" else "items"
     said: list[tuple[str, str]] = []
+    if without_people:
+        said.append(("Not compared with people", without_people))
     apart = [j for g in groups[1:] for j in g.judges]
     if apart:
         why = f"It shares too few {thing} with the rest, and stands apart"
@@ -662,13 +821,9 @@ def _care(
         said.append((f"{listed(many, 2)}: answers missing", why))
     top = columns[0] if columns else None
     if top is not None and math.isfinite(top.reference) and top.term in ("accuracy", "agreement", "distance"):
-        weak = [
-            j
-            for j, c in top.cells.items()
-            if not (
-                float(c["conf_high"]) < top.reference if top.lower_is_better else float(c["conf_low"]) > top.reference
-            )
-        ]
+        end = "conf_high" if top.lower_is_better else "conf_low"
+        sign = -1 if top.lower_is_better else 1
+        weak = [j for j, c in top.cells.items() if sign * float(c[end]) <= sign * top.reference]
         if weak:
             line = top.line.removeprefix("dashed: ")
             said.append((f"{listed(weak, 2)}: no better than a constant answer", f"not distinguishable from {line}"))
@@ -708,7 +863,9 @@ def _title(labels: Sequence[str], who: _Contenders, trusted: bool, against: str)
     return f"Which of {said} can be trusted?" if trusted else f"How {said} answer"
 
 
-def _line(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, against: str, options: Options) -> str:
+def _line(
+    data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, against: str, without_people: str, options: Options
+) -> str:
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
     used, excluded = int(rows.get("rows used", len(data))), int(rows.get("rows excluded", 0))
     verdicts = kind == "preferences" or answer_column(data.columns) == "correct"
@@ -724,8 +881,10 @@ def _line(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, against: str, 
             "shown in one order" if lone >= len(data) else "most shown in both orders"
         )  # fmt: skip
     if options.people is not None:
-        parts.append(f"{noun(options.people['judge'].nunique(), 'person', 'people')} as reference")
-    parts += ["gold labels"] if against == "gold" else ["no right answers known"] if not against else []
+        compared = "not compared with them" if without_people else "as reference"
+        parts.append(f"{noun(options.people['judge'].nunique(), 'person', 'people')} {compared}")
+    labelled = "gold" in data and data["gold"].notna().any()
+    parts += ["gold labels"] if labelled else ["no right answers known"] if not against else []
     total = used + excluded
     share = 100 * excluded / max(total, 1)
     left_out = f"{noun(excluded, 'row')} left out ({'< 0.1' if share < 0.05 else number(share, 1)}\u202f%)"
@@ -755,19 +914,20 @@ def _things(data: pd.DataFrame, kind: Kind) -> str:
     return noun(units, "pair") + (f" of {noun(items, 'item')}" if units > items else "")
 
 
-def _ordered(judges: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
-    """Judges by the first column, the best first."""
-    if not columns:
-        return tuple(sorted(judges))
-    top = columns[0]
+def _group(judges: Sequence[str], columns: Sequence[Column], about: str) -> Group:
+    """Judges by the first column that has a value of theirs, the best first; `about` names it if it is another one."""
+    top = next((c for c in columns if c.cells.keys() & set(judges)), None)
+    if top is None:
+        return Group(tuple(sorted(judges)), about)
     sign = 1 if top.lower_is_better else -1
 
     def key(judge: str) -> tuple[bool, float, str]:
         cell = top.cells.get(judge)
         value = float(cell["estimate"]) if cell is not None else math.nan
-        return math.isnan(value), 0.0 if math.isnan(value) else sign * value, judge
+        return math.isnan(value), 0.0 if math.isnan(value) else round(sign * value, DECIMALS), judge
 
-    return tuple(sorted(judges, key=key))
+    other = f"; sorted by “{top.label}”" if top is not columns[0] and len(judges) > 1 else ""
+    return Group(tuple(sorted(judges, key=key)), about + other)
 
 
 def _about(data: pd.DataFrame, judges: Sequence[str], kind: Kind, who: _Contenders) -> str:

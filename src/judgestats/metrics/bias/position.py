@@ -15,13 +15,13 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import rates, share_differences
-from judgestats.results import FORCED_CHOICE, estimates, flags
+from judgestats.results import FORCED_CHOICE, ORDER_CONFOUNDED, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import COUNTS, By, Kind, N, grouping, names, required
 from judgestats.schema.counting import clustered, merged_tally
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice
+from judgestats.schema.opening import memory_advice, one_if
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.raters import ABOUT
 from judgestats.schema.selection import gathered
@@ -44,6 +44,53 @@ def flag_forced(
     for row in rows:
         if row["term"] in terms and tuple(row[g] for g in groups) not in free:
             row["flag"] = flags(row["flag"], FORCED_CHOICE)
+    return rows
+
+
+# ---- Order and candidate: can one be separated from the other? -------------------------------------------------------
+
+
+def flag_confounded(
+    rows: list[dict[str, Any]], calls: Any, groups: Sequence[str], terms: Collection[str]
+) -> list[dict[str, Any]]:
+    """Flag the rows of `terms` in groups where the candidates alone decide which is shown first.
+
+    That is so where no two candidates are shown in both orders on any item, and one slot always has the same candidate,
+    or half of the pairs of candidates or more occur on several items. Candidates with an id of their own on each item
+    say nothing of it.
+    """
+    data = nw.from_native(calls)
+    present = data.collect_schema().names()
+    if not {"first", "second", "item", *groups} <= set(present):
+        return rows
+    first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
+    keys = {f"_{i}": group for i, group in enumerate(groups)}
+    named = data.lazy().select(
+        *(nw.col(group).alias(key) for key, group in keys.items()),
+        nw.when(first <= second).then(first).otherwise(second).alias("_low"),
+        nw.when(first <= second).then(second).otherwise(first).alias("_high"),
+        one_if(first > second).alias("_turned"), first.alias("_first"), second.alias("_second"), item.alias("_item"),
+    )  # fmt: skip
+
+    def ends(column: str) -> list[Any]:
+        return [nw.col(column).min().alias(f"{column}_min"), nw.col(column).max().alias(f"{column}_max")]
+
+    def differ(column: str) -> Any:
+        return one_if(nw.col(f"{column}_min") != nw.col(f"{column}_max")).alias(column)
+
+    pairs = named.group_by(*keys, "_low", "_high").agg(*ends("_turned"), *ends("_item"))
+    pairs = pairs.select(*keys, differ("_turned"), differ("_item")).group_by(*keys)
+    of_pairs = pairs.agg(nw.col("_turned").max(), nw.col("_item").sum().alias("_recurring"), nw.len().alias("_pairs"))
+    slots = named.group_by(*keys).agg(*ends("_first"), *ends("_second"))
+    of_slots = slots.select(*keys, differ("_first"), differ("_second"))
+    tables = [t.collect(backend="pandas").to_native().set_index(list(keys)) for t in (of_pairs, of_slots)]
+    found = pd.concat(tables, axis=1)
+    one_candidate = found[["_first", "_second"]].min(axis=1) == 0
+    confounded = (found["_turned"] == 0) & (one_candidate | (2 * found["_recurring"] >= found["_pairs"]))
+    where = {key if isinstance(key, tuple) else (key,) for key in found.index[confounded.to_numpy(dtype=bool)]}
+    for row in rows:
+        if row["term"] in terms and tuple(row[g] for g in groups) in where:
+            row["flag"] = flags(row["flag"], ORDER_CONFOUNDED)
     return rows
 
 
@@ -338,7 +385,8 @@ def position_bias(
         Per judge ``first``, ``second``, ``tie`` and ``invalid`` (shares of all calls; an abstention is a tie);
         ``position_bias``, the share of first minus the share of second among valid calls, in [-1, 1]; and
         ``first_share_nontie``, the share of first among calls that are not ties. ``n`` is the denominator.
-        Where ties are not allowed, ``tie`` is flagged ``forced choice``.
+        Where ties are not allowed, ``tie`` is flagged ``forced choice``. Where each candidate is always shown on the
+        same side, the last two are flagged ``order and candidate confounded``.
 
     Raises
     ------
@@ -390,6 +438,7 @@ def position_bias(
     first, second = choice == "first", choice == "second"
     rows += share_differences(table, groups, "position_bias", first, second, choice != "invalid", **options)
     rows += rates(table, groups, "first_share_nontie", first, first | second, **options)
+    rows = flag_confounded(rows, calls, groups, ("position_bias", "first_share_nontie"))
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
 
 

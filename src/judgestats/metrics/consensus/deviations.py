@@ -425,10 +425,14 @@ class PairFlags:
 # ---- Deviations of judges from their peers, or from a reference ------------------------------------------------------
 
 
+def reference_of(options: Options) -> dict[str, Any]:
+    """Arguments of :func:`consensus_deviation` for data with these options: people if they are given, else peers."""
+    return {"reference": "peers" if options.people is None else options.people, "identity": options.identity or None}
+
+
 def deviations_of(data: Any, options: Options) -> pd.DataFrame:
     """Deviations from people if they are given, else from peers."""
-    reference = "peers" if options.people is None else options.people
-    return options.call(consensus_deviation, data, reference=reference, identity=options.identity or None)
+    return options.call(consensus_deviation, data, **reference_of(options))
 
 
 def _judges_are_systems(data: Any, options: Options) -> str:

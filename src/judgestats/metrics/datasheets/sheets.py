@@ -19,7 +19,7 @@ from scipy.special import stdtrit
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
-from judgestats.metrics.consensus.deviations import deviations_of
+from judgestats.metrics.consensus.deviations import consensus_deviation, reference_of
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.consensus.stability import run_sd
 from judgestats.metrics.measure_registry import Options, column_names, terms
@@ -383,13 +383,11 @@ def _ratings_sections(
         scores = scores[scores["term"] != "mean_score"]
     yield "scores", scores
     if len(labels(data, "judge")) > 1 or options.people is not None:
-        deviations = deviations_of(data, options)
-        deviations = deviations[deviations["judge"].astype(str) != ""]
-        deviations = deviations[deviations["term"] != "deviation"]
-        yield (
-            "consensus" if options.people is None else "people",
-            deviations[~(deviations["term"].isin(["mean_own", "self_excess"]) & deviations["estimate"].isna())],
-        )
+        section = "consensus" if options.people is None else "people"
+        for _, deviations in _if_possible(data, options, section, consensus_deviation, **reference_of(options)):
+            shown = deviations["judge"].astype(str).ne("") & deviations["term"].ne("deviation")
+            no_own = deviations["term"].isin(["mean_own", "self_excess"]) & deviations["estimate"].isna()
+            yield section, deviations[shown & ~no_own]
 
 
 def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
