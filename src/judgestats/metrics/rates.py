@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.proportions import (
     ROUNDING,
     clustered_tango,
@@ -260,7 +260,6 @@ class Bootstrap:
     conf_level: float = CONF_LEVEL
 
     def __post_init__(self) -> None:
-        confidence(self.conf_level)
         if len(set(self.cluster)) < len(self.cluster):
             raise DesignError(f"cluster= names {self.cluster[0]!r} twice. Name it once.")
         if len(self.cluster) > 2:
@@ -301,7 +300,6 @@ def planned(
 ) -> Bootstrap | None:
     """The :class:`Bootstrap` of a measure's arguments, None for Wilson; DesignError if they do not go together."""
     choose(interval, INTERVALS, "interval")
-    confidence(conf_level)
     clusters = tuple(names(cluster)) if cluster is not None else ()
     if interval == "wilson":
         if len(clusters) > 1 or strata is not None:

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from scipy.stats import kendalltau
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.paired_comparisons import (
     LOSS,
     TIE,
@@ -241,7 +241,6 @@ def rank_systems(
     choose(ties, get_args(TiesOfRanking), "ties")
     choose(invalid, get_args(InvalidDirection), "invalid")
     choose(interval, get_args(IntervalOfRanking), "interval")
-    confidence(conf_level)
     if not (isinstance(pseudo_ties, int | float) and 0 <= pseudo_ties < math.inf):
         raise DesignError(f"pseudo_ties={pseudo_ties!r} must be a number from 0, e.g. 1.")
     asked = _Asked(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.proportions import ROUNDING, clustered_wilson, effective_clusters
 from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
@@ -158,7 +158,6 @@ def alternative_annotator_test(
     6       Cyd  advantage_probability     0.900      NaN    NaN
     7       Cyd             difference    -0.075    0.001   True
     """
-    confidence(conf_level)
     choose(alignment, ("auto", "accuracy", "rmse"), "alignment")
     margin: Any = epsilon
     if isinstance(margin, bool) or not isinstance(margin, Real) or not 0 <= float(margin) <= 1:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence
+from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.chance import (
     Chance,
     Units,
@@ -279,7 +279,6 @@ def planned_or_none(
 ) -> Bootstrap | None:
     """Bootstrap that the arguments ask for; None for the asymptotic interval."""
     if interval == "asymptotic":
-        confidence(conf_level)
         return None
     return planned(interval, list(cluster) or None, None, n_resamples, seed, conf_level)
 

@@ -15,7 +15,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence
+from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import (
     all_pairs,
     grouped,
@@ -531,7 +531,7 @@ def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: fl
             both = ~np.isnan(block.scores[:, i] + block.scores[:, j])
             x, y = block.scores[:, i][both], block.scores[:, j][both]
             r, df = repeated_measures(x, y, items[both])
-            cells = correlation_cells(r, df + 2, "pearson", confidence(conf_level))
+            cells = correlation_cells(r, df + 2, "pearson", conf_level)
             cells["method"] = f"{version()}, {FISHER} ({df:,} df)" if cells["method"] else ""
             why = "" if not np.isnan(r) else NO_DATA if not both.any() else TOO_FEW if df < 1 else CONSTANT
             flag = flags(drawn.flag, NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])

@@ -12,7 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.levels import (
     METHODS,
@@ -129,7 +129,6 @@ def quality_agreement(
     family = _family(cluster, present)
     choose(unit, UNITS, "unit")
     choose(method, METHODS, "method")
-    confidence(conf_level)
     if {score, agreement} <= set(present):
         groups = grouping(by, present, "table")
         table = frame.lazy().collect(backend="pandas").to_native()

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, chdtrc, stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.agreement.levels import (
     DIFFERENCE,
@@ -765,7 +765,6 @@ def shift_tests(
     choose(d, VARIANTS, "d")
     choose(alternative, ("two-sided", "less", "greater"), "alternative")
     choose(means, ("refuse", "drop"), "means")
-    confidence(conf_level)
     data, labels = known_correlations(table, by)
     groups = grouping(by, data.columns, "table") if names(by) else []
     kept, n_means = _without_means(data, labels, means)

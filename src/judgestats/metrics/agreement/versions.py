@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, confidence, suggestion
+from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
 from judgestats.metrics.bias.position import consistency, repeats
@@ -172,7 +172,6 @@ def compare_versions(
     4  v1 to v2   agreement_change     -0.33     -0.65       0.07
     5  v1 to v2       kappa_change     -0.58     -1.04      -0.13
     """
-    confidence(conf_level)
     kept = [*names(by), *(names(cluster) if isinstance(cluster, str) and cluster != "auto" else [])]
     kept += [*(humans if isinstance(humans, Mapping) else ()), *(baseline if isinstance(baseline, Mapping) else ())]
     calls, versions = _versions(old, new, baseline, kept)

@@ -14,7 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.deviation import consensus
 from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
@@ -411,7 +411,6 @@ def calibrate(
     choose(method, METHODS, "method")
     choose(output, ("estimates", "ratings"), "output")
     choose(own, ("exclude", "include"), "own")
-    confidence(conf_level)
     if not isinstance(folds, int | np.integer) or folds < 2:
         raise DesignError(f"folds={folds!r} is not a number of folds. Allowed: whole numbers from 2, e.g. 5.")
     if "system" in names(by):

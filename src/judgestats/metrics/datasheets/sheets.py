@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, confidence
 from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
 from judgestats.metrics.consensus.deviations import deviations_of
 from judgestats.metrics.consensus.scores import score_matrix
@@ -266,6 +266,7 @@ def datasheet(
       judge section         term  estimate    n
     1     g    swap  consistency       0.5  2.0
     """
+    confidence(conf_level)
     known = references(data, humans, gold, baseline) if (humans, gold, baseline) != (None, None, None) else None
     options = Options(
         tuple(grouping(by, column_names(data))),
