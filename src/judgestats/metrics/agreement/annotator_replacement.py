@@ -301,7 +301,13 @@ class _Group:
         error, low, high = clustered_wilson(k, n, self.conf_level)
         ends = {"std_error": error, "conf_low": low, "conf_high": high}
         kind = f"Wilson, clustered by {self.column or 'thing'} (G = {n.size})"
-        return {"estimate": k.sum() / n.sum(), **ends, "n": things, "method": kind, "flag": few_clusters(n.size)}
+        return {
+            "estimate": k.sum() / n.sum(),
+            **ends,
+            "n": things,
+            "method": kind,
+            "flag": few_clusters(np.bincount(unit)),
+        }
 
     def _codes(self, here: pd.DataFrame) -> NDArray[np.intp]:
         """Cluster of each row."""

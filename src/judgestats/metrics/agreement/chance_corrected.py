@@ -467,7 +467,7 @@ def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[st
     small = SMALL_N if units < 30 else ""
     if cluster is not None:
         sums = np.bincount(cluster, weights=n * fit.influence)
-        small, units = flags(small, few_clusters(sums.size)), float(sums.size)
+        small, units = flags(small, few_clusters(np.bincount(cluster, n))), float(sums.size)
         if units > 1:
             std_error = math.sqrt(units / (units - 1) * float(sums @ sums)) / float(n.sum())
     if units < 2:
@@ -634,13 +634,13 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
     n = np.where(paired, group.n, 0.0)
     cells: dict[str, Any] = {"method": in_words(plan)}
     cluster = None
-    drawn = int(n.sum())
+    drawn, few = int(n.sum()), SMALL_N if n.sum() < 30 else ""
     if plan.cluster:
         codes = codes_of(group.table[paired], list(plan.cluster))
         cluster = np.full(n.size, -1, dtype=np.int64)
         cluster[paired] = codes.code
         drawn = codes.size
-    few = flags(few_clusters(drawn, drawn=plan.method != "t") if plan.cluster else "", SMALL_N if n.sum() < 30 else "")
+        few = flags(few_clusters(np.bincount(codes.code, n[paired]), drawn=plan.method != "t"), few)
     if drawn < 2:
         return {**cells, "flag": flags(ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))
@@ -1059,7 +1059,7 @@ def _clustered(
     """Linearised interval over clusters, from the influence of each row, and the test of 0."""
     unit = codes_of(part, [cluster])
     cells: dict[str, Any] = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
-    few = flags(few_clusters(unit.size), SMALL_N if n < 30 else "")
+    few = flags(few_clusters(np.bincount(unit.code, part["n"])), SMALL_N if n < 30 else "")
     if unit.size < 2:
         return {**cells, "flag": few}
     sums = np.bincount(unit.code, weights=influence, minlength=unit.size)

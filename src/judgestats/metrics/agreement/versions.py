@@ -357,7 +357,7 @@ class _Pair:
     def _size(self, n: Floats) -> str:
         if not n.sum() > 0:
             return NOTHING_SHARED
-        return flags(few_clusters(int((n > 0).sum())), SMALL_N if n.sum() < 30 else "")
+        return flags(few_clusters(n), SMALL_N if n.sum() < 30 else "")
 
     def _mean(self, k: Floats, n: Floats, bound: float) -> dict[str, Any]:
         """A mean between -bound and bound with its clustered t interval; without a bound NaN where nothing varies."""

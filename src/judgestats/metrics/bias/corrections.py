@@ -138,8 +138,8 @@ def few(group: Group, *samples: Mask) -> str:
     """Flag of too few clusters, or of too unequal ones, in the smallest of some samples."""
     if not group.cluster or group.unit is None:
         return ""
-    worth = min(effective_clusters(np.bincount(group.unit[rows], group.n[rows]).astype(np.float64)) for rows in samples)
-    return few_clusters(int(min(group.clusters(rows) for rows in samples)), worth=worth)
+    sizes = [np.bincount(group.unit[rows], group.n[rows]).astype(np.float64) for rows in samples]
+    return few_clusters(min(sizes, key=effective_clusters))
 
 
 def few_errors(group: Group, labelled: Mask) -> str:

@@ -701,7 +701,7 @@ def _clustered(
         "statistic": found.statistic,
         "p_value": found.p_value,
         "method": f"Tango, paired, clustered by {column} (G = {found.clusters})",
-        "flag": flags(row.get("flag", ""), few_clusters(found.clusters)),
+        "flag": flags(row.get("flag", ""), few_clusters(size)),
     }
 
 

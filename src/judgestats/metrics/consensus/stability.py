@@ -193,7 +193,7 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
         half = float(stdtrit(g - 1, 1 - tail)) * error
         ends = [value * math.exp(sign * half) for sign in (-1, 1)]
         p = float(2 * stdtr(g - 1, -abs(math.log(value)) / error))
-        method, flag = f"t of log, jackknife of clusters (G = {g})", few_clusters(g)
+        method, flag = f"t of log, jackknife of clusters (G = {g})", few_clusters(np.bincount(code))
     else:
         df = [_freedom(s, here["runs"].to_numpy(dtype=float) - 1) for s, here in zip(squares, sides, strict=True)]
         if len(sides) == 1:

@@ -32,12 +32,12 @@ from judgestats.metrics.rates import rates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
 from judgestats.results import (
     COLUMNS,
-    FEW_CLUSTERS,
     NO_DATA,
     NOTHING_IN_COMMON,
     ONE_UNIT,
     SEVERAL_AVERAGED,
     estimates,
+    few_clusters,
     flags,
 )
 from judgestats.schema.cells import cells
@@ -181,7 +181,7 @@ def mean_of_scores(here: pd.DataFrame, value: float, conf_level: float, averaged
         "std_error": error,
         "conf_low": value - half,
         "conf_high": value + half,
-        "flag": flags(FEW_CLUSTERS if clusters < 10 else "", averaged),
+        "flag": flags(few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged),
     }
 
 
