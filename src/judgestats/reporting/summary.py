@@ -267,7 +267,7 @@ def _biases(
             made.append(("Length", "Right of the line: prefers the longer.", column))
     if own := _cells(sheet, "self_excess"):
         column = Column(
-            "self_excess", "Self-preference", "deviation on its own system beyond its severity", "score", own
+            "self_excess", "Self-preference", "deviation on its own system beyond its leniency", "score", own
         )
         made.append(("Self-preference", "Right of the line: too kind to its own system.", column))
     return tuple(made)
@@ -494,24 +494,24 @@ def _of_ratings(
             Column("run_sd", "Spread when asked again", "standard deviation over repeats", "score", runs, True)
         )
         questions["steady"] = _Question("Steadiest when asked again", spread, "score", "run_sd", True, "below")
-    if severity := _cells(sheet, "mean_others"):
+    if leniency := _cells(sheet, "mean_others"):
         columns.append(
             Column(
-                "mean_others", "Severity", "mean deviation from people" if options.people is not None else
-                "mean deviation from the other judges", "score", severity, False, 0.0, "dashed: none",
+                "mean_others", "Leniency", "mean deviation from people" if options.people is not None else
+                "mean deviation from the other judges", "score", leniency, False, 0.0, "dashed: none",
             )
         )  # fmt: skip
     if means := _cells(sheet, "mean_score"):
         columns.append(Column("mean_score", "Mean score", "over all it scored", "score", means))
     bias = None
-    if severity:
-        rows = pd.DataFrame([{**r, "judge": j} for j, r in severity.items()])
+    if leniency:
+        rows = pd.DataFrame([{**r, "judge": j} for j, r in leniency.items()])
         bias = widened(rows[rows["judge"].isin(data["judge"].unique())], data["item"].nunique(), options.conf_level)
     if options.people is not None:
-        words = ("Scores higher than people", "Scores lower than people", "No judge differs in severity from people")
+        words = ("Scores higher than people", "Scores lower than people", "No judge differs in leniency from people")
     else:
         words = ("Scores higher than its peers", "Scores lower than its peers", "No judge is stricter than the others")
-    return _Found(columns, questions, against, bias, "Severity", "score", words)
+    return _Found(columns, questions, against, bias, "Leniency", "score", words)
 
 
 def _labelled(rows: pd.DataFrame) -> Iterable[tuple[str, dict[Any, Any]]]:
@@ -616,7 +616,7 @@ def _most_biased(found: _Found, rows: pd.DataFrame, options: Options) -> Card:
         rows = rows.assign(**ends)
     said: Callable[[float], str] = lambda v: signed(v) if found.bias_form == "score" else signed(100 * v, 0)  # noqa: E731
     unit = "" if found.bias_form == "score" else " points"
-    how = "Bonferroni" if found.bias_head == "Severity" else "largest |t| over shared items"
+    how = "Bonferroni" if found.bias_head == "Leniency" else "largest |t| over shared items"
     method = f"simultaneous over the judges: {how}"
     held = _held(options.conf_level, len(rows))
     clear = rows[(rows["conf_low"] > 0) | (rows["conf_high"] < 0)]

@@ -42,7 +42,7 @@ from judgestats.schema.selection import gathered
 
 Floats = NDArray[np.float64]
 #: Column with the version of a call, and the two versions that are compared.
-_VERSION, _OLD, _NEW = "_version", "\0old", "\0new"
+_VERSION, _OLD, _NEW, _PROMPT = "_version", "\0old", "\0new", "_prompt"
 _SHIFTS = ("criterion_shift", "target_signal_lost", "false_preference_saved")
 
 
@@ -445,16 +445,22 @@ class _Pair:
 
     def _criterion(self) -> Iterator[dict[str, Any]]:
         """Rows of :func:`criterion_shift`, where people prefer one and where they do not."""
-        table = self.calls.drop(columns="prompt", errors="ignore").rename(columns={_VERSION: "prompt"})
+        names_of = {_VERSION: "prompt"}  # criterion_shift compares prompts: those of the calls may still be the cluster
+        if self.column == "prompt":
+            names_of["prompt"] = _PROMPT
+        table = self.calls.drop(columns={"prompt"} - {self.column}, errors="ignore").rename(columns=names_of)
         if len(self.people):
             table = table.drop(columns=["better", "stimulus", "delta"], errors="ignore")
-            table = table.assign(**_majority(table, self.people))
+            table = table.assign(**_majority(table, self.people.drop(columns="prompt", errors="ignore")))
             table = table[table["stimulus"] != ""]
         elif "stimulus" not in table:
             table = table.assign(stimulus="all")
         if table.empty:
             return
-        found = criterion_shift(table, _OLD, _NEW, cluster=self.column, conf_level=self.plan.conf_level)
+        found = criterion_shift(
+            table, _OLD, _NEW, cluster=names_of.get(self.column, self.column), conf_level=self.plan.conf_level
+        )
+        found["method"] = found["method"].str.replace(_PROMPT, "prompt")
         terms = _SHIFTS if len(self.people) or "better" in table else _SHIFTS[:1]
         for row in found[found["term"].isin(terms)].drop(columns=["judge", "delta"]).to_dict("records"):
             yield {str(c): v for c, v in row.items()}

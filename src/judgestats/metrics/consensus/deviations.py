@@ -459,10 +459,10 @@ def _judges_are_systems(data: Any, options: Options) -> str:
     terms=(
         Term("mean_own", "deviation on its own system", "score", "systems", "far from 0",
              "Deviation from its peers when the judge scores its own system.", neutral=0.0),
-        Term("mean_others", "severity: deviation on others", "score", "systems", "far from 0",
-             "Deviation from its peers when the judge scores others: severity.", neutral=0.0),
-        Term("mean_deviation", "severity: mean deviation", "score", "cells", "far from 0",
-             "Mean deviation from the other judges over all scores: severity.", neutral=0.0),
+        Term("mean_others", "leniency: deviation on others", "score", "systems", "far from 0",
+             "Deviation from its peers when the judge scores others: above 0 it is lenient, below severe.", neutral=0.0),
+        Term("mean_deviation", "leniency: mean deviation", "score", "cells", "far from 0",
+             "Mean deviation from the other judges over all scores: above 0 it is lenient, below severe.", neutral=0.0),
         Term("self_excess", "self-excess", "score", "systems", "above 0",
              "Deviation on its own system minus deviation on others: self-preference.", neutral=0.0),
         Term("deviation", "deviation from the reference", neutral=0.0),
@@ -530,7 +530,7 @@ def consensus_deviation(
 
         - ``deviation`` per judge x system, ``n`` items;
         - per judge, with an empty system and ``n`` judge x system pairs: ``mean_own``, ``mean_others`` and
-          ``self_excess`` = ``mean_own - mean_others``, self-preference without severity;
+          ``self_excess`` = ``mean_own - mean_others``, self-preference without leniency;
         - against a reference frame, with an empty judge too: ``mean_deviation`` over all pairs and ``share_positive``,
           the share of pairs strictly above 0.
 
