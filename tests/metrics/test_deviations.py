@@ -697,4 +697,5 @@ def test_the_name_of_a_deviation_agrees_with_its_sign():
     (value,) = found.loc[(found["judge"] == "a") & (found["term"] == "mean_others"), "estimate"]
     assert value == pytest.approx(1)
     labels = {t.name: t.label for t in measures()["consensus_deviation"].terms}
-    assert labels["mean_others"].startswith("leniency") and labels["mean_deviation"].startswith("leniency")
+    assert labels["mean_others"].startswith("leniency")
+    assert labels["mean_deviation"].startswith("leniency")
