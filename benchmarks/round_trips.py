@@ -297,7 +297,7 @@ def _controlled_rows(calls: pd.DataFrame) -> Rows:
 
 _MODELS = ("GPT", "Gemini", "Grok")
 _RATERS = tuple(
-    Judge(m, severity=s, self_preference=own, noise=0.6, item_difficulty=0.5, interaction=0.0)
+    Judge(m, leniency=s, self_preference=own, noise=0.6, item_difficulty=0.5, interaction=0.0)
     for m, s, own in zip(_MODELS, (0.4, 0.0, -0.4), (0.8, 0.0, -0.5), strict=True)
 )
 
@@ -372,7 +372,7 @@ _SHARED, _CALL, _OWN = 0.4, 0.2, 0.6  # variances: of items, of a call, of what 
 _WRITERS = tuple(
     Judge(
         m,
-        severity=s,
+        leniency=s,
         item_difficulty=_SHARED**0.5,
         noise=_CALL**0.5,
         step=None,

@@ -33,9 +33,9 @@ scored = js.design.simulate(
     cells,
     [
         js.design.Judge("alder", **scale, self_preference=1.0, noise=0.8),
-        js.design.Judge("birch", **scale, severity=-1.0, noise=0.8, item_interaction=0.5),
-        js.design.Judge("oak", **scale, severity=0.7, noise=0.6),
-        js.design.Judge("yew", **scale, severity=2.0, noise=1.0, discrimination=0.6),
+        js.design.Judge("birch", **scale, leniency=-1.0, noise=0.8, item_interaction=0.5),
+        js.design.Judge("oak", **scale, leniency=0.7, noise=0.6),
+        js.design.Judge("yew", **scale, leniency=2.0, noise=1.0, discrimination=0.6),
     ],
     replicates=2,
     quality=systems,

@@ -430,3 +430,16 @@ def registry() -> dict[str, Case]:
         exempt = {**of_record(record, data), **case.exempt}
         found[name] = replace(case, call=case.call or record.function, data=data, exempt=exempt)
     return found
+
+
+def unequal(data: pd.DataFrame) -> pd.DataFrame:
+    """The data 78 times over, on other items: of 30 tasks two have 25 copies each and the others one; answers vary."""
+    rng = np.random.default_rng(0)
+    answer = next(c for c in ("choice", "score", "correct") if c in data.columns)
+    parts = []
+    for copy in range(78):
+        part, mixed = data.copy(), rng.random(len(data)) < 0.3
+        part.loc[mixed, answer] = rng.permutation(part.loc[mixed, answer].to_numpy())
+        task = copy // 25 if copy < 50 else copy - 48
+        parts.append(part.assign(item=f"{copy} " + part["item"].astype(str), task=f"t{task:02d}"))
+    return pd.concat(parts, ignore_index=True)

@@ -1,18 +1,49 @@
-"""Number of resamples, confidence level and seed stand once: in judgestats.defaults."""
+"""Number of resamples, confidence level and seed stand once, and one check refuses what is no confidence level."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import judgestats as js
 from judgestats import defaults
+from judgestats.errors import DesignError
+from judgestats.models.bayes.draws import Draws
+from judgestats.models.fits import Fit
 
 SHARED = {"conf_level": defaults.CONF_LEVEL, "n_resamples": defaults.N_RESAMPLES, "seed": defaults.SEED}
 PUBLIC = [name for name in dir(js) if inspect.isfunction(getattr(js, name))]
+#: Every public function and method with a confidence level, by its name.
+LEVELLED = {
+    f"{home.__name__}.{name}": function
+    for home in (js, js.models, js.hierarchical, Fit, Draws)
+    for name in dir(home)
+    if not name.startswith("_")
+    for function in [getattr(home, name)]
+    if inspect.isfunction(function) and "conf_level" in inspect.signature(function).parameters
+}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fit:
+    return js.fit("y ~ x", pd.DataFrame({"y": [0.0, 1.0, 3.0, 2.0], "x": [0.0, 1.0, 2.0, 3.0]}), family="gaussian")
+
+
+@pytest.mark.parametrize("name", LEVELLED)
+def test_what_is_no_confidence_level_is_refused_in_the_same_words(name: str, fitted: Fit) -> None:
+    """Before anything else is looked at: the other arguments are nothing that could be used."""
+    required = [p for p in inspect.signature(LEVELLED[name]).parameters.values() if p.default is p.empty]
+    values = {p.name: fitted if p.name == "self" else object() for p in required}
+    for level in (95, 100, 1, 1.0, 0, -1, math.nan, math.inf, "0.95", None, True, [0.9, 0.95]):
+        with pytest.raises(DesignError, match="must be between 0 and 1") as refused:
+            LEVELLED[name](**values, conf_level=level)
+        assert str(refused.value).startswith(f"conf_level={level!r} ")
+        assert ("Did you mean 0.95?" in str(refused.value)) == (level == 95)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -244,3 +244,26 @@ def test_the_tally_gives_what_the_frame_gives(name):
         rtol=1e-12,
         atol=1e-12,
     )
+
+
+#: Measures with `cluster=` that are not clustered by the tasks that the items share.
+NOT_BY_TASK = {
+    "ordering_accuracy": "systems are drawn, not items",
+    "protocol_difference": "its default is the item",
+    "rationale_shift": "its default is the item",
+    "effective_judges": "its default is the item",
+    "quality_agreement": "it correlates systems",
+    "rank_correlation": "it correlates systems, and these are too few",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [n for n in MEASURES if "cluster" in inspect.signature(measures()[n.partition(",")[0]].function).parameters]
+)
+def test_every_interval_by_few_unequal_clusters_has_a_flag(name):
+    """Two of 30 clusters have 64 % of the calls: they are worth 5 of equal size."""
+    result = MEASURES[name].call(registry.unequal(MEASURES[name].data()))
+    by_task = result[result["conf_low"].notna() & result["method"].str.contains("task|G = 30")]
+    assert by_task.empty == (name in NOT_BY_TASK)
+    assert by_task["flag"].str.contains("clusters of unequal size, worth|fewer than 10 clusters").all()

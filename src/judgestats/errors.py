@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -357,10 +358,8 @@ def confidence(conf_level: float) -> float:
     >>> confidence(0.95)
     0.95
     """
-    try:
-        inside = 0 < conf_level < 1
-    except TypeError:
-        inside = False
-    if not inside:
-        raise DesignError(f"conf_level={conf_level!r} must be between 0 and 1, e.g. 0.95.")
+    number = isinstance(conf_level, Real)
+    if not number or not 0 < conf_level < 1:
+        meant = f"Did you mean {conf_level / 100:g}?" if number and 1 < conf_level < 100 else "Usual is 0.95."
+        raise DesignError(f"conf_level={conf_level!r} must be between 0 and 1. {meant}")
     return conf_level

@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.kernels.proportions import effective_clusters
+
 #: Columns of every estimate, after the ``by`` columns.
 COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag")
 
@@ -220,6 +222,9 @@ NOT_TESTED = Flag("not_tested", "not tested: {why}",
     "fewer the t test does not hold its level.", "invalid")
 TEST_LENIENT = Flag("test_lenient", "fewer than 30 clusters: test lenient",
     "With so few clusters (or unequal ones, worth so few) the cluster-robust t test rejects somewhat too often.")
+TAKEN_AS_NUMBERS = Flag("taken_as_numbers", "whole numbers taken as a scale",
+    "The answers are few whole numbers: the points of a scale, or codes of classes. They were taken as a scale, and "
+    'their distances count. If they are codes, name alignment="accuracy"; if they are a scale, alignment="rmse".')
 TASKS_FIXED = Flag("tasks_fixed", "{n} {what}s taken as fixed",
     "Items are taken as independent within these few prompts or tasks, so the result is about them and no others. To "
     "generalise to others name the column in cluster=, which needs 10 levels.")
@@ -771,25 +776,31 @@ def incomplete_ladder(steps: NDArray[np.float64], named: NDArray[np.float64] | N
     return f"{INCOMPLETE_LADDER}: not asked at {', '.join(f'{s:g}' for s in missing[:5])}{more}"
 
 
-def few_clusters(clusters: int, *, drawn: bool = False, worth: float = math.inf) -> str:
-    """Return the flag of an interval by so many clusters, or an empty string.
+def few_clusters(sizes: NDArray[Any], *, drawn: bool = False, alike: NDArray[Any] | None = None) -> str:
+    """Return the flag of an interval by clusters that are too few, or too unequal, or an empty string.
 
     Parameters
     ----------
-    clusters : int
-        How many there are.
+    sizes : (G,) array
+        Their sizes; those of size 0 do not count.
     drawn : bool
         Whether the interval is a bootstrap of them, which needs more.
-    worth : float
-        How many clusters of equal size they are worth.
+    alike : (G,) array, optional
+        For how many clusters of this size each stands.
 
     Examples
     --------
-    >>> few_clusters(9), few_clusters(20), few_clusters(20, drawn=True)
+    >>> few_clusters(np.full(9, 5)), few_clusters(np.full(20, 5)), few_clusters(np.full(20, 5), drawn=True)
     ('fewer than 10 clusters', '', 'fewer than 30 clusters')
+    >>> few_clusters(np.r_[100, 100, np.full(28, 4)])
+    'clusters of unequal size, worth 5'
     """
+    n = np.asarray(sizes, dtype=np.float64)
+    times = np.where(n > 0, 1.0 if alike is None else alike, 0.0)
+    clusters = times.sum()
     if clusters < 10:
         return ONE_UNIT if clusters < 2 else FEW_CLUSTERS
+    worth = effective_clusters(n, times)
     if worth < 10:
         return UNEQUAL_CLUSTERS.of(max(round(worth), 1))
     return FEW_DRAWN if drawn and clusters < 30 else ""

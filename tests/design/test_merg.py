@@ -388,7 +388,7 @@ def openai_output(plan, replies, folder):
 @pytest.mark.parametrize("form", ["jsonl", "openai"])
 def test_the_chain_through_files_with_planted_errors(form, tmp_path):
     folder = tmp_path / "plan"
-    judges = [Judge(j, severity=s, noise=0.4) for j, s in zip(JUDGES, (1.0, 0.0, -1.0), strict=True)]
+    judges = [Judge(j, leniency=s, noise=0.4) for j, s in zip(JUDGES, (1.0, 0.0, -1.0), strict=True)]
     stage = merg(JUDGES, responses(25))
     stage.write(folder)
     planned = len(stage) + len(stage.later)
@@ -426,7 +426,7 @@ def test_planted_agreement_of_each_variant_is_recovered():
     v, n, u = 0.4, 0.2, 0.6
     own = {"condition": {"original-4-stage": {"item_interaction": u**0.5}}}
     judges = [
-        Judge(j, severity=s, item_difficulty=v**0.5, noise=n**0.5, step=None, under=own)
+        Judge(j, leniency=s, item_difficulty=v**0.5, noise=n**0.5, step=None, under=own)
         for j, s in zip(JUDGES, (0.5, 0.0, -0.5), strict=True)
     ]
     table = responses(120, 1)
@@ -594,7 +594,7 @@ def test_a_planted_effect_of_the_rubric_is_the_slope_on_similarity(effect):
 def test_the_three_levels_of_agreement_of_a_plan():
     """A score is rounded to whole numbers, which adds 1/12 to the variance of the noise."""
     shared, noise, severity = 0.36, 0.16 + 1 / 12, (0.5, 0.0, -0.5)
-    judges = [Judge(j, item_difficulty=0.6, noise=0.4, severity=s) for j, s in zip(JUDGES, severity, strict=True)]
+    judges = [Judge(j, item_difficulty=0.6, noise=0.4, leniency=s) for j, s in zip(JUDGES, severity, strict=True)]
     plan, answers = run(merg(JUDGES, responses(40, 4)), judges)
     data = collect(plan, answers)
     found = js.agreement_levels(js.composite(data, data.assign(weight=1.0))).set_index("term")

@@ -292,14 +292,14 @@ SYSTEMS = {"g": -1.6, "h": -0.9, "k": 0.9, "x": 1.5, "y": 0.3, "z": -0.3}
 SCORERS = [
     Judge(
         "g",
-        severity=0.8,
+        leniency=0.8,
         self_preference=1.1,
         interaction=0.6,
         noise=0.8,
         under={"condition": {"anonymized": {"self_preference": 0.3}}},
     ),
-    Judge("h", severity=-0.5, self_preference=-1.2, interaction=0.3, discrimination=0.6),
-    Judge("k", severity=0.1, interaction=0.5, item_difficulty=0.5, invalid=0.1, criterion_effects={"form": 0.7}),
+    Judge("h", leniency=-0.5, self_preference=-1.2, interaction=0.3, discrimination=0.6),
+    Judge("k", leniency=0.1, interaction=0.5, item_difficulty=0.5, invalid=0.1, criterion_effects={"form": 0.7}),
 ]
 ITEMS, RUNS = 1500, 2
 
@@ -362,9 +362,9 @@ class TestScores:
         free = {"scale": None, "step": None, "noise": 0.5}
         plan = ratings_plan()
         judges = {
-            "g": {"self_preference": 0.9, "severity": 2.0, **free},
+            "g": {"self_preference": 0.9, "leniency": 2.0, **free},
             "h": dict(free),
-            "k": {"severity": -1.0, **free},
+            "k": {"leniency": -1.0, **free},
         }
         calls = simulate(plan, judges, seed=SEED, quality=SYSTEMS)
         result = consensus_deviation(part(calls, condition="attributed"))

@@ -104,9 +104,9 @@ def test_alpha_of_three():
 
 ITEMS = 4000
 SCORING = [
-    Judge("a", severity=1.0, item_difficulty=1.0, noise=0.8, **FREE),
-    Judge("b", severity=-0.5, item_difficulty=1.0, noise=0.8, **FREE),
-    Judge("c", severity=0.2, item_difficulty=1.0, noise=0.8, **FREE),
+    Judge("a", leniency=1.0, item_difficulty=1.0, noise=0.8, **FREE),
+    Judge("b", leniency=-0.5, item_difficulty=1.0, noise=0.8, **FREE),
+    Judge("c", leniency=0.2, item_difficulty=1.0, noise=0.8, **FREE),
 ]
 
 
@@ -130,7 +130,7 @@ def test_icc():
 
 
 def test_correlation():
-    judges = [Judge("a", item_difficulty=1.0, **FREE), Judge("b", item_difficulty=2.0, noise=0.5, severity=3.0, **FREE)]
+    judges = [Judge("a", item_difficulty=1.0, **FREE), Judge("b", item_difficulty=2.0, noise=0.5, leniency=3.0, **FREE)]
     calls = simulate(items(), judges, seed=SEED)
     truth = 1.0 * 2.0 / (np.hypot(1, 1) * np.hypot(2, 0.5))
     row = part(correlation(calls, pairs="each"), term="r")
@@ -208,7 +208,7 @@ def crossed() -> pd.DataFrame:
         "noise": 0.9,
         **FREE,
     }
-    judges = [Judge(f"j{i:02d}", severity=float(s), **properties) for i, s in enumerate(SEVERITY)]
+    judges = [Judge(f"j{i:02d}", leniency=float(s), **properties) for i, s in enumerate(SEVERITY)]
     keys = pd.MultiIndex.from_product([[f"s{i}" for i in range(20)], [f"i{i}" for i in range(30)]])
     plan = keys.set_names(["system", "item"]).to_frame(index=False)
     return simulate(plan, judges, seed=SEED, replicates=2, quality=1.0)
@@ -244,8 +244,8 @@ def test_calibrate():
     plan = items(2000, "st")
     quality = {"s": 0.5, "t": -0.5}
     judges = [
-        Judge("g", severity=1.5, item_difficulty=1.0, noise=0.7, **FREE),
-        Judge("h", severity=-0.5, discrimination=0.5, item_difficulty=0.5, noise=0.3, **FREE),
+        Judge("g", leniency=1.5, item_difficulty=1.0, noise=0.7, **FREE),
+        Judge("h", leniency=-0.5, discrimination=0.5, item_difficulty=0.5, noise=0.3, **FREE),
     ]
     calls = simulate(plan, judges, seed=SEED, quality=quality)
     ideal = Judge("truth", item_difficulty=1.0, noise=0.0, **FREE)

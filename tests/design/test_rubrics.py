@@ -82,7 +82,7 @@ def test_every_criterion_of_a_reply_is_a_row():
 def test_planted_severity_and_self_preference_are_found():
     plan = rubric(MODELS, TEXTS)
     severity = dict(zip(MODELS, [0.8, 0.4, 0.0, -0.4, -0.8], strict=True))
-    judges = [Judge(m, severity=s, self_preference=0.0, noise=0.4) for m, s in severity.items()]
+    judges = [Judge(m, leniency=s, self_preference=0.0, noise=0.4) for m, s in severity.items()]
     replies = simulate_replies(plan, judges, error=0.02, unreadable=0.02, seed=1)
     data = collect(plan, replies.to_dict("records"))
     means = data.groupby("judge")["score"].mean()

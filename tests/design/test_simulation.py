@@ -35,7 +35,7 @@ RICH = Judge(
 
 SCORER = Judge(
     "g",
-    severity=0.7,
+    leniency=0.7,
     interaction=0.4,
     item_interaction=0.3,
     stable_preference=0.5,
@@ -215,7 +215,7 @@ class TestScores:
     )
     def test_scores_follow_what_is_expected(self, scale):
         plan = ratings_plan()
-        judge = {"g": {"noise": 1.3, "severity": 0.8, "item_difficulty": 0.6, "invalid": 0.1, **scale}}
+        judge = {"g": {"noise": 1.3, "leniency": 0.8, "item_difficulty": 0.6, "invalid": 0.1, **scale}}
         n = 400
         calls = simulate(plan, judge, seed=2, replicates=n)
         truth = answer_probabilities(plan, judge, seed=2).set_index(["system", "item", "criterion"])

@@ -222,6 +222,22 @@ def test_bad_arguments(arguments, message):
         js.alternative_annotator_test(labels(7, 3), **{"humans": PEOPLE, "epsilon": 0.2} | arguments)
 
 
+def test_whole_numbers_that_may_be_codes_are_taken_as_a_scale_and_said_so():
+    data = scores()
+    code = data["score"].rank(method="dense") % 4
+
+    def run(score, **alignment):
+        table = data.assign(score=score)
+        return js.alternative_annotator_test(table, humans=PEOPLE, epsilon=0.2, **alignment)
+
+    said = run(code)
+    assert said["flag"].str.contains("whole numbers taken as a scale").all()
+    assert said["method"].str.endswith("alignment by rmse").all()
+    for alignment in ("accuracy", "rmse"):
+        assert not run(code, alignment=alignment)["flag"].str.contains("taken as a scale").any()
+    assert not run(data["score"] + 0.5)["flag"].str.contains("taken as a scale").any()
+
+
 def test_epsilon_has_no_default():
     with pytest.raises(TypeError, match="epsilon"):
         js.alternative_annotator_test(labels(7, 3), humans=PEOPLE)

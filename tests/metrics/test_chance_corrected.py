@@ -26,7 +26,6 @@ from judgestats.results import (
     COLUMNS,
     FEW_CLUSTERS,
     FEW_DISAGREEMENTS,
-    FEW_DRAWN,
     NOT_INDEPENDENT,
     ONE_UNIT,
     RESAMPLES_AGREE,
@@ -870,20 +869,31 @@ def test_alpha_of_preferences_does_not_depend_on_the_order_shown():
         alpha(table, level_of_measurement="ratio")
 
 
-def test_repeats_are_units_of_their_own():
-    matrix = noisy(units=20, missing=0)
-    runs = pd.concat(
-        [scores_of(matrix[:, :10], replicate=0), scores_of(matrix[:, 10:], replicate=1)], ignore_index=True
-    )
-    assert point(runs, "interval") == pytest.approx(point(scores_of(matrix), "interval"), rel=1e-12)
-    assert NOT_INDEPENDENT in alpha(runs, cluster=False)["flag"].iloc[0]
-    assert NOT_INDEPENDENT not in alpha(runs)["flag"].iloc[0]
-    assert FEW_DRAWN in alpha(runs, interval="percentile")["flag"].iloc[0]
-    assert FEW_DRAWN not in alpha(runs)["flag"].iloc[0], (
-        "Student's interval has the caution of kappa's: below 10 clusters"
-    )
+@pytest.mark.parametrize(("level", "how"), [("nominal", "mode"), ("ordinal", "median"), ("interval", "mean")])
+def test_repeats_of_a_judge_are_put_together_whatever_their_numbers(level, how):
+    rng = np.random.default_rng(4)
+    runs = pd.concat([scores_of(noisy(seed=s, units=40, missing=0), replicate=s) for s in range(3)], ignore_index=True)
+    keys = ["judge", "system", "item"]
+    found = alpha(runs, level_of_measurement=level, n_resamples=200)
+    assert found["method"].str.endswith(f", {how} of repeats").all()
+    assert found["n"].item() <= 40
+    numbers = runs.groupby(keys)["replicate"].transform(lambda x: rng.permutation(x.to_numpy()))
+    renumbered = runs.assign(replicate=numbers).sample(frac=1, random_state=0)
+    pd.testing.assert_frame_equal(alpha(renumbered, level_of_measurement=level, n_resamples=200), found)
+    pick = {"mode": lambda x: x.mode().iloc[0] if len(x.mode()) == 1 else np.nan}.get(how, how)
+    once = runs.groupby(keys)["score"].agg(pick).reset_index()
+    assert found["estimate"].item() == pytest.approx(point(once, level), rel=1e-12)
+    unsettled = int(once["score"].isna().sum())
+    assert (f"{unsettled} sets of repeats without a single mode excluded" in found["flag"].item()) == (how == "mode")
     with pytest.raises(DesignError, match="answered twice"):
         alpha(runs.drop(columns="replicate"))
+
+
+def test_what_splits_the_scores_is_no_repeat():
+    parts = [scores_of(noisy(seed=r + 2 * (w == "x")), replicate=r, wording=w) for r in range(2) for w in "xy"]
+    runs = pd.concat(parts, ignore_index=True)
+    with pytest.raises(DesignError, match="wording"):
+        alpha(runs)
 
 
 def test_alpha_of_rows_that_carry_a_count():

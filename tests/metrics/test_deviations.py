@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
+from judgestats.metrics.measure_registry import measures
 from judgestats.schema import ratings as read_ratings
 from judgestats.schema.cells import cells
 from metrics.tables import SPELLINGS, read
@@ -687,3 +688,14 @@ def test_printed_p_needs_fifteen_items():
     from judgestats.metrics.consensus.correlations import spearman_p
 
     assert {n for n in range(5, 60) if spearman_p(0.495, n) <= 0.0635 and spearman_p(0.485, n) >= 0.0625} == {15}
+
+
+def test_the_name_of_a_deviation_agrees_with_its_sign():
+    """A judge that scores one point higher than its peers is lenient: the label says so, and the number is above 0."""
+    rows = [(j, s, f"i{i}", 5 + i % 3 + (j == "a")) for j in "abc" for s in "xy" for i in range(12)]
+    found = consensus_deviation(pd.DataFrame(rows, columns=["judge", "system", "item", "score"]))
+    (value,) = found.loc[(found["judge"] == "a") & (found["term"] == "mean_others"), "estimate"]
+    assert value == pytest.approx(1)
+    labels = {t.name: t.label for t in measures()["consensus_deviation"].terms}
+    assert labels["mean_others"].startswith("leniency")
+    assert labels["mean_deviation"].startswith("leniency")

@@ -148,6 +148,17 @@ def test_the_shift_of_the_criterion_is_criterion_shifts():
     assert "agreement_change" not in set(alone["term"])
 
 
+def test_calls_clustered_by_prompt_give_what_another_name_of_it_gives():
+    table = calls()
+    old, new = (t.assign(topic="t" + (t["item"].factorize()[0] % 12).astype(str)) for t in sides(table))
+    renamed = [t.rename(columns={"topic": "prompt"}) for t in (old, new)]
+    got = js.compare_versions(*renamed, humans={"rater_type": "human"}, cluster="prompt", n_resamples=20)
+    want = js.compare_versions(old, new, humans={"rater_type": "human"}, cluster="topic", n_resamples=20)
+    assert got["method"].str.contains(r"clustered by prompt \(G = 12\)").sum() > 3
+    want["method"] = want["method"].str.replace("topic", "prompt")
+    pd.testing.assert_frame_equal(got, want)
+
+
 def scores(items=50, shift=0.5, noise=0.5, seed=2, replicates=1):
     rng = np.random.default_rng(seed)
     quality = rng.normal(3, 1, items)

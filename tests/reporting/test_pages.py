@@ -456,7 +456,7 @@ def twice(column, values=("swap", "plain")):
 @pytest.mark.parametrize("identity", [None, {"g": "g"}, {"y": "h"}])
 def test_a_page_of_judges_of_whom_some_are_systems(identity, tmp_path):
     page = made(scored(), tmp_path, identity=identity)
-    assert {"Severity", "Self-preference"} <= set(Page(page).text.split("\n"))
+    assert {"Leniency", "Self-preference"} <= set(Page(page).text.split("\n"))
 
 
 # ---------------------------------------------------------------- refusals that can be read
@@ -1023,7 +1023,7 @@ def printed_means():
 def test_printed_means_get_a_page(tmp_path):
     page = Page(made(printed_means(), tmp_path, n_resamples=20)).text
     assert "needs single verdicts, and these are means over runs" in page
-    assert "Severity" in page
+    assert "Leniency" in page
 
 
 # ---------------------------------------------------------------- in a browser

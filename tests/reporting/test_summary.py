@@ -176,8 +176,8 @@ def test_people_are_the_reference_where_there_is_no_gold():
     assert scores.columns[0].lower_is_better
 
 
-@pytest.mark.parametrize(("harsher", "said"), [(1.0, "Scores lower than people"), (0.0, "Severity")])
-def test_the_severity_of_a_card_is_that_of_the_table(harsher, said):
+@pytest.mark.parametrize(("harsher", "said"), [(1.0, "Scores lower than people"), (0.0, "Leniency")])
+def test_the_leniency_of_a_card_is_that_of_the_table(harsher, said):
     """Where people are the reference, both say how far a judge is from people, and not from the other judges."""
     rng = np.random.default_rng(2)
     lower = {"strict": harsher, "like them": 0.0, "Ann": 0.0, "Bob": 0.0}
@@ -186,14 +186,14 @@ def test_the_severity_of_a_card_is_that_of_the_table(harsher, said):
         for i in range(40) for j, off in lower.items()
     ]  # fmt: skip
     made = summary(ratings(pd.DataFrame(rows)), humans=["Ann", "Bob"])
-    column = next(c for c in made.columns if c.label == "Severity")
+    column = next(c for c in made.columns if c.label == "Leniency")
     card = next(c for c in made.cards if c.kind == "biased")
     assert column.note == "mean deviation from people"
     assert card.head == said
     if harsher:
         assert card.claim == f"strict, {column.text('strict')[0]}"
     else:
-        assert card.claim == "No judge differs in severity from people"
+        assert card.claim == "No judge differs in leniency from people"
 
 
 def test_scores_with_gold_are_compared_with_the_constant_answer():

@@ -28,7 +28,7 @@ _SHIFTS = (
     "target_preference",
     "length_preference",
     "label_susceptibility",
-    "severity",
+    "leniency",
     "discrimination",
 )
 #: Answers that exact probabilities may be given for: by slot, by the better candidate, by the target.
@@ -42,7 +42,7 @@ class Judge:
     A preference is a signal: the sum of the shifts below, in favour of the candidate shown first, plus noise. The judge
     answers *first* where it exceeds `tie_criterion`, *second* where it is below minus that, and *tie* between.
 
-    A score is `severity`, the middle of the scale, `discrimination` times the quality of the system, the effects below
+    A score is `leniency`, the middle of the scale, `discrimination` times the quality of the system, the effects below
     and normal noise; then it is rounded to the scale.
 
     Attributes
@@ -96,8 +96,8 @@ class Judge:
         Preferences: exact probabilities in place of all of the above, by ``stimulus`` (``all``: any other, or no such
         column): ``{"vacuum": {"first": 0.1, "tie": 0.9}}``. The answers are those of a slot, or ``correct`` and
         ``wrong`` (by ``better``, else ``gold``), or ``target`` and ``other``. They sum to 1.
-    severity : float
-        Scores: mean shift.
+    leniency : float
+        Scores: how much higher it scores; below 0 it is severe.
     discrimination : float
         Scores: slope on the quality of the system.
     interaction, item_interaction : float
@@ -148,7 +148,7 @@ class Judge:
     label_susceptibility: float = 0.0
     favoured_label: str = "LLM"
     choice_probabilities: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    severity: float = 0.0
+    leniency: float = 0.0
     discrimination: float = 1.0
     interaction: float = 0.0
     item_interaction: float = 0.0
@@ -215,7 +215,7 @@ def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[
     `judges`: a mapping gives each name a :class:`Judge` (which then goes by that name) or its properties. Raises
     DesignError if there are no judges, two have the same name, or a property is unknown.
 
-    >>> list(named_judges({"h": {"severity": 1.0}, "g": {}}))
+    >>> list(named_judges({"h": {"leniency": 1.0}, "g": {}}))
     ['g', 'h']
     """
     if isinstance(judges, Judge):

@@ -451,7 +451,7 @@ def means(
     """Mean of the score before noise and rounding, averaged over the random effects where no `effects` are given."""
     middle = sum(judge.scale) / 2 if judge.scale is not None else 0.0
     own = asked.text("family" if "family" in asked else "system")[rows] == judge.own
-    result = middle + judge.severity + judge.discrimination * quality[rows] + judge.self_preference * own
+    result = middle + judge.leniency + judge.discrimination * quality[rows] + judge.self_preference * own
     if judge.criterion_effects and "criterion" in asked:
         criteria = asked.text("criterion")[rows]
         result = result + np.array([judge.criterion_effects.get(c, 0.0) for c in criteria], dtype=float)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from inspect import signature, unwrap
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -20,7 +20,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import metrics
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, JudgestatsError
+from judgestats.errors import DesignError, JudgestatsError, confidence
 from judgestats.metrics.references import Baseline, Humans, labels, references
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
@@ -166,7 +166,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Measure:
-    """Record of a measure; a decorator that returns its function unchanged.
+    """Record of a measure; a decorator of its function, which refuses a `conf_level` outside (0, 1).
 
     `question`: the question that it answers.
     `section`: a key of :data:`SECTIONS`.
@@ -213,9 +213,10 @@ class Measure:
         """Register the record of a function."""
         name = self.name or function.__name__
         record = replace(self, name=name, counted_as=self.counted_as or name)
-        object.__setattr__(record, "function", function)
+        checked = _with_confidence(function) if "conf_level" in signature(function).parameters else function
+        object.__setattr__(record, "function", checked)
         _RECORDS[record.name] = record
-        return function
+        return checked
 
     @property
     def pattern(self) -> Pattern | None:
@@ -240,6 +241,17 @@ class Measure:
             return result
         found = "; ".join(dict.fromkeys(f for f in result["flag"] if f))
         return self.nothing or f"no estimate: {found or 'no usable row'}"
+
+
+def _with_confidence(function: F) -> F:
+    """The function, which checks its `conf_level` before anything else."""
+
+    @wraps(function)
+    def checked(*args: Any, **options: Any) -> Any:
+        confidence(options.get("conf_level", CONF_LEVEL))
+        return function(*args, **options)
+
+    return cast(F, checked)
 
 
 _RECORDS: dict[str, Measure] = {}

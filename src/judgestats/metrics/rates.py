@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.proportions import (
     ROUNDING,
     clustered_tango,
     clustered_wilson,
+    effective_clusters,
     newcombe,
     newcombe_paired,
     normal_quantile,
@@ -149,7 +150,7 @@ def paired_difference(
         "conf_low": found.low,
         "conf_high": found.high,
         "method": f"Tango, paired, clustered by {name} (G = {found.clusters})",
-    }, flags(few_clusters(found.clusters), left_out)
+    }, flags(few_clusters(size), left_out)
 
 
 def _detected_cluster(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
@@ -260,7 +261,6 @@ class Bootstrap:
     conf_level: float = CONF_LEVEL
 
     def __post_init__(self) -> None:
-        confidence(self.conf_level)
         if len(set(self.cluster)) < len(self.cluster):
             raise DesignError(f"cluster= names {self.cluster[0]!r} twice. Name it once.")
         if len(self.cluster) > 2:
@@ -301,7 +301,6 @@ def planned(
 ) -> Bootstrap | None:
     """The :class:`Bootstrap` of a measure's arguments, None for Wilson; DesignError if they do not go together."""
     choose(interval, INTERVALS, "interval")
-    confidence(conf_level)
     clusters = tuple(names(cluster)) if cluster is not None else ()
     if interval == "wilson":
         if len(clusters) > 1 or strata is not None:
@@ -360,13 +359,13 @@ def resampled(
         return {**cells, "flag": NO_DATA}
     rng = generator(plan.seed, tuple(map(str, key.values())))
     value = statistic(counts.sum(axis=0)[None, :])[0]
-    units, draws, influence, weight, lone = _drawn(table, counts, statistic, plan, rng)
+    units, sizes, draws, influence, weight, lone = _drawn(table, counts, statistic, plan, rng)
     if units < 2 or np.isnan(value):
         return {**cells, "flag": ONE_UNIT if units < 2 else ""}
     undefined = UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
     found = read_off(value, draws, units, plan, limits, influence=influence, weight=weight)
     narrow = plan.method != "t" and not math.isnan(found["conf_low"])
-    few = few_clusters(units, drawn=narrow) if plan.cluster else ""
+    few = few_clusters(sizes, drawn=narrow) if plan.cluster else ""
     return {**cells, **found, "flag": flags(few, LONE_UNIT if lone else "", undefined, found["flag"])}
 
 
@@ -418,34 +417,34 @@ def ratio(totals: Floats) -> Floats:
 
 def _drawn(
     table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, rng: np.random.Generator
-) -> tuple[int, Floats, Floats, Floats, bool]:
-    """Number of units (of the smaller factor), draws, influence and weight of each unit; if a stratum has one unit."""
-    none = np.empty(0)
+) -> tuple[int, Floats, Floats, Floats, Floats, bool]:
+    """Number of units, calls of each (of the smaller factor), draws, influence, weight; if a stratum has one unit."""
+    none, n = np.empty(0), table["n"].to_numpy(dtype=float)
     if len(plan.cluster) == 2:
         one, two = (codes_of(table, [c]) for c in plan.cluster)
         cell = codes_of(table, list(plan.cluster))
         added = _sums(counts, cell.code, cell.size)
         rows, columns = one.code[cell.first], two.code[cell.first]
         totals = two_way_totals(rows, columns, added, rng, plan.n_resamples)
-        return min(one.size, two.size), statistic(totals), none, none, False
+        sizes = min((_sums(n[:, None], c.code, c.size).ravel() for c in (one, two)), key=effective_clusters)
+        return min(one.size, two.size), sizes, statistic(totals), none, none, False
     if plan.cluster:
         unit = codes_of(table, list(plan.cluster))
         added = _sums(counts, unit.code, unit.size)
         strata = _strata(table, plan.strata, unit.code, unit.first, plan.cluster[0])
         totals = cluster_totals(added, rng, plan.n_resamples, strata)
-        weight = np.ones(unit.size)
+        weight, sizes = np.ones(unit.size), _sums(n[:, None], unit.code, unit.size).ravel()
     else:
-        n = table["n"].to_numpy(dtype=float)
         with np.errstate(divide="ignore", invalid="ignore"):
             added = np.where(n[:, None] > 0, counts / n[:, None], 0.0)
         strata = None if plan.strata is None else codes_of(table, [plan.strata]).code
         step = max(_DRAWS // max(n.size, 1), 1)
-        sizes = [min(step, plan.n_resamples - start) for start in range(0, plan.n_resamples, step)]
-        totals = np.vstack([multinomial_totals(n, rng, size, strata) @ added for size in sizes])
-        weight = n
+        blocks = [min(step, plan.n_resamples - start) for start in range(0, plan.n_resamples, step)]
+        totals = np.vstack([multinomial_totals(n, rng, block, strata) @ added for block in blocks])
+        weight = sizes = n
     influence = _influence(counts.sum(axis=0), added, statistic, weight, strata) if plan.method == "bca" else none
     lone = strata is not None and bool((np.bincount(strata, weights=weight) == 1).any())
-    return int(weight.sum()), statistic(totals), influence, weight, lone
+    return int(weight.sum()), sizes, statistic(totals), influence, weight, lone
 
 
 def _sums(counts: Floats, code: NDArray[Any], size: int) -> Floats:
@@ -590,13 +589,12 @@ def _clustered(
         alike = times[codes.first]
     se, low, high = clustered_wilson(k, n, conf_level, alike)
     clusters = int(alike[n > 0].sum())
-    few = few_clusters(clusters)
     return {
         "std_error": se,
         "conf_low": low,
         "conf_high": high,
         "method": f"Wilson, clustered by {cluster or 'pair'} (G = {clusters})",
-        "flag": flags(flag, few, size_flag(total)),
+        "flag": flags(flag, few_clusters(n, alike=alike), size_flag(total)),
     }
 
 

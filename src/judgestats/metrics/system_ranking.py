@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from scipy.stats import kendalltau
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.paired_comparisons import (
     LOSS,
     TIE,
@@ -32,7 +32,7 @@ from judgestats.kernels.paired_comparisons import (
     reached_by_wins,
     strengths,
 )
-from judgestats.kernels.proportions import normal_quantile
+from judgestats.kernels.proportions import effective_clusters, normal_quantile
 from judgestats.kernels.resampling import cluster_index, generator
 from judgestats.kernels.simultaneous import max_t_of_pairs
 from judgestats.metrics.measure_registry import MANY, Measure, Options, Term, column_names
@@ -241,7 +241,6 @@ def rank_systems(
     choose(ties, get_args(TiesOfRanking), "ties")
     choose(invalid, get_args(InvalidDirection), "invalid")
     choose(interval, get_args(IntervalOfRanking), "interval")
-    confidence(conf_level)
     if not (isinstance(pseudo_ties, int | float) and 0 <= pseudo_ties < math.inf):
         raise DesignError(f"pseudo_ties={pseudo_ties!r} must be a number from 0, e.g. 1.")
     asked = _Asked(
@@ -413,7 +412,7 @@ class _Group:
             return [{"system": s, "term": t, **cells} for t in ("strength", "rank") for s in self.systems]
         covariance, df, units = self._covariance()
         self.made = self._made(units)
-        self.few = few_clusters(units) if self.clusters and asked.interval != "model" else ""
+        self.few = few_clusters(self._sizes) if self.clusters and asked.interval != "model" else ""
         self.common = common
         made = self._strengths(covariance, df, units)
         none = {"estimate": math.nan, "n": 0.0, "flag": flags(NO_DATA, common)}
@@ -610,6 +609,13 @@ class _Group:
             covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return covariance, float(min(sizes) - 1), min(sizes)
 
+    @property
+    def _sizes(self) -> Floats:
+        """Comparisons of each cluster, of the factor whose clusters are worth less."""
+        return min(
+            (np.bincount(self.codes[c].code, self.n).astype(np.float64) for c in self.clusters), key=effective_clusters
+        )
+
     def _information_without_spread(self, data: Comparisons, inside: NDArray[np.bool_]) -> Floats:
         """Information of the pseudo-ties, and of comparisons that one side always won: their scores do not vary."""
         found, size = self.whole.found, len(self.systems)
@@ -694,7 +700,7 @@ class _Group:
                 lost = UNDEFINED.of(int(np.isnan(drawn[0][:, k]).sum()), what="resample(s)")
                 found["method"] = f"{self.made.split(', sandwich')[0]}, {found['method']}"
                 found["flag"] = flags(
-                    flag, few_clusters(units, drawn=True) if self.clusters else "", found["flag"], lost
+                    flag, few_clusters(self._sizes, drawn=True) if self.clusters else "", found["flag"], lost
                 )
                 strength |= found if inside[k] else {"method": found["method"]}
             elif inside[k]:

@@ -19,7 +19,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import __version__
 from judgestats.csv_files import as_csv
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, choose, masked
+from judgestats.errors import DesignError, choose, confidence, masked
 from judgestats.ingest.provenance import PATHS
 from judgestats.metrics.bias.corrections import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
@@ -673,6 +673,7 @@ def measure_all(
 ) -> PageData:
     """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
     say("Checking the rows")
+    confidence(conf_level)
     fitted = described(models, conf_level)
     if sampling is not None:
         choose(sampling, get_args(Sampling), "sampling")

@@ -338,7 +338,7 @@ def _biases(
             made.append(("Length", "Right of the line: prefers the longer.", column))
     if own := _cells(sheet, "self_excess"):
         column = Column(
-            "self_excess", "Self-preference", "deviation on its own system beyond its severity", "score", own
+            "self_excess", "Self-preference", "deviation on its own system beyond its leniency", "score", own
         )
         made.append(("Self-preference", "Right of the line: too kind to its own system.", column))
     return tuple(made)
@@ -380,9 +380,9 @@ def _order_bias(units: str) -> _Bias:
     )  # fmt: skip
 
 
-def _severity_bias(other: str, none: str, units: str) -> _Bias:
+def _leniency_bias(other: str, none: str, units: str) -> _Bias:
     return _Bias(
-        "Severity", none, (f"Scores higher than {other}", f"Scores lower than {other}"),
+        "Leniency", none, (f"Scores higher than {other}", f"Scores lower than {other}"),
         (f"score higher than {other}", f"score lower than {other}"), "mean_others", "score", "Bonferroni", units,
     )  # fmt: skip
 
@@ -591,22 +591,22 @@ def _of_ratings(
         questions["steady"] = _Question(
             "Steadiest when asked again", spread, "score", "run_sd", units, True, "in variance below"
         )
-    if severity := _cells(sheet, "mean_others"):
+    if leniency := _cells(sheet, "mean_others"):
         columns.append(
             Column(
-                "mean_others", "Severity", "mean deviation from people" if options.people is not None else
-                "mean deviation from the other judges", "score", severity, False, 0.0, "dashed: none",
+                "mean_others", "Leniency", "mean deviation from people" if options.people is not None else
+                "mean deviation from the other judges", "score", leniency, False, 0.0, "dashed: none",
             )
         )  # fmt: skip
     if means := _cells(sheet, "mean_score"):
         columns.append(Column("mean_score", "Mean score", "over all it scored", "score", means))
     bias = None
-    if severity:
-        rows = pd.DataFrame([{**r, "judge": j} for j, r in severity.items()])
+    if leniency:
+        rows = pd.DataFrame([{**r, "judge": j} for j, r in leniency.items()])
         bias = widened(rows[rows["judge"].isin(data["judge"].unique())], data["item"].nunique(), options.conf_level)
-    words = ("people", "No judge differs in severity from people")
+    words = ("people", "No judge differs in leniency from people")
     words = words if options.people is not None else ("its peers", "No judge is stricter than the others")
-    return _Found(columns, questions, against, bias, _severity_bias(*words, units))
+    return _Found(columns, questions, against, bias, _leniency_bias(*words, units))
 
 
 def _distances(

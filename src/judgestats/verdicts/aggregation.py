@@ -884,6 +884,7 @@ def dawid_skene(
     8     h   2.0     1.0       0.2       0.18
     9     h   2.0     2.0       0.8       0.18
     """
+    confidence(conf_level)
     data = nw.from_native(calls)
     kind = kind_of(data.collect_schema().names())
     columns = data.collect_schema().names()
@@ -891,7 +892,6 @@ def dawid_skene(
         over = ["judge", "replicate"] if "replicate" in columns else "judge"
     groups, axes = grouping(by, columns), list(dict.fromkeys(names(over)))
     counted(data, [*groups, *axes], kind)
-    confidence(conf_level)
     table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
     if kind == "ratings":
         scores = _grouped_ratings(table, axes, groups, exclude_own)

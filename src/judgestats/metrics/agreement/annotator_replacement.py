@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.proportions import ROUNDING, clustered_wilson, effective_clusters
 from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
@@ -30,6 +30,7 @@ from judgestats.results import (
     NOT_INDEPENDENT,
     NOT_REPLACEABLE,
     NOT_TESTED,
+    TAKEN_AS_NUMBERS,
     TASKS_FIXED,
     TEST_LENIENT,
     UNEQUAL_CLUSTERS,
@@ -97,7 +98,8 @@ def alternative_annotator_test(
         crowd, in the paper's words.
     alignment : {'auto', 'accuracy', 'rmse'}
         How close an answer is to those of the other people: the share of equal answers (preferences, classes), or minus
-        the root of the mean squared difference (ratings). ``auto``: by the kind of the data.
+        the root of the mean squared difference (ratings). ``auto``: by the kind of the data; ``method`` and ``flag``
+        then say so where the ratings are ten whole numbers or fewer, which may be codes of classes.
     by : str or sequence of str
         Domains or conditions, each with its own tests; the p-values are adjusted over all of them.
     cluster : "auto", str or False
@@ -158,7 +160,6 @@ def alternative_annotator_test(
     6       Cyd  advantage_probability     0.900      NaN    NaN
     7       Cyd             difference    -0.075    0.001   True
     """
-    confidence(conf_level)
     choose(alignment, ("auto", "accuracy", "rmse"), "alignment")
     margin: Any = epsilon
     if isinstance(margin, bool) or not isinstance(margin, Real) or not 0 <= float(margin) <= 1:
@@ -194,6 +195,7 @@ def alternative_annotator_test(
     people = people[people.groupby("thing")["judge"].transform("size") > 1]
     keys = [*groups, "judge"]
     invalid, alone = ~known[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
+    assumed = alignment == "auto" and kind == "ratings" and _like_codes(calls["answer"][known[0]], people["answer"])
     units = _advantages(calls[known[0]], people, keys, how, asked or ())
     column, dependent = _cluster(units, [*keys, "annotator"], asked)
     both = codes_of(pd.concat([calls[keys], units[keys]], ignore_index=True), keys)
@@ -205,8 +207,18 @@ def alternative_annotator_test(
         lost = INVALID_EXCLUDED.of((ours & invalid).sum()), EXCLUDED.of((ours & alone).sum(), what=_ALONE)
         own = _Group(units.iloc[part], float(epsilon), column, flags(dependent, *lost), conf_level)
         rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in own.rows(found.humans)]
+    if assumed:
+        for row in rows:
+            row["flag"] = flags(row["flag"], TAKEN_AS_NUMBERS)
+            row["method"] = ", ".join(filter(None, (row.get("method", ""), "alignment by rmse")))
     table = estimates(rows, [*keys, "annotator"], ("p_value", "p_adjusted", "passed"), sort=False)
     return _decided(table, keys)
+
+
+def _like_codes(*answers: pd.Series[Any]) -> bool:
+    """Whether answers are whole numbers, not more than ten: the points of a scale, or codes of classes."""
+    levels = np.unique(np.concatenate([a.to_numpy(dtype=float) for a in answers]))
+    return levels.size <= 10 and bool((levels == np.floor(levels)).all())
 
 
 def _advantages(
@@ -302,7 +314,13 @@ class _Group:
         error, low, high = clustered_wilson(k, n, self.conf_level)
         ends = {"std_error": error, "conf_low": low, "conf_high": high}
         kind = f"Wilson, clustered by {self.column or 'thing'} (G = {n.size})"
-        return {"estimate": k.sum() / n.sum(), **ends, "n": things, "method": kind, "flag": few_clusters(n.size)}
+        return {
+            "estimate": k.sum() / n.sum(),
+            **ends,
+            "n": things,
+            "method": kind,
+            "flag": few_clusters(np.bincount(unit)),
+        }
 
     def _codes(self, here: pd.DataFrame) -> NDArray[np.intp]:
         """Cluster of each row."""

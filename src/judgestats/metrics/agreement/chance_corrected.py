@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence
+from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.chance import (
     Chance,
     Units,
@@ -54,8 +54,8 @@ from judgestats.schema.coding import codes_of, compact, joint
 from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.patterns import PATTERNS
-from judgestats.schema.raters import INVALID, SIDES, SLOTS, Labels, labels_of
-from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.schema.raters import ABOUT, INVALID, SIDES, SLOTS, Labels, labels_of
+from judgestats.schema.splitting import as_runs, reference_as_runs, refuse_splits, splits_of
 
 # ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
 
@@ -279,7 +279,6 @@ def planned_or_none(
 ) -> Bootstrap | None:
     """Bootstrap that the arguments ask for; None for the asymptotic interval."""
     if interval == "asymptotic":
-        confidence(conf_level)
         return None
     return planned(interval, list(cluster) or None, None, n_resamples, seed, conf_level)
 
@@ -468,7 +467,7 @@ def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[st
     small = SMALL_N if units < 30 else ""
     if cluster is not None:
         sums = np.bincount(cluster, weights=n * fit.influence)
-        small, units = flags(small, few_clusters(sums.size)), float(sums.size)
+        small, units = flags(small, few_clusters(np.bincount(cluster, n))), float(sums.size)
         if units > 1:
             std_error = math.sqrt(units / (units - 1) * float(sums @ sums)) / float(n.sum())
     if units < 2:
@@ -538,8 +537,10 @@ def alpha(
     Parameters
     ----------
     data : frame
-        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Repeated calls of a
-        judge on one unit are separate units.
+        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Repeated scores of a
+        judge on one unit are put together first: their mean, for an ordinal scale the median, for a nominal one the
+        mode (repeats without a single mode are excluded, with a flag). ``method`` says so. Repeated preferences are
+        separate units.
     level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}
         Level of measurement of the answers. Preferences are nominal, or ordinal with the tie between the two sides.
         Interval alpha of continuous scores needs no more memory than the scores.
@@ -601,6 +602,7 @@ def alpha(
     choose(level_of_measurement, LEVELS, "level_of_measurement")
     if interval is not None:
         choose(interval, ("t", "percentile"), "interval")
+    data, repeats, unsettled = one_score(data, level_of_measurement, by)
     data, column, dependent = resolved(data, by, cluster)
     found = labels_of(data, by, [column] if column else [])
     values = positions(found.answers)[0]
@@ -625,8 +627,45 @@ def alpha(
         elif interval is not None:
             cells |= _resampled(group, float(fit.alpha[0]), values, level_of_measurement, plan)
             cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.discordant))
-        rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.exclusions, dependent)})
+        cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
+        rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.exclusions, unsettled, dependent)})
     return estimates(rows, list(dict.fromkeys(names(by))), ["observed_disagreement", "expected_disagreement", "values"])
+
+
+#: Level of measurement -> what stands for the repeats of a judge on one unit.
+_TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
+
+
+def one_score(data: Any, level: Level, by: By) -> tuple[Any, str, str]:
+    """One score of each judge on each unit in place of its repeats, so that their numbers do not matter.
+
+    Returns the data, what stands for the repeats (empty if there are none), and a flag that counts repeats without a
+    single mode, which have no score.
+    """
+    frame = nw.from_native(data)
+    present = frame.collect_schema().names()
+    if not {"score", "replicate"} <= set(present) or COUNTS in present:
+        return data, "", ""
+    keys = [c for c in dict.fromkeys([*names(by), "judge", *ABOUT["ratings"]]) if c in present]
+    table = frame.lazy().collect(backend="pandas").to_native()
+    score = pd.to_numeric(table["score"], errors="coerce")
+    if not table.duplicated(keys).any() or (score.isna() & table["score"].notna()).any():
+        return data, "", ""  # text is refused with its row where the answers are read
+    refuse_splits(splits_of(table, keys), keys)
+    number = codes_of(table, keys)
+    scores, of_unit = score.astype(float), pd.Series(number.code, index=score.index)
+    unsettled = 0
+    if level == "nominal":
+        times = scores.groupby([of_unit, scores]).size().rename_axis(["unit", "value"]).reset_index(name="times")
+        top = times[times["times"] == times.groupby("unit")["times"].transform("max")]
+        single = top.drop_duplicates("unit", keep=False).set_index("unit")["value"]
+        unsettled = top["unit"].nunique() - len(single)
+        together = single.reindex(range(number.size))
+    else:
+        together = scores.groupby(of_unit).agg(_TOGETHER[level]).reindex(range(number.size))
+    made = table.iloc[number.first].drop(columns="replicate").assign(score=together.to_numpy())
+    what = "set(s) of repeats without a single mode"
+    return made.reset_index(drop=True), f"{_TOGETHER[level]} of repeats", EXCLUDED.of(unsettled, what=what)
 
 
 def _resampled(group: Group, value: float, values: Floats, level: Level, plan: Bootstrap) -> dict[str, Any]:
@@ -635,13 +674,13 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
     n = np.where(paired, group.n, 0.0)
     cells: dict[str, Any] = {"method": in_words(plan)}
     cluster = None
-    drawn = int(n.sum())
+    drawn, few = int(n.sum()), SMALL_N if n.sum() < 30 else ""
     if plan.cluster:
         codes = codes_of(group.table[paired], list(plan.cluster))
         cluster = np.full(n.size, -1, dtype=np.int64)
         cluster[paired] = codes.code
         drawn = codes.size
-    few = flags(few_clusters(drawn, drawn=plan.method != "t") if plan.cluster else "", SMALL_N if n.sum() < 30 else "")
+        few = flags(few_clusters(np.bincount(codes.code, n[paired]), drawn=plan.method != "t"), few)
     if drawn < 2:
         return {**cells, "flag": flags(ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))
@@ -1060,7 +1099,7 @@ def _clustered(
     """Linearised interval over clusters, from the influence of each row, and the test of 0."""
     unit = codes_of(part, [cluster])
     cells: dict[str, Any] = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
-    few = flags(few_clusters(unit.size), SMALL_N if n < 30 else "")
+    few = flags(few_clusters(np.bincount(unit.code, part["n"])), SMALL_N if n < 30 else "")
     if unit.size < 2:
         return {**cells, "flag": few}
     sums = np.bincount(unit.code, weights=influence, minlength=unit.size)

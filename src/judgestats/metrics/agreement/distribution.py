@@ -262,7 +262,7 @@ def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> dict[str, Any]:
     here = means(whole(block))
     (draws,) = resampled(block, plan, means)
     cells_of = from_draws(
-        float(sd_defined(here, ddof)[0]), sd_defined(draws, ddof), block.n_units, plan, (0.0, math.inf)
+        float(sd_defined(here, ddof)[0]), sd_defined(draws, ddof), block.unit_sizes, plan, (0.0, math.inf)
     )
     missing = MISSING.of(block.n_missing, what="score(s)")
     return {**cells_of, "n": int((~np.isnan(here)).sum()), "flag": flags(missing, cells_of["flag"])}
@@ -286,7 +286,7 @@ def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) 
             value = float(v[u].sum() / n) if n else math.nan
             with np.errstate(divide="ignore", invalid="ignore"):
                 draws = totals[:, k, 1] / totals[:, k, 0]
-            yield {**from_draws(value, draws, block.n_units, plan), "n": n}
+            yield {**from_draws(value, draws, block.unit_sizes, plan), "n": n}
 
 
 def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) -> dict[str, Any]:
@@ -304,7 +304,7 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
         return {**row, "flag": NOT_INDEPENDENT}
     of_hits, of_all = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
     error, lowest, highest = clustered_wilson(of_hits, of_all, plan.conf_level)
-    row |= {"std_error": error, "conf_low": lowest, "conf_high": highest, "flag": few_clusters(units.size)}
+    row |= {"std_error": error, "conf_low": lowest, "conf_high": highest, "flag": few_clusters(of_all)}
     return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} (G = {units.size})"}
 
 
@@ -456,7 +456,7 @@ def _moments(
     for k, term in enumerate(("mean", "sd", "skew")):
         value = float(values[k][0]) + (centre if term == "mean" else 0.0)
         drawn = draws[k] + (centre if term == "mean" else 0.0)
-        cells_of = from_draws(value, drawn, len(labels), plan, (0.0 if term == "sd" else -math.inf, math.inf))
+        cells_of = from_draws(value, drawn, sums[:, 0], plan, (0.0 if term == "sd" else -math.inf, math.inf))
         why = CONSTANT if n > 1 and math.isnan(value) else ""
         flag = flags(missing, why, SMALL_N if n < 30 else "", cells_of["flag"])
         rows.append({"term": term, **cells_of, "n": n, "flag": flag})

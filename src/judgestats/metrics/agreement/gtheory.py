@@ -14,7 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, confidence, suggestion
+from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
@@ -508,7 +508,7 @@ def decision_study(
     grouped = table.groupby(keys, sort=True, dropna=False) if keys else [((), table)]
     for labels, part in grouped:
         rng = generator(seed, ("decision_study", *map(str, labels)))
-        study = _Study(part, object, rng, n_resamples, confidence(conf_level))
+        study = _Study(part, object, rng, n_resamples, conf_level)
         numbers = {f: _numbers(given[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
         found = study.rows(numbers, _numbers(runs, 1, "runs"), target_reliability)
         rows += [{**dict(zip(keys, labels, strict=True)), **row} for row in found]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.proportions import clustered_ratios, clustered_wilson, effective_clusters
+from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
 from judgestats.metrics.agreement.chance_corrected import is_answer
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import jackknife_cells
@@ -228,7 +228,10 @@ def _jackknifed(
     added = np.column_stack([np.bincount(unit.code, c, unit.size) for c in counts.T])
     without = statistic(added.sum(axis=0) - added)
     without = without[~np.isnan(without)]
-    few = flags(few_clusters(unit.size), UNDEFINED.of(unit.size - len(without), what="value(s) without a cluster"))
+    few = flags(
+        few_clusters(np.bincount(unit.code, table["n"])),
+        UNDEFINED.of(unit.size - len(without), what="value(s) without a cluster"),
+    )
     if unit.size < 2 or np.isnan(value):
         return {"flag": few if unit.size < 2 else ""}
     cells = jackknife_cells(value, without, column, conf_level) if len(without) > 1 else {}
@@ -248,7 +251,7 @@ def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level
         "conf_high": high,
         "n": float(size.sum()),
         "method": f"Wilson, clustered by {column} (G = {clusters})",
-        "flag": few_clusters(clusters),
+        "flag": few_clusters(size),
     }
 
 
@@ -277,7 +280,7 @@ def _difference(judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_lev
         "conf_high": high,
         "n": float(n[0]),
         "method": f"t with pseudo-observations, clustered by {column} (G = {len(k)})",
-        "flag": flags(few_clusters(len(k), worth=effective_clusters(size[:, 0])), SMALL_N if n[0] < 30 else "", apart),
+        "flag": flags(few_clusters(size[:, 0]), SMALL_N if n[0] < 30 else "", apart),
     }
 
 

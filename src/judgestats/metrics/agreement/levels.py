@@ -15,7 +15,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence
+from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import (
     all_pairs,
     grouped,
@@ -86,6 +86,11 @@ class Block:
     n_units: int
     strata: Ints | None
     n_missing: int
+
+    @property
+    def unit_sizes(self) -> Floats:
+        """Points of each bootstrap unit, (O,)."""
+        return np.bincount(self.owner, minlength=self.n_units).astype(np.float64)
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -319,18 +324,25 @@ def sd_defined(x: Floats, ddof: int = 1) -> Floats:
 
 
 def from_draws(
-    value: float, draws: Floats, n_units: int, plan: Bootstrap, limits: tuple[float, float] = (-math.inf, math.inf)
+    value: float,
+    draws: Floats,
+    sizes: NDArray[Any],
+    plan: Bootstrap,
+    limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, Any]:
-    """Cells of an estimate from its bootstrap draws; no interval for one unit or an undefined estimate."""
+    """Cells of an estimate from its bootstrap draws; no interval for one unit or an undefined estimate.
+
+    `sizes`: of the units that were drawn.
+    """
     row: dict[str, Any] = {"estimate": value, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
     row |= {"method": plan.words, "flag": ""}
     if math.isnan(value):
         return row
-    if n_units < 2:
+    if sizes.size < 2:
         return {**row, "flag": ONE_UNIT}
     lost = int(np.isnan(draws).sum())
-    cells = read_off(value, draws, n_units, plan, limits)
-    few = flags(few_clusters(n_units), UNDEFINED.of(lost, what="resample(s)"))
+    cells = read_off(value, draws, sizes.size, plan, limits)
+    few = flags(few_clusters(sizes), UNDEFINED.of(lost, what="resample(s)"))
     return {**row, **cells, "flag": flags(few, cells["flag"])}
 
 
@@ -531,7 +543,7 @@ def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: fl
             both = ~np.isnan(block.scores[:, i] + block.scores[:, j])
             x, y = block.scores[:, i][both], block.scores[:, j][both]
             r, df = repeated_measures(x, y, items[both])
-            cells = correlation_cells(r, df + 2, "pearson", confidence(conf_level))
+            cells = correlation_cells(r, df + 2, "pearson", conf_level)
             cells["method"] = f"{version()}, {FISHER} ({df:,} df)" if cells["method"] else ""
             why = "" if not np.isnan(r) else NO_DATA if not both.any() else TOO_FEW if df < 1 else CONSTANT
             flag = flags(drawn.flag, NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])
@@ -576,7 +588,7 @@ def _rows(
                 cells = (
                     correlation_cells(float(r[k, p]), n, method, plan.conf_level)
                     if draws is None
-                    else from_draws(float(r[k, p]), draws[:, k, p], block.n_units, plan, CORRELATION)
+                    else from_draws(float(r[k, p]), draws[:, k, p], block.unit_sizes, plan, CORRELATION)
                 )
                 why = (CONSTANT if n > 1 else TOO_FEW) if n and np.isnan(r[k, p]) else ""
                 lacking = MISSING.of(missing * over_systems, what="score(s)")
@@ -586,7 +598,7 @@ def _rows(
                 value, many, limits = float(sd_defined(r[k], ddof)), sd_defined(draws[:, k], ddof), _SD
             else:
                 value, many, limits = float(mean_defined(r[k])), mean_defined(draws[:, k]), CORRELATION
-            cells = from_draws(value, many, block.n_units, plan, limits)
+            cells = from_draws(value, many, block.unit_sizes, plan, limits)
             size = NO_DATA if not points[k] else SMALL_N if points[k] < 30 else ""
             flag = flags(pair_flags(r[k], common[k], missing), size, cells["flag"])
             rows.append({**key, **cells, "n": int(points[k]), "flag": flag})
@@ -612,7 +624,7 @@ def _over_cells(
         n = int((~np.isnan(value)).sum())
         without = EXCLUDED.of(len(value) - n, what="cell(s) without a correlation")
         for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, _SD)):
-            cells = from_draws(float(function(value)), function(many), block.n_units, plan, limits)
+            cells = from_draws(float(function(value)), function(many), block.unit_sizes, plan, limits)
             flag = flags(without, cells["flag"])
             rows.append({**block.key, **blank, **label, "term": term, **cells, "n": n, "flag": flag})
     return rows
@@ -756,19 +768,19 @@ def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) 
     terms = ("rho_system", "r_sample", "icc")
     rows = []
     for k, term in enumerate(terms):
-        cells = from_draws(*values[k], items.n_units, plan, CORRELATION)
+        cells = from_draws(*values[k], items.unit_sizes, plan, CORRELATION)
         flag = flags(undefined[k], missing, cells["flag"], FEW_SYSTEMS if not k and systems < 10 else "")
         n = n_cells if k else systems
         rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": flag})
     for k, term in ((0, "gap_system_sample"), (1, "gap_sample_icc")):
         gap, draws = values[k][0] - values[k + 1][0], values[k][1] - values[k + 1][1]
         empty = NO_DATA if math.isnan(gap) else ""
-        cells = from_draws(gap, draws, items.n_units, plan, DIFFERENCE)
+        cells = from_draws(gap, draws, items.unit_sizes, plan, DIFFERENCE)
         rows.append({"term": term, **cells, "n": n_cells, "unit": unit, "flag": flags(empty, missing, cells["flag"])})
     for k, term in ((1, "sd_sample"), (2, "sd_icc")):
         of_cells = mean_defined(points[k])[0]
         n = int((~np.isnan(of_cells)).sum())
-        cells = from_draws(float(sd_defined(of_cells, ddof)), sd_defined(of_rows[k], ddof), items.n_units, plan, _SD)
+        cells = from_draws(float(sd_defined(of_cells, ddof)), sd_defined(of_rows[k], ddof), items.unit_sizes, plan, _SD)
         flag = flags(ONE_UNIT if n < 2 else "", missing, cells["flag"])
         rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": flag})
     return rows

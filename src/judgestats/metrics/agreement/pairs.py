@@ -13,7 +13,7 @@ from scipy.special import fdtrc, stdtr, stdtrit
 from scipy.stats import f_oneway
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, SchemaError, confidence
+from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.variance import mean_squares
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import COLUMNS, CONSTANT, EXCLUDED, NOT_INDEPENDENT, SMALL_N, TOO_FEW, estimates, flags
@@ -82,7 +82,6 @@ def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF
     3              F_repeated    16.636    0.004   4.0
     4               F_one_way     8.318    0.009  12.0
     """
-    confidence(conf_level)
     table = nw.from_native(correlations).lazy().collect(backend="pandas").to_native()
     absent = [c for c in ("judge", "other", "estimate") if c not in table.columns]
     if absent:

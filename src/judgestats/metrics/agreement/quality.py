@@ -12,7 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.levels import (
     METHODS,
@@ -129,7 +129,6 @@ def quality_agreement(
     family = _family(cluster, present)
     choose(unit, UNITS, "unit")
     choose(method, METHODS, "method")
-    confidence(conf_level)
     if {score, agreement} <= set(present):
         groups = grouping(by, present, "table")
         table = frame.lazy().collect(backend="pandas").to_native()
@@ -414,8 +413,8 @@ def _ordering_row(
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = hits / drawn_pairs
     inside = pairs.any(axis=0) | pairs.any(axis=1)
-    involved = inside.sum() if family is None else np.unique(family[inside]).size
-    cells_of = from_draws(k / n if n else math.nan, drawn, int(involved), plan, (0.0, 1.0))
+    involved = np.ones(inside.sum()) if family is None else np.unique(family[inside], return_counts=True)[1]
+    cells_of = from_draws(k / n if n else math.nan, drawn, involved, plan, (0.0, 1.0))
     alone = LONE_UNIT if family is None and ((pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any()) else ""
     row = {"lower": lower, "higher": higher, "term": "ordering_accuracy", "correct": k, **cells_of, "n": n}
     return {**row, "flag": flags(NO_DATA if not n else "", excluded, alone, cells_of["flag"])}

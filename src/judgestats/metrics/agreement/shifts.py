@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, chdtrc, stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.agreement.levels import (
     DIFFERENCE,
@@ -48,7 +48,6 @@ from judgestats.results import (
     CONDITIONS_UNMOVED,
     CONSTANT_SHIFTS,
     EXCLUDED,
-    FEW_CLUSTERS,
     MISSING,
     NO_DATA,
     NOT_POSITIVE,
@@ -59,6 +58,7 @@ from judgestats.results import (
     UNBOUNDED,
     UNDEFINED,
     estimates,
+    few_clusters,
     flags,
 )
 from judgestats.schema.clustering import Cluster
@@ -386,10 +386,10 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap, re
         draws = mean_defined(mean_defined(data.draws[..., p]))
         moved = _moved(value[0], value[1], flag_at, relative)
         if relative:
-            cells = _relative_cells(value, draws, data.block.n_units, plan)
+            cells = _relative_cells(value, draws, data.block.unit_sizes, plan)
         else:
             shift = float(value[1] - value[0])
-            cells = from_draws(shift, draws[:, 1] - draws[:, 0], data.block.n_units, plan, DIFFERENCE)
+            cells = from_draws(shift, draws[:, 1] - draws[:, 0], data.block.unit_sizes, plan, DIFFERENCE)
         used = int((~np.isnan(data.r[0][:, p])).sum())
         size = SMALL_N if data.block.n_units < 30 else ""
         excluded = data.exclusions(plan.cluster[0], p)
@@ -399,13 +399,13 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap, re
     return rows
 
 
-def _relative_cells(value: Floats, draws: Floats, n_units: int, plan: Bootstrap) -> dict[str, Any]:
+def _relative_cells(value: Floats, draws: Floats, sizes: Floats, plan: Bootstrap) -> dict[str, Any]:
     """Shift divided by the agreement before; no interval where the interval of that agreement includes 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        cells = from_draws(float(value[1] / value[0] - 1), draws[:, 1] / draws[:, 0] - 1, n_units, plan)
+        cells = from_draws(float(value[1] / value[0] - 1), draws[:, 1] / draws[:, 0] - 1, sizes, plan)
     if not value[0] > 0:
         return cells | dict.fromkeys(("estimate", *_INTERVAL), math.nan) | {"flag": ""}
-    if not from_draws(float(value[0]), draws[:, 0], n_units, plan)["conf_low"] > 0:
+    if not from_draws(float(value[0]), draws[:, 0], sizes, plan)["conf_low"] > 0:
         return cells | dict.fromkeys(_INTERVAL, math.nan) | {"flag": UNBOUNDED}
     return cells
 
@@ -495,7 +495,7 @@ def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str
     rows = []
 
     def add(term: str, value: float, drawn: Floats, **more: Any) -> None:
-        cells = from_draws(float(value), drawn, data.block.n_units, plan)
+        cells = from_draws(float(value), drawn, data.block.unit_sizes, plan)
         if term != "shift":
             more["p_value"] = _p_value(cells, data.block.n_units, plan.conf_level)
         flag = flags(NO_DATA if math.isnan(value) else "", cells["flag"])
@@ -510,7 +510,7 @@ def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str
     if len(label) == 4 and len(label[0]) == 2 and all(len({t[i] for t in label}) == 2 for i in (0, 1)):
         sign = np.array([1.0, -1.0, -1.0, 1.0])
         add("interaction", float(shift @ sign), draws @ sign)
-    return [*rows, *_homogeneity(data.block.key, shift, draws, shared, data.block.n_units)]
+    return [*rows, *_homogeneity(data.block.key, shift, draws, shared, data.block.unit_sizes)]
 
 
 def _p_value(cells: dict[str, Any], n_units: int, conf_level: float) -> float:
@@ -520,15 +520,17 @@ def _p_value(cells: dict[str, Any], n_units: int, conf_level: float) -> float:
     return float(2 * stdtr(n_units - 1, -max(t, 0.0))) if cells["std_error"] > 0 else math.nan
 
 
-def _homogeneity(key: dict[str, Any], shift: Floats, draws: Floats, shared: bool, n_units: int) -> list[dict[str, Any]]:
+def _homogeneity(
+    key: dict[str, Any], shift: Floats, draws: Floats, shared: bool, sizes: Floats
+) -> list[dict[str, Any]]:
     """Cochran's Q and I², with the covariance of subgroups that share units."""
     known = ~np.isnan(shift)
     shift, draws = shift[known], draws[:, known]
     draws = draws[~np.isnan(draws).any(axis=1)]
     excluded = EXCLUDED.of(int((~known).sum()), what="subgroup(s) without a shift")
-    few = FEW_CLUSTERS if n_units < 10 else ""
+    few = few_clusters(sizes)
     g = shift.size
-    covariance = np.cov(draws, rowvar=False) * n_units / max(n_units - 1, 1)  # n - 1 as in the standard errors
+    covariance = np.cov(draws, rowvar=False) * sizes.size / max(sizes.size - 1, 1)  # n - 1 as in the standard errors
     q = cochran_q(shift, covariance, shared) if g > 1 and len(draws) > g else math.nan
     flag = flags(excluded, SUBGROUPS_OVERLAP if shared else "", few, NO_DATA if math.isnan(q) else "")
     row = {**key, "subgroup": "", "other": "", "n": g, "flag": flag}
@@ -670,7 +672,7 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str
     if used.sum() < 2:
         return {**row, "estimate": math.nan, "flag": flags(excluded, NO_DATA)}
     weight = away / (away @ away)
-    cells = from_draws(float(level[0, used] @ weight), many[:, used] @ weight, block.n_units, plan)
+    cells = from_draws(float(level[0, used] @ weight), many[:, used] @ weight, block.unit_sizes, plan)
     return {**row, **cells, "flag": flags(excluded, cells["flag"])}
 
 
@@ -765,7 +767,6 @@ def shift_tests(
     choose(d, VARIANTS, "d")
     choose(alternative, ("two-sided", "less", "greater"), "alternative")
     choose(means, ("refuse", "drop"), "means")
-    confidence(conf_level)
     data, labels = known_correlations(table, by)
     groups = grouping(by, data.columns, "table") if names(by) else []
     kept, n_means = _without_means(data, labels, means)

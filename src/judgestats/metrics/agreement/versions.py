@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, confidence, suggestion
+from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
 from judgestats.metrics.bias.position import consistency, repeats
@@ -42,7 +42,7 @@ from judgestats.schema.selection import gathered
 
 Floats = NDArray[np.float64]
 #: Column with the version of a call, and the two versions that are compared.
-_VERSION, _OLD, _NEW = "_version", "\0old", "\0new"
+_VERSION, _OLD, _NEW, _PROMPT = "_version", "\0old", "\0new", "_prompt"
 _SHIFTS = ("criterion_shift", "target_signal_lost", "false_preference_saved")
 
 
@@ -172,7 +172,6 @@ def compare_versions(
     4  v1 to v2   agreement_change     -0.33     -0.65       0.07
     5  v1 to v2       kappa_change     -0.58     -1.04      -0.13
     """
-    confidence(conf_level)
     kept = [*names(by), *(names(cluster) if isinstance(cluster, str) and cluster != "auto" else [])]
     kept += [*(humans if isinstance(humans, Mapping) else ()), *(baseline if isinstance(baseline, Mapping) else ())]
     calls, versions = _versions(old, new, baseline, kept)
@@ -358,7 +357,7 @@ class _Pair:
     def _size(self, n: Floats) -> str:
         if not n.sum() > 0:
             return NOTHING_SHARED
-        return flags(few_clusters(int((n > 0).sum())), SMALL_N if n.sum() < 30 else "")
+        return flags(few_clusters(n), SMALL_N if n.sum() < 30 else "")
 
     def _mean(self, k: Floats, n: Floats, bound: float) -> dict[str, Any]:
         """A mean between -bound and bound with its clustered t interval; without a bound NaN where nothing varies."""
@@ -446,16 +445,22 @@ class _Pair:
 
     def _criterion(self) -> Iterator[dict[str, Any]]:
         """Rows of :func:`criterion_shift`, where people prefer one and where they do not."""
-        table = self.calls.drop(columns="prompt", errors="ignore").rename(columns={_VERSION: "prompt"})
+        names_of = {_VERSION: "prompt"}  # criterion_shift compares prompts: those of the calls may still be the cluster
+        if self.column == "prompt":
+            names_of["prompt"] = _PROMPT
+        table = self.calls.drop(columns={"prompt"} - {self.column}, errors="ignore").rename(columns=names_of)
         if len(self.people):
             table = table.drop(columns=["better", "stimulus", "delta"], errors="ignore")
-            table = table.assign(**_majority(table, self.people))
+            table = table.assign(**_majority(table, self.people.drop(columns="prompt", errors="ignore")))
             table = table[table["stimulus"] != ""]
         elif "stimulus" not in table:
             table = table.assign(stimulus="all")
         if table.empty:
             return
-        found = criterion_shift(table, _OLD, _NEW, cluster=self.column, conf_level=self.plan.conf_level)
+        found = criterion_shift(
+            table, _OLD, _NEW, cluster=names_of.get(self.column, self.column), conf_level=self.plan.conf_level
+        )
+        found["method"] = found["method"].str.replace(_PROMPT, "prompt")
         terms = _SHIFTS if len(self.people) or "better" in table else _SHIFTS[:1]
         for row in found[found["term"].isin(terms)].drop(columns=["judge", "delta"]).to_dict("records"):
             yield {str(c): v for c, v in row.items()}

@@ -372,6 +372,12 @@ class _Clusters:
         joint = sums.reshape(-1, 3, 3)
         return joint.sum(axis=2), joint.sum(axis=1)
 
+    @property
+    def calls(self) -> Floats:
+        """Calls, or pairs, of each cluster, (G,)."""
+        counts = np.concatenate([s.counts.sum(axis=1) for s in self.samples])
+        return np.bincount(np.concatenate(self.codes), counts).astype(np.float64)
+
     def influence(self, sample: Sample, term: str) -> Floats:
         """Influence of each cluster on a change, (G,)."""
         sign = np.array([1.0, -1.0, 0.0])
@@ -417,7 +423,7 @@ def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
         none = flags(NO_DATA, left_out)
         return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
     cells = _composed(sample, settings)
-    few = few_clusters(_clusters([sample], settings.cluster).size) if settings.cluster else ""
+    few = few_clusters(_clusters([sample], settings.cluster).calls) if settings.cluster else ""
     common = flags(sample.dependent, few, left_out, SMALL_N if sample.n < 30 else "")
     pair = (cells["baseline_bias"], cells["bias"])
     changed = SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
@@ -497,7 +503,7 @@ def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
             influence = np.sum([clustered.influence(s, term) for s in filled], axis=0) / k
             row |= clustered.widened(row, influence, row["std_error"] ** 2, settings.conf_level)
             row["method"] += f", clustered by {settings.cluster} (G = {clustered.size})"
-            row["flag"] = flags(row["flag"], few_clusters(clustered.size))
+            row["flag"] = flags(row["flag"], few_clusters(clustered.calls))
         if settings.bootstrap is not None:
             row = _drawn(row, *_side_by_side(filled), settings.bootstrap, term, k, {**key, "judge": ""})
         rows.append(row)

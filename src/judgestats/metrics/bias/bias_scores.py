@@ -592,10 +592,11 @@ def _mean_row(
         unit = codes_of(table, [settings.cluster])
         sums = np.zeros((unit.size, *counts.shape[1:]))
         np.add.at(sums, unit.code, counts)
-        clusters = int((sums.sum(axis=(1, 2)) > 0).sum())
+        size = sums.sum(axis=(1, 2))
+        clusters = int((size > 0).sum())
         method = f"MOVER, clustered by {settings.cluster} (G = {clusters})"
         row = clustered_cell_mean(sums, weight, settings.conf_level)
-        row |= {"method": method, "flag": few_clusters(clusters)}
+        row |= {"method": method, "flag": few_clusters(size)}
     if settings.bootstrap is not None and not math.isnan(row["estimate"]):
 
         def mean(totals: Floats) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.corrected import covariance, small_sample
 from judgestats.kernels.proportions import effective_clusters, wilson
 from judgestats.metrics.bias.labelled_samples import Group
@@ -51,7 +51,6 @@ class Correction:
     conf_level: float = CONF_LEVEL
 
     def __post_init__(self) -> None:
-        confidence(self.conf_level)
         if (self.sampling is None) == (self.label_probability is None):
             raise DesignError(
                 "State how the labelled items were drawn, because the method depends on it: sampling='random' (from "
@@ -139,8 +138,8 @@ def few(group: Group, *samples: Mask) -> str:
     """Flag of too few clusters, or of too unequal ones, in the smallest of some samples."""
     if not group.cluster or group.unit is None:
         return ""
-    worth = min(effective_clusters(np.bincount(group.unit[rows], group.n[rows]).astype(np.float64)) for rows in samples)
-    return few_clusters(int(min(group.clusters(rows) for rows in samples)), worth=worth)
+    sizes = [np.bincount(group.unit[rows], group.n[rows]).astype(np.float64) for rows in samples]
+    return few_clusters(min(sizes, key=effective_clusters))
 
 
 def few_errors(group: Group, labelled: Mask) -> str:

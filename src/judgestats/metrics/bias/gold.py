@@ -443,7 +443,7 @@ def _mean_error(error: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
     """Mean error with its clustered interval."""
     mean, clusters = float(error.mean()), unit.size
     row: dict[str, Any] = {"estimate": mean, "method": f"t{_by(plan, clusters)}"}
-    few = few_clusters(clusters)
+    few = few_clusters(np.bincount(unit.code))
     if clusters < 2:
         return {**row, "flag": few}
     sums = np.bincount(unit.code, error - mean, clusters)
@@ -471,7 +471,7 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict
     se, quantile, few = (1 - r**2) / math.sqrt(score.size - 3), normal_quantile(plan.conf_level), ""
     if unit.size < score.size:
         row["method"] += _by(plan, unit.size)
-        few = few_clusters(unit.size)
+        few = few_clusters(np.bincount(unit.code))
         if unit.size < 2:
             return {**row, "estimate": r, "flag": few}
         x, y = ((v - v.mean()) / v.std() for v in (score, right))
@@ -762,7 +762,7 @@ def _kappa(
         influence = counts.sum(axis=1) * kappa_influence(total).ravel()[cell]
         sums = np.bincount(unit.code, weights=influence, minlength=unit.size)
         row["method"] = f"linearised, clustered by {cluster} (G = {unit.size})"
-        few = few_clusters(unit.size)
+        few = few_clusters(np.bincount(unit.code, counts.sum(axis=1)))
         if unit.size < 2:
             return {**row, "flag": few}
         error = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / row["n"]

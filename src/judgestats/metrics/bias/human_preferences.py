@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.errors import confidence as coverage
-from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.kernels.proportions import clustered_wilson, effective_clusters, wilson
 from judgestats.metrics.bias.bias_scores import of_attributes, target_known, targeted
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
@@ -329,12 +329,14 @@ class _Group:
         pairs = pd.concat([judge["_pair"], people["_pair"]])
         variance, levels = _between(np.concatenate([of_judge, -of_people]), pairs)
         method, fewest = f"t, clustered by pair (G = {levels})", levels
+        sizes = pairs.value_counts().to_numpy(dtype=float)
         if self.annotators == "random":
             among, persons = _between(-of_people, people["judge"])
             cells, _ = _between(-of_people, people[["_pair", "judge"]], corrected=False)
             variance = max(variance + among - cells, variance)
             method, fewest = f"t, clustered by pair x annotator (G = {levels} x {persons})", min(levels, persons)
-        few = few_clusters(fewest)
+            sizes = min(sizes, people["judge"].value_counts().to_numpy(dtype=float), key=effective_clusters)
+        few = few_clusters(sizes)
         if not variance > 0:
             few = flags(few, "" if fewest < 2 else CONSTANT)
         half = math.sqrt(variance) * float(stdtrit(fewest - 1, 0.5 + self.conf_level / 2)) if fewest > 1 else math.nan
@@ -574,7 +576,7 @@ def _mean(table: pd.DataFrame, value: Floats, n: Floats, cluster: list[str], con
         error, lowest, highest = clustered_wilson(k, m, conf_level)
         cells |= {
             "method": f"Wilson of a mean, clustered by {cluster[0]} (G = {clusters})",
-            "flag": flags(few_clusters(clusters), small),
+            "flag": flags(few_clusters(m), small),
         }
         return {**cells, "estimate": mean, "std_error": error, "conf_low": lowest, "conf_high": highest}
     variance = float((n * (value - mean) ** 2).sum()) / (total - 1) / total if total > 1 else math.nan

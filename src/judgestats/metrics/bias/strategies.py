@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import hits_and_trials, paired_cells, paired_error, size_flag
@@ -255,7 +255,7 @@ def evaluation_cost(
       judge  term  estimate    n
     0     g  cost    0.0065  2.0
     """
-    quantile = 0.5 + confidence(conf_level) / 2
+    quantile = 0.5 + conf_level / 2
     parts = _parts(characters)
     table = gathered(calls, [*names(by), *(c for columns in parts.values() for c in columns)]).reset_index(drop=True)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
@@ -592,7 +592,6 @@ def compare_strategies(
     choose(ties, get_args(TiesOfVerdicts), "ties")
     if n_tests is not None and not isinstance(n_tests, int | np.integer):
         raise DesignError(f"n_tests={n_tests!r} is not a number of tests. Allowed: a whole number (20), or None.")
-    confidence(conf_level)
     column = pairs if isinstance(pairs, str) else None
     kept = [*names(by), *([column] if column else [])]
     table = tally(calls, "compare_strategies", kept, cluster=cluster, baseline=baseline)
@@ -702,7 +701,7 @@ def _clustered(
         "statistic": found.statistic,
         "p_value": found.p_value,
         "method": f"Tango, paired, clustered by {column} (G = {found.clusters})",
-        "flag": flags(row.get("flag", ""), few_clusters(found.clusters)),
+        "flag": flags(row.get("flag", ""), few_clusters(size)),
     }
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, confidence, suggestion
+from judgestats.errors import DesignError, suggestion
 from judgestats.metrics.bias.bias_scores import ExcludedCalls, Settings, outcome_counts, targeted
 from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.rates import rates, share_differences
@@ -107,7 +107,7 @@ def verbosity_bias(
         raise DesignError(
             f"chance={chance} and recognised={recognised} are out of range. Allowed: 0 < chance < recognised <= 1."
         )
-    settings = Settings(invalid, conf_level=confidence(conf_level))
+    settings = Settings(invalid, conf_level=conf_level)
     data = _of_kinds(calls, expansion, truncation)
     found = targeted(data, attribute=attribute, by=by)
     table, groups = outcome_counts(found, by, cluster)

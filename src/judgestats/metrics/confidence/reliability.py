@@ -225,7 +225,7 @@ def _rows(
     value, curve = _statistics(level, right, weight, edges)
     draws, curves = _statistics(level, *found.drawn(plan, key), edges)
     alike = right.sum() in (0.0, total)
-    few = few_clusters(found.units, drawn=True) if plan.cluster else ""
+    few = few_clusters(np.bincount(found.cluster, found.n), drawn=True) if found.cluster is not None else ""
     small = flags(dependent, SMALL_N if total < 30 else "", few)
     student = replace(plan, method="t")
     for term in terms:
@@ -300,7 +300,8 @@ class _Counts:
         """Flag of a level at which few clusters have a verdict."""
         if self.cluster is None:
             return ""
-        return few_clusters(np.unique(self.cluster[self.place == level]).size, drawn=True)
+        stated = self.place == level
+        return few_clusters(np.bincount(self.cluster[stated], self.n[stated]), drawn=True)
 
     def wilson(self, levels: NDArray[np.bool_], conf_level: float) -> dict[str, Any]:
         """Wilson's interval of the share of right verdicts at some levels: where it is 0 or 1, resamples all agree."""

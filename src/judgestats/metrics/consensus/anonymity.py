@@ -27,6 +27,7 @@ from judgestats.results import (
     NO_SD,
     SIGN_CHANGED,
     UNBOUNDED,
+    UNEQUAL_CLUSTERS,
     ZERO_BASE,
     estimates,
     flags,
@@ -226,7 +227,10 @@ def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -
 def _spread_flag(*spreads: Spread) -> str:
     if any(math.isnan(s.variance) for s in spreads):
         return NO_SD
-    return FEW_CLUSTERS if any(0 < s.clusters < 10 for s in spreads) else ""
+    if any(0 < s.clusters < 10 for s in spreads):
+        return FEW_CLUSTERS
+    worth = min(s.worth for s in spreads)
+    return UNEQUAL_CLUSTERS.of(max(round(worth), 1)) if worth < 10 else ""
 
 
 def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], conf_level: float) -> dict[str, Any]:

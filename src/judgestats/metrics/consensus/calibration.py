@@ -14,7 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.deviation import consensus
 from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
@@ -411,7 +411,6 @@ def calibrate(
     choose(method, METHODS, "method")
     choose(output, ("estimates", "ratings"), "output")
     choose(own, ("exclude", "include"), "own")
-    confidence(conf_level)
     if not isinstance(folds, int | np.integer) or folds < 2:
         raise DesignError(f"folds={folds!r} is not a number of folds. Allowed: whole numbers from 2, e.g. 5.")
     if "system" in names(by):
@@ -517,7 +516,7 @@ def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> 
         return {**row, "flag": flags(ONE_UNIT, *cautions)}
     variance = g / (g - 1) * float((sums**2).sum()) / gap.size**2
     se, low, high = (float(v) for v in interval(mean, variance, g - 1, options.conf_level))
-    caution = CONSTANT_GAP if math.isnan(low) else few_clusters(g)
+    caution = CONSTANT_GAP if math.isnan(low) else few_clusters(np.bincount(place))
     return {
         **row,
         "std_error": se,
@@ -562,4 +561,4 @@ def _jackknifed(counts: Floats, statistic: Statistic, cells: Cells, cautions: li
         return {**row, "flag": flags(NO_SPREAD, *cautions)}
     lost = UNDEFINED.of(int((~np.isfinite(without)).sum()), what="value(s) without a cluster")
     ends = {"std_error": error, "conf_low": low, "conf_high": high, "method": f"t over {name}s (G = {g}), jackknife"}
-    return {**row, **ends, "flag": flags(few_clusters(g), lost, *cautions)}
+    return {**row, **ends, "flag": flags(few_clusters(np.bincount(place)), lost, *cautions)}

@@ -370,7 +370,7 @@ def _jackknifed(
     """Student's interval of a rank correlation on the scale of z, from the jackknife of clusters."""
     code, levels = pd.factorize(labels, use_na_sentinel=False)
     g = len(levels)
-    few = flags(flag, few_clusters(g, drawn=True))
+    few = flags(flag, few_clusters(np.bincount(code), drawn=True))
     if g < 2:
         return {"p_value": math.nan, "flag": few}
     parts = [_STATISTICS[method](average_ranks(x[code != c]), average_ranks(y[code != c]))[0] for c in range(g)]
@@ -482,7 +482,7 @@ def _misses(part: pd.DataFrame, conf_level: float, column: str) -> list[dict[str
             wrong, size = (np.bincount(code, w, groups).astype(np.float64) for w in (missed.astype(float), np.ones(n)))
             error, *ends = clustered_wilson(wrong, size, conf_level)
             low, high = (np.asarray(x) for x in ends)
-            method, few = f"Wilson, clustered by {column} (G = {groups})", few_clusters(groups)
+            method, few = f"Wilson, clustered by {column} (G = {groups})", few_clusters(size)
         rows.append(
             {
                 "term": term,

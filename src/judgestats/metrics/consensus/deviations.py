@@ -42,6 +42,7 @@ from judgestats.results import (
     SMALL_N,
     SOME_ALONE,
     SOME_WITHOUT,
+    UNEQUAL_CLUSTERS,
     estimates,
     flags,
 )
@@ -65,6 +66,7 @@ class Spread:
     `df`: degrees of freedom: clusters - 1, or Satterthwaite's for sums of variances.
     `method`: empty if there is no variance.
     `clusters`: their number G.
+    `worth`: how many clusters of equal size they are worth.
     `scores` (S,): contribution of each independent source; the covariance of two estimates is the product of their
     scores.
     """
@@ -73,6 +75,7 @@ class Spread:
     df: float = math.inf
     method: str = ""
     clusters: int = 0
+    worth: float = math.inf
     scores: Floats = field(default_factory=lambda: np.zeros(0))
 
 
@@ -255,7 +258,8 @@ class Uncertainty:
             if self._noisy_reference:
                 noise = self._reference_scores(np.where(owner == o, weights, 0.0)) ** 2
                 v, df = self._plus_reference(v, df, noise)
-            result.append(Spread(v, df, self._over(int(g)), int(g)))
+            worth = float(self.data.worth[taken & (owner == o)].max())
+            result.append(Spread(v, df, self._over(int(g)), int(g), worth))
         return result
 
     def spread(self, weights: Floats) -> Spread:
@@ -271,7 +275,7 @@ class Uncertainty:
             noise = self._reference_scores(weights)
             _, df = self._plus_reference(float(scores @ scores), df, noise**2)
             scores = np.append(scores, noise)
-        return Spread(float(scores @ scores), df, self._over(g), g, scores)
+        return Spread(float(scores @ scores), df, self._over(g), g, float(self.data.worth[taken].max()), scores)
 
     def _plus_reference(self, variance: float, df: float, noise: Floats) -> tuple[float, float]:
         """Sum of the variance over clusters and of the reference rows, with its degrees of freedom."""
@@ -417,8 +421,9 @@ class PairFlags:
         reference = self.data.reference
         if reference.used and not reference.known and (reference.shared or method == FROM_RUNS):
             found.append(EXACT_REFERENCE)
-        if method != FROM_RUNS and df < 9:
-            found.append(FEW_CLUSTERS)
+        if method != FROM_RUNS:
+            worth = float(np.max(self.data.worth[taken]))
+            found += [FEW_CLUSTERS] if df < 9 else [UNEQUAL_CLUSTERS.of(max(round(worth), 1))] if worth < 10 else []
         return found + [INDEPENDENT_CRITERIA] * (method == FROM_RUNS and bool(self.many_criteria[taken].any()))
 
 
@@ -458,10 +463,10 @@ def _judges_are_systems(data: Any, options: Options) -> str:
     terms=(
         Term("mean_own", "deviation on its own system", "score", "systems", "far from 0",
              "Deviation from its peers when the judge scores its own system.", neutral=0.0),
-        Term("mean_others", "severity: deviation on others", "score", "systems", "far from 0",
-             "Deviation from its peers when the judge scores others: severity.", neutral=0.0),
-        Term("mean_deviation", "severity: mean deviation", "score", "cells", "far from 0",
-             "Mean deviation from the other judges over all scores: severity.", neutral=0.0),
+        Term("mean_others", "leniency: deviation on others", "score", "systems", "far from 0",
+             "Deviation from its peers when the judge scores others: above 0 lenient, below severe.", neutral=0.0),
+        Term("mean_deviation", "leniency: mean deviation", "score", "cells", "far from 0",
+             "Mean deviation from the other judges over all scores: above 0 lenient, below severe.", neutral=0.0),
         Term("self_excess", "self-excess", "score", "systems", "above 0",
              "Deviation on its own system minus deviation on others: self-preference.", neutral=0.0),
         Term("deviation", "deviation from the reference", neutral=0.0),
@@ -529,7 +534,7 @@ def consensus_deviation(
 
         - ``deviation`` per judge x system, ``n`` items;
         - per judge, with an empty system and ``n`` judge x system pairs: ``mean_own``, ``mean_others`` and
-          ``self_excess`` = ``mean_own - mean_others``, self-preference without severity;
+          ``self_excess`` = ``mean_own - mean_others``, self-preference without leniency;
         - against a reference frame, with an empty judge too: ``mean_deviation`` over all pairs and ``share_positive``,
           the share of pairs strictly above 0.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -231,6 +232,16 @@ class Panel:
     def n_pairs(self) -> int:
         """Number of judge x system pairs, over all groups."""
         return int(self.estimate.size)
+
+    @cached_property
+    def worth(self) -> Floats:
+        """How many clusters of equal size those of each pair are worth, (P,)."""
+        used = ~np.isnan(self.deviation)
+        cluster = self.table.keys[self.cluster or "item"][self.table.cell[used]].astype(np.int64)
+        _, at, sizes = np.unique((self.pair[used], cluster), axis=1, return_index=True, return_counts=True)
+        pair = self.pair[used][at]
+        total, squares = (np.bincount(pair, x, self.n_pairs) for x in (sizes, sizes.astype(float) ** 2))
+        return np.divide(total**2, squares, out=np.zeros(self.n_pairs), where=squares > 0)
 
     @property
     def n_groups(self) -> int:

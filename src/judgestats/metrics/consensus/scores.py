@@ -17,7 +17,6 @@ from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import (
     CONSTANT,
-    FEW_CLUSTERS,
     FINAL_NOT_MEAN,
     NO_DATA,
     SCORES_EXCLUDED,
@@ -26,6 +25,7 @@ from judgestats.results import (
     UNEQUAL_CRITERIA,
     UNEQUAL_RUNS,
     estimates,
+    few_clusters,
     flags,
 )
 from judgestats.schema.cells import cells
@@ -265,9 +265,14 @@ def _over_items(
     )
     distance = scores["mean"] - scores.groupby(groups, dropna=False)["mean"].transform("mean")
     known = scores[[*groups, "_cluster"]].assign(_sum=distance)[distance.notna()]
-    sums = known.groupby([*groups, "_cluster"], dropna=False, observed=True)["_sum"].sum().reset_index()
-    sums = sums.assign(_sum=sums["_sum"] ** 2).groupby(groups, dropna=False, observed=True)["_sum"]
-    between = sums.agg(clusters="count", squared="sum").reset_index()  # clusters of each group, and their squared sums
+    sums = (
+        known.groupby([*groups, "_cluster"], dropna=False, observed=True)["_sum"]
+        .agg(_sum="sum", _size="size")
+        .reset_index()
+    )
+    sums = sums.assign(_sum=sums["_sum"] ** 2).groupby(groups, dropna=False, observed=True)
+    # clusters of each group, their squared sums, and the flag of too few or too unequal ones
+    between = sums.agg(clusters=("_sum", "count"), squared=("_sum", "sum"), few=("_size", few_clusters)).reset_index()
     table = table.merge(between, on=groups, how="left")
     table["gap"] = table["paired"] - table["mean_of_criteria"]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -307,7 +312,7 @@ def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
         UNEQUAL_CRITERIA: row["unequal"],
         SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
         SCORES_EXCLUDED: row["missing"],
-        FEW_CLUSTERS: several and row["clusters"] < 10,
+        str(row["few"]): several and bool(row["clusters"] > 1),
         CONSTANT: known and np.isnan(row["conf_low"]),
         FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,
     }

@@ -16,7 +16,6 @@ from scipy.special import chdtri, fdtr, fdtri, stdtr, stdtrit
 from statsmodels.stats.multitest import multipletests
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import confidence
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import (
@@ -124,7 +123,6 @@ def run_sd(
     1     b        run_sd       0.4      0.30       0.59  2.0
     2     a     b   ratio       0.5      0.31       0.81  2.0
     """
-    confidence(conf_level)
     ratings = as_runs(ratings, average_over, by)
     present = list(nw.from_native(ratings).collect_schema().names())
     groups = [c for c in grouping(by, present, "ratings") if c != "judge"]
@@ -195,7 +193,7 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
         half = float(stdtrit(g - 1, 1 - tail)) * error
         ends = [value * math.exp(sign * half) for sign in (-1, 1)]
         p = float(2 * stdtr(g - 1, -abs(math.log(value)) / error))
-        method, flag = f"t of log, jackknife of clusters (G = {g})", few_clusters(g)
+        method, flag = f"t of log, jackknife of clusters (G = {g})", few_clusters(np.bincount(code))
     else:
         df = [_freedom(s, here["runs"].to_numpy(dtype=float) - 1) for s, here in zip(squares, sides, strict=True)]
         if len(sides) == 1:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, SchemaError, confidence
+from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.correlation import average_ranks
 from judgestats.metrics.consensus.correlations import correlated, with_truth
 from judgestats.metrics.measure_registry import Measure
@@ -155,7 +155,6 @@ def correlate_over_judges(
         first    second  estimate  p_value    n
     0  people  validity       0.7    0.233  5.0
     """
-    confidence(conf_level)
     data = nw.from_native(table).lazy().collect(backend="pandas").to_native()
     numeric = [str(c) for c in data.columns if data[c].dtype.kind in "iuf"]
     wanted = [c for c in numeric if not c.endswith(("_low", "_high"))] if columns is None else list(columns)
@@ -248,7 +247,6 @@ def level_progression(ratings: IntoFrame, truth: Any, *, by: By = (), conf_level
     4     g    3.0        step       0.4  4.0
     5     g    NaN      rising       1.0  2.0
     """
-    confidence(conf_level)
     columns = nw.from_native(truth).collect_schema().names()
     if "value" not in columns:
         raise SchemaError(f"The truth needs item and value. Columns: {', '.join(map(str, columns))}.")

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, JudgestatsError, choose
+from judgestats.errors import DesignError, JudgestatsError, choose, confidence
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.datasheets.sheets import datasheet, mean_of_scores
 from judgestats.metrics.measure_registry import terms
@@ -128,6 +128,7 @@ def compare_datasheets(
        first  second  estimate            method
     1    0.5     1.0       0.5  Newcombe, paired
     """
+    confidence(conf_level)
     choose(role, get_args(Role), "role")
     (sheet_1, calls_1), (sheet_2, calls_2) = (_as_sheet(data, cluster, conf_level) for data in (first, second))
     kinds = {

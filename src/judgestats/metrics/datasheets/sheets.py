@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, confidence
 from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
 from judgestats.metrics.consensus.deviations import consensus_deviation, reference_of
 from judgestats.metrics.consensus.scores import score_matrix
@@ -32,12 +32,12 @@ from judgestats.metrics.rates import rates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
 from judgestats.results import (
     COLUMNS,
-    FEW_CLUSTERS,
     NO_DATA,
     NOTHING_IN_COMMON,
     ONE_UNIT,
     SEVERAL_AVERAGED,
     estimates,
+    few_clusters,
     flags,
 )
 from judgestats.schema.cells import cells
@@ -183,7 +183,7 @@ def mean_of_scores(here: pd.DataFrame, value: float, conf_level: float, averaged
         "std_error": error,
         "conf_low": value - half,
         "conf_high": value + half,
-        "flag": flags(FEW_CLUSTERS if clusters < 10 else "", averaged),
+        "flag": flags(few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged),
     }
 
 
@@ -268,6 +268,7 @@ def datasheet(
       judge section         term  estimate    n
     1     g    swap  consistency       0.5  2.0
     """
+    confidence(conf_level)
     known = references(data, humans, gold, baseline) if (humans, gold, baseline) != (None, None, None) else None
     options = Options(
         tuple(grouping(by, column_names(data))),

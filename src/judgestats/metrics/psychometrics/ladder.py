@@ -206,15 +206,16 @@ def _clustered(
 ) -> list[dict[str, Any]]:
     """Rows with standard errors times the root of the design effect (variance over clusters over that of calls)."""
     independent, influences = 0.0, []
-    there = np.zeros(unit.size, dtype=bool)
+    size = np.zeros(unit.size)
     for weight, hit in sides:
         total = weight.sum()
         share = weight @ hit / total
         density = _density(float(ndtri((weight @ hit + 0.5) / (total + 1))))
         independent += share * (1 - share) / (total * density**2)
         influences.append(weight * (hit - share) / (total * density))
-        there |= weight > 0
-    clusters = np.unique(unit[there]).size
+        size += weight
+    size = np.bincount(unit, size)
+    clusters = int((size > 0).sum())
     result = []
     for row, sign in zip(rows, (-1.0, 1.0), strict=True):  # d' is a difference, the criterion a sum
         row = {**row, "method": f"{row['method']}, clustered by {column} (G = {clusters})"}
@@ -228,7 +229,7 @@ def _clustered(
         if not error > 0:
             error = math.nan
         ends = {"conf_low": row["estimate"] - t * error, "conf_high": row["estimate"] + t * error}
-        result.append({**row, "std_error": error, **ends, "flag": flags(row["flag"], few_clusters(clusters))})
+        result.append({**row, "std_error": error, **ends, "flag": flags(row["flag"], few_clusters(size))})
     return result
 
 

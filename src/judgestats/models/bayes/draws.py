@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
 from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError, FitError, choose
+from judgestats.errors import DesignError, FitError, choose, confidence
 from judgestats.models.bayes.priors import DF, Priors, single, sizes
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.designs import Design
@@ -266,6 +266,7 @@ class Draws:
         `names`: all variables by default. Returns ``term`` (``name[label, label]``), ``estimate``, ``std_error`` (sd of
         the posterior), ``conf_low``, ``conf_high``, ``rhat``, ``ess_bulk``, ``ess_tail``, ``flag``.
         """
+        confidence(conf_level)
         rows = [row for name in names or self.values for row in self._rows(name, conf_level)]
         return pd.DataFrame(rows)
 

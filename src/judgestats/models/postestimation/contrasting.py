@@ -15,6 +15,7 @@ from scipy.special import chdtri, ndtr, ndtri
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
+from judgestats.kernels.proportions import effective_clusters
 from judgestats.models.coding.frames import label
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
@@ -411,8 +412,8 @@ def means(
     for k, name in enumerate(("estimate", "std_error", "conf_low", "conf_high")):
         result[name] = numbers[..., k].ravel()
     result.insert(result.columns.get_loc("std_error") + 1, "df", np.repeat(df, J))
-    levels = [len(t.levels) for t in fit.design.terms] if averaging else []
-    few = few_clusters(min(levels)) if levels else ""
+    levels = [np.bincount(t.codes) for t in fit.design.terms] if averaging else []
+    few = few_clusters(min(levels, key=effective_clusters)) if levels else ""
     cautious = [flags(f, few) for f in _flags(fit, np.repeat(found.known, J), error.ravel())]
     return result.assign(method=_method(fit, scale, averaging), flag=cautious)
 
