@@ -203,7 +203,8 @@ def _given(source: Any, wide: str, explode: str, columns: Mapped | None, options
         if not plain and native_reader(files)[0] is not None:
             source = read(source, **{k: v for k, v in options.items() if k == "encoding"})
         else:
-            (source, lines), text = plain_rows(files, columns), True
+            rows = plain_rows(files, columns, wide)
+            source, lines, text = rows.table, rows.places, True
     account = account_of(source)
     table = _collected(source)
     if table.empty:

@@ -66,7 +66,7 @@ def source_info(
     else:
         files = find_files(source, encoding, format)
         rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f), "") for f in files.files]
-        rows += [(name, None, "", None, f"not read: {why}") for name, why in files.unread]
+        rows += [(name, None, "", None, f"not read: {why}") for name, why in files.left]
         paths = [str(f.path.absolute()) for f in files.files]
     table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows", "note"])
     table = table.astype({"bytes": "Int64", "rows": "Int64"})

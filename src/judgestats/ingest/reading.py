@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -26,7 +26,7 @@ from judgestats.ingest.replies import Form, parse_column
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
 from judgestats.ingest.sniffing import column_names, find_files, logs, native_reader, native_table, plain_name
 from judgestats.ingest.sources import Files, is_table
-from judgestats.ingest.tables import check_numbers, plain_rows, with_numbers
+from judgestats.ingest.tables import check_numbers, plain_rows, plain_table, with_numbers
 from judgestats.ingest.wide import exploded, lengthened
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion, Places
@@ -50,6 +50,7 @@ def read(
     table: str = "",
     parse: Form = None,
     max_unpacked: int | None = None,
+    strict: bool = False,
     **options: Any,
 ) -> Any:
     """Read verdicts from anywhere into a canonical frame.
@@ -112,6 +113,9 @@ def read(
     max_unpacked : int, optional
         Largest unpacked size of a compressed file or archive, in bytes. By default 4 GB, and above 100 MB at most 200
         times its size.
+    strict : bool
+        Refuse several files (a folder, a glob, a list) if one of them cannot be read: it is empty or damaged, or a log
+        without samples. By default the others are read, and `check` lists it with the reason. ``lazy=True`` refuses.
     **options
         Further options of the reader: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
@@ -177,15 +181,20 @@ def read(
         if shaped:
             _only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
             encoding = options.pop("encoding", None)
-            places = None
+            places, lacks, excluded = None, {}, ()
             if connection is not None:
                 rows = databases.query(source, connection, params)
             elif is_table(source):
                 rows = _in_memory(source)
             else:
-                rows, places = plain_rows(_forced(find_files(source, encoding, format, path, table), format), columns)
+                found = _forced(find_files(source, encoding, format, path, table, strict=strict), format)
+                rows, places, found, lacks = plain_rows(found, columns, wide)
+                excluded = found.not_read
+            long, places, empty = _long(rows, places, explode, wide, expand, options, lacks)
             return target.of_text(
-                *_long(rows, places, explode, wide, expand, options),
+                long,
+                places,
+                (*excluded, *empty),
                 label="the long table" if shaped != expand else "the table",
             )
         chosen = reader(format) if format is not None else None
@@ -200,12 +209,12 @@ def read(
             _no_columns(options, RATING_OPTIONS, lambda: column_names(source))
             _only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
-        files = find_files(source, options.get("encoding"), format, path, table)
+        files = find_files(source, options.get("encoding"), format, path, table, strict=strict or lazy)
         if chosen is None and unmapped:
-            chosen, _ = native_reader(files)
+            chosen, _, files = native_reader(files)
         chosen = chosen or reader(plain_name(files))
         if chosen.rows is None:
-            _no_columns(options, chosen.all_options, lambda: column_names(plain_rows(_forced(files, format), None)[0]))
+            _no_columns(options, chosen.all_options, lambda: column_names(plain_table(_forced(files, format))))
         _only(options, chosen.all_options, f"the {chosen.name} format")
         if chosen.rows is not None:
             if files.files[0].container not in chosen.containers:
@@ -221,7 +230,9 @@ def read(
         options.pop("encoding", None)
         if lazy:
             return _scanned(files, target)
-        return target.of_text(*plain_rows(files, columns), label=files.label, calls=files.calls)
+        rows = plain_rows(files, columns)
+        files = rows.files
+        return target.of_text(rows.table, rows.places, files.not_read, label=files.label, calls=files.calls)
 
 
 def _only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> None:
@@ -344,14 +355,20 @@ def _long(
     wide: str,
     expand: Mapping[str, str],
     options: Mapping[str, Any],
+    lacks: Mapping[str, Sequence[int]],
 ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
-    """A table made long, with the places of its rows and of the cells that gave none."""
+    """A table made long, with the places of its rows and of the cells that gave none.
+
+    `lacks`: columns that some files do not have, which give no rows there.
+    """
     excluded: list[Exclusion] = []
-    steps = [partial(exploded, name=name.strip()) for name in explode.split(",") if name.strip()]
+    steps: list[Callable[..., Any]] = [partial(exploded, name=n.strip()) for n in explode.split(",") if n.strip()]
     steps += [partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else []
     makers = {"ranking": ranked, "probabilities": expected}
     steps += [partial(makers[name], source=source) for name, source in expand.items()]
     for step in steps:
+        if lacks and places is not None and step.func is lengthened:
+            step = partial(step, absent={c: np.isin(places.file, files) for c, files in lacks.items()})
         long = step(table)
         for row, column in long.empty:
             where = places[row] if places is not None else f"row {row}"
@@ -386,10 +403,16 @@ def _native(
             )
     if target.frame is not None and target.frame != chosen.frame:
         raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {target.frame}. Leave frame= out.")
-    table, account, sizes = chosen.table(found, **{k: v for k, v in target.options.items() if k in chosen.options})
+    strict = files is None or files.strict or len(files.files) == 1
+    table, account, sizes = chosen.table(
+        found, strict=strict, **{k: v for k, v in target.options.items() if k in chosen.options}
+    )
     try:
         if files is not None:
-            table, account = _with_paths(table, account, sizes, files, cast("Kind", chosen.frame))
+            read = tuple(f for f, size in zip(files.files, sizes, strict=True) if size is not None)
+            account = replace(account, excluded=(*files.not_read, *account.excluded))
+            sizes = [size for size in sizes if size is not None]
+            table, account = _with_paths(table, account, sizes, replace(files, files=read), chosen)
         if chosen.frame == "preferences":
             result: pd.DataFrame = preferences(table, counts=target.counts)
         else:
@@ -401,12 +424,13 @@ def _native(
 
 
 def _with_paths(
-    table: pd.DataFrame, account: Account, sizes: list[int], files: Files, kind: Kind
+    table: pd.DataFrame, account: Account, sizes: list[int], files: Files, chosen: Reader
 ) -> tuple[pd.DataFrame, Account]:
     """Rows of native files with the columns that their paths name, without files that are copies of others."""
+    kind = cast("Kind", chosen.frame)
     file = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     for one, end, size in zip(files.files, np.cumsum(sizes), sizes, strict=True):
-        files.check_named(one, table.iloc[end - size : end])
+        files.check_named(one, table.iloc[end - size : end].drop(columns=chosen.options, errors="ignore"))
     said = [files.said(f) for f in files.files]
     new = {n: [said[i][n] for i in file] for n in said[0] if n not in table.columns}
     table = table.assign(**with_numbers(pd.DataFrame(new, index=table.index, dtype=object), kind, {}))
@@ -416,9 +440,8 @@ def _with_paths(
     found = copies(table, file, [files.relative(f) for f in files.files], account.places, answers)
     if not found.why:
         return table, account
-    keep = np.flatnonzero(~found.excluded)
-    kept = Account(account.records, [account.places[int(i)] for i in keep], (*account.excluded, *found.why))
-    return table.iloc[keep].reset_index(drop=True), kept
+    account = replace(account.without(np.flatnonzero(found.excluded).tolist()), excluded=(*account.excluded, *found.why))
+    return table[~found.excluded].reset_index(drop=True), account
 
 
 def _in_memory(source: Any) -> pd.DataFrame:

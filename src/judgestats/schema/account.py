@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
@@ -85,6 +85,16 @@ class Account(dict[str, Any]):
     __eq__ = object.__eq__
     __ne__ = object.__ne__
     __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def without(self, rows: Sequence[int]) -> Account:
+        """The account of the frame without some of its rows, which `excluded` accounts for."""
+        if not len(rows):
+            return self
+        keep = np.ones(len(self.places), dtype=bool)
+        keep[list(rows)] = False
+        number = np.cumsum(keep) - 1
+        notes = tuple(replace(f, rows=tuple(int(number[r]) for r in f.rows if keep[r])) for f in self.notes)
+        return replace(self, places=[p for p, k in zip(self.places, keep, strict=True) if k], notes=notes)
 
     @property
     def n_excluded(self) -> int:
