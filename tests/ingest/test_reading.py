@@ -202,7 +202,7 @@ def test_folders(write: Write, tmp_path: Path) -> None:
         read(tmp_path / "calls")
     write("calls/b.json", json.dumps(RECORD)[:-5])
     with pytest.raises(SchemaError, match=r"b\.json, line 1"):
-        read(tmp_path / "calls")
+        read(tmp_path / "calls", strict=True)
 
 
 def test_formats_mixed_in_a_glob(write: Write, tmp_path: Path) -> None:

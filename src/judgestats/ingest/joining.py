@@ -487,6 +487,7 @@ def _joined(judged: pd.DataFrame, people: pd.DataFrame, given: _Given, found: _F
         places,
         (*account.excluded, *given.excluded, *found.excluded),
         (*account.notes, *counted),
+        account.unread,
     ).attached(result)
 
 

@@ -24,7 +24,6 @@ from judgestats.ingest.files import LOG_SAMPLE as LOG_SAMPLE
 from judgestats.ingest.files import Container, json_document, json_lines
 from judgestats.ingest.files import Record as Record
 from judgestats.ingest.files import member_object as member_object
-from judgestats.ingest.sources import not_read
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import CONDITIONS, NO, VOCABULARY, YES, Finding, N
 from judgestats.schema.opening import few
@@ -242,11 +241,11 @@ class Reader:
 
     def table(
         self, logs: Iterable[Log], *, strict: bool = True, **options: Any
-    ) -> tuple[pd.DataFrame, Account, list[int | None]]:
+    ) -> tuple[pd.DataFrame, Account, list[int | SchemaError]]:
         """Read the records of all files: the rows, what became of each record, and how many rows each file gives.
 
-        A file that cannot be read is a SchemaError, or without `strict` excluded, and has no number of rows; so are all
-        files, or logs without a row.
+        A file that cannot be read is a SchemaError, raised or, without `strict`, in place of its number of rows. Raises
+        it too where no file can be read, or no log has a row.
         """
         rows: list[Mapping[str, Any]] = []
         places: list[str] = []
@@ -272,7 +271,6 @@ class Reader:
                 left[number] = problem.error
                 n = start[0]
                 del rows[start[1] :], places[start[1] :], excluded[start[2] :]
-                excluded.append(not_read(log.path.name, problem.error))
             files.extend([number] * (len(rows) - start[1]))
         if left and len(left) == number:
             raise next(iter(left.values())) from None
@@ -289,7 +287,7 @@ class Reader:
         table["_file"] = [file for i, file in enumerate(files) if i not in out]
         table = _numbered(table) if self.repeats else table
         sizes = Counter(table.pop("_file").tolist())
-        return table, account, [None if i in left else sizes[i] for i in range(1, number + 1)]
+        return table, account, [left.get(i, sizes[i]) for i in range(1, number + 1)]
 
     @property
     def all_options(self) -> dict[str, str]:

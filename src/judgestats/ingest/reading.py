@@ -181,20 +181,20 @@ def read(
         if shaped:
             _only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
             encoding = options.pop("encoding", None)
-            places, lacks, excluded = None, {}, ()
+            places, lacks, plain = None, {}, None
             if connection is not None:
                 rows = databases.query(source, connection, params)
             elif is_table(source):
                 rows = _in_memory(source)
             else:
-                found = _forced(find_files(source, encoding, format, path, table, strict=strict), format)
-                rows, places, found, lacks = plain_rows(found, columns, wide)
-                excluded = found.not_read
+                plain = _forced(find_files(source, encoding, format, path, table, strict=strict), format)
+                rows, places, plain, lacks = plain_rows(plain, columns, wide)
             long, places, empty = _long(rows, places, explode, wide, expand, options, lacks)
             return target.of_text(
                 long,
                 places,
-                (*excluded, *empty),
+                empty,
+                files=plain,
                 label="the long table" if shaped != expand else "the table",
             )
         chosen = reader(format) if format is not None else None
@@ -232,7 +232,7 @@ def read(
             return _scanned(files, target)
         rows = plain_rows(files, columns)
         files = rows.files
-        return target.of_text(rows.table, rows.places, files.not_read, label=files.label, calls=files.calls)
+        return target.of_text(rows.table, rows.places, label=files.label, files=files, calls=files.calls)
 
 
 def _only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> None:
@@ -307,21 +307,25 @@ class _Target:
         excluded: tuple[Exclusion, ...] = (),
         *,
         label: str,
+        files: Files | None = None,
         calls: bool = False,
     ) -> Any:
         """Map a table of text, as it comes from a file or a query.
 
-        `places`: of its rows. `excluded`: parts that gave none. `calls`: each of its files is a call of its own.
+        `places`: of its rows. `excluded`: parts that gave none. `files`: it was read from; with `calls` each of them is
+        a call of its own.
         """
         if self.parse is not None:
             target, table = self.parsed(table, label)
-            return target.of_text(table, places, excluded, label=label, calls=calls)
+            return target.of_text(table, places, excluded, label=label, files=files, calls=calls)
         kind = self.kind(table, label)
         decimal = self.options.pop("decimal", ".")
         account = Account(len(table), places if places is not None else (), excluded)
+        if files is not None:
+            account = replace(account, notes=files.not_read, unread=files.unread_note)
         try:
             if places is not None and not calls:
-                table, account = self._once(table, places, kind, excluded)
+                table, account = self._once(table, places, kind, account)
             table = check_numbers(table, kind, self.columns or {}, decimal)
             table = with_numbers(table, kind, self.with_counts)
             result = canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
@@ -330,7 +334,7 @@ class _Target:
             raise problem.labelled(label, _place(problem, account)) from None
 
     def _once(
-        self, table: pd.DataFrame, places: Places, kind: Kind, excluded: tuple[Exclusion, ...]
+        self, table: pd.DataFrame, places: Places, kind: Kind, account: Account
     ) -> tuple[pd.DataFrame, Account]:
         """The table without calls that it repeats, and the account of them."""
         columns, present = self.columns or {}, list(table.columns)
@@ -343,9 +347,9 @@ class _Target:
         keep = ~found.excluded
         keep[np.flatnonzero(keep)[empty.excluded]] = False
         if keep.all():
-            return table, Account(len(table), places, excluded)
-        account = Account(len(table), places.take(keep), (*excluded, *found.why, *empty.why))
-        return table[keep].reset_index(drop=True), account
+            return table, account
+        excluded = (*account.excluded, *found.why, *empty.why)
+        return table[keep].reset_index(drop=True), replace(account, places=places.take(keep), excluded=excluded)
 
 
 def _long(
@@ -409,10 +413,11 @@ def _native(
     )
     try:
         if files is not None:
-            read = tuple(f for f, size in zip(files.files, sizes, strict=True) if size is not None)
-            account = replace(account, excluded=(*files.not_read, *account.excluded))
-            sizes = [size for size in sizes if size is not None]
-            table, account = _with_paths(table, account, sizes, replace(files, files=read), chosen)
+            pairs = list(zip(files.files, sizes, strict=True))
+            files = files.without([(file, size) for file, size in pairs if isinstance(size, SchemaError)])
+            numbers = [size for size in sizes if isinstance(size, int)]
+            account = replace(account, notes=(*files.not_read, *account.notes), unread=files.unread_note)
+            table, account = _with_paths(table, account, numbers, files, chosen)
         if chosen.frame == "preferences":
             result: pd.DataFrame = preferences(table, counts=target.counts)
         else:

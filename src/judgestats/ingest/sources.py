@@ -33,14 +33,12 @@ from judgestats.ingest.files import (
     unpacked_name,
 )
 from judgestats.ingest.paths import PathPattern, named_values
-from judgestats.schema.account import Exclusion
+from judgestats.schema.columns import Finding, shown_places
 from judgestats.schema.opening import cell_text, few
 
 _WILD = "*?["
 #: Beginning of an SQL query: one of three words, after brackets and comments.
 _QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
-#: Name of a file at the beginning of an error.
-_NAMED = re.compile(r"^\S+(\.\S+)?: |^\S+\.\S+ (?=is |holds |could )")
 _LONGEST_NAME = 200
 #: Name of the file that a stream is written to.
 STREAM = "standard input"
@@ -54,15 +52,10 @@ _MOST_UNREAD = 8
 T = TypeVar("T")
 
 
-def not_read(name: str, problem: SchemaError) -> Exclusion:
-    """The entry of a file that cannot be read in the account."""
-    return Exclusion(name, f"file not read: {_why(problem)}", "strict=True refuses the source instead.")
-
-
-def _why(problem: SchemaError) -> str:
-    """The first sentence of an error, without the name of its file."""
+def _why(path: Path, problem: SchemaError) -> str:
+    """The first sentence of the error of a file, without its name."""
     sentence = re.split(r"\. (?=[A-Z])", str(problem), maxsplit=1)[0].rstrip(".")
-    return _NAMED.sub("", sentence)
+    return sentence.removeprefix(path.name).lstrip(":, ")
 
 
 @dataclass(frozen=True)
@@ -118,14 +111,21 @@ class Files:
         return replace(self, files=files, unreadable=(*self.unreadable, *left))
 
     @property
-    def not_read(self) -> tuple[Exclusion, ...]:
-        """The files that cannot be read, for the account."""
-        return tuple(not_read(self.relative(file), problem) for file, problem in self.unreadable)
+    def not_read(self) -> tuple[Finding, ...]:
+        """The files that cannot be read, by reason, for the account."""
+        names: dict[str, list[str]] = {}
+        for file, problem in self.unreadable:
+            names.setdefault(f"file not read: {_why(file.path, problem)}", []).append(self.relative(file))
+        cure = "Mend or leave out the file; with strict=True the source is refused."
+        return tuple(
+            Finding("file", "", why, (), cure=cure, unread=len(at), where=shown_places(at, range(len(at))))
+            for why, at in names.items()
+        )
 
     @property
     def left(self) -> tuple[tuple[str, str], ...]:
         """The files of the source that are not read, each with the reason."""
-        return (*self.unread, *((self.relative(file), _why(problem)) for file, problem in self.unreadable))
+        return (*self.unread, *((self.relative(file), _why(file.path, problem)) for file, problem in self.unreadable))
 
     @property
     def unread_note(self) -> str:

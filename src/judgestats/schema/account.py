@@ -68,6 +68,7 @@ class Account(dict[str, Any]):
 
     `records`: records (lines, samples, cells) in the source. `places`: where each row of the frame comes from; empty
     if it is not known. `excluded`: all else. `notes`: what :func:`judgestats.check` says of rows of the frame besides.
+    `unread`: how many files of the source were read, and which were not; empty if all were.
     It rides in ``frame.attrs`` and is never copied.
     """
 
@@ -75,6 +76,7 @@ class Account(dict[str, Any]):
     places: Sequence[str] = ()
     excluded: tuple[Exclusion, ...] = ()
     notes: tuple[Finding, ...] = ()
+    unread: str = ""
 
     def __deepcopy__(self, memo: Any) -> Account:
         return self
