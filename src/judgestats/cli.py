@@ -259,6 +259,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
     "format": "--format NAME".format,
     "table": "--table NAME".format,
+    "wide": lambda value: f"--wide {shlex.quote(value)}",
     "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,18 @@ SCORED = pd.DataFrame({
     "item": ["1"], "system": ["s"], "task_text": ["t"], "response_text": ["r"], "restyled_text": ["q"],
 })  # fmt: skip
 CONTROLLED = design.controlled_pairs(ROLES, kinds=["length_truncated"])
+
+
+class Fits(Exception):
+    """The builder needs no such column."""
+
+
 BUILDERS: dict[str, tuple[Callable[[Any], Any], pd.DataFrame]] = {
     "build pairs": (lambda t: design.build(t, judges="g"), PAIRS),
-    "build ratings": (lambda t: design.build(t, judges="g", prompts="rubric"), RESPONSES.assign(rubric_text="r", note_text="n")),
+    "build ratings": (
+        lambda t: design.build(t, judges="g", prompts="rubric"),
+        RESPONSES.assign(rubric_text="r", note_text="n"),
+    ),
     "rubric": (lambda t: design.rubric("g", t), RESPONSES),
     "rubric, restyled": (lambda t: design.rubric("g", t, arms=["style-transferred"]), SCORED),
     "merg": (lambda t: design.merg(["g", "h"], t), RESPONSES),
@@ -62,17 +72,17 @@ def test_a_table_without_a_column_is_refused_by_the_name_of_the_column(name: str
     build, table = BUILDERS[name]
     build(table)
     for column in table.columns:
-        try:
+        with suppress(Fits), pytest.raises(JudgestatsError, match=f"'{column}'"):
             build(table.drop(columns=column))
-        except JudgestatsError as refusal:
-            assert f"{column!r}" in str(refusal), (column, str(refusal))
+            raise Fits
 
 
 def test_the_command_names_the_column_too(tmp_path: Path) -> None:
     RESPONSES.drop(columns="response_text").to_csv(tmp_path / "texts.csv", index=False)
     for study in ("rubric", "merg"):
         found = CliRunner().invoke(
-            app, ["plan", study, "--judge", "g", "--responses", str(tmp_path / "texts.csv"), "--out", str(tmp_path / "p")]
+            app,
+            ["plan", study, "--judge", "g", "--responses", str(tmp_path / "texts.csv"), "--out", str(tmp_path / "p")],
         )
         assert found.exit_code == 2
         assert "The table of responses has no column 'response_text'. It has: task_text, item, system." in found.output

@@ -251,7 +251,9 @@ def test_one_more_file_changes_the_coding_of_the_others_only_with_a_note(write: 
 
     one("a", ["right", "wrong"])
     folder = write("logs/note.txt", "").parent
-    assert "scorer mine: right is right, wrong is wrong, by its values in all files" in set(js.check(read(folder))["what"])
+    assert "scorer mine: right is right, wrong is wrong, by its values in all files" in set(
+        js.check(read(folder))["what"]
+    )
     one("b", ["left"])
     got = read(folder)
     assert set(got["criterion"]) == {QA}

@@ -117,7 +117,9 @@ def test_what_several_files_hold_of_one_annotator_is_no_repeat(write: Any, tmp_p
             tasks = [rating(n, (n + i) % top + 1) for n in range(4)]
             write(f"in/{top}/{who}.json", tasks)
     for folder in (tmp_path / "in", tmp_path / "in" / "5"):
-        with pytest.raises(SchemaError, match=r"ann\.json.* and .*bob\.json.* differ in 'score'.*path=\"\.\.\.\{judge\}"):
+        with pytest.raises(
+            SchemaError, match=r"ann\.json.* and .*bob\.json.* differ in 'score'.*path=\"\.\.\.\{judge\}"
+        ):
             js.read(folder)
     data = js.read(tmp_path / "in" / "5", path="{judge}.json")
     assert sorted(data["judge"].unique()) == ["ann", "bob", "cy"]

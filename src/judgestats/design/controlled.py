@@ -746,7 +746,19 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path) -> Path:
     ['A']
     """
     path = Path(path)
-    needed = ("item", "first", "second", "gold", "bias_type", "task", "topic", "note", "task_text", "first_text", "second_text")
+    needed = (
+        "item",
+        "first",
+        "second",
+        "gold",
+        "bias_type",
+        "task",
+        "topic",
+        "note",
+        "task_text",
+        "first_text",
+        "second_text",
+    )
     need_columns(pairs, needed, "table of pairs", _MADE)
     origin = pairs["bias_type"].str.contains("origin")
     gold, first = pairs["gold"], pairs["first"]

@@ -115,7 +115,9 @@ def _meanings(words: Sequence[Word], declared: bool) -> dict[str, float | bool] 
     return meanings if len(meanings) == len(texts) else None
 
 
-def _coded(rows: list[Mapping[str, Any]], places: list[str], excluded: list[Exclusion]) -> tuple[list[int], list[Finding]]:
+def _coded(
+    rows: list[Mapping[str, Any]], places: list[str], excluded: list[Exclusion]
+) -> tuple[list[int], list[Finding]]:
     """Give words their meaning, in place; returns the rows whose words have none, and a note for each question."""
     questions: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
@@ -402,7 +404,9 @@ def answered(
         return {"score": found, "status": "ok"}
     if isinstance(value, str):
         return {"score": Word(value.strip(), repr(question), _by_scores, number=True), "status": "ok"}
-    place.exclude(f"{question!r} {'has several values' if isinstance(value, list | dict) else 'is no number'}", question)
+    place.exclude(
+        f"{question!r} {'has several values' if isinstance(value, list | dict) else 'is no number'}", question
+    )
     return None
 
 

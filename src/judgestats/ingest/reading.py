@@ -71,8 +71,8 @@ def read(
         For tables of unknown shape: canonical name -> column, ``"=constant"``, or None for a column with a canonical
         name that is something else. Further names: ``winner`` (a column with the winning candidate), ``graded``
         (numbers whose ends `labels` name), ``swapped`` (yes where the candidates were shown in reverse order: they are
-        exchanged, with their attributes ``x_first`` and ``x_second``). An id (judge, item, system,
-        first, second, task) may join columns, ``"subset+item"``, with " / " between them. ``ranking`` (a list of
+        exchanged, with their attributes ``x_first`` and ``x_second``), ``rater_type`` (``"=human"`` for people's
+        verdicts). An id (judge, item, system, first, second, task) may join columns, ``"subset+item"``, with " / " between them. ``ranking`` (a list of
         candidates, best first; an object candidate -> rank; ``A > B = C``; or columns, ``"rank_{rank}"``) gives a
         preference for each pair, with a column ``call`` to cluster by; ``probabilities`` (``"answer{score}_prob"``)
         the expected score; ``failed`` is a column filled where a call failed: whatever answer stands there is missing.
@@ -181,7 +181,9 @@ def read(
         if shaped:
             _only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
             encoding = options.pop("encoding", None)
-            places, lacks, plain = None, {}, None
+            places: Places | None = None
+            lacks: Mapping[str, Sequence[int]] = {}
+            plain: Files | None = None
             if connection is not None:
                 rows = databases.query(source, connection, params)
             elif is_table(source):
@@ -333,9 +335,7 @@ class _Target:
         except SchemaError as problem:
             raise problem.labelled(label, _place(problem, account)) from None
 
-    def _once(
-        self, table: pd.DataFrame, places: Places, kind: Kind, account: Account
-    ) -> tuple[pd.DataFrame, Account]:
+    def _once(self, table: pd.DataFrame, places: Places, kind: Kind, account: Account) -> tuple[pd.DataFrame, Account]:
         """The table without calls that it repeats, and the account of them."""
         columns, present = self.columns or {}, list(table.columns)
         answer = {columns.get(n, n) for n in ("choice", *ANSWERS)} | {columns.get(n) for n in ("winner", "graded")}
@@ -366,7 +366,7 @@ def _long(
     `lacks`: columns that some files do not have, which give no rows there.
     """
     excluded: list[Exclusion] = []
-    steps: list[Callable[..., Any]] = [partial(exploded, name=n.strip()) for n in explode.split(",") if n.strip()]
+    steps: list[partial[Any]] = [partial(exploded, name=n.strip()) for n in explode.split(",") if n.strip()]
     steps += [partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else []
     makers = {"ranking": ranked, "probabilities": expected}
     steps += [partial(makers[name], source=source) for name, source in expand.items()]
@@ -445,7 +445,9 @@ def _with_paths(
     found = copies(table, file, [files.relative(f) for f in files.files], account.places, answers)
     if not found.why:
         return table, account
-    account = replace(account.without(np.flatnonzero(found.excluded).tolist()), excluded=(*account.excluded, *found.why))
+    account = replace(
+        account.without(np.flatnonzero(found.excluded).tolist()), excluded=(*account.excluded, *found.why)
+    )
     return table[~found.excluded].reset_index(drop=True), account
 
 

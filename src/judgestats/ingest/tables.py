@@ -15,7 +15,7 @@ from judgestats.ingest.files import File, Record, table_of
 from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.ingest.sources import Files, is_table, resolve
-from judgestats.ingest.wide import parse_wide
+from judgestats.ingest.wide import Wide, parse_wide
 from judgestats.schema.account import Places
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Finding, Kind, as_frame
@@ -131,10 +131,12 @@ def same_columns(
         expected, first = (expected, first) if first else (have, file.path.name)
         if have != expected:
             lacks, more = (few(sorted(names), 12) or "nothing" for names in (expected - have, have - expected))
+            judges = _one_judge_each(tables, common)
+            each = f" If each file has the answers of one judge in a column of its name, pass wide={judges!r}."
             raise SchemaError(
                 f"The files do not have the same columns: compared with {first}, {file.path.name} lacks {lacks} and "
-                f"has in addition {more}. Read them separately, or give them the same columns."
-                + _one_judge_each(tables, common)
+                f"has in addition {more}. Read them separately, or give them the same columns.{each if judges else ''}",
+                advice=(("wide", judges),) if judges else (),
             )
 
 
@@ -145,12 +147,11 @@ def _needed(mapped: Mapped, names: Collection[str]) -> set[str]:
 
 
 def _one_judge_each(tables: Sequence[tuple[File, set[str]]], common: set[str]) -> str:
-    """How to read files that have a column each for the answers of one judge."""
+    """How to read files that have a column each for the answers of one judge; empty if they do not."""
     own = [sorted(names - common) for _, names in tables]
     if not common or any(len(names) != 1 for names in own) or len({n for (n,) in own}) < 2:
         return ""
-    listed = ",".join(dict.fromkeys(n for (n,) in own))
-    return f" If each file has the answers of one judge in a column of its name, pass wide='judge={listed}'."
+    return str(Wide(("judge",), tuple(dict.fromkeys(n for (n,) in own))))
 
 
 def _numbered_repeats(table: pd.DataFrame) -> pd.DataFrame:

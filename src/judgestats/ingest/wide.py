@@ -186,8 +186,8 @@ def lengthened(
     """Make a wide table long: one row for each of its wide columns, and for each place in the lists of their cells.
 
     `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. `one_scale`: the scale is known
-    otherwise. `absent`: rows of files without a column, by column: they give none. Gives the other columns (but those of lists, where lists are opened), those that `wide` names, and the
-    answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell is a missing answer.
+    otherwise. `absent`: rows of files without a column, by column: they give none. Gives the other columns (but those
+    of lists, where lists are opened), those that `wide` names, and the answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell is a missing answer.
     Raises SchemaError if the table already has a column of that name, if lists have another depth than `wide` names, or
     the columns are on scales too far apart.
 

@@ -184,8 +184,8 @@ SCAN = Reader(
         "scan_model_usage": "rater_type model, and scanner_model, the models asked; none: code",
         "model": "system: the model of the transcript",
         "transcript_id, input_id": "item; both where a part of a transcript was scanned",
-        "value, value_type": "score: boolean, number; a string as in a label; an object, array or resultset gives several "
-        "rows; null is excluded",
+        "value, value_type": "score: boolean, number; a string as in a label; an object, array or resultset gives "
+        "several rows; null is excluded",
         "scan_error": "a missing score with status error",
         "explanation": "rationale",
         "scan_id, task_name, scanner_params": "condition columns; the transcript's own scores are not read",
