@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +38,13 @@ SCORED = pd.DataFrame({
 CONTROLLED = design.controlled_pairs(ROLES, kinds=["length_truncated"])
 
 
-class Fits(Exception):
-    """The builder needs no such column."""
+def refusal(build: Callable[[Any], Any], table: pd.DataFrame) -> str:
+    """What the builder says of a table; empty if it takes it."""
+    try:
+        build(table)
+    except JudgestatsError as error:
+        return str(error)
+    return ""
 
 
 BUILDERS: dict[str, tuple[Callable[[Any], Any], pd.DataFrame]] = {
@@ -72,9 +76,8 @@ def test_a_table_without_a_column_is_refused_by_the_name_of_the_column(name: str
     build, table = BUILDERS[name]
     build(table)
     for column in table.columns:
-        with suppress(Fits), pytest.raises(JudgestatsError, match=f"'{column}'"):
-            build(table.drop(columns=column))
-            raise Fits
+        said = refusal(build, table.drop(columns=column))
+        assert not said or f"{column!r}" in said
 
 
 def test_the_command_names_the_column_too(tmp_path: Path) -> None:

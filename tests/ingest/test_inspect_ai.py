@@ -160,13 +160,13 @@ def test_each_key_of_a_dict_and_each_place_of_a_list_is_a_criterion(write: Write
     assert excluded(got) == [("log.eval, sample 1, epoch 1, scorer model_graded_qa, tone", "unscored")]
 
 
-def test_a_scorer_of_classes_is_set_aside_with_the_mapping_that_reads_it(write: Write) -> None:
+def test_a_scorer_of_classes_is_left_out_with_the_mapping_that_reads_it(write: Write) -> None:
     path = log(write, [sample(i, {"safety": score(v), QA: score("C")}) for i, v in enumerate(["safe", "unsafe"])])
     got = read(path)
     assert got["criterion"].unique().tolist() == [QA]
     (entry,) = account_of(got).excluded
     assert (entry.reason, entry.n) == (
-        "scorer safety is set aside: its values do not all say right or wrong: 'safe' (1), 'unsafe' (1)",
+        "scorer safety is left out: its values do not all say right or wrong: 'safe' (1), 'unsafe' (1)",
         2,
     )
     assert entry.cure == (
@@ -188,7 +188,7 @@ def test_a_scorer_of_classes_is_set_aside_with_the_mapping_that_reads_it(write: 
 
 def test_grades_from_a_to_f_are_not_taken_for_inspects_letters(write: Write) -> None:
     path = log(write, [sample(i, {QA: score(v)}) for i, v in enumerate("CABF")])
-    with pytest.raises(SchemaError, match=r"none of its 4 records .*scorer model_graded_qa is set aside: .*'C' \(1\)"):
+    with pytest.raises(SchemaError, match=r"none of its 4 records .*scorer model_graded_qa is left out: .*'C' \(1\)"):
         read(path)
     assert read(path, values={QA: dict(zip("ABCDF", (4, 3, 2, 1, 0), strict=True))})["score"].tolist() == [2, 4, 3, 0]
 
@@ -221,7 +221,7 @@ def test_right_and_wrong_are_what_all_values_of_a_scorer_say(
     got = read(log(write, samples, head([{"name": "mine", "options": {}, "metrics": metrics}])))
     mine = got[got["criterion"] == "mine"]
     assert mine["score"].tolist() == [float(v) for v in correct or []]
-    assert (correct is None) == any("scorer mine is set aside" in reason for _, reason in excluded(got))
+    assert (correct is None) == any("scorer mine is left out" in reason for _, reason in excluded(got))
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_one_more_file_changes_the_coding_of_the_others_only_with_a_note(write: 
     got = read(folder)
     assert set(got["criterion"]) == {QA}
     assert [(e.reason, e.n) for e in account_of(got).excluded] == [
-        ("scorer mine is set aside: its values do not all say right or wrong: 'right' (1), 'wrong' (1), 'left' (1)", 3)
+        ("scorer mine is left out: its values do not all say right or wrong: 'right' (1), 'wrong' (1), 'left' (1)", 3)
     ]
 
 

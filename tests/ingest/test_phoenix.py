@@ -96,7 +96,7 @@ def test_the_frame_of_annotations_has_its_spans_in_the_index() -> None:
     assert rows(data, "judge", "item", "score") == [["ann", "s1", 1.0]]
     assert data.loc[0, "rationale"] == "kind"
     assert sorted(e.reason for e in account_of(data).excluded) == [
-        "'tone' is set aside: its values do not all say right or wrong: 'yes' (1), 'loud' (1)", "a note, no verdict",
+        "'tone' is left out: its values do not all say right or wrong: 'yes' (1), 'loud' (1)", "a note, no verdict",
     ]  # fmt: skip
 
 

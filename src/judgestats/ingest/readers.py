@@ -132,7 +132,7 @@ def _coded(
         if meanings is None:
             counts = Counter(w.text for w in words).most_common()
             listed = few([f"{text[:40]!r} ({n:,})" for text, n in counts], _MOST_WORDS)
-            reason = f"{question} is set aside: its values do not all say right or wrong: {listed}"
+            reason = f"{question} is left out: its values do not all say right or wrong: {listed}"
             cure = words[0].cure([text for text, _ in counts][:_MOST_WORDS])
             excluded.append(Exclusion(few([places[i] for i in at], 2), reason, cure, len(at)))
             dropped += at

@@ -72,10 +72,11 @@ def read(
         name that is something else. Further names: ``winner`` (a column with the winning candidate), ``graded``
         (numbers whose ends `labels` name), ``swapped`` (yes where the candidates were shown in reverse order: they are
         exchanged, with their attributes ``x_first`` and ``x_second``), ``rater_type`` (``"=human"`` for people's
-        verdicts). An id (judge, item, system, first, second, task) may join columns, ``"subset+item"``, with " / " between them. ``ranking`` (a list of
-        candidates, best first; an object candidate -> rank; ``A > B = C``; or columns, ``"rank_{rank}"``) gives a
-        preference for each pair, with a column ``call`` to cluster by; ``probabilities`` (``"answer{score}_prob"``)
-        the expected score; ``failed`` is a column filled where a call failed: whatever answer stands there is missing.
+        verdicts). An id (judge, item, system, first, second, task) may join columns, ``"subset+item"``, with " / "
+        between them. ``ranking`` (a list of candidates, best first; an object candidate -> rank; ``A > B = C``; or
+        columns, ``"rank_{rank}"``) gives a preference for each pair, with a column ``call`` to cluster by;
+        ``probabilities`` (``"answer{score}_prob"``) the expected score; ``failed`` is a column filled where a call
+        failed: whatever answer stands there is missing.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional

@@ -264,8 +264,8 @@ def find_files(
 ) -> Files:
     """Find the files of a source; with `format`, those of a folder or glob that are of that format.
 
-    `source`, `encoding`, `format`, `path`, `table`, `strict`: as for :func:`judgestats.read`. Files of other formats are
-    in ``unread``.
+    `source`, `encoding`, `format`, `path`, `table`, `strict`: as for :func:`judgestats.read`. Files of other formats
+    are in ``unread``.
     """
     if format is None:
         return resolve(source, encoding, pattern=path, table=table, strict=strict)

@@ -116,7 +116,7 @@ class Files:
         names: dict[str, list[str]] = {}
         for file, problem in self.unreadable:
             names.setdefault(f"file not read: {_why(file.path, problem)}", []).append(self.relative(file))
-        cure = "Mend or leave out the file; with strict=True the source is refused."
+        cure = "Repair or remove the file; with strict=True the source is refused."
         return tuple(
             Finding("file", "", why, (), cure=cure, unread=len(at), where=shown_places(at, range(len(at))))
             for why, at in names.items()

@@ -187,9 +187,10 @@ def lengthened(
 
     `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. `one_scale`: the scale is known
     otherwise. `absent`: rows of files without a column, by column: they give none. Gives the other columns (but those
-    of lists, where lists are opened), those that `wide` names, and the answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell is a missing answer.
-    Raises SchemaError if the table already has a column of that name, if lists have another depth than `wide` names, or
-    the columns are on scales too far apart.
+    of lists, where lists are opened), those that `wide` names, and the answers in ``verdict``, ``score`` or
+    ``correct``, depending on their values. An empty cell is a missing answer. Raises SchemaError if the table already
+    has a column of that name, if lists have another depth than `wide` names, or the columns are on scales too far
+    apart.
 
     >>> table = pd.DataFrame({"id": [1], "a_scores": ["[[1, 2], [3, 4]]"]})
     >>> lengthened(table, "{judge}_scores[system][replicate]").table

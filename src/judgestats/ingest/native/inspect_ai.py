@@ -563,7 +563,7 @@ LOG = Reader(
     fields={
         "samples[].scores.<scorer>.value": "score: true, false and numbers as they are; C and I right and wrong, P "
         "0.5, N wrong, with label N, where the metrics of the scorer have accuracy or C or I is among its values; yes, "
-        "no, pass, fail, ... where all its values in all files are such words. Else the scorer is set aside, unless "
+        "no, pass, fail, ... where all its values in all files are such words. Else the scorer is left out, unless "
         "values= gives its values numbers. NaN or null is excluded, with an unscored_reason it is a missing score. A "
         "dict or list gives a row for each key, criterion <scorer>/<key>",
         "eval.scorers[].options, eval.model_roles.grader, eval.model, metadata.grading": "judge: the scorer's model "

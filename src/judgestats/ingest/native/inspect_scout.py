@@ -163,7 +163,7 @@ LABELS = Reader(
     fields={
         "id": "item",
         "target": "score of criterion overall: numbers; true and false, or words that all say right or wrong, as such; "
-        "other words are set aside, unless values= gives them numbers",
+        "other words are left out, unless values= gives them numbers",
         "target_<name>, label_<name>": "score of criterion <name>; an empty cell is excluded",
         "split": "condition column split",
     },
