@@ -791,7 +791,9 @@ def _show_proposal(console: Console, reading: _Reading, found: Any) -> None:
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
-        rows = plain_table(resolve(reading.files, reading.encoding or None, pattern=reading.path, table=reading.table))
+        encoding = reading.encoding or None
+        files = resolve(reading.files, encoding, pattern=reading.path, table=reading.table, strict=reading.strict)
+        rows = plain_table(files)
         rows = exploded(rows, proposal.explode).table if proposal.explode else rows
         rows = melted(rows, proposal.wide) if proposal.wide else rows
         shown = preview(rows, proposal.mapping, proposal.labels)

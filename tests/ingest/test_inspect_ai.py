@@ -335,6 +335,22 @@ def test_a_log_without_samples_is_refused(write: Write, content: Any) -> None:
         read(write("log", content))
 
 
+def test_a_folder_of_logs_in_both_forms(write: Write) -> None:
+    """A log without samples among them is left, whatever its form."""
+    for i, name in enumerate(("a.eval", "b.json", "c.json")):
+        log(write, [sample(i, {QA: score("C")})], name=f"logs/{name}")
+    log(write, [], name="logs/d.eval")
+    folder = write("logs/e.json", json.dumps(head())).parent
+    for given in (None, "inspect_ai"):
+        got = read(folder, format=given)
+        assert got["item"].tolist() == ["0", "1", "2"]
+        assert account_of(got).unread.startswith(
+            "3 of 5 files read; not read: d.eval (a log of Inspect without samples"
+        )
+    with pytest.raises(SchemaError, match=r"without samples"):
+        read(folder, strict=True)
+
+
 def test_a_log_that_has_not_ended(write: Write) -> None:
     path = write("log.eval", zipped_log([sample(1, {QA: score("C")})], ended=False))
     assert read(path)["judge"].tolist() == ["acme/writer-1"]

@@ -135,6 +135,15 @@ def test_files_that_cannot_be_read_are_left_and_listed(
     assert source_info(tmp_path / "in")["rows"].sum() >= 2
 
 
+def test_a_mapping_is_proposed_for_the_files_that_can_be_read(tmp_path: Path, write: Write) -> None:
+    for i, content in enumerate(["evaluator,question_id,response_a,response_b,verdict\ng,1,x,y,A\ng,2,x,y,B\n", ""]):
+        write(f"in/{i}.csv", content)
+    found = CliRunner().invoke(app, ["check", str(tmp_path / "in")])
+    assert found.exit_code == 2
+    assert "1 of 2 files read; not read: 1.csv (is empty)" in found.output
+    assert "First rows under that mapping" in found.output
+
+
 def test_the_commands_name_the_files_that_they_do_not_read(tmp_path: Path, write: Write) -> None:
     for i, content in enumerate([CALLS, CALLS + "g,2\n", CALLS.replace("g,1", "g,2")]):
         write(f"in/{i}.csv", content)

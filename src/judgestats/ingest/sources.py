@@ -379,6 +379,8 @@ def _refuse_several_kinds(files: Files) -> None:
     """Raise if a folder holds tables of several kinds, or tables and single calls."""
     folder, name, glob_able = files.root, files.label.removesuffix("/"), files.keep is None
     kinds = sorted({f.container for f in files.files})
+    if kinds == ["eval", "json"]:  # logs of Inspect, in both of its forms
+        return
     if len(kinds) > 1:
         listed = "; ".join(f"{k}: {next(f.path.name for f in files.files if f.container == k)}" for k in kinds)
         more = f", or give a glob that takes one kind, such as {_one_kind(files, folder)!r}" if glob_able else ""
