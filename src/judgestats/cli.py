@@ -169,6 +169,10 @@ MaxUnpacked = Annotated[
         help="Largest size that a compressed file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
     ),
 ]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse several files if one cannot be read; by default it is left, and listed."),
+]
 Wide = Annotated[
     str,
     typer.Option(
@@ -282,6 +286,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
     "format": "--format NAME".format,
     "table": "--table NAME".format,
+    "wide": lambda value: f"--wide {shlex.quote(value)}",
     "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,
@@ -381,6 +386,7 @@ class _Reading:
     humans: Humans = ""
     gold: Gold = ""
     baseline: Baseline = ""
+    strict: Strict = False
 
     def __post_init__(self) -> None:
         """Refuse a mapping that is given as a file: ``judge=model`` without ``--map``."""
@@ -426,7 +432,8 @@ class _Reading:
         if self.format:
             return None
         with working(f"Reading {self.name}"):
-            return detect_format(self.files, encoding=self.encoding or None, path=self.path, table=self.table)
+            encoding = self.encoding or None
+            return detect_format(self.files, encoding=encoding, path=self.path, table=self.table, strict=self.strict)
 
     def verdicts(self) -> Any:
         """The verdicts, with the labels of people if a file of them is given."""
@@ -434,7 +441,7 @@ class _Reading:
 
         if self.counts and self.no_counts:
             raise SchemaError("--counts and --no-counts contradict each other. Give one of them.")
-        names = ("encoding", "off_scale", "decimal", "wide", "explode", "path", "table", "parse")
+        names = ("encoding", "off_scale", "decimal", "wide", "explode", "path", "table", "parse", "strict")
         options: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
         options |= {"scale": parse_scale(self.scale)} if self.scale else {}
         further = parse_options(self.option or ())
@@ -495,7 +502,7 @@ class _Reading:
         names = ("encoding", "scale", "off_scale", "decimal", "counts", "path", "table", "parse")
         pairs = {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
         text = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
-        return text + " --no-counts" * self.no_counts
+        return text + " --no-counts" * self.no_counts + " --strict" * self.strict
 
     def record(self) -> dict[str, Any]:
         """How the source was read, for the page."""
@@ -509,12 +516,6 @@ class _Reading:
         files = [*self.source, self.labels_file] if self.labels_file else self.files
         info = source_info(files, encoding=self.encoding or None, format=self.format or None)
         return {k: v for k, v in known.items() if v} | {"files": info}
-
-    def unread(self) -> str:
-        """Which files of a folder were left, and why."""
-        from judgestats.ingest.sniffing import find_files
-
-        return find_files(self.files, self.encoding or None, self.format or None).unread_note
 
 
 def _reads(command: Callable[..., R]) -> Callable[..., R]:
@@ -573,7 +574,7 @@ def check(
     if found is not None:
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not reading.mapped else ", mapped as given"
         console.print(_text(f"{reading.name}: {found.format}{why}"))
-    _show_unread(console, reading.unread() if found is None else found.unread)
+    _show_unread(console, data)
     rows = check_frame(data)
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
@@ -657,7 +658,7 @@ def report(
     if page is None:
         typer.echo(visible(as_markdown(found, command)), nl=False)
         return
-    _show_unread(console, reading.unread())
+    _show_unread(console, data)
     _show_totals(console, found.findings)
     _show_rows(console, found.findings)
     _show_summary(console, found.summary)
@@ -805,9 +806,13 @@ def _show_people(console: Console, measured: Any) -> None:
     _print_table(console, "Agreement with people", shown)
 
 
-def _show_unread(console: Console, note: str) -> None:
-    if note:
-        console.print(_text(note), soft_wrap=True)
+def _show_unread(console: Console, data: Any) -> None:
+    """Which files of the source were left, and why."""
+    from judgestats.schema.account import account_of
+
+    account = account_of(data)
+    if account is not None and account.unread:
+        console.print(_text(account.unread), soft_wrap=True)
 
 
 def _show_proposal(console: Console, reading: _Reading, found: Any) -> None:
@@ -823,7 +828,9 @@ def _show_proposal(console: Console, reading: _Reading, found: Any) -> None:
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
-        rows = plain_table(resolve(reading.files, reading.encoding or None, pattern=reading.path, table=reading.table))
+        encoding = reading.encoding or None
+        files = resolve(reading.files, encoding, pattern=reading.path, table=reading.table, strict=reading.strict)
+        rows = plain_table(files)
         rows = exploded(rows, proposal.explode).table if proposal.explode else rows
         rows = melted(rows, proposal.wide) if proposal.wide else rows
         shown = preview(rows, proposal.mapping, proposal.labels)

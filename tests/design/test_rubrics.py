@@ -143,7 +143,7 @@ def test_a_rubric_of_ones_own(tmp_path):
     ("call", "message"),
     [
         (lambda: rubric("m", TEXTS, arms=["secret"]), "Allowed: attributed, anonymized, style-transferred"),
-        (lambda: rubric("m", TEXTS, arms=["style-transferred"]), "needs a column 'restyled_text'"),
+        (lambda: rubric("m", TEXTS, arms=["style-transferred"]), "no column 'restyled_text'"),
         (lambda: rubric("m", TEXTS, alias=dict.fromkeys(MODELS, "X")), "gives 'X' to more than one system"),
         (lambda: rubric("m", TEXTS, alias={"Sonar": "X"}), r"alias= does not name 'GPT-5\.1'"),
         (lambda: rubric("m", TEXTS.drop(columns="system")), "no column 'system'"),

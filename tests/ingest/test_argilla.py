@@ -76,7 +76,8 @@ def test_labels_and_what_has_no_number(write: Any) -> None:
     data = js.read(write("r.json", [record]), scores={"good": 2})
     assert data[["score", "score_source", "topic"]].to_numpy().tolist() == [[2.0, 9, "law"]]
     with pytest.raises(
-        SchemaError, match=r"none of its 1 record holds a verdict.*scores= gives categories their numbers"
+        SchemaError,
+        match=r"none of its 1 record holds a verdict.*scores= gives each a number: scores=\{'good': \.\.\.\}",
     ):
         js.read(write("r.json", [record]))
 

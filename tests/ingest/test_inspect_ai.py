@@ -160,14 +160,26 @@ def test_each_key_of_a_dict_and_each_place_of_a_list_is_a_criterion(write: Write
     assert excluded(got) == [("log.eval, sample 1, epoch 1, scorer model_graded_qa, tone", "unscored")]
 
 
-def test_a_class_is_kept_as_its_label_and_has_a_number_only_if_the_user_gives_one(write: Write) -> None:
+def test_a_scorer_of_classes_is_left_out_with_the_mapping_that_reads_it(write: Write) -> None:
     path = log(write, [sample(i, {"safety": score(v), QA: score("C")}) for i, v in enumerate(["safe", "unsafe"])])
     got = read(path)
-    assert got[got["criterion"] == "safety"][["label", "correct"]].isna().values.tolist() == [[False, True]] * 2
-    assert js.check(got).set_index("what").loc["rows used", "n"] == 2
+    assert got["criterion"].unique().tolist() == [QA]
+    (entry,) = account_of(got).excluded
+    assert (entry.reason, entry.n) == (
+        "scorer safety is left out: its values do not all say right or wrong: 'safe' (1), 'unsafe' (1)",
+        2,
+    )
+    assert entry.cure == (
+        "values= gives each a number, True, False or None: values={'safety': {'safe': ..., 'unsafe': ...}}, on the "
+        "command line --option 'values=safety=safe:...;unsafe:...'"
+    )
+    assert js.check(got).set_index("what").loc[["rows used", "rows excluded"], "n"].tolist() == [2, 2]
     got = read(path, values={"safety": {"safe": 1, "unsafe": 0}})
     assert got["score"].tolist() == [1.0, 1.0, 0.0, 1.0]
     assert got["label"].tolist()[::2] == ["safe", "unsafe"]
+    assert read(path, **js.ingest.parse_options(["values=safety=safe:true;unsafe:false"]))["correct"].tolist() == [
+        True, True, False, True,
+    ]  # fmt: skip
     with pytest.raises(SchemaError, match=r"the value of scorer safety is 'unsafe'\. Allowed: safe, as values= says"):
         read(path, values={"safety": {"safe": True}})
     with pytest.raises(SchemaError, match="should be a dict such as"):
@@ -176,9 +188,78 @@ def test_a_class_is_kept_as_its_label_and_has_a_number_only_if_the_user_gives_on
 
 def test_grades_from_a_to_f_are_not_taken_for_inspects_letters(write: Write) -> None:
     path = log(write, [sample(i, {QA: score(v)}) for i, v in enumerate("CABF")])
-    with pytest.raises(SchemaError, match=r"is 'A'\. Allowed: C, I, P, N\. If these are grades, pass values="):
+    with pytest.raises(SchemaError, match=r"none of its 4 records .*scorer model_graded_qa is left out: .*'C' \(1\)"):
         read(path)
     assert read(path, values={QA: dict(zip("ABCDF", (4, 3, 2, 1, 0), strict=True))})["score"].tolist() == [2, 4, 3, 0]
+
+
+ACCURACY = [{"name": "inspect_ai/accuracy", "options": {}}, {"name": "inspect_ai/stderr", "options": {}}]
+OWN = [{"name": "inspect_ai/accuracy", "options": {"to_float": "to_float"}}]
+
+
+@pytest.mark.parametrize(
+    ("values", "metrics", "correct"),
+    [
+        (["left", "right", "both"], OWN, None),
+        (["left", "right", "both"], ACCURACY, None),
+        (["right", "right"], ACCURACY, None),  # left may not have occurred
+        (["right", "wrong"], OWN, [True, False]),
+        (["Pass", "fail"], ACCURACY, [True, False]),
+        (["Y", "N"], None, [True, False]),
+        (["F", "F"], None, None),
+        (["P", "N"], None, None),  # positive and negative?
+        (["N", "N"], ACCURACY, [False, False]),
+        (["C", "I"], OWN, [True, False]),
+        (["C", "unclear"], ACCURACY, None),
+        (["", "yes"], None, [True]),
+    ],
+)
+def test_right_and_wrong_are_what_all_values_of_a_scorer_say(
+    write: Write, values: list[str], metrics: Any, correct: list[bool] | None
+) -> None:
+    samples = [sample(i, {"mine": score(v), "points": score(3)}) for i, v in enumerate(values)]
+    got = read(log(write, samples, head([{"name": "mine", "options": {}, "metrics": metrics}])))
+    mine = got[got["criterion"] == "mine"]
+    assert mine["score"].tolist() == [float(v) for v in correct or []]
+    assert (correct is None) == any("scorer mine is left out" in reason for _, reason in excluded(got))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "by"),
+    [
+        (ACCURACY, "as its metric accuracy takes them"),
+        ([{"name": "accuracy", "options": {}}], "as its metric accuracy takes them"),
+        ({"*": ACCURACY}, "as its metric accuracy takes them"),
+        ([{"a": ACCURACY}], "as its metric accuracy takes them"),
+        (OWN, "by its values in all files"),
+        ([{"name": "pkg/accuracy", "options": {}}], "by its values in all files"),
+        (None, "by its values in all files"),
+    ],
+)
+def test_check_says_what_right_and_wrong_rest_on(write: Write, metrics: Any, by: str) -> None:
+    samples = [sample(i, {"mine": score(v)}) for i, v in enumerate("CIP")]
+    data = read(log(write, samples, head([{"name": "mine", "options": {}, "metrics": metrics}])))
+    assert data["score"].tolist() == [1.0, 0.0, 0.5]
+    notes = js.check(data).set_index("what")
+    assert notes.loc[f"scorer mine: C is right, I is wrong, P is 0.5, {by}", ["level", "n"]].tolist() == ["counted", 3]
+
+
+def test_one_more_file_changes_the_coding_of_the_others_only_with_a_note(write: Write) -> None:
+    def one(name: str, values: list[str]) -> None:
+        samples = [sample(f"{name}{i}", {"mine": score(v), QA: score("C")}) for i, v in enumerate(values)]
+        log(write, samples, head([{"name": "mine", "options": {}}]), f"logs/{name}.json")
+
+    one("a", ["right", "wrong"])
+    folder = write("logs/note.txt", "").parent
+    assert "scorer mine: right is right, wrong is wrong, by its values in all files" in set(
+        js.check(read(folder))["what"]
+    )
+    one("b", ["left"])
+    got = read(folder)
+    assert set(got["criterion"]) == {QA}
+    assert [(e.reason, e.n) for e in account_of(got).excluded] == [
+        ("scorer mine is left out: its values do not all say right or wrong: 'right' (1), 'wrong' (1), 'left' (1)", 3)
+    ]
 
 
 def test_nan_is_unscored_and_a_reply_without_a_grade_is_a_failed_call(write: Write) -> None:
@@ -252,6 +333,22 @@ def test_a_log_without_samples_is_refused(write: Write, content: Any) -> None:
         SchemaError, match=r"^log: a log of Inspect without samples \(status 'success'\), only a header"
     ):
         read(write("log", content))
+
+
+def test_a_folder_of_logs_in_both_forms(write: Write) -> None:
+    """A log without samples among them is left, whatever its form."""
+    for i, name in enumerate(("a.eval", "b.json", "c.json")):
+        log(write, [sample(i, {QA: score("C")})], name=f"logs/{name}")
+    log(write, [], name="logs/d.eval")
+    folder = write("logs/e.json", json.dumps(head())).parent
+    for given in (None, "inspect_ai"):
+        got = read(folder, format=given)
+        assert got["item"].tolist() == ["0", "1", "2"]
+        assert account_of(got).unread.startswith(
+            "3 of 5 files read; not read: d.eval (a log of Inspect without samples"
+        )
+    with pytest.raises(SchemaError, match=r"without samples"):
+        read(folder, strict=True)
 
 
 def test_a_log_that_has_not_ended(write: Write) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import judgestats as js
-from judgestats.errors import SchemaError
+from judgestats.errors import JudgestatsError, SchemaError
 from judgestats.ingest import detect_format
 from judgestats.schema.account import account_of
 
@@ -102,3 +102,38 @@ def test_regions_and_several_choices_are_excluded(write: Any) -> None:
     assert sorted({e.reason for e in account_of(data).excluded}) == [
         "'kind' has several values", "several results of one question (regions of the item)",
     ]  # fmt: skip
+
+
+def rating(item: int, grade: float, who: Any = 1, **data: Any) -> dict[str, Any]:
+    """A task with one rating."""
+    result = {"from_name": "q", "type": "rating", "value": {"rating": grade}}
+    return {"id": item, "data": data, "annotations": [{"completed_by": who, "result": [result]}]}
+
+
+def test_what_several_files_hold_of_one_annotator_is_no_repeat(write: Any, tmp_path: Path) -> None:
+    """Each person exported a project of their own, in which they are user 1."""
+    for top in (5, 10):
+        for i, who in enumerate(("ann", "bob", "cy")):
+            tasks = [rating(n, (n + i) % top + 1) for n in range(4)]
+            write(f"in/{top}/{who}.json", tasks)
+    for folder in (tmp_path / "in", tmp_path / "in" / "5"):
+        with pytest.raises(
+            SchemaError, match=r"ann\.json.* and .*bob\.json.* differ in 'score'.*path=\"\.\.\.\{judge\}"
+        ):
+            js.read(folder)
+    data = js.read(tmp_path / "in" / "5", path="{judge}.json")
+    assert sorted(data["judge"].unique()) == ["ann", "bob", "cy"]
+    assert "replicate" not in data
+    data = js.read(tmp_path / "in", path="{top}/{judge}.json")
+    assert data.groupby("top")["score"].max().to_dict() == {5: 5.0, 10: 6.0}
+    with pytest.raises(JudgestatsError, match="top"):  # scales are not averaged
+        js.icc(data)
+
+
+def test_repeats_are_numbered_in_a_file_where_no_condition_tells_them_apart(write: Any) -> None:
+    again = js.read(write("again.json", [rating(1, 3), rating(1, 4)]))
+    assert again["replicate"].tolist() == [0, 1]
+    data = js.read(write("scales.json", [rating(n, 3 * k, range=f"0-{5 * k}") for n in range(4) for k in (1, 2)]))
+    assert "replicate" not in data
+    with pytest.raises(JudgestatsError, match="'range'"):
+        js.alpha(data.assign(system="s"))

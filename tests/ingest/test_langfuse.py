@@ -36,7 +36,7 @@ def test_the_file_of_the_package() -> None:
     ]
     assert data.loc[0, "rationale"] == "clear"
     assert {e.reason for e in account_of(data).excluded} == {
-        "'tone' is a category or text: scores= gives categories their numbers", "score of type TEXT: a text, no verdict",
+        "'tone' is left out: its values do not all say right or wrong: 'fine' (1)", "score of type TEXT: a text, no verdict",
     }  # fmt: skip
     found = js.check(data).set_index("what")["n"]
     assert found["rows in"] == found["rows used"] + found["rows excluded"] == len(RECORDS)

@@ -203,7 +203,7 @@ def test_folders(write: Write, tmp_path: Path) -> None:
         read(tmp_path / "calls")
     write("calls/b.json", json.dumps(RECORD)[:-5])
     with pytest.raises(SchemaError, match=r"b\.json, line 1"):
-        read(tmp_path / "calls")
+        read(tmp_path / "calls", strict=True)
 
 
 def test_formats_mixed_in_a_glob(write: Write, tmp_path: Path) -> None:
@@ -810,3 +810,53 @@ def test_a_table_of_many_columns_is_not_fragmented(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.PerformanceWarning)
         assert data.assign(more=1).shape == (3, len(data.columns) + 1)
+
+
+RATED = {"judge": "g", "system": "s", "item": 1, "score": 3}
+
+
+def test_an_optional_field_of_some_files_is_no_obstacle(write: Write, tmp_path: Path) -> None:
+    """A field such as ``error`` is written by many tools where there was one; the answer and the call are in all."""
+    write("in/a.jsonl", [RATED, {**RATED, "item": 2}])
+    write("in/b.jsonl", [{**RATED, "item": 3, "error": "late", "usage": 5}])
+    for lazy in (False, True):
+        data = nw.from_native(read(tmp_path / "in", lazy=lazy)).lazy().collect("pandas").to_native().sort_values("item")
+        assert data["score"].tolist() == [3, 3, 3]
+        assert data["error"].isna().tolist() == [True, True, False]
+    mapped = read(tmp_path / "in", columns={"failed": "error"})
+    assert mapped.sort_values("item")["score"].isna().tolist() == [False, False, True]
+    for absent in ("score", "judge", "item"):
+        write("in/c.jsonl", [{n: v for n, v in {**RATED, "item": 4}.items() if n != absent}])
+        with pytest.raises(SchemaError, match=f"do not have the same columns: .*c.jsonl lacks {absent} and"):
+            read(tmp_path / "in")
+    write("in/c.jsonl", [{"usage": 2, "points": 4}])
+    with pytest.raises(SchemaError, match="do not have the same columns"):
+        read(tmp_path / "in", columns={"score": "points"})
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_files_with_a_column_named_after_their_judge(tmp_path: Path, kind: str) -> None:
+    for judge, scores in (("gpt", [1, 2]), ("claude", [3, None])):
+        table = pd.DataFrame({"item": ["1", "2"], "system": "s", judge: scores})
+        path = tmp_path / "in" / f"{judge}.{kind}"
+        path.parent.mkdir(exist_ok=True)
+        table.to_csv(path, index=False) if kind == "csv" else table.to_json(path, orient="records")
+    if kind == "csv":
+        with pytest.raises(SchemaError, match=r"do not have the same columns.*pass wide='judge=claude,gpt'") as caught:
+            read(tmp_path / "in")
+        assert caught.value.advice == (("wide", "judge=claude,gpt"),)
+    data = read(tmp_path / "in", wide="judge=claude,gpt")
+    assert data[["judge", "item"]].values.tolist() == [["claude", "1"], ["claude", "2"], ["gpt", "1"], ["gpt", "2"]]
+    assert data["score"].fillna(0).tolist() == [3, 0, 1, 2]
+    assert js.check(data).set_index("what").loc["rows in", "n"] == 4
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_constant_may_say_that_the_raters_are_people(write: Write, lazy: bool) -> None:
+    pairs = write("pairs.csv", HEADER + ROW)
+    scores = write("scores.csv", "judge,system,item,score\ng,s,1,3\n")
+    for path in (pairs, scores):
+        data = (
+            nw.from_native(read(path, columns={"rater_type": "=human"}, lazy=lazy)).lazy().collect("pandas").to_native()
+        )
+        assert data["rater_type"].tolist() == ["human"]

@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -18,10 +19,12 @@ import pytest
 from typer.testing import CliRunner
 
 import judgestats as js
+from inspect_logs import head, sample, score, zipped_log
 from judgestats.cli import app
 from judgestats.errors import SchemaError
-from judgestats.ingest import read, source_info
+from judgestats.ingest import detect_format, read, source_info
 from judgestats.schema import check as js_check
+from judgestats.schema.account import account_of
 
 Write = Callable[..., Path]
 CALLS = "judge,item,first,second,choice\ng,1,x,y,first\n"
@@ -83,6 +86,78 @@ def test_one_object_per_file_beside_tables(mixed: Path, write: Write) -> None:
     assert len(read(mixed, format="calls")) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "sound", "damaged", "why"),
+    [
+        ("csv", CALLS, CALLS + "g,2\n", "line 3: 2 fields"),
+        ("csv", CALLS, "", "is empty"),
+        ("jsonl", json.dumps(GAME), json.dumps(GAME)[:-4], "line 1"),
+        (
+            "json",
+            json.dumps([{"judge": "g", "item": 1, "first": "x", "second": "y", "choice": "tie"}]),
+            '[{"judge": ',
+            "line 1",
+        ),
+        ("parquet", None, "PAR", "is named Parquet but does not begin as such a file does"),
+        (
+            "json",
+            json.dumps({**head(), "samples": [sample("{i}", {"m": score("C")})]}),
+            json.dumps(head()),
+            "without samples",
+        ),
+        ("eval", zipped_log([sample(1, {"m": score("C")})]), zipped_log([]), "without samples"),
+        ("eval", zipped_log([sample(1, {"m": score("C")})]), zipped_log([sample(1, {"m": score("C")})])[:-30], ""),
+    ],
+)
+def test_files_that_cannot_be_read_are_left_and_listed(
+    tmp_path: Path, name: str, sound: Any, damaged: Any, why: str
+) -> None:
+    """One damaged file stops no folder, glob or list: the others are read, and `check` says which one is not."""
+    for i, content in enumerate([sound, damaged, sound]):
+        path = tmp_path / "in" / f"{i}.{name}"
+        path.parent.mkdir(exist_ok=True)
+        if content is None:
+            pd.read_csv(io.StringIO(CALLS)).to_parquet(path)
+        else:
+            path.write_bytes(content.replace("{i}", str(i)).encode() if isinstance(content, str) else content)
+    listed = sorted((tmp_path / "in").iterdir())
+    for source in (tmp_path / "in", str(tmp_path / "in" / f"*.{name}"), listed):
+        data = read(source)
+        account = account_of(data)
+        left = js_check(data).set_index("level").loc["file"]
+        assert (left["where"], left["n"]) == (f"1.{name}", 1)
+        assert left["what"].startswith("file not read: ")
+        assert why in left["what"]
+        assert account.unread.startswith(f"2 of 3 files read; not read: 1.{name} (")
+        assert js_check(data).set_index("what").loc["rows in", "n"] == len(data) + account.n_excluded
+        with pytest.raises(SchemaError):
+            read(source, strict=True)
+    with pytest.raises(SchemaError):
+        read(listed[1])
+    with pytest.raises(SchemaError):
+        read([listed[1], listed[1]])
+    assert source_info(tmp_path / "in")["rows"].sum() >= 2
+
+
+def test_a_mapping_is_proposed_for_the_files_that_can_be_read(tmp_path: Path, write: Write) -> None:
+    for i, content in enumerate(["evaluator,question_id,response_a,response_b,verdict\ng,1,x,y,A\ng,2,x,y,B\n", ""]):
+        write(f"in/{i}.csv", content)
+    found = CliRunner().invoke(app, ["check", str(tmp_path / "in")])
+    assert found.exit_code == 2
+    assert "1 of 2 files read; not read: 1.csv (is empty)" in found.output
+    assert "First rows under that mapping" in found.output
+
+
+def test_the_commands_name_the_files_that_they_do_not_read(tmp_path: Path, write: Write) -> None:
+    for i, content in enumerate([CALLS, CALLS + "g,2\n", CALLS.replace("g,1", "g,2")]):
+        write(f"in/{i}.csv", content)
+    for command in (["check"], ["report", "--out", str(tmp_path / "page.html")], ["report", "--to", "md"]):
+        found = CliRunner().invoke(app, [*command, str(tmp_path / "in")])
+        assert found.exit_code == 0, found.output
+        assert ("1 file not read" if "md" in command else "2 of 3 files read; not read: 1.csv (line 3") in found.output
+        assert CliRunner().invoke(app, [*command, str(tmp_path / "in"), "--strict"]).exit_code == 2
+
+
 def zipped(path: Path, **members: str) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
         for name, content in members.items():
@@ -132,7 +207,8 @@ def test_a_zip_among_other_files(tmp_path: Path) -> None:
     zipped(tmp_path / "a.zip", **{"a.csv": CALLS})
     (tmp_path / "b.csv").write_text(CALLS)
     with pytest.raises(SchemaError, match="Give it alone"):
-        read(str(tmp_path / "*"))
+        read(str(tmp_path / "*"), strict=True)
+    assert detect_format(str(tmp_path / "*")).unread == "1 of 2 files read; not read: a.zip (is a zip archive)"
 
 
 @pytest.mark.parametrize("make", [lambda t: t.encode(), lambda t: zstd(t.encode())])

@@ -435,3 +435,11 @@ def test_wrong_arguments_say_what_to_do():
         variance_components(data, facets="score")
     with pytest.raises(SchemaError, match="lacks score"):
         variance_components(data.drop(columns="score"))
+
+
+@pytest.mark.parametrize("apart", ["criterion", "item", "system"])
+def test_two_ratings_identify_no_component(apart):
+    frame = pd.DataFrame({"judge": ["g", "h"], "system": "s", "item": "1", "criterion": "c", "score": [1.0, 2.0]})
+    found = variance_components(frame.assign(**{apart: ["a", "b"]}))
+    assert set(found["flag"]) == {"not identifiable"}
+    assert found["estimate"].isna().all()

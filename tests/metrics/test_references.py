@@ -209,3 +209,17 @@ def test_people_who_say_right_or_wrong_are_compared_too():
     assert found.loc[("judge", "agreement"), "estimate"] == pytest.approx(3 / 8)
     assert found.loc[("people", "agreement"), "estimate"] == pytest.approx(3 / 4)
     assert found.loc[("people", "constant_answer"), "estimate"] == pytest.approx(5 / 8)
+
+
+@pytest.mark.parametrize("answer", ["correct", "score", "mean"])
+def test_a_judge_as_gold_in_any_column_of_answers(answer):
+    """Where the judge contradicts itself in as many runs as not, it has no right answer."""
+    truth = {"1": True, "2": False, "3": None}
+    rows = [("g", i, k, (k == 0) if t is None else t) for i, t in truth.items() for k in range(2)]
+    rows += [("h", i, 0, i == "1") for i in truth]
+    frame = pd.DataFrame(rows, columns=["judge", "item", "replicate", answer]).assign(system="s")
+    table = js.ratings(frame.astype({answer: bool if answer == "correct" else float}))
+    gold = with_gold(table, "g").set_index("item")["gold"]
+    middle = np.nan if answer == "correct" else 0.5
+    assert gold.fillna(-1).to_dict() == pd.Series({"1": 1.0, "2": 0.0, "3": middle}).fillna(-1).to_dict()
+    assert isinstance(js.available_measures(table, gold="g"), pd.DataFrame)

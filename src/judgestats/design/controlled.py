@@ -17,7 +17,7 @@ import pandas as pd
 
 from judgestats.csv_files import as_csv
 from judgestats.defaults import SEED
-from judgestats.design.plans import Plan, build, opened_table, swapped
+from judgestats.design.plans import Plan, build, need_columns, opened_table, swapped
 from judgestats.design.strategies import TEMPERATURE
 from judgestats.design.strategies import strategies as plan_strategies
 from judgestats.errors import DesignError, suggestion
@@ -445,9 +445,7 @@ def controlled_pairs(
     unknown = [k for k in kinds if k not in BIASES]
     if unknown or not kinds:
         raise DesignError(f"kinds={list(kinds)} are not kinds of pairs. Allowed: {', '.join(BIASES)}.")
-    absent = [c for c in ("item", "task_text", "role", "text") if c not in responses]
-    if absent:
-        raise DesignError(f"The texts have no column {absent[0]!r}. They have: {', '.join(map(str, responses))}.")
+    need_columns(responses, ("item", "task_text", "role", "text"), "table of texts")
     wanted = list(dict.fromkeys([*kinds, *(EXTENSION if extension else ())]))
     texts = {role: _texts_of(responses, role) for role in _roles(wanted, set(responses["role"]))}
     rows: list[dict[str, Any]] = []
@@ -710,6 +708,10 @@ def _refuse_untrue(table: pd.DataFrame) -> None:
             raise DesignError(f"{row.item!r} is not the mirror of {of['item']!r}: the texts are others.")
 
 
+#: Where pairs with their columns come from.
+_MADE = " controlled_pairs() makes such a table, read_controlled() reads one."
+
+
 def write_controlled(pairs: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write controlled pairs in the format of the debiasing paper (App A).
 
@@ -748,6 +750,20 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path, *, overwrite: bool =
     ['A']
     """
     path = Path(path)
+    needed = (
+        "item",
+        "first",
+        "second",
+        "gold",
+        "bias_type",
+        "task",
+        "topic",
+        "note",
+        "task_text",
+        "first_text",
+        "second_text",
+    )
+    need_columns(pairs, needed, "table of pairs", _MADE)
     origin = pairs["bias_type"].str.contains("origin")
     gold, first = pairs["gold"], pairs["first"]
     table = pd.DataFrame(
@@ -830,11 +846,7 @@ def controlled(
     [['B0', 'a', 'b'], ['S1', 'a', 'b'], ['S1', 'b', 'a']]
     """
     table = read_controlled(pairs) if isinstance(pairs, str | Path) else pairs
-    absent = [c for c in ("bias_type", "bias", "first_text") if c not in table]
-    if absent:
-        raise DesignError(
-            f"The pairs have no column {absent[0]!r}. controlled_pairs() makes them, read_controlled() reads."
-        )
+    need_columns(table, ("bias_type", "bias", "first", "second", "first_text"), "table of pairs", _MADE)
     table = table.drop(columns=["note"], errors="ignore")
     return plan_strategies(judges, table, strategies=strategies, panel=panel, temperature=temperature)
 
@@ -895,13 +907,15 @@ def annotation_form(
     people = [annotators] if isinstance(annotators, str) else list(annotators)
     if not people or len(set(people)) != len(people):
         raise DesignError(f"annotators={people} are not different names. Give one or more.")
+    need_columns(pairs, ("bias_type", "topic"), "table of pairs", _MADE)
     known = pairs[pairs["bias_type"] == bias_type]
     if not 1 <= n <= len(known):
         raise DesignError(f"n={n} pairs of kind {bias_type!r} cannot be drawn from {len(known)}.")
     rng = generator(seed, ("form",))
     shuffled = known.iloc[rng.permutation(len(known))]
     turn = shuffled.groupby("topic", sort=False, dropna=False).cumcount()
-    drawn = shuffled.loc[turn.sort_values(kind="stable").index[:n]].drop(columns=["note", "gold", "better"])
+    drawn = shuffled.loc[turn.sort_values(kind="stable").index[:n]]
+    drawn = drawn.drop(columns=["note", "gold", "better"], errors="ignore")
     plans = []
     for name in people:
         own = generator(seed, ("form", name))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.defaults import SEED
 from judgestats.design.attacks import Attack, Keeps, attacked, lost_content
-from judgestats.design.plans import Plan, build, opened_table
+from judgestats.design.plans import Plan, build, need_columns, opened_table
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.resampling import generator
@@ -197,9 +197,7 @@ def _probed(
     seed: int | np.random.Generator | None,
 ) -> pd.DataFrame:
     """The pairs under each probe and attack, with the labels shown and the candidate that the cue favours."""
-    absent = [c for c in ("item", "first", "second", "task_text", "first_text", "second_text") if c not in pairs]
-    if absent:
-        raise DesignError(f"The table of pairs has no column {absent[0]!r}. It has: {', '.join(map(str, pairs))}.")
+    need_columns(pairs, ("item", "first", "second", "task_text", "first_text", "second_text"), "table of pairs")
     if not len(pairs):
         raise DesignError("The table of pairs has no rows. Give at least one.")
     rng = generator(seed, ("cues",))
@@ -284,9 +282,7 @@ def equal_pairs(texts: pd.DataFrame, *, keeps: Keeps = lost_content) -> pd.DataF
     >>> equal_pairs(texts)[["first", "second", "content"]].values.tolist()
     [['u', 'v', 'identical']]
     """
-    absent = [c for c in ("item", "task_text", "text") if c not in texts]
-    if absent:
-        raise DesignError(f"The table of texts has no column {absent[0]!r}. It has: {', '.join(map(str, texts))}.")
+    need_columns(texts, ("item", "task_text", "text"), "table of texts")
     second = texts["paraphrase"] if "paraphrase" in texts else texts["text"]
     for item, one, two in zip(texts["item"], texts["text"], second, strict=True):
         if lost := keeps(one, two):

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.collecting import replied
-from judgestats.design.plans import CALL, TEXTS, Plan, build, opened, opened_table
+from judgestats.design.plans import CALL, TEXTS, Plan, build, need_columns, opened, opened_table
 from judgestats.design.prompts import REPLIES, Prompt, prompt
 from judgestats.design.rubrics import Criterion, Dimensions, Rubric, read_dimensions, rubric_json
 from judgestats.errors import DesignError, suggestion
@@ -154,8 +154,7 @@ def merg(
 
 def _checked(responses: pd.DataFrame) -> pd.DataFrame:
     """The responses, if they have all columns and one task for each item."""
-    if absent := [c for c in _NEEDED if c not in responses]:
-        raise DesignError(f"The table of responses has no column {absent[0]!r}. It has: {', '.join(responses)}.")
+    need_columns(responses, _NEEDED, "table of responses")
     if taken := [c for c in _TAKEN if c in responses]:
         raise DesignError(f"The table of responses has a column {taken[0]!r}, which the plan fills in. Rename it.")
     if not len(responses):
@@ -183,8 +182,7 @@ def _given(rubrics: str | Path | Rubric | pd.DataFrame, items: pd.Series[Any], a
                 f"{asked.name!r} asks for scores from {asked.scale[0]:g} to {asked.scale[1]:g}. Give one of that scale."
             )
         return dict.fromkeys(items.unique(), found.json)
-    if absent := [c for c in ("item", "criterion") if c not in rubrics]:
-        raise DesignError(f"The table of rubrics has no column {absent[0]!r}. It has: {', '.join(rubrics)}.")
+    need_columns(rubrics, ("item", "criterion"), "table of rubrics")
     known = rubrics[rubrics["criterion"].notna() & (rubrics["criterion"] != "")]
     if "weight" in known:
         known = known.assign(weight=pd.to_numeric(known["weight"], errors="coerce"))
@@ -357,8 +355,7 @@ def matched_dimensions(rubrics: pd.DataFrame, *, embed: Embed = None) -> pd.Data
 
 def _known(rubrics: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The dimensions that can be read, their texts, and the columns besides the judge that distinguish rubrics."""
-    if absent := [c for c in ("judge", "item", "criterion", "weight") if c not in rubrics]:
-        raise DesignError(f"The table of rubrics has no column {absent[0]!r}. It has: {', '.join(rubrics)}.")
+    need_columns(rubrics, ("judge", "item", "criterion", "weight"), "table of rubrics")
     known = rubrics[rubrics["criterion"].notna()].reset_index(drop=True)
     shown = ["criterion", *(c for c in known if c == "about" or str(c).startswith("anchor_"))]
     texts = known[shown].fillna("").astype(str).agg(" ".join, axis="columns")

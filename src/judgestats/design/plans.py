@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from judgestats.defaults import SEED
 from judgestats.design.plan_files import read_parts, write_plan
 from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, suggestion
 from judgestats.ingest.tables import as_table
 from judgestats.kernels.resampling import generator
 from judgestats.outputs import Source
@@ -565,6 +565,14 @@ def opened_table(given: pd.DataFrame | str | Path) -> pd.DataFrame:
     return table
 
 
+def need_columns(table: pd.DataFrame, names: Iterable[str], what: str = "table", cure: str = "") -> None:
+    """Raise DesignError if a table lacks a column; `cure`: what to do about it."""
+    for name in names:
+        if name not in table:
+            listed = ", ".join(map(str, table))
+            raise DesignError(f"The {what} has no column {name!r}. It has: {listed}.{suggestion(name, table)}{cure}")
+
+
 def build(
     table: pd.DataFrame | str | Path,
     *,
@@ -634,9 +642,7 @@ def build(
     paired = kind == "preferences" or "first" in shown
     needed = ["item", *(["first", "second"] if paired else []), *(["system"] if kind == "ratings" else [])]
     needed += [TEXTS[p] for p in shown if p in TEXTS]
-    absent = [c for c in needed if c not in table]
-    if absent:
-        raise DesignError(f"The table has no column {absent[0]!r}, which the prompt shows. It has: {', '.join(table)}.")
+    need_columns(table, needed)
     table = table.reset_index(drop=True)
     texts: dict[str, str] = {}
     table = _with_digests(table, TEXTS.values(), texts)

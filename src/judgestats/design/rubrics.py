@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.design.plans import Plan, build, opened_table
+from judgestats.design.plans import Plan, build, need_columns, opened_table
 from judgestats.design.prompts import Prompt, prompt
 from judgestats.errors import DesignError, suggestion
 from judgestats.ingest.reply_forms import json_objects
@@ -319,6 +319,10 @@ def points_score(points: Any, of: int = 25, top: float = 10.0) -> Any:
     return result if result.ndim else float(result)
 
 
+#: Column of the text that an arm shows, if not ``response_text``.
+_TEXT_OF = {"style-transferred": "restyled_text"}
+
+
 def rubric(
     judges: str | Sequence[str],
     responses: pd.DataFrame | str | Path,
@@ -384,8 +388,8 @@ def rubric(
     if unknown or not len(arms):
         raise DesignError(f"arms={list(arms)} are not known. Allowed: {', '.join(ARMS)}.")
     responses = opened_table(responses)
-    if "system" not in responses:
-        raise DesignError(f"The table has no column 'system'. It has: {', '.join(responses)}.")
+    texts = [_TEXT_OF.get(arm, "response_text") for arm in arms]
+    need_columns(responses, ("item", "system", "task_text", *texts), "table of responses")
     systems = list(dict.fromkeys(responses["system"].astype(str)))
     shown = dict(alias) if alias is not None else {s: f"Expert {i}" for i, s in enumerate(systems, start=1)}
     absent = [s for s in systems if s not in shown]
@@ -398,13 +402,9 @@ def rubric(
     chosen = Rubric.read(by)
     parts = []
     for arm in arms:
-        if arm == "style-transferred" and "restyled_text" not in responses:
-            raise DesignError(
-                "The arm 'style-transferred' needs a column 'restyled_text': the response in another style."
-            )
         named = responses["system"].astype(str)
         name = named if arm == "attributed" else named.map(shown)
-        text = responses["restyled_text"] if arm == "style-transferred" else responses["response_text"]
+        text = responses[_TEXT_OF.get(arm, "response_text")]
         parts.append(
             responses.assign(
                 condition=arm,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.design.plans import CALL, Plan, build, opened_table
+from judgestats.design.plans import CALL, Plan, build, need_columns, opened_table
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError, suggestion
 from judgestats.schema.columns import CHOICES
@@ -217,9 +217,10 @@ def _refuse_unplannable(chosen: Sequence[Strategy], pairs: pd.DataFrame, panel: 
             f"{guided[0]} shows a reference answer, and the pairs have no column 'reference_text'. Add it, or leave "
             f"{guided[0]} out of strategies=."
         )
+    need_columns(pairs, ("item", "first", "second"), "table of pairs")
     if "gold" in pairs:
         gold = pairs["gold"]
-        known = gold.isna() | (gold == "tie") | (gold == pairs.get("first")) | (gold == pairs.get("second"))
+        known = gold.isna() | (gold == "tie") | (gold == pairs["first"]) | (gold == pairs["second"])
         if not known.all():
             row = pairs[~known].iloc[0]
             raise DesignError(
@@ -268,6 +269,7 @@ def strategy_verdicts(calls: pd.DataFrame, *, missing: Any = "invalid") -> pd.Da
     """
     if "strategy" not in calls or calls["strategy"].isna().any():
         raise DesignError("strategy_verdicts() needs the column 'strategy', filled in. design.strategies() plans it.")
+    need_columns(calls, ("judge", "item", "first", "second", "choice"), "table of calls")
     parts = []
     alone: list[Any] = []
     found = {str(name): part for name, part in calls.groupby("strategy", observed=True, sort=True)}

@@ -14,7 +14,10 @@ from judgestats.schema.account import Exclusion
 from judgestats.schema.columns import Finding, as_frame
 from judgestats.schema.opening import opened
 
-CURE = 'If the files are runs of their own, name the run in their paths, as in path="...{replicate}..."'
+CURE = (
+    "If the files are runs of their own, or of several raters, name the run or the rater in their paths, as in "
+    'path="...{replicate}..." or path="...{judge}..."'
+)
 _FEW = 3
 #: Length from which a part of a text is taken for the text, shortened.
 _LONG = 20
@@ -54,7 +57,7 @@ def copies(
     if len(files) < 2:
         return found
     data = opened(table).to_native()
-    keys = [c for c in data.columns if c not in answers and not _fractions(data[c])]
+    keys = [c for c in data.columns if c not in answers and not fractions(data[c])]
     known = {c: _filled(data[c], file, len(files)) for c in keys}
     common = [c for c in keys if known[c].all()]
     again = data.duplicated(common, keep=False).to_numpy() if common else np.zeros(len(data), dtype=bool)
@@ -84,7 +87,7 @@ def empty_repeats(
     nothing but the key of a call counts no second time: not as a failed call, and not as disagreement.
     """
     found = Copies(np.zeros(len(table), dtype=bool))
-    keys = [c for c in table.columns if c not in answers and not _fractions(table[c])]
+    keys = [c for c in table.columns if c not in answers and not fractions(table[c])]
     empty = table[[c for c in table.columns if c in answer]].isna().all(axis=1).to_numpy()
     if not keys or not answer or not empty.any():
         return found
@@ -103,7 +106,7 @@ def empty_repeats(
     return found
 
 
-def _fractions(values: pd.Series) -> bool:
+def fractions(values: pd.Series) -> bool:
     """Whether a column holds numbers that are not whole: measurements, which name no call."""
     if not pd.api.types.is_float_dtype(values):
         return False

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest import guesses
-from judgestats.ingest.mapping import Mapped, canonical, with_columns
+from judgestats.ingest.mapping import RATER_TYPE, Mapped, canonical, with_columns
 from judgestats.ingest.readers import RATING_OPTIONS, only
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import PLAIN_OPTIONS
@@ -27,8 +27,8 @@ from judgestats.schema.account import KEY, Account, Exclusion, account_of
 from judgestats.schema.columns import COUNTS, Finding, Kind, answer_column, kind_of
 from judgestats.schema.opening import cell_text, few, opened
 
-#: Column that says who judged, and its values for people and for judges.
-RATER_TYPE, HUMAN, MODEL = "rater_type", "human", "model"
+#: Values of ``rater_type`` for people and for judges.
+HUMAN, MODEL = "human", "model"
 #: Name of the annotator where the labels name none.
 ANYBODY = "human"
 #: What a verdict is about, beside the pair of a preference.
@@ -203,7 +203,8 @@ def _given(source: Any, wide: str, explode: str, columns: Mapped | None, options
         if not plain and native_reader(files)[0] is not None:
             source = read(source, **{k: v for k, v in options.items() if k == "encoding"})
         else:
-            (source, lines), text = plain_rows(files, columns), True
+            rows = plain_rows(files, columns, wide)
+            source, lines, text = rows.table, rows.places, True
     account = account_of(source)
     table = _collected(source)
     if table.empty:
@@ -486,6 +487,7 @@ def _joined(judged: pd.DataFrame, people: pd.DataFrame, given: _Given, found: _F
         places,
         (*account.excluded, *given.excluded, *found.excluded),
         (*account.notes, *counted),
+        account.unread,
     ).attached(result)
 
 

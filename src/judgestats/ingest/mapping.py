@@ -43,6 +43,8 @@ from judgestats.schema.opening import opened
 #: Canonical column -> column of the table, ``=constant`` or None (excluded).
 Mapped = Mapping[str, str | None]
 
+#: Column that says whether a model, code or a person judged.
+RATER_TYPE = "rater_type"
 #: Names in a mapping that are not canonical columns; all imply a preferences frame.
 PSEUDO = ("winner", "graded", "swapped")
 #: What a column of errors holds where there was none.
@@ -114,8 +116,13 @@ def canonical(
 
 
 def with_columns(data: Any, columns: Mapped, kind: Kind) -> tuple[Any, dict[str, str | None]]:
-    """Add the constants and the joined ids that a mapping makes, and map their names onto them."""
-    return _joins(*_constants(data, dict(columns), kind))
+    """Add the constants, the joined ids and the type of rater that a mapping makes, and map their names onto them."""
+    data, mapped = _joins(*_constants(data, dict(columns), kind))
+    if mapped.get(RATER_TYPE) is not None:
+        source = _source(mapped, RATER_TYPE, data)
+        data = data.with_columns(nw.col(source).alias(RATER_TYPE)).drop(f"_constant_{RATER_TYPE}", strict=False)
+        del mapped[RATER_TYPE]
+    return data, mapped
 
 
 def _present(data: Any) -> list[str]:
@@ -359,7 +366,7 @@ def _as_number(data: Any, column: str) -> Any:
 
 
 #: All names of a mapping.
-NAMES = frozenset({*PSEUDO, *(c.name for columns in VOCABULARY.values() for c in columns)})
+NAMES = frozenset({*PSEUDO, RATER_TYPE, *(c.name for columns in VOCABULARY.values() for c in columns)})
 
 __all__ = [
     "JOINABLE",

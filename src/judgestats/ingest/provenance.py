@@ -20,7 +20,12 @@ PATHS = "judgestats.paths"
 
 
 def source_info(
-    source: Any, *, connection: Any = None, encoding: str | None = None, format: str | None = None
+    source: Any,
+    *,
+    connection: Any = None,
+    encoding: str | None = None,
+    format: str | None = None,
+    strict: bool = False,
 ) -> pd.DataFrame:
     """Describe a source for the record: names, sizes, hashes, rows.
 
@@ -33,6 +38,8 @@ def source_info(
     encoding : str, optional
         Encoding of the files, if not UTF-8.
     format : str, optional
+        As for :func:`judgestats.read`.
+    strict : bool
         As for :func:`judgestats.read`.
 
     Returns
@@ -64,9 +71,12 @@ def source_info(
         data = opened(source)
         rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None, "")]
     else:
-        files = find_files(source, encoding, format)
-        rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f), "") for f in files.files]
-        rows += [(name, None, "", None, f"not read: {why}") for name, why in files.unread]
+        files, counts = find_files(source, encoding, format, strict=strict).each(_count)
+        rows = [
+            (files.relative(f), f.path.stat().st_size, _sha256(f.path), n, "")
+            for f, n in zip(files.files, counts, strict=True)
+        ]
+        rows += [(name, None, "", None, f"not read: {why}") for name, why in files.left]
         paths = [str(f.path.absolute()) for f in files.files]
     table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows", "note"])
     table = table.astype({"bytes": "Int64", "rows": "Int64"})

@@ -5,24 +5,28 @@ from __future__ import annotations
 import ast
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from judgestats.errors import SchemaError, printable, suggestion
 from judgestats.ingest.archives import Archive as Archive
+from judgestats.ingest.copies import fractions
 from judgestats.ingest.files import LOG_HEADERS as LOG_HEADERS
 from judgestats.ingest.files import LOG_SAMPLE as LOG_SAMPLE
 from judgestats.ingest.files import Container, json_document, json_lines
 from judgestats.ingest.files import Record as Record
 from judgestats.ingest.files import member_object as member_object
 from judgestats.schema.account import Account, Exclusion
-from judgestats.schema.columns import CONDITIONS, NO, VOCABULARY, YES, N
+from judgestats.schema.columns import CONDITIONS, NO, VOCABULARY, YES, Finding, N
+from judgestats.schema.opening import few
 
 Frame = Literal["preferences", "ratings", "either"]
 
@@ -75,6 +79,76 @@ class Place:
         self.excluded.append(Exclusion(f"{self}, {part}" if part else str(self), reason, cure, n))
 
 
+class Word(NamedTuple):
+    """A score that is a word: what it means follows from all words of its question in the files read together.
+
+    `text`. `question`: whose value it is, as ``scorer match``. `cure`: how the user gives words a number, from the
+    words. `letters`: what further words mean in this format, where ``C`` or ``I`` is among them or they are declared.
+    `declared`: where the log says what its words mean; empty if it does not. `number`: right and wrong are 1 and 0.
+    """
+
+    text: str
+    question: str
+    cure: Callable[[Sequence[str]], str]
+    letters: Mapping[str, float | bool] = MappingProxyType({})
+    declared: str = ""
+    number: bool = False
+
+
+#: Words that say right or wrong; of letters only both, and ``right`` only beside ``wrong``.
+_WORDS = {w: meaning for words, meaning in ((YES, True), (NO, False)) for w in words if len(w) > 1 and w.isalpha()}
+_PAIRS = ({"y": True, "n": False}, {"t": True, "f": False})
+#: Most words of a question that are listed.
+_MOST_WORDS = 8
+
+
+def _meanings(words: Sequence[Word], declared: bool) -> dict[str, float | bool] | None:
+    """What the words of a question mean; None unless each of them says right or wrong."""
+    texts = sorted({w.text for w in words})
+    lower = {text.lower() for text in texts}
+    if "right" in lower and "wrong" not in lower:
+        return None
+    said = next((pair for pair in _PAIRS if lower == pair.keys()), _WORDS)
+    letters = words[0].letters if declared or {"C", "I"} & set(texts) else {}
+    found = {text: letters[text] if text in letters else said.get(text.lower()) for text in texts}
+    meanings = {text: float(v) if words[0].number else v for text, v in found.items() if v is not None}
+    return meanings if len(meanings) == len(texts) else None
+
+
+def _coded(
+    rows: list[Mapping[str, Any]], places: list[str], excluded: list[Exclusion]
+) -> tuple[list[int], list[Finding]]:
+    """Give words their meaning, in place; returns the rows whose words have none, and a note for each question."""
+    questions: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if isinstance(row.get("score"), Word):
+            questions.setdefault(row["score"].question, []).append(i)
+    dropped: list[int] = []
+    notes = []
+    for question, at in questions.items():
+        words = [rows[i]["score"] for i in at]
+        declared = all(w.declared for w in words)
+        meanings = _meanings(words, declared)
+        if meanings is None:
+            counts = Counter(w.text for w in words).most_common()
+            listed = few([f"{text[:40]!r} ({n:,})" for text, n in counts], _MOST_WORDS)
+            reason = f"{question} is left out: its values do not all say right or wrong: {listed}"
+            cure = words[0].cure([text for text, _ in counts][:_MOST_WORDS])
+            excluded.append(Exclusion(few([places[i] for i in at], 2), reason, cure, len(at)))
+            dropped += at
+            continue
+        for i, word in zip(at, words, strict=True):
+            rows[i] = {**rows[i], "score": meanings[word.text]}
+        said = ", ".join(f"{text} is {_MEANT.get(float(v), v)}" for text, v in meanings.items())
+        by = f"as {words[0].declared} takes them" if declared else "by its values in all files"
+        notes.append(Finding("counted", "", f"{question}: {said}, {by}", tuple(at)))
+    return dropped, notes
+
+
+#: What a number means in a note.
+_MEANT = {1.0: "right", 0.0: "wrong"}
+
+
 @dataclass(frozen=True)
 class Log:
     """The records of one native file.
@@ -87,6 +161,26 @@ class Log:
     records: Iterable[Record]
     first: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def opened(self, format: str) -> Iterator[Record]:
+        """The records; a fault of the file, as against one of a record, is :class:`Unreadable`."""
+        empty = True
+        try:
+            for record in self.records:
+                empty = False
+                yield record
+            if empty:
+                raise SchemaError(f"{self.path.name} holds no records for the {format} format.")
+        except SchemaError as problem:
+            raise Unreadable(problem) from None
+
+
+class Unreadable(Exception):
+    """A file that cannot be read; `error` is what the user sees."""
+
+    def __init__(self, error: SchemaError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 @dataclass(frozen=True)
@@ -147,38 +241,55 @@ class Reader:
     sample: str = ""
     repeats: bool = False
 
-    def table(self, logs: Iterable[Log], **options: Any) -> tuple[pd.DataFrame, Account, list[int]]:
+    def table(
+        self, logs: Iterable[Log], *, strict: bool = True, **options: Any
+    ) -> tuple[pd.DataFrame, Account, list[int | SchemaError]]:
         """Read the records of all files: the rows, what became of each record, and how many rows each file gives.
 
-        A file without records, or logs without a row, are a SchemaError.
+        A file that cannot be read is a SchemaError, raised or, without `strict`, in place of its number of rows. Raises
+        it too where no file can be read, or no log has a row.
         """
         rows: list[Mapping[str, Any]] = []
         places: list[str] = []
+        files: list[int] = []
         excluded: list[Exclusion] = []
-        sizes: list[int] = []
-        n = 0
-        for log in logs:
-            before, start = n, len(rows)
+        left: dict[int, SchemaError] = {}
+        n = number = 0
+        for number, log in enumerate(logs, start=1):
+            start = n, len(rows), len(excluded)
             given = {**log.options, **options}
-            for name, record in log.records:
-                place = Place(log.path, name, n - before + log.first, excluded)
-                known = len(rows), len(excluded)
-                rows.extend(self.rows(record, place, **given) if self.rows is not None else ())
-                places.extend([str(place)] * (len(rows) - known[0]))
-                if (len(rows), len(excluded)) == known:
-                    place.exclude("no verdict in the record")
-                n += 1
-            if n == before:
-                raise SchemaError(f"{log.path.name} holds no records for the {self.name} format.")
-            sizes.append(len(rows) - start)
-        if not rows:
-            reasons = dict.fromkeys(e.reason for e in excluded)
+            try:
+                for name, record in log.opened(self.name):
+                    place = Place(log.path, name, n - start[0] + log.first, excluded)
+                    known = len(rows), len(excluded)
+                    rows.extend(self.rows(record, place, **given) if self.rows is not None else ())
+                    places.extend([str(place)] * (len(rows) - known[0]))
+                    if (len(rows), len(excluded)) == known:
+                        place.exclude("no verdict in the record")
+                    n += 1
+            except Unreadable as problem:
+                if strict:
+                    raise problem.error from None
+                left[number] = problem.error
+                n = start[0]
+                del rows[start[1] :], places[start[1] :], excluded[start[2] :]
+            files.extend([number] * (len(rows) - start[1]))
+        if left and len(left) == number:
+            raise next(iter(left.values())) from None
+        dropped, notes = _coded(rows, places, excluded)
+        if len(dropped) == len(rows):
+            reasons = dict.fromkeys(f"{e.reason}. {e.cure}".rstrip(". ") for e in excluded)
             raise SchemaError(
                 f"{excluded[0].place.partition(',')[0]}: the {self.name} format was recognised, and none of its "
                 f"{n:,} record{'s' * (n != 1)} holds a verdict ({'; '.join(reasons)}). Nothing was read."
             )
-        table = tidy(rows)
-        return (_numbered(table) if self.repeats else table), Account(n, places, tuple(excluded)), sizes
+        account = Account(n, places, tuple(excluded), tuple(notes)).without(dropped)
+        out = set(dropped)
+        table = tidy([row for i, row in enumerate(rows) if i not in out])
+        table["_file"] = [file for i, file in enumerate(files) if i not in out]
+        table = _numbered(table) if self.repeats else table
+        sizes = Counter(table.pop("_file").tolist())
+        return table, account, [left.get(i, sizes[i]) for i in range(1, number + 1)]
 
     @property
     def all_options(self) -> dict[str, str]:
@@ -220,8 +331,9 @@ def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, An
 
 
 def _numbered(table: pd.DataFrame) -> pd.DataFrame:
-    """Number the verdicts of one rater on one thing; a log without any is unchanged."""
-    keys = [c for c in ("judge", "item", "system", "first", "second", "criterion") if c in table]
+    """Number the verdicts of one rater on one thing in one file that no condition tells apart."""
+    answers = {c.name for columns in VOCABULARY.values() for c in columns if not c.key}
+    keys = [c for c in table.columns if c not in answers and not fractions(table[c])]
     run = table.groupby(keys, dropna=False, sort=False).cumcount()
     return table.assign(replicate=run) if run.any() else table
 
@@ -262,19 +374,18 @@ def opened_cell(value: Any) -> Any:
 
 
 def grade(value: Any, scores: Mapping[str, float] | None = None) -> float:
-    """A grade as a number: a number, its text, a category that `scores` gives one, yes and no; NaN for anything else.
+    """A grade as a number: a number, its text, a category that `scores` gives one; NaN for anything else.
 
-    >>> [grade(v, {"good": 2}) for v in (True, "0.5", "good", "pass", "poor")]
-    [1.0, 0.5, 2.0, 1.0, nan]
+    >>> [grade(v, {"good": 2}) for v in (True, "0.5", "good", "poor")]
+    [1.0, 0.5, 2.0, nan]
     """
     value = value.item() if hasattr(value, "item") else value
-    text = str(value).strip()
     if isinstance(value, list | dict):
         return math.nan
     try:
-        found = float({str(k): v for k, v in (scores or {}).items()}.get(text, value))
+        found = float({str(k): v for k, v in (scores or {}).items()}.get(str(value).strip(), value))
     except (TypeError, ValueError, OverflowError):
-        return 1.0 if text.lower() in YES else 0.0 if text.lower() in NO else math.nan
+        return math.nan
     return found if math.isfinite(found) else math.nan
 
 
@@ -283,17 +394,28 @@ def answered(
 ) -> dict[str, Any] | None:
     """Score and status of a grade; None, with the reason excluded, for what has no number.
 
-    An empty grade is a missing score with status ``parse``, or ``error`` where the call `failed`.
+    An empty grade is a missing score with status ``parse``, or ``error`` where the call `failed`. A text without a
+    number of its own is a :class:`Word`: right and wrong are 1 and 0.
     """
     if failed or absent(value):
         return {"score": math.nan, "status": "error" if failed else "parse"}
     found = grade(value, scores)
-    if math.isnan(found):
-        several = isinstance(value, list | dict)
-        what = "has several values" if several else "is a category or text: scores= gives categories their numbers"
-        place.exclude(f"{question!r} {what}", question)
-        return None
-    return {"score": found, "status": "ok"}
+    if not math.isnan(found):
+        return {"score": found, "status": "ok"}
+    if isinstance(value, str):
+        return {"score": Word(value.strip(), repr(question), _by_scores, number=True), "status": "ok"}
+    place.exclude(
+        f"{question!r} {'has several values' if isinstance(value, list | dict) else 'is no number'}", question
+    )
+    return None
+
+
+def _by_scores(texts: Sequence[str]) -> str:
+    """How ``scores=`` gives texts a number."""
+    return (
+        f"scores= gives each a number: scores={{{', '.join(f'{t!r}: ...' for t in texts)}}}, on the command line "
+        f"--option 'scores={','.join(f'{t}=...' for t in texts)}'"
+    )
 
 
 def person(*names: Any) -> str:

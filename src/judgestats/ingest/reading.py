@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -26,7 +26,7 @@ from judgestats.ingest.replies import Form, parse_column
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
 from judgestats.ingest.sniffing import column_names, find_files, logs, native_reader, native_table, plain_name
 from judgestats.ingest.sources import Files, is_table
-from judgestats.ingest.tables import check_numbers, plain_rows, with_numbers
+from judgestats.ingest.tables import check_numbers, plain_rows, plain_table, with_numbers
 from judgestats.ingest.wide import exploded, lengthened
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion, Places
@@ -50,6 +50,7 @@ def read(
     table: str = "",
     parse: Form = None,
     max_unpacked: int | None = None,
+    strict: bool = False,
     **options: Any,
 ) -> Any:
     """Read verdicts from anywhere into a canonical frame.
@@ -70,11 +71,12 @@ def read(
         For tables of unknown shape: canonical name -> column, ``"=constant"``, or None for a column with a canonical
         name that is something else. Further names: ``winner`` (a column with the winning candidate), ``graded``
         (numbers whose ends `labels` name), ``swapped`` (yes where the candidates were shown in reverse order: they are
-        exchanged, with their attributes ``x_first`` and ``x_second``). An id (judge, item, system,
-        first, second, task) may join columns, ``"subset+item"``, with " / " between them. ``ranking`` (a list of
-        candidates, best first; an object candidate -> rank; ``A > B = C``; or columns, ``"rank_{rank}"``) gives a
-        preference for each pair, with a column ``call`` to cluster by; ``probabilities`` (``"answer{score}_prob"``)
-        the expected score; ``failed`` is a column filled where a call failed: whatever answer stands there is missing.
+        exchanged, with their attributes ``x_first`` and ``x_second``), ``rater_type`` (``"=human"`` for people's
+        verdicts). An id (judge, item, system, first, second, task) may join columns, ``"subset+item"``, with " / "
+        between them. ``ranking`` (a list of candidates, best first; an object candidate -> rank; ``A > B = C``; or
+        columns, ``"rank_{rank}"``) gives a preference for each pair, with a column ``call`` to cluster by;
+        ``probabilities`` (``"answer{score}_prob"``) the expected score; ``failed`` is a column filled where a call
+        failed: whatever answer stands there is missing.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional
@@ -112,6 +114,9 @@ def read(
     max_unpacked : int, optional
         Largest unpacked size of a compressed file or archive, in bytes. By default 4 GB, and above 100 MB at most 200
         times its size.
+    strict : bool
+        Refuse several files (a folder, a glob, a list) if one of them cannot be read: it is empty or damaged, or a log
+        without samples. By default the others are read, and `check` lists it with the reason. ``lazy=True`` refuses.
     **options
         Further options of the reader: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
@@ -177,15 +182,22 @@ def read(
         if shaped:
             _only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
             encoding = options.pop("encoding", None)
-            places = None
+            places: Places | None = None
+            lacks: Mapping[str, Sequence[int]] = {}
+            plain: Files | None = None
             if connection is not None:
                 rows = databases.query(source, connection, params)
             elif is_table(source):
                 rows = _in_memory(source)
             else:
-                rows, places = plain_rows(_forced(find_files(source, encoding, format, path, table), format), columns)
+                plain = _forced(find_files(source, encoding, format, path, table, strict=strict), format)
+                rows, places, plain, lacks = plain_rows(plain, columns, wide)
+            long, places, empty = _long(rows, places, explode, wide, expand, options, lacks)
             return target.of_text(
-                *_long(rows, places, explode, wide, expand, options),
+                long,
+                places,
+                empty,
+                files=plain,
                 label="the long table" if shaped != expand else "the table",
             )
         chosen = reader(format) if format is not None else None
@@ -200,12 +212,12 @@ def read(
             _no_columns(options, RATING_OPTIONS, lambda: column_names(source))
             _only(options, RATING_OPTIONS, "a frame")
             return target.of(source, type(source).__name__)
-        files = find_files(source, options.get("encoding"), format, path, table)
+        files = find_files(source, options.get("encoding"), format, path, table, strict=strict or lazy)
         if chosen is None and unmapped:
-            chosen, _ = native_reader(files)
+            chosen, _, files = native_reader(files)
         chosen = chosen or reader(plain_name(files))
         if chosen.rows is None:
-            _no_columns(options, chosen.all_options, lambda: column_names(plain_rows(_forced(files, format), None)[0]))
+            _no_columns(options, chosen.all_options, lambda: column_names(plain_table(_forced(files, format))))
         _only(options, chosen.all_options, f"the {chosen.name} format")
         if chosen.rows is not None:
             if files.files[0].container not in chosen.containers:
@@ -221,7 +233,9 @@ def read(
         options.pop("encoding", None)
         if lazy:
             return _scanned(files, target)
-        return target.of_text(*plain_rows(files, columns), label=files.label, calls=files.calls)
+        rows = plain_rows(files, columns)
+        files = rows.files
+        return target.of_text(rows.table, rows.places, label=files.label, files=files, calls=files.calls)
 
 
 def _only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> None:
@@ -296,21 +310,25 @@ class _Target:
         excluded: tuple[Exclusion, ...] = (),
         *,
         label: str,
+        files: Files | None = None,
         calls: bool = False,
     ) -> Any:
         """Map a table of text, as it comes from a file or a query.
 
-        `places`: of its rows. `excluded`: parts that gave none. `calls`: each of its files is a call of its own.
+        `places`: of its rows. `excluded`: parts that gave none. `files`: it was read from; with `calls` each of them is
+        a call of its own.
         """
         if self.parse is not None:
             target, table = self.parsed(table, label)
-            return target.of_text(table, places, excluded, label=label, calls=calls)
+            return target.of_text(table, places, excluded, label=label, files=files, calls=calls)
         kind = self.kind(table, label)
         decimal = self.options.pop("decimal", ".")
         account = Account(len(table), places if places is not None else (), excluded)
+        if files is not None:
+            account = replace(account, notes=files.not_read, unread=files.unread_note)
         try:
             if places is not None and not calls:
-                table, account = self._once(table, places, kind, excluded)
+                table, account = self._once(table, places, kind, account)
             table = check_numbers(table, kind, self.columns or {}, decimal)
             table = with_numbers(table, kind, self.with_counts)
             result = canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
@@ -318,9 +336,7 @@ class _Target:
         except SchemaError as problem:
             raise problem.labelled(label, _place(problem, account)) from None
 
-    def _once(
-        self, table: pd.DataFrame, places: Places, kind: Kind, excluded: tuple[Exclusion, ...]
-    ) -> tuple[pd.DataFrame, Account]:
+    def _once(self, table: pd.DataFrame, places: Places, kind: Kind, account: Account) -> tuple[pd.DataFrame, Account]:
         """The table without calls that it repeats, and the account of them."""
         columns, present = self.columns or {}, list(table.columns)
         answer = {columns.get(n, n) for n in ("choice", *ANSWERS)} | {columns.get(n) for n in ("winner", "graded")}
@@ -332,9 +348,9 @@ class _Target:
         keep = ~found.excluded
         keep[np.flatnonzero(keep)[empty.excluded]] = False
         if keep.all():
-            return table, Account(len(table), places, excluded)
-        account = Account(len(table), places.take(keep), (*excluded, *found.why, *empty.why))
-        return table[keep].reset_index(drop=True), account
+            return table, account
+        excluded = (*account.excluded, *found.why, *empty.why)
+        return table[keep].reset_index(drop=True), replace(account, places=places.take(keep), excluded=excluded)
 
 
 def _long(
@@ -344,14 +360,20 @@ def _long(
     wide: str,
     expand: Mapping[str, str],
     options: Mapping[str, Any],
+    lacks: Mapping[str, Sequence[int]],
 ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
-    """A table made long, with the places of its rows and of the cells that gave none."""
+    """A table made long, with the places of its rows and of the cells that gave none.
+
+    `lacks`: columns that some files do not have, which give no rows there.
+    """
     excluded: list[Exclusion] = []
-    steps = [partial(exploded, name=name.strip()) for name in explode.split(",") if name.strip()]
+    steps: list[partial[Any]] = [partial(exploded, name=n.strip()) for n in explode.split(",") if n.strip()]
     steps += [partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else []
     makers = {"ranking": ranked, "probabilities": expected}
     steps += [partial(makers[name], source=source) for name, source in expand.items()]
     for step in steps:
+        if lacks and places is not None and step.func is lengthened:
+            step = partial(step, absent={c: np.isin(places.file, files) for c, files in lacks.items()})
         long = step(table)
         for row, column in long.empty:
             where = places[row] if places is not None else f"row {row}"
@@ -386,10 +408,17 @@ def _native(
             )
     if target.frame is not None and target.frame != chosen.frame:
         raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {target.frame}. Leave frame= out.")
-    table, account, sizes = chosen.table(found, **{k: v for k, v in target.options.items() if k in chosen.options})
+    strict = files is None or files.strict or len(files.files) == 1
+    table, account, sizes = chosen.table(
+        found, strict=strict, **{k: v for k, v in target.options.items() if k in chosen.options}
+    )
     try:
         if files is not None:
-            table, account = _with_paths(table, account, sizes, files, cast("Kind", chosen.frame))
+            pairs = list(zip(files.files, sizes, strict=True))
+            files = files.without([(file, size) for file, size in pairs if isinstance(size, SchemaError)])
+            numbers = [size for size in sizes if isinstance(size, int)]
+            account = replace(account, notes=(*files.not_read, *account.notes), unread=files.unread_note)
+            table, account = _with_paths(table, account, numbers, files, chosen)
         if chosen.frame == "preferences":
             result: pd.DataFrame = preferences(table, counts=target.counts)
         else:
@@ -401,12 +430,13 @@ def _native(
 
 
 def _with_paths(
-    table: pd.DataFrame, account: Account, sizes: list[int], files: Files, kind: Kind
+    table: pd.DataFrame, account: Account, sizes: list[int], files: Files, chosen: Reader
 ) -> tuple[pd.DataFrame, Account]:
     """Rows of native files with the columns that their paths name, without files that are copies of others."""
+    kind = cast("Kind", chosen.frame)
     file = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     for one, end, size in zip(files.files, np.cumsum(sizes), sizes, strict=True):
-        files.check_named(one, table.iloc[end - size : end])
+        files.check_named(one, table.iloc[end - size : end].drop(columns=chosen.options, errors="ignore"))
     said = [files.said(f) for f in files.files]
     new = {n: [said[i][n] for i in file] for n in said[0] if n not in table.columns}
     table = table.assign(**with_numbers(pd.DataFrame(new, index=table.index, dtype=object), kind, {}))
@@ -416,9 +446,10 @@ def _with_paths(
     found = copies(table, file, [files.relative(f) for f in files.files], account.places, answers)
     if not found.why:
         return table, account
-    keep = np.flatnonzero(~found.excluded)
-    kept = Account(account.records, [account.places[int(i)] for i in keep], (*account.excluded, *found.why))
-    return table.iloc[keep].reset_index(drop=True), kept
+    account = replace(
+        account.without(np.flatnonzero(found.excluded).tolist()), excluded=(*account.excluded, *found.why)
+    )
+    return table[~found.excluded].reset_index(drop=True), account
 
 
 def _in_memory(source: Any) -> pd.DataFrame:

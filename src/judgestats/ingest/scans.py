@@ -165,13 +165,13 @@ def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
             raise SchemaError(f"{file.path.name}: its records have no fields.")
         found.append([*names][counter.only and file.container in DELIMITERS :])
         parts.append(path_columns(files, file, columns, found[-1]))
-    same_columns(files.files, [[*n, *p] for n, p in zip(found, parts, strict=True)])
+    same_columns(files.files, [[*n, *p] for n, p in zip(found, parts, strict=True)], columns)
     added = [
         f"CASE {quoted(_FILE)} {' '.join(f'WHEN {i} THEN {_literal(p[n])}' for i, p in enumerate(parts))} END "
         f"AS {quoted(n)}"
         for n in parts[0]
     ]
-    return [*map(quoted, found[0]), *added]
+    return [*map(quoted, dict.fromkeys(n for names in found for n in names)), *added]
 
 
 def _insert(into: Any, types: dict[str, str], batch: pa.RecordBatch, number: int, file: File) -> None:

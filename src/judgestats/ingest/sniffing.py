@@ -9,12 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import SUFFIXES, File, unpacking
+from judgestats.ingest.files import SUFFIXES, File, Record, unpacking
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import native_readers, reader
 from judgestats.ingest.searching import Proposal, suggest_mapping
 from judgestats.ingest.sources import Files, is_table, resolve
-from judgestats.ingest.tables import plain_table
+from judgestats.ingest.tables import plain_rows
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import opened
 
@@ -55,7 +55,13 @@ class DetectedFormat:
 
 
 def detect_format(
-    source: Any, *, encoding: str | None = None, max_unpacked: int | None = None, path: str = "", table: str = ""
+    source: Any,
+    *,
+    encoding: str | None = None,
+    max_unpacked: int | None = None,
+    path: str = "",
+    table: str = "",
+    strict: bool = False,
 ) -> DetectedFormat:
     """Detect the format of a source, and say why.
 
@@ -71,6 +77,8 @@ def detect_format(
     max_unpacked : int, optional
         As for :func:`judgestats.read`.
     path, table : str, optional
+        As for :func:`judgestats.read`.
+    strict : bool
         As for :func:`judgestats.read`.
 
     Returns
@@ -97,13 +105,15 @@ def detect_format(
     if is_table(source):
         return _table("table", source, "a table was given", 0)
     with unpacking(max_unpacked):
-        files = resolve(source, encoding, pattern=path, table=table)
-        found, why = native_reader(files)
+        files = resolve(source, encoding, pattern=path, table=table, strict=strict)
+        found, why, files = native_reader(files)
         if found is not None:
             result = DetectedFormat(found.name, _kind(found), "native", why, len(files.files))
         else:
             name = plain_name(files)
-            result = _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
+            rows = plain_rows(files)
+            files = rows.files
+            result = _table(name, rows.table, f"{reader(name).about}", len(files.files))
     if not files.unread_note:
         return result
     return replace(result, why=f"{result.why}; {files.unread_note}", unread=files.unread_note)
@@ -129,7 +139,7 @@ def format_of(source: Any, *, encoding: str | None = None, mapped: bool = False)
     """
     if is_table(source):
         return "table"
-    files = resolve(source, encoding)
+    files = resolve(source, encoding, strict=False)
     found = None if mapped else native_reader(files)[0]
     return found.name if found is not None else plain_name(files)
 
@@ -161,26 +171,27 @@ def plain_name(files: Files) -> str:
     return "calls" if files.calls else files.files[0].container
 
 
-def native_reader(files: Files) -> tuple[Reader | None, str]:
+def native_reader(files: Files) -> tuple[Reader | None, str, Files]:
     """Find the tool that wrote these files; all files must be of one format.
 
-    `files`: what was found. Returns `reader`: None for plain tables. `why`: the evidence.
+    Returns `reader`: None for plain tables. `why`: the evidence. `files`: those that can be read.
     """
     if files.calls:
-        files = replace(files, files=files.files[:1])
-    verdicts = [(file, *_recognised(file)) for file in files.files]
-    names = {found.name if found else file.container for file, found, _ in verdicts}
+        found, why = _recognised(files.files[0])
+        return found, why, files
+    files, verdicts = files.each(_recognised if len(files.files) == 1 else _recognised_with_records)
+    listed = list(zip(files.files, verdicts, strict=True))
+    names = {found.name if found else file.container for file, (found, _) in listed}
     if len(names) > 1:
-        listed = "; ".join(
-            f"{files.relative(f)}: {found.name if found else f.container}" for f, found, _ in verdicts[:6]
+        shown = "; ".join(
+            f"{files.relative(f)}: {found.name if found else f.container}" for f, (found, _) in listed[:6]
         )
         raise SchemaError(
-            f"{files.label} mixes formats ({listed}). Pass format= to take the files of one format and leave the "
+            f"{files.label} mixes formats ({shown}). Pass format= to take the files of one format and leave the "
             "others, or give a glob that takes one format.",
             advice=(("format", None),),
         )
-    _, found, why = verdicts[0]
-    return found, why
+    return *verdicts[0], files
 
 
 def _evidence(file: File, documents: bool) -> Mapping[str, Any]:
@@ -210,6 +221,14 @@ def _recognised(file: File) -> tuple[Reader | None, str]:
     return None, ""
 
 
+def _recognised_with_records(file: File) -> tuple[Reader | None, str]:
+    """As :func:`_recognised`; raises for the log of a tool that has a head only."""
+    found, why = _recognised(file)
+    if found is not None and found.records is not None:
+        next(iter(file.records_for(found.records)), None)
+    return found, why
+
+
 def native_table(table: Any) -> Reader | None:
     """Find the tool that gave a frame, by the names of its columns."""
     index = table.index.names if isinstance(table, pd.DataFrame) else ()
@@ -226,19 +245,30 @@ def logs(chosen: Reader, files: Files) -> Iterator[Log]:
     named = files.pattern.names if files.pattern is not None else []
     for i, file in enumerate(files.files):
         said = {n: v for n, v in files.said(file).items() if n in named and n in chosen.options}
-        yield Log(file.path, file.records_for(chosen.records), i if files.calls else 0, said)
+        yield Log(file.path, _opened(file, chosen), i if files.calls else 0, said)
+
+
+def _opened(file: File, chosen: Reader) -> Iterator[Record]:
+    """Records of a file, which is opened when the first is asked for."""
+    yield from file.records_for(chosen.records)
 
 
 def find_files(
-    source: Any, encoding: str | None = None, format: str | None = None, path: str = "", table: str = ""
+    source: Any,
+    encoding: str | None = None,
+    format: str | None = None,
+    path: str = "",
+    table: str = "",
+    *,
+    strict: bool = False,
 ) -> Files:
     """Find the files of a source; with `format`, those of a folder or glob that are of that format.
 
-    `source`, `encoding`, `format`, `path`, `table`: as for :func:`judgestats.read`. Files of other formats are in
-    ``unread``.
+    `source`, `encoding`, `format`, `path`, `table`, `strict`: as for :func:`judgestats.read`. Files of other formats
+    are in ``unread``.
     """
     if format is None:
-        return resolve(source, encoding, pattern=path, table=table)
+        return resolve(source, encoding, pattern=path, table=table, strict=strict)
     chosen = reader(format)
 
     def why_left(file: File) -> str:
@@ -250,4 +280,4 @@ def find_files(
         found = _recognised(file)[0]
         return "" if found is chosen else found.name if found is not None else file.container
 
-    return resolve(source, encoding, pattern=path, table=table, why_left=why_left)
+    return resolve(source, encoding, pattern=path, table=table, why_left=why_left, strict=strict)

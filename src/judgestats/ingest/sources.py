@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -33,6 +33,7 @@ from judgestats.ingest.files import (
     unpacked_name,
 )
 from judgestats.ingest.paths import PathPattern, named_values
+from judgestats.schema.columns import Finding, shown_places
 from judgestats.schema.opening import cell_text, few
 
 _WILD = "*?["
@@ -48,6 +49,15 @@ _DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json",
 _MOST_UNREAD = 8
 
 
+T = TypeVar("T")
+
+
+def _why(path: Path, problem: SchemaError) -> str:
+    """The first sentence of the error of a file, without its name."""
+    sentence = re.split(r"\. (?=[A-Z])", str(problem), maxsplit=1)[0].rstrip(".")
+    return sentence.removeprefix(path.name).lstrip(":, ")
+
+
 @dataclass(frozen=True)
 class Files:
     """The files of a path, glob, folder or list.
@@ -60,6 +70,7 @@ class Files:
     `searched`: ``folder`` or ``glob``, if they were found in one; `pattern` is then compared with paths below the root.
     `pattern`: names parts of the paths.
     `keep`: what must live as long as the files: the temporary folder they stand in.
+    `unreadable`: files among several that cannot be read, and the error; with `strict` there are none.
     """
 
     files: tuple[File, ...]
@@ -70,17 +81,62 @@ class Files:
     searched: Literal["", "folder", "glob"] = ""
     pattern: PathPattern | None = None
     keep: Any = None
+    unreadable: tuple[tuple[File, SchemaError], ...] = ()
+    strict: bool = True
+
+    def each(self, read: Callable[[File], T]) -> tuple[Files, list[T]]:
+        """What `read` gives of each file, and the files without those that it refuses.
+
+        Raises the first error with `strict`, or if no file is left.
+        """
+        results: dict[Path, T] = {}
+        left: list[tuple[File, SchemaError]] = []
+        for file in self.files:
+            try:
+                results[file.path] = read(file)
+            except SchemaError as problem:
+                if self.strict:
+                    raise
+                left.append((file, problem))
+        if not results:
+            raise left[0][1]
+        return self.without(left), list(results.values())
+
+    def without(self, left: Sequence[tuple[File, SchemaError]]) -> Files:
+        """The files without those that turned out to be unreadable."""
+        if not left:
+            return self
+        paths = {file.path for file, _ in left}
+        files = tuple(f for f in self.files if f.path not in paths)
+        return replace(self, files=files, unreadable=(*self.unreadable, *left))
+
+    @property
+    def not_read(self) -> tuple[Finding, ...]:
+        """The files that cannot be read, by reason, for the account."""
+        names: dict[str, list[str]] = {}
+        for file, problem in self.unreadable:
+            names.setdefault(f"file not read: {_why(file.path, problem)}", []).append(self.relative(file))
+        cure = "Repair or remove the file; with strict=True the source is refused."
+        return tuple(
+            Finding("file", "", why, (), cure=cure, unread=len(at), where=shown_places(at, range(len(at))))
+            for why, at in names.items()
+        )
+
+    @property
+    def left(self) -> tuple[tuple[str, str], ...]:
+        """The files of the source that are not read, each with the reason."""
+        return (*self.unread, *((self.relative(file), _why(file.path, problem)) for file, problem in self.unreadable))
 
     @property
     def unread_note(self) -> str:
         """How many files of a folder are read, and which are not; empty if all are."""
-        if not self.unread:
+        if not self.left:
             return ""
-        shown = [f"{name} ({why})" for name, why in self.unread[:_MOST_UNREAD]]
-        more = len(self.unread) - len(shown)
+        shown = [f"{name} ({why})" for name, why in self.left[:_MOST_UNREAD]]
+        more = len(self.left) - len(shown)
         listed = ", ".join(shown) + (f" and {more} more" if more else "")
         n = len(self.files)
-        return f"{n} of {n + len(self.unread)} files read; not read: {listed}"
+        return f"{n} of {n + len(self.left)} files read; not read: {listed}"
 
     def parts(self, file: File) -> dict[str, str]:
         """Path of a file below the root, as columns: ``path_1``, ``path_2``, ..., ``file`` (without its suffixes)."""
@@ -131,15 +187,17 @@ def resolve(
     pattern: str = "",
     table: str = "",
     why_left: Callable[[File], str] | None = None,
+    strict: bool = True,
 ) -> Files:
     """Find the files of a source.
 
     `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. `pattern`: for the paths, see
     :class:`PathPattern`. `table`: name of the sheet or table in each file. `why_left`: why a file of a folder or glob
-    is not of the format asked for, empty if it is. Raises SchemaError if there is no such file (the message suggests
+    is not of the format asked for, empty if it is. `strict`: whether a file among several that cannot be read is
+    refused, or left. Raises SchemaError if there is no such file (the message suggests
     similar names), or a folder holds no data file, or files of several kinds.
     """
-    files = _found(source, encoding, why_left)
+    files = _found(source, encoding, why_left, strict)
     if files.searched and why_left is not None:
         files = _taken(files, why_left)
     if files.searched == "folder":
@@ -149,9 +207,9 @@ def resolve(
     return replace(files, pattern=PathPattern(pattern)) if pattern else files
 
 
-def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | None) -> Files:
+def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | None, strict: bool) -> Files:
     if hasattr(source, "read"):
-        return _streamed(source, encoding)
+        return _streamed(source, encoding, strict)
     if isinstance(source, str | os.PathLike):
         text = os.fsdecode(source)
         if not text:
@@ -162,31 +220,52 @@ def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | 
         except (OSError, ValueError) as problem:  # ValueError: a NUL in it
             mode, absent = 0, problem
         if absent is not None:  # not above: the message of the system quotes the source, with any password in it
-            return _absent(text, absent, encoding)
+            return _absent(text, absent, encoding, strict)
         if stat.S_ISDIR(mode):
-            return _folder(path, encoding)
+            return _folder(path, encoding, strict)
         if not stat.S_ISREG(mode):
             raise SchemaError(
                 f"{text!r} is not a file but {_kind_of_node(mode)}, which cannot be read more than once. Write its "
                 "content to a file first."
             )
-        return _archived(path, encoding) if is_zip_of_tables(path) else _files([path], path.parent, path.name, encoding)
+        if is_zip_of_tables(path):
+            return _archived(path, encoding, strict)
+        return _files([path], path.parent, path.name, encoding, strict)
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
         if not source:
             raise SchemaError("The list of paths is empty. Give at least one path.")
-        parts = [resolve(s, encoding, why_left=why_left) for s in source]
+        parts, left = _listed(source, encoding, why_left, strict)
         files = [f for p in parts for f in p.files]
         root = Path(os.path.commonpath([f.path.absolute().parent for f in files]))
         calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
         unread = tuple(u for p in parts for u in p.unread)
-        return Files(tuple(files), root, calls, f"{len(files)} files", unread)
+        left += [u for p in parts for u in p.unreadable]
+        return Files(tuple(files), root, calls, f"{len(files)} files", unread, unreadable=tuple(left), strict=strict)
     raise SchemaError(
         f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, a stream, an SQL "
         "query with connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
     )
 
 
-def _archived(path: Path, encoding: str | None) -> Files:
+def _listed(
+    source: Sequence[Any], encoding: str | None, why_left: Callable[[File], str] | None, strict: bool
+) -> tuple[list[Files], list[tuple[File, SchemaError]]]:
+    """The files of each path of a list, and the paths that cannot be read; one that does not exist is refused."""
+    parts: list[Files] = []
+    left: list[tuple[File, SchemaError]] = []
+    for path in source:
+        try:
+            parts.append(resolve(path, encoding, why_left=why_left, strict=strict))
+        except SchemaError as problem:
+            if strict or not Path(path).is_file():
+                raise
+            left.append((File(Path(path), "csv", encoding), problem))
+    if not parts:
+        raise left[0][1]
+    return parts, left
+
+
+def _archived(path: Path, encoding: str | None, strict: bool) -> Files:
     """The files of a zip archive, unpacked into a temporary folder that is deleted with them."""
     folder = tempfile.TemporaryDirectory(prefix="judgestats-")
     inside = Path(folder.name) / path.name
@@ -204,16 +283,16 @@ def _archived(path: Path, encoding: str | None) -> Files:
                     f"{path.name}: member {name[:80]!r} cannot be unpacked ({problem.strerror or problem})."
                 ) from None
     inside.mkdir(exist_ok=True)
-    return replace(_folder(inside, encoding), root=Path(folder.name), keep=folder)
+    return replace(_folder(inside, encoding, strict), root=Path(folder.name), keep=folder)
 
 
-def _streamed(source: Any, encoding: str | None) -> Files:
+def _streamed(source: Any, encoding: str | None, strict: bool) -> Files:
     """The one file of a stream, such as standard input, written to a temporary folder that is deleted with it."""
     folder = tempfile.TemporaryDirectory(prefix="judgestats-")
     path = spooled(source, folder.name)
     if is_zip_of_tables(path):
-        return replace(_archived(path, encoding), label=STREAM)
-    return replace(_files([path], path.parent, STREAM, encoding), keep=folder)
+        return replace(_archived(path, encoding, strict), label=STREAM)
+    return replace(_files([path], path.parent, STREAM, encoding, strict), keep=folder)
 
 
 def spooled(source: Any, folder: str) -> Path:
@@ -228,7 +307,7 @@ def spooled(source: Any, folder: str) -> Path:
     return path
 
 
-def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
+def _absent(text: str, problem: Exception, encoding: str | None, strict: bool) -> Files:
     """The files of a pattern, or the error for a path that does not exist."""
     shown = masked(text)
     shown = repr(shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}...")
@@ -244,7 +323,7 @@ def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
     if isinstance(problem, PermissionError):
         raise SchemaError(f"{shown} may not be read ({problem.strerror}).")
     if any(c in text for c in _WILD):
-        return _glob(text, encoding)
+        return _glob(text, encoding, strict)
     raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}")
 
 
@@ -258,17 +337,23 @@ def _kind_of_node(mode: int) -> str:
     return next((name for is_one, name in kinds if is_one(mode)), "something else")
 
 
-def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None) -> Files:
-    files = tuple(File(p, container_of(p, encoding), encoding) for p in paths)
-    calls = len(files) > 1 and all(_is_call(f) for f in files)
-    return Files(files, root, calls, label)
+def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None, strict: bool) -> Files:
+    unopened = Files(tuple(File(p, "csv", encoding) for p in paths), root, False, label, strict=strict)
+
+    def opened(unknown: File) -> tuple[File, bool]:
+        file = replace(unknown, container=container_of(unknown.path, encoding))
+        return file, len(paths) > 1 and _is_call(file)
+
+    files, found = unopened.each(opened)
+    calls = len(found) > 1 and all(call for _, call in found)
+    return replace(files, files=tuple(file for file, _ in found), calls=calls)
 
 
 def _is_call(file: File) -> bool:
     return file.container == "json" and is_single_record(file.path, file.encoding)
 
 
-def _glob(pattern: str, encoding: str | None) -> Files:
+def _glob(pattern: str, encoding: str | None, strict: bool) -> Files:
     matched = sorted(map(Path, glob.glob(pattern, recursive=True)))
     found = [p for p in matched if p.is_file()]
     unread = tuple((printable(str(p)), "not a file") for p in matched if not p.is_file() and not p.is_dir())
@@ -280,10 +365,10 @@ def _glob(pattern: str, encoding: str | None) -> Files:
     root = Path(*fixed)
     if not found:
         raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
-    return replace(_files(found, root, pattern, encoding), unread=unread, searched="glob")
+    return replace(_files(found, root, pattern, encoding, strict), unread=unread, searched="glob")
 
 
-def _folder(folder: Path, encoding: str | None) -> Files:
+def _folder(folder: Path, encoding: str | None, strict: bool) -> Files:
     every = sorted(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
     found = [p for p in every if not _why_not(p, folder)]
     if not found:
@@ -292,7 +377,7 @@ def _folder(folder: Path, encoding: str | None) -> Files:
             f"The folder {folder.name!r} holds no {', '.join(SUFFIXES)} file (plain or .gz), here or below. It holds: "
             f"{names}."
         )
-    result = _files(found, folder, folder.name + "/", encoding)
+    result = _files(found, folder, folder.name + "/", encoding, strict)
     unread = tuple((printable(p.relative_to(folder).as_posix()), why) for p in every if (why := _why_not(p, folder)))
     return replace(result, calls=all(map(_is_call, result.files)), unread=unread, searched="folder")
 
@@ -301,6 +386,8 @@ def _refuse_several_kinds(files: Files) -> None:
     """Raise if a folder holds tables of several kinds, or tables and single calls."""
     folder, name, glob_able = files.root, files.label.removesuffix("/"), files.keep is None
     kinds = sorted({f.container for f in files.files})
+    if kinds == ["eval", "json"]:  # logs of Inspect, in both of its forms
+        return
     if len(kinds) > 1:
         listed = "; ".join(f"{k}: {next(f.path.name for f in files.files if f.container == k)}" for k in kinds)
         more = f", or give a glob that takes one kind, such as {_one_kind(files, folder)!r}" if glob_able else ""
@@ -320,7 +407,8 @@ def _refuse_several_kinds(files: Files) -> None:
 
 def _taken(files: Files, why_left: Callable[[File], str]) -> Files:
     """The files of a folder or glob that are of the format asked for, if any is; the others are unread."""
-    left = {f.path: why for f in files.files if (why := why_left(f))}
+    files, reasons = files.each(why_left)
+    left = {f.path: why for f, why in zip(files.files, reasons, strict=True) if why}
     if not left:
         return files
     kept = tuple(f for f in files.files if f.path not in left)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,10 @@ from judgestats.ingest.files import File, Record, table_of
 from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.ingest.sources import Files, is_table, resolve
+from judgestats.ingest.wide import Wide, parse_wide
 from judgestats.schema.account import Places
 from judgestats.schema.coding import neither
-from judgestats.schema.columns import LARGEST, VOCABULARY, Finding, Kind, as_frame
+from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Finding, Kind, as_frame
 from judgestats.schema.opening import few
 
 #: A plain number as text; ``007`` is not one.
@@ -32,55 +33,69 @@ _COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
 
 
-def call_records(files: Files) -> list[Record]:
-    """Records of a folder with one judge call per file; the parts of the path become columns.
+def call_record(files: Files, file: File) -> Record:
+    """The record of a file with one judge call, with the parts of its path as columns.
 
-    `files`: with ``calls`` true. Returns (place, record): a path column never replaces a field of the record.
+    A path column never replaces a field of the record.
     """
-    records = []
-    for file in files.files:
-        ((_, record),) = file.records()
-        files.check_named(file, {n: [v] for n, v in record.items()})
-        records.append((files.relative(file), {**files.parts(file), **files.said(file), **record}))
-    return records
+    ((_, record),) = file.records()
+    files.check_named(file, {n: [v] for n, v in record.items()})
+    return files.relative(file), {**files.parts(file), **files.said(file), **record}
+
+
+class Rows(NamedTuple):
+    """The rows of plain files: the table of text, the place of each row, and the files that were read.
+
+    `lacks`: column -> numbers of the files that do not have it.
+    """
+
+    table: pd.DataFrame
+    places: Places
+    files: Files
+    lacks: Mapping[str, Sequence[int]]
 
 
 def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
     """Read all files as one table of text; see :func:`plain_rows`."""
-    return plain_rows(files, columns)[0]
+    return plain_rows(files, columns).table
 
 
-def plain_rows(files: Files, columns: Mapped | None = None) -> tuple[pd.DataFrame, Places]:
+def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "") -> Rows:
     """Read all files as one table of text, with the place of each row.
 
     `files`: one or more files of plain tables, or a folder of calls. `columns`: the mapping to come: path columns of
-    several tables are added only where it asks for them, or where the paths name them. Raises SchemaError if a file
-    lacks a column that another has.
+    several tables are added only where it asks for them, or where the paths name them. `wide`: as for
+    :func:`judgestats.read`; a file may lack a column that it names. Raises SchemaError if a file lacks another column
+    that is needed.
     """
     if files.calls:
-        table = _numbered_repeats(table_of(call_records(files)))
+        files, records = files.each(lambda file: call_record(files, file))
+        table = _numbered_repeats(table_of(records))
         at = np.arange(len(files.files), dtype=np.int32)
-        return table, Places(
-            tuple((files.relative(f), "record") for f in files.files), at, np.ones(len(at), dtype=np.int64)
-        )
-    tables, names, numbers = [], [], []
-    for file in files.files:
+        places = Places(tuple((files.relative(f), "record") for f in files.files), at, np.ones(len(at), dtype=np.int64))
+        return Rows(table, places, files, {})
+
+    def opened(file: File) -> tuple[pd.DataFrame, Any]:
         lines = array("q")
-        table = file.table(lines)
+        return file.table(lines), lines
+
+    files, tables = files.each(opened)
+    names, parts = [], []
+    for file, (table, _) in zip(files.files, tables, strict=True):
         files.check_named(file, table)
         names.append(list(table.columns))
-        tables.append(table.assign(**path_columns(files, file, columns, names[-1])))
-        numbers.append(np.frombuffer(lines, dtype=np.int64))
-    sizes = [len(n) for n in numbers]
+        parts.append(table.assign(**path_columns(files, file, columns, names[-1])))
+    numbers = [np.frombuffer(lines, dtype=np.int64) for _, lines in tables]
     places = Places(
         tuple((files.relative(f), f.counted_in) for f in files.files),
-        np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        np.repeat(np.arange(len(numbers), dtype=np.int32), [len(n) for n in numbers]),
         np.concatenate(numbers),
     )
-    if len(tables) == 1:
-        return tables[0], places
-    same_columns(files.files, names)
-    return pd.concat(tables, ignore_index=True), places
+    if len(parts) > 1:
+        same_columns(files.files, names, columns, wide)
+    table = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    lacks = {c: [i for i, part in enumerate(parts) if c not in part] for c in table.columns}
+    return Rows(table, places, files, {c: at for c, at in lacks.items() if at})
 
 
 def path_columns(files: Files, file: File, columns: Mapped | None, present: Collection[str]) -> dict[str, str | None]:
@@ -95,19 +110,48 @@ def as_table(source: Any, encoding: str | None = None) -> Any:
     return source if is_table(source) else plain_table(resolve(source, encoding))
 
 
-def same_columns(files: Iterable[File], columns: Iterable[Collection[str]]) -> None:
-    """Raise unless the files have the same columns, in any order."""
+def same_columns(
+    files: Iterable[File], columns: Iterable[Collection[str]], mapped: Mapped | None = None, wide: str = ""
+) -> None:
+    """Raise unless the files have the same columns, in any order.
+
+    A field of JSON that says neither what a call is nor its answer may be missing in some files, and so may the columns
+    that `wide` names. `mapped`: the mapping to come.
+    """
     expected: set[str] = set()
     first = ""
-    for file, names in zip(files, columns, strict=True):
-        have = set(names)
+    tables = list(zip(files, map(set, columns), strict=True))
+    every = set[str]().union(*(names for _, names in tables))
+    common = every.intersection(*(names for _, names in tables))
+    free = set(parse_wide(wide, [*every]).columns) if wide else set()
+    if common and all(file.container in ("json", "jsonl") for file, _ in tables):
+        free |= every - _needed(mapped or {}, every)
+    for file, names in tables:
+        have = names - free
         expected, first = (expected, first) if first else (have, file.path.name)
         if have != expected:
             lacks, more = (few(sorted(names), 12) or "nothing" for names in (expected - have, have - expected))
+            judges = _one_judge_each(tables, common)
+            each = f" If each file has the answers of one judge in a column of its name, pass wide={judges!r}."
             raise SchemaError(
                 f"The files do not have the same columns: compared with {first}, {file.path.name} lacks {lacks} and "
-                f"has in addition {more}. Read them separately, or give them the same columns."
+                f"has in addition {more}. Read them separately, or give them the same columns.{each if judges else ''}",
+                advice=(("wide", judges),) if judges else (),
             )
+
+
+def _needed(mapped: Mapped, names: Collection[str]) -> set[str]:
+    """Columns that say which call a row is, and its answer."""
+    said = {c.name for columns in VOCABULARY.values() for c in columns if c.key} | {"choice", *ANSWERS, *PSEUDO}
+    return source_columns({n: mapped.get(n, n if n in names else None) for n in said}, names)
+
+
+def _one_judge_each(tables: Sequence[tuple[File, set[str]]], common: set[str]) -> str:
+    """How to read files that have a column each for the answers of one judge; empty if they do not."""
+    own = [sorted(names - common) for _, names in tables]
+    if not common or any(len(names) != 1 for names in own) or len({n for (n,) in own}) < 2:
+        return ""
+    return str(Wide(("judge",), tuple(dict.fromkeys(n for (n,) in own))))
 
 
 def _numbered_repeats(table: pd.DataFrame) -> pd.DataFrame:

@@ -180,14 +180,17 @@ def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
     return lengthened(table, wide).table
 
 
-def lengthened(table: Any, wide: Wide | str, *, one_scale: bool = False) -> Long:
+def lengthened(
+    table: Any, wide: Wide | str, *, one_scale: bool = False, absent: Mapping[str, NDArray[np.bool_]] | None = None
+) -> Long:
     """Make a wide table long: one row for each of its wide columns, and for each place in the lists of their cells.
 
     `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. `one_scale`: the scale is known
-    otherwise. Gives the other columns (but those of lists, where lists are opened), those that `wide` names, and the
-    answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell is a missing answer.
-    Raises SchemaError if the table already has a column of that name, if lists have another depth than `wide` names, or
-    the columns are on scales too far apart.
+    otherwise. `absent`: rows of files without a column, by column: they give none. Gives the other columns (but those
+    of lists, where lists are opened), those that `wide` names, and the answers in ``verdict``, ``score`` or
+    ``correct``, depending on their values. An empty cell is a missing answer. Raises SchemaError if the table already
+    has a column of that name, if lists have another depth than `wide` names, or the columns are on scales too far
+    apart.
 
     >>> table = pd.DataFrame({"id": [1], "a_scores": ["[[1, 2], [3, 4]]"]})
     >>> lengthened(table, "{judge}_scores[system][replicate]").table
@@ -202,6 +205,9 @@ def lengthened(table: Any, wide: Wide | str, *, one_scale: bool = False) -> Long
     rest = [c for c in frame.columns if c not in wide.columns and not (wide.levels and _holds_lists(frame[c]))]
     long = frame.melt(id_vars=rest, value_vars=list(wide.columns), var_name="_name", value_name="_value")
     source = np.tile(np.arange(len(frame)), len(wide.columns))
+    if absent:
+        keep = ~np.concatenate([absent.get(c, np.zeros(len(frame), dtype=bool)) for c in wide.columns])
+        long, source = long[keep].reset_index(drop=True), source[keep]
     empty: list[tuple[int, str]] = []
     places: dict[str, Any] = {}
     if wide.levels:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import Advice, DesignError, suggestion
-from judgestats.schema.columns import VOCABULARY, kind_of
+from judgestats.schema.columns import VOCABULARY, answer_column, kind_of
 from judgestats.schema.raters import ABOUT
 
 #: Judges that are people: their names, or ``{column: value}``, also written ``"column=value"``.
@@ -211,10 +211,11 @@ def _gold_of_judge(table: pd.DataFrame, judge: str, preferences: bool) -> pd.Dat
         raise DesignError(f"gold={judge!r} is the only judge, so there is no judge to measure.")
     if not preferences:
         keys = [c for c in ABOUT["ratings"] if c in table.columns]
-        score = "score" if "score" in table.columns else "mean"
-        known = (
-            right.assign(**{score: pd.to_numeric(right[score])}).groupby(keys, dropna=False, sort=False)[score].mean()
-        )
+        score = answer_column(table.columns)
+        number = pd.to_numeric(right[score].astype("Float64")).astype(float)
+        known = right.assign(**{score: number}).groupby(keys, dropna=False, sort=False)[score].mean()
+        if score == "correct":  # repeats that differ have the answer of most of them, or none
+            known = known.where(known != 0.5).round()
         return others.drop(columns="gold", errors="ignore").merge(
             known.rename("gold").reset_index(), on=keys, how="left"
         )

@@ -142,7 +142,7 @@ def rows_section(findings: pd.DataFrame) -> dict[str, Any]:
     n = row_sums(findings)
     total, used = n["rows in"], n["rows used"]
     share = 100 * used / total if total else None
-    reasons = findings[findings["level"].isin(["excluded", "counted"])]
+    reasons = findings[findings["level"].isin(["file", "excluded", "counted"])]
     note = PLACES if len(reasons) else ""
     if (reasons["level"] == "counted").any():
         note = f"Rows that are “counted” are used; they are listed because some measures cannot use them. {note}"

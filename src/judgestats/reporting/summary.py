@@ -889,6 +889,8 @@ def _line(
     share = 100 * excluded / max(total, 1)
     left_out = f"{noun(excluded, 'row')} left out ({'< 0.1' if share < 0.05 else number(share, 1)}\u202f%)"
     parts.append(left_out if excluded else "no row left out")
+    unread = findings.loc[findings["level"] == "file", "n"].sum()
+    parts += [f"{noun(unread, 'file')} not read"] if unread else []
     return " · ".join(parts)
 
 

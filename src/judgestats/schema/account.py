@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
@@ -68,6 +68,7 @@ class Account(dict[str, Any]):
 
     `records`: records (lines, samples, cells) in the source. `places`: where each row of the frame comes from; empty
     if it is not known. `excluded`: all else. `notes`: what :func:`judgestats.check` says of rows of the frame besides.
+    `unread`: how many files of the source were read, and which were not; empty if all were.
     It rides in ``frame.attrs`` and is never copied.
     """
 
@@ -75,6 +76,7 @@ class Account(dict[str, Any]):
     places: Sequence[str] = ()
     excluded: tuple[Exclusion, ...] = ()
     notes: tuple[Finding, ...] = ()
+    unread: str = ""
 
     def __deepcopy__(self, memo: Any) -> Account:
         return self
@@ -85,6 +87,16 @@ class Account(dict[str, Any]):
     __eq__ = object.__eq__
     __ne__ = object.__ne__
     __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def without(self, rows: Sequence[int]) -> Account:
+        """The account of the frame without some of its rows, which `excluded` accounts for."""
+        if not len(rows):
+            return self
+        keep = np.ones(len(self.places), dtype=bool)
+        keep[list(rows)] = False
+        number = np.cumsum(keep) - 1
+        notes = tuple(replace(f, rows=tuple(int(number[r]) for r in f.rows if keep[r])) for f in self.notes)
+        return replace(self, places=[p for p, k in zip(self.places, keep, strict=True) if k], notes=notes)
 
     @property
     def n_excluded(self) -> int:

@@ -47,10 +47,11 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     -------
     pandas.DataFrame
         One row per finding: ``level`` (``fault``: the frame is refused; ``excluded``: the rows are left out of the
-        measures that need them; ``counted``: kept, for information; ``rows``: the sums, rows in = rows used + rows
-        excluded), ``column``, ``what``, ``n`` (rows), ``rows`` (all row numbers, from 0), ``example``, ``cure``,
-        ``where`` (file and line, or the key, of up to three rows, where :func:`judgestats.read` recorded it). Parts of
-        a source that gave no row of the frame are among the excluded: they count in ``n`` and have no row number.
+        measures that need them; ``file``: files that could not be read; ``counted``: kept, for information; ``rows``:
+        the sums, rows in = rows used + rows excluded), ``column``, ``what``, ``n`` (rows, or files), ``rows`` (all row
+        numbers, from 0), ``example``, ``cure``, ``where`` (file and line, or the key, of up to three rows, where
+        :func:`judgestats.read` recorded it). Parts of a source that gave no row of the frame are among the excluded:
+        they count in ``n`` and have no row number.
 
     Raises
     ------

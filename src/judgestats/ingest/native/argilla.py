@@ -29,6 +29,7 @@ def rows(
     item: str | None = None,
     system: str | None = None,
     scores: Mapping[str, float] | None = None,
+    judge: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Read every user's answer to every question, and the suggestions, whose agents are models.
 
@@ -36,7 +37,7 @@ def rows(
     labels and texts are excluded.
 
     `item`, `system`: names of metadata or fields (by default the record's id, and none). `scores`: number of each
-    label. Yields ratings.
+    label. `judge`: name of the user, where the export has the same for several. Yields ratings.
     """
     parts = [opened_cell(record.get(k)) for k in ("metadata", "fields")]
     known = {**record, **{k: v for part in reversed(parts) if isinstance(part, dict) for k, v in part.items()}}
@@ -58,8 +59,8 @@ def rows(
         if not absent(status) and str(status) != "submitted":
             place.exclude(f"response not submitted ({status})", name)
         elif (answer := answered(place, name, opened_cell(value), scores)) is not None:
-            judge = person(rater, "human" if kind == "human" else "suggestion")
-            yield {**common, "judge": judge, "criterion": name, **answer, "rater_type": kind}
+            user = judge or person(rater) if kind == "human" else person(rater, "suggestion")
+            yield {**common, "judge": user, "criterion": name, **answer, "rater_type": kind}
 
 
 def _responses(record: Mapping[str, Any], place: Place) -> Iterator[Response]:
@@ -123,6 +124,7 @@ READER = Reader(
     options={
         "item": "metadata or field that identifies the item (by default the record's id)",
         "system": "metadata or field that names the system",
+        "judge": "name of the user, where user_id is the same for several; a part of the path may give it",
         **SCORES,
     },
     containers=("json", "jsonl", "csv", "parquet"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from judgestats.errors import SchemaError
@@ -18,6 +20,7 @@ from judgestats.ingest.readers import (
     Place,
     Reader,
     Record,
+    Word,
     absent,
     has,
     member_object,
@@ -28,10 +31,8 @@ from judgestats.schema.columns import RATINGS, N
 
 #: What Inspect's own metrics take its letters and words for; N is "no answer".
 LETTERS: Mapping[str, float | bool] = {"C": True, "I": False, "P": 0.5, "N": False}
-_WORDS = {
-    **dict.fromkeys(("yes", "true", "correct", "right", "pass", "passed"), True),
-    **dict.fromkeys(("no", "false", "incorrect", "wrong", "fail", "failed"), False),
-}
+#: Words that they know besides, in any case.
+_KNOWN = ("yes", "no", "true", "false")
 #: Scorers of Inspect that ask no model.
 _CODE = ("match", "includes", "pattern", "answer", "choice", "exact", "f1", "math", "perplexity", "target_perplexity")
 #: Arguments of a scorer that name its grader.
@@ -58,11 +59,13 @@ class Run:
     """What the head of a log says of all its samples.
 
     `system`: the model that was evaluated. `conditions`: columns that are constant in the log. `raters`: by scorer.
+    `counted`: scorers whose values Inspect's own accuracy counts, as :data:`LETTERS` says.
     """
 
     system: str
     conditions: Mapping[str, Any]
     raters: Mapping[str, Rater]
+    counted: frozenset[str] = frozenset()
 
     def rater(self, scorer: str, metadata: Any, graders: Mapping[str, str]) -> Rater:
         """Who gave a score: as the user or the log's head says, or the model whose reply is in the score's metadata."""
@@ -110,7 +113,8 @@ def _run(head: Mapping[str, Any], place: Place) -> Run:
     system = _text(spec, "model", place)
     roles = {role: _model(model) for role, model in _object(spec.get("model_roles"), "eval.model_roles", place).items()}
     raters = {}
-    for scorer, (base, options) in _scorers(head, spec, place).items():
+    scorers = _scorers(head, spec, place)
+    for scorer, (base, options, _) in scorers.items():
         grader = _grader(base, options, roles, system)
         kind = "model" if grader else "code" if base in _CODE else "unknown"
         raters[scorer] = (grader or scorer, kind, base)
@@ -127,28 +131,54 @@ def _run(head: Mapping[str, Any], place: Place) -> Run:
             scorer: Rater(judge, kind, base if kind == "model" and asked[judge, base] == 1 else scorer)
             for scorer, (judge, kind, base) in raters.items()
         },
+        frozenset(name for name, scorer in scorers.items() if scorer.counted),
     )
 
 
-def _scorers(
-    head: Mapping[str, Any], spec: Mapping[str, Any], place: Place
-) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Scorers by the name under which their scores stand: the scorer's own name, and its arguments."""
-    found: dict[str, tuple[str, Mapping[str, Any]]] = {}
+class _Scorer(NamedTuple):
+    """What a log says of a scorer: its own name, its arguments and its metrics."""
+
+    base: str
+    options: Mapping[str, Any]
+    metrics: Any
+
+    @property
+    def counted(self) -> bool:
+        """Whether Inspect's accuracy counts the values, without a function of the user's for what they mean."""
+        found = [m for m in _flat(self.metrics) if m["name"] in ("accuracy", "inspect_ai/accuracy")]
+        given = [m.get(name) for m in found for name in ("options", "params")]
+        return bool(found) and not any(isinstance(g, dict) and "to_float" in g for g in given)
+
+
+def _flat(metrics: Any) -> Iterator[Mapping[str, Any]]:
+    """Metrics of a scorer, which may be grouped by the keys of its values."""
+    if isinstance(metrics, dict) and isinstance(metrics.get("name"), str):
+        yield metrics
+    elif isinstance(metrics, dict | list):
+        for inner in metrics.values() if isinstance(metrics, dict) else metrics:
+            yield from _flat(inner)
+
+
+def _scorers(head: Mapping[str, Any], spec: Mapping[str, Any], place: Place) -> dict[str, _Scorer]:
+    """Scorers by the name under which their scores stand."""
+    found: dict[str, _Scorer] = {}
     for scorer in _objects(spec.get("scorers"), "eval.scorers", place):
         base = _text(scorer, "name", place).rpartition("/")[2]
         name, again = base, 0
         while name in found:
             again += 1
             name = f"{base}{again}"
-        found[name] = base, _object(scorer.get("options"), "eval.scorers.options", place)
+        options = _object(scorer.get("options"), "eval.scorers.options", place)
+        found[name] = _Scorer(base, options, scorer.get("metrics"))
     results = _object(head.get("results"), "results", place)
     scores = results.get("scores")
     for score in _objects([scores] if isinstance(scores, dict) else scores, "results.scores", place):
         names = [n for n in (words(score.get("name")), words(score.get("scorer"))) if n]
         options = _object(score.get("params"), "results.scores.params", place)
         for name in names:
-            found.setdefault(name, (names[-1].rpartition("/")[2], options))
+            known = found.setdefault(name, _Scorer(names[-1].rpartition("/")[2], options, None))
+            if known.metrics is None:
+                found[name] = known._replace(metrics=score.get("metrics"))
     return found
 
 
@@ -280,15 +310,24 @@ def rows(
         score = _object(score, f"scores.{scorer}", place)
         rater = run.rater(scorer, score.get("metadata"), graders)
         for given in _as_given(score, rater, scorer, place):
-            yield from _ratings(given, scorer, head, values.get(scorer, {}), place)
+            yield from _ratings(given, scorer, head, values.get(scorer, {}), place, declared=scorer in run.counted)
 
 
 def by_scorer(given: Any, name: str, kind: type) -> Mapping[str, Any]:
-    """An option that says something of each scorer, checked."""
+    """An option that says something of each scorer, checked; the command line writes ``scorer=safe:1;unsafe:0``."""
+    if kind is dict and isinstance(given, Mapping):
+        given = {k: _classes(v) if isinstance(v, str) and ":" in v else v for k, v in given.items()}
     if given is not None and not (isinstance(given, Mapping) and all(isinstance(v, kind) for v in given.values())):
         example = "{'scorer': 'model'}" if kind is str else "{'scorer': {'safe': 1, 'unsafe': 0}}"
         raise SchemaError(f"{name}={given!r} should be a dict such as {example}.")
     return given or {}
+
+
+def _classes(text: str) -> dict[str, Any]:
+    """Numbers of classes, as the command line writes them."""
+    pairs = (pair.rpartition(":")[::2] for pair in text.split(";") if pair)
+    plain: dict[str, Any] = {"true": True, "false": False, "none": None}
+    return {k.strip(): plain.get(v.strip().lower(), _number(v.strip())) for k, v in pairs}
 
 
 def _prefixed(prefix: str, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,7 +366,7 @@ def _as_given(score: Mapping[str, Any], rater: Rater, scorer: str, place: Place)
 
 
 def _ratings(
-    given: _Given, scorer: str, head: Mapping[str, Any], values: Mapping[str, Any], place: Place
+    given: _Given, scorer: str, head: Mapping[str, Any], values: Mapping[str, Any], place: Place, *, declared: bool
 ) -> Iterator[dict[str, Any]]:
     """Rows of a value: one, or one for each key of a dict or place in a list."""
     rater = given.rater
@@ -343,7 +382,9 @@ def _ratings(
     for key, value in inner.items():
         part = f"scorer {scorer}" if key is None else f"scorer {scorer}, {key}"
         status = "parse" if silent else "ok"
-        score, label = (None, None) if silent else rating(value, part, values, place)
+        score, label = (None, None) if silent else rating(value, scorer, part, values, place, LETTERS)
+        if declared and isinstance(score, Word) and (score.text in LETTERS or score.text.lower() in _KNOWN):
+            score = score._replace(declared="its metric accuracy")
         if score is None and label is None and not silent:
             if not reason:
                 place.exclude("unscored", part)
@@ -363,12 +404,16 @@ def _ratings(
 
 
 def rating(
-    value: Any, part: str, values: Mapping[str, Any], place: Place, letters: Mapping[str, float | bool] = LETTERS
-) -> tuple[float | bool | None, str | None]:
-    """Read a value: true or false, or a number, and the label if it is more than that; neither if it is unscored.
+    value: Any,
+    scorer: str,
+    part: str,
+    values: Mapping[str, Any],
+    place: Place,
+    letters: Mapping[str, float | bool] = MappingProxyType({}),
+) -> tuple[float | bool | Word | None, str | None]:
+    """Read a value: true or false, a number, or a word, and the label if it is more; neither if it is unscored.
 
-    C and I are right and wrong, P is 0.5, N (no answer) is wrong, as in Inspect's metrics. Another text is a class: it
-    has no number unless `values` gives one.
+    What words mean follows from all of them (:class:`~judgestats.ingest.readers.Word`), unless `values` says it.
     """
     if value is None or isinstance(value, bool):
         return value, None
@@ -380,20 +425,21 @@ def rating(
         raise place.wrong(f"the value of {part}", value, "a number, true, false, a text, or a list or object of these")
     if values:
         return _mapped(value, part, values, place), value
-    if value in letters:
-        return letters[value], "N" if value == "N" else None
-    if value.lower() in _WORDS:
-        return _WORDS[value.lower()], None
     number = _number(value)
     if number is not None:
         return (None, None) if math.isnan(number) else (number, None)
-    if letters and len(value) == 1 and value.isalpha():
-        raise place.wrong(
-            f"the value of {part}",
-            value,
-            "C, I, P, N. If these are grades, pass values={'<scorer>': {'A': 4, 'B': 3, ...}} with all of them",
-        )
-    return None, value or None
+    if not value:
+        return None, None
+    return Word(value, part, partial(_by_values, scorer), letters), "N" if letters and value == "N" else None
+
+
+def _by_values(scorer: str, texts: Sequence[str]) -> str:
+    """How ``values=`` gives the texts of a scorer a number."""
+    return (
+        f"values= gives each a number, True, False or None: values={{{scorer!r}: "
+        f"{{{', '.join(f'{t!r}: ...' for t in texts)}}}}}, on the command line "
+        f"--option 'values={scorer}={';'.join(f'{t}:...' for t in texts)}'"
+    )
 
 
 def _number(text: str) -> float | None:
@@ -469,7 +515,7 @@ def frame_rows(
         explanation = words(cells.get(f"{_SCORE}{scorer}_explanation"))
         rater = nobody.rater(scorer, metadata, graders)
         given = _Given(rater, _structure(value), explanation, metadata)
-        yield from _ratings(given, scorer, head, values.get(scorer, {}), place)
+        yield from _ratings(given, scorer, head, values.get(scorer, {}), place, declared=False)
 
 
 def _structure(value: Any) -> Any:
@@ -515,9 +561,11 @@ LOG = Reader(
     containers=("json", "eval"),
     options=_OPTIONS,
     fields={
-        "samples[].scores.<scorer>.value": "score: C, I, true, false as right or wrong; P 0.5; N wrong, with label N; "
-        "numbers; a class as label without a score, unless values= gives it a number; NaN or null is excluded, with an "
-        "unscored_reason it is a missing score. A dict or list gives a row for each key, criterion <scorer>/<key>",
+        "samples[].scores.<scorer>.value": "score: true, false and numbers as they are; C and I right and wrong, P "
+        "0.5, N wrong, with label N, where the metrics of the scorer have accuracy or C or I is among its values; yes, "
+        "no, pass, fail, ... where all its values in all files are such words. Else the scorer is left out, unless "
+        "values= gives its values numbers. NaN or null is excluded, with an unscored_reason it is a missing score. A "
+        "dict or list gives a row for each key, criterion <scorer>/<key>",
         "eval.scorers[].options, eval.model_roles.grader, eval.model, metadata.grading": "judge: the scorer's model "
         "(argument model, grader_model, judge_model, grader, judge, scorer_model or evaluator_model), else that of its "
         "role, else for model_graded_* the model evaluated, as Inspect does; else the model of the reply in grading; "

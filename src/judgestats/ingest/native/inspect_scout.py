@@ -44,7 +44,7 @@ def label_rows(
         if absent(value):
             place.exclude("not labelled", f"column {name}")
             continue
-        score, label = rating(value, f"column {name}", values.get(criterion, {}), place, letters={})
+        score, label = rating(value, criterion, f"column {name}", values.get(criterion, {}), place)
         if score is None and label is None:
             place.exclude("not labelled", f"column {name}")
             continue
@@ -100,7 +100,7 @@ def scan_rows(
     if not found:
         place.exclude("the scanner found nothing", part)
     for criterion, value in found:
-        score, label = rating(value, part, values.get(str(scanner), {}), place, letters={})
+        score, label = rating(value, str(scanner), f"{part}, {criterion}", values.get(str(scanner), {}), place)
         if score is None and label is None:
             place.exclude("the scanner found nothing", f"{part}, {criterion}")
         else:
@@ -162,7 +162,8 @@ LABELS = Reader(
     options={"judge": "name of who labelled; 'human' without it", **_VALUES},
     fields={
         "id": "item",
-        "target": "score of criterion overall: true and false as right and wrong, numbers, or a class as label",
+        "target": "score of criterion overall: numbers; true and false, or words that all say right or wrong, as such; "
+        "other words are left out, unless values= gives them numbers",
         "target_<name>, label_<name>": "score of criterion <name>; an empty cell is excluded",
         "split": "condition column split",
     },
@@ -183,8 +184,8 @@ SCAN = Reader(
         "scan_model_usage": "rater_type model, and scanner_model, the models asked; none: code",
         "model": "system: the model of the transcript",
         "transcript_id, input_id": "item; both where a part of a transcript was scanned",
-        "value, value_type": "score: boolean, number; a string is a label; an object, array or resultset gives several "
-        "rows; null is excluded",
+        "value, value_type": "score: boolean, number; a string as in a label; an object, array or resultset gives "
+        "several rows; null is excluded",
         "scan_error": "a missing score with status error",
         "explanation": "rationale",
         "scan_id, task_name, scanner_params": "condition columns; the transcript's own scores are not read",

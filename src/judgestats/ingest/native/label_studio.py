@@ -50,7 +50,7 @@ def matches_pairwise(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def _results(record: Mapping[str, Any], place: Place) -> Iterator[_Result]:
+def _results(record: Mapping[str, Any], place: Place, judge: str | None) -> Iterator[_Result]:
     """The results of a task: of its annotators, and of the models in its predictions."""
     annotations = record.get("annotations", record.get("completions"))
     predictions = record.get("predictions")
@@ -66,6 +66,7 @@ def _results(record: Mapping[str, Any], place: Place) -> Iterator[_Result]:
                 continue  # ids of predictions, in some exports
             who = annotation.get("completed_by")
             who = person(who.get("email"), who.get("id")) if isinstance(who, dict) else person(who)
+            who = judge or who
             rater = who if people else person(annotation.get("model_version"), "prediction")
             results = annotation.get("result")
             if annotation.get("was_cancelled") or not isinstance(results, list) or not results:
@@ -97,6 +98,7 @@ def rows(
     system: str | None = None,
     questions: str | None = None,
     scores: Mapping[str, float] | None = None,
+    judge: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Read the ratings, numbers and single choices of every annotator, and those of models in ``predictions``.
 
@@ -105,14 +107,15 @@ def rows(
     names, else those that hold a rating or a number as Label Studio writes it.
 
     `item`, `system`: fields of the task's data (by default the task's id, and none). `questions`: columns of answers,
-    separated by commas. `scores`: number of each choice. Yields ratings.
+    separated by commas. `scores`: number of each choice. `judge`: name of the annotator, where the export has the same
+    for several. Yields ratings.
     """
     if not _is_task(record):
-        yield from _minimal(record, place, item, system, questions, scores)
+        yield from _minimal(record, place, item, system, questions, scores, judge)
         return
     common = _ids(record, place, item, (system or "",))
     common |= {"system": str(place.need(record["data"], system))} if system else {}
-    for rater, kind, result in _results(record, place):
+    for rater, kind, result in _results(record, place, judge):
         name, type_ = str(result.get("from_name")), str(result.get("type"))
         value = result.get("value")
         if type_ == "pairwise":
@@ -135,6 +138,7 @@ def _minimal(
     system: str | None,
     questions: str | None,
     scores: Mapping[str, float] | None,
+    judge: str | None,
 ) -> Iterator[dict[str, Any]]:
     """Read one annotation of JSON-MIN or CSV."""
     opened = {str(k): _single(opened_cell(v)) for k, v in record.items()}
@@ -155,7 +159,7 @@ def _minimal(
         if answer is not None:
             yield {
                 **common,
-                "judge": person(record.get("annotator")),
+                "judge": judge or person(record.get("annotator")),
                 "criterion": name,
                 **answer,
                 "rater_type": "human",
@@ -168,16 +172,17 @@ def pairwise_rows(
     item: str | None = None,
     first: str | None = None,
     second: str | None = None,
+    judge: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Read pairwise comparisons: ``left`` is what the task shows first, ``right`` second.
 
     `item`, `first`, `second`: fields of the task's data with the ids of the item and of the candidates (by default the
-    task's id, and ``left`` and ``right``). Yields preferences.
+    task's id, and ``left`` and ``right``). `judge`: name of the annotator. Yields preferences.
     """
     common = _ids(record, place, item, (first or "", second or ""))
     for name, field, default in (("first", first, "left"), ("second", second, "right")):
         common[name] = str(place.need(record["data"], field)) if field else default
-    for rater, kind, result in _results(record, place):
+    for rater, kind, result in _results(record, place, judge):
         value = result.get("value")
         if result.get("type") != "pairwise" or not isinstance(value, dict):
             place.exclude(f"no comparison: a result of type {result.get('type')}", str(result.get("from_name")))
@@ -196,7 +201,10 @@ def pairwise_rows(
 
 
 _ABOUT = "Label Studio exports; annotators are raters, models in predictions too"
-_ITEM = {"item": "field of the task's data that identifies the item (by default the task's id)"}
+_ITEM = {
+    "item": "field of the task's data that identifies the item (by default the task's id)",
+    "judge": "name of the annotator, where completed_by is the same for several; a part of the path may give it",
+}
 RATINGS = Reader(
     name="label_studio",
     frame="ratings",

@@ -355,6 +355,9 @@ def _by_reml(
     for i in range(len(codes)):
         if identifiable(gram_matrix[np.ix_([*kept, i, -1], [*kept, i, -1])]):
             kept.append(i)
+    every = [*map(":".join, effects), "residual"]
+    if not kept:
+        return [{"term": t, "flag": NOT_IDENTIFIABLE} for t in every]
     terms = [*(":".join(effects[i]) for i in kept), "residual"]
     fit = fitted(design.y, [codes[i] for i in kept])
     df, low, high = satterthwaite(fit.variance, np.diag(fit.covariance), conf_level)
@@ -369,7 +372,6 @@ def _by_reml(
         row |= {"std_error": np.sqrt(fit.covariance[i, i]), "df": df[i]} if fit.covariance[i, i] > 0 else {}
         row |= {"conf_low": low[i], "conf_high": high[i], "method": REML} if bounded else {}
         rows[term] = row
-    every = [*map(":".join, effects), "residual"]
     return [rows.get(t, {"term": t, "flag": NOT_IDENTIFIABLE}) for t in every]
 
 
