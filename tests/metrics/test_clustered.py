@@ -192,10 +192,10 @@ def test_agreement_on_systems_in_hanna_lies_inside_its_interval(real_data):
 
 
 def test_pairs_of_few_items_are_clustered_by_the_item_where_they_have_no_column():
-    """Several pairs of one item, judged by a judge and a person."""
+    """Several pairs of one item, judged in both orders by a judge and a person."""
     rows = [
-        (j, f"i{i}", f"x{k}", f"y{k}", "first" if (i + k) % 3 else "second")
-        for j in ("g", "Ann") for i in range(12) for k in range(3)
+        (j, f"i{i}", *(f"x{k}", f"y{k}")[::order], "first" if (i + k) % 3 else "second")
+        for j in ("g", "Ann") for i in range(12) for k in range(3) for order in (1, -1)
     ]  # fmt: skip
     calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
     found = js.judge_against_people(calls, humans="Ann").query("role == 'judge' and term == 'agreement'")

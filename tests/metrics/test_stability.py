@@ -108,3 +108,11 @@ def test_coverage(items, heavy):
         both += ratio["conf_low"] <= 1 / 1.5 <= ratio["conf_high"]
     assert hit / total >= 0.866  # 0.95 less three standard errors
     assert both / total >= 0.866
+
+
+def test_repeats_that_differ_in_one_cluster_only_have_no_interval():
+    scores = pd.DataFrame({"judge": "g", "item": [f"i{i // 2}" for i in range(24)], "replicate": [0, 1] * 12})
+    scores = scores.assign(system="s", score=[2.0, 3.0] + [4.0] * 22)
+    row = js.run_sd(scores).iloc[0]
+    assert row["estimate"] == pytest.approx(np.sqrt(0.5 / 12))
+    assert np.isnan(row["conf_low"])

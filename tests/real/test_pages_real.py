@@ -11,7 +11,7 @@ from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting import pages, report
 from judgestats.schema import ratings
-from public_files import FILES
+from public_files import FILES, LARGE
 from reporting.sentences import contradictions
 
 pytestmark = pytest.mark.real
@@ -109,8 +109,8 @@ def test_pages_of_many_judges_show_who_agrees_and_people_beside(name, judges, pe
     assert not people or named <= set(beside)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
 def test_no_sentence_of_a_card_contradicts_the_table(name, real_data, monkeypatch):
     people = measures()["judge_against_people"]
     monkeypatch.setattr(pages, "attempts", lambda data, options, *_: {people.name: people.attempt(data, options)})
-    assert contradictions(pages.measure_all(read(real_data / name, **FILES[name][0]), n_resamples=20)) == []
+    assert contradictions(pages.measure_all(read(real_data / name, **(FILES | LARGE)[name][0]), n_resamples=20)) == []

@@ -187,7 +187,8 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
         size = n - np.bincount(code)
         logs = [0.5 * _log((s.sum() - np.bincount(code, s)) / size) for s in squares]
         without = logs[0] - (logs[1] if len(logs) == 2 else 0.0)
-        error = math.sqrt((g - 1) / g * float(((without - without.mean()) ** 2).sum()))
+        with np.errstate(invalid="ignore"):  # without the one cluster whose repeats differ, the log is infinite
+            error = math.sqrt((g - 1) / g * float(((without - without.mean()) ** 2).sum()))
         if not (math.isfinite(error) and error > 1e-12):
             return {**row, "flag": RESAMPLES_AGREE}
         half = float(stdtrit(g - 1, 1 - tail)) * error
