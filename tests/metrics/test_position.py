@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import combinations, product
 
 import duckdb
@@ -90,7 +91,7 @@ def test_lone_orders_under_each_policy():
     lone = calls_of([("first", None), ("invalid", None)])
     nothing = consistency(lone)
     assert nothing["estimate"].isna().all()
-    assert (nothing["flag"] == NO_DATA).all()
+    assert (nothing["flag"] == f"2 pairs without two valid answers excluded; {NO_DATA}").all()
     assert consistency(lone, missing="agrees")[["estimate", "n"]].iloc[0].tolist() == [1.0, 1.0]
     assert consistency(lone, missing="same")[["estimate", "n"]].iloc[0].tolist() == [0.5, 2.0]
 
@@ -650,3 +651,21 @@ def test_confounding_is_a_matter_of_each_group():
     assert ORDER_CONFOUNDED not in found["both"]
     by = position_bias(calls.assign(set="one"), by="set")
     assert ORDER_CONFOUNDED in by.query("judge == 'g' and term == 'position_bias'")["flag"].item()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5])
+def test_used_and_excluded_calls_and_pairs_add_up_in_every_row(share):
+    rng = np.random.default_rng(2)
+    rows = [(f"i{i}", *order) for i in range(100) for order in (("a", "b"), ("b", "a"))]
+    table = pd.DataFrame(rows, columns=["item", "first", "second"]).assign(judge="g")
+    table["choice"] = rng.choice(["first", "second", "tie"], 200)
+    table.loc[rng.random(200) < share, "choice"] = "invalid"
+
+    def total(row):
+        return row["n"] + sum(float(k) for k in re.findall(r"(\d+) [^;]*excluded", row["flag"]))
+
+    for missing in ("drop", "agrees", "same"):
+        assert (consistency(table, missing=missing).apply(total, axis=1) == 100).all()
+    assert (position_bias(table).apply(total, axis=1) == 200).all()
+    again = pd.concat([table.assign(replicate=r, choice=rng.permutation(table["choice"])) for r in range(2)])
+    assert (consistency(again, over="replicate").apply(total, axis=1) == 200).all()

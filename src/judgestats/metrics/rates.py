@@ -37,6 +37,7 @@ from judgestats.kernels.resampling import (
 )
 from judgestats.results import (
     BIASED,
+    EXCLUDED,
     LONE_UNIT,
     NO_DATA,
     NOT_BCA,
@@ -511,6 +512,7 @@ def rates(
     cluster: str | None = None,
     calls_per_count: int = 1,
     bootstrap: Bootstrap | None = None,
+    left_out: Mapping[str, Any] | None = None,
     flag: str = "",
     **columns: Any,
 ) -> list[dict[str, Any]]:
@@ -520,8 +522,9 @@ def rates(
     its calls that are hits, and that are trials (booleans, or 0, 1/2, 1). `cluster`: Wilson with an effective n, and t
     on G - 1, in place of Wilson on calls. `calls_per_count`: calls per count: 2 for a rate over the calls of pairs.
     `bootstrap`: a bootstrap interval in place of Wilson's (in closed form for percentiles of independent calls); if all
-    calls are hits, or none, Wilson's remains, clustered where the bootstrap has one cluster. `flag`, `**columns`:
-    further cells of every row. A group without trials is NaN with the flag ``no data``.
+    calls are hits, or none, Wilson's remains, clustered where the bootstrap has one cluster. `left_out`: what is no
+    trial, and in which rows: counted in the flag. `flag`, `**columns`: further cells of every row. A group without
+    trials is NaN with the flag ``no data``.
     """
     if cluster is None and bootstrap is not None and len(bootstrap.cluster) == 1:
         cluster = bootstrap.cluster[0]
@@ -540,8 +543,10 @@ def rates(
     dependent = flags(NOT_INDEPENDENT if (of_pairs and not together) or crossed else "", dependence(table))
     low, high = wilson(k, total, conf_level)
     unit = None if cluster is None else column_codes(table[cluster])
-    rows = []
+    lost = {what: np.bincount(codes.code, n * mask, codes.size) for what, mask in (left_out or {}).items()}
+    common, rows = flag, []
     for g, key in enumerate(keys):
+        flag = flags(common, *(EXCLUDED.of(round(many[g] / calls_per_count), what=what) for what, many in lost.items()))
         p = k[g] / total[g] if total[g] else math.nan
         row = {
             **key,

@@ -639,7 +639,7 @@ _TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio"
 def one_score(data: Any, level: Level, by: By) -> tuple[Any, str, str]:
     """One score of each judge on each unit in place of its repeats, so that their numbers do not matter.
 
-    Returns the data, what stands for the repeats (empty if there are none), and a flag that counts repeats without a
+    Returns the data, what stands for the repeats (empty without repeats), and a flag that counts repeats without a
     single mode, which have no score.
     """
     frame = nw.from_native(data)

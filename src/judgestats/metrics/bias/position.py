@@ -98,6 +98,12 @@ def flag_confounded(
 
 #: Column of each answer in a table of counts; an abstention is a tie.
 _ANSWERS = {"first": 0, "second": 1, "tie": 2, "abstain": 2, "invalid": 3}
+#: What is no trial, by ``missing=``.
+_WITHOUT = {
+    "drop": "pair(s) without two valid answers",
+    "agrees": "pair(s) without a valid answer",
+    "same": "pair(s)",
+}
 #: Relations of two repeated calls, with the number of valid answers.
 _RELATIONS = {"equal": 2, "different": 2, "one valid": 1, "none valid": 0}
 
@@ -215,6 +221,7 @@ def consistency(
         answered = table["relation"].map(_RELATIONS).to_numpy(dtype=int)
         trial, per_count = _trials(answered, missing, unit)
         options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table), "calls_per_count": per_count}
+        options["left_out"] = {_WITHOUT[missing].replace("pair", "comparison"): trial == 0}
         agree = _agreeing(answered, (table["relation"] == "equal").to_numpy(), missing)
         return estimates(rates(table, groups, "consistency", agree, trial, **options), groups)
     table = merged_tally(calls, "consistency", by, cluster=cluster)
@@ -226,6 +233,7 @@ def consistency(
     both = answered == 2
     trial, per_count = _trials(answered, missing, unit)
     options = {"conf_level": conf_level, "cluster": column_of(table), "calls_per_count": per_count}
+    options["left_out"] = {_WITHOUT[missing]: trial == 0}
     hits = {
         "consistency": _agreeing(answered, (ties == 2) | ((ties == 0) & ~alike), missing),
         "first_twice": both & alike & (forward == "first"),
@@ -436,8 +444,12 @@ def position_bias(
     for term in ("first", "second", "tie", "invalid"):
         rows += rates(table, groups, term, choice == term, **options)
     first, second = choice == "first", choice == "second"
-    rows += share_differences(table, groups, "position_bias", first, second, choice != "invalid", **options)
-    rows += rates(table, groups, "first_share_nontie", first, first | second, **options)
+    left_out = {"invalid call(s)": choice == "invalid"}
+    rows += share_differences(
+        table, groups, "position_bias", first, second, choice != "invalid", left_out=left_out, **options
+    )
+    left_out["tie(s)"] = choice == "tie"
+    rows += rates(table, groups, "first_share_nontie", first, first | second, left_out=left_out, **options)
     rows = flag_confounded(rows, calls, groups, ("position_bias", "first_share_nontie"))
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
 
