@@ -968,3 +968,16 @@ def test_check_measures_the_agreement_with_people_once(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "people with each other" in plain(result)
     assert len(seen) == 2  # among people, and of judges with people
+
+
+def test_a_mapping_that_would_be_refused_is_not_proposed_as_a_command(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("rater,id,score\ng,1,3\ng,1,4\ng,2,4\n")
+    told = plain(run.invoke(app, ["check", str(path)]))
+    assert "With this mapping the table would still be refused: 1 fault in ratings" in told
+    assert "Next:" not in told
+    path.write_text("rater,id,score\ng,1,3\ng,3,4\ng,2,4\n")
+    told = plain(run.invoke(app, ["check", str(path), "--humans", "g", "--no-counts", "--option", "judge=g"]))
+    assert "--option judge=g" not in told  # an option that is refused: so is the command
+    told = plain(run.invoke(app, ["check", str(path), "--humans", "g", "--no-counts"]))
+    assert re.search(r"Next: judgestats check \S+ --map judge=rater,item=id --no-counts --humans g", told)

@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_type_hints
@@ -324,6 +324,10 @@ def _in_options(advice: Advice) -> str:
     return f"\nOn the command line: {'; '.join(dict.fromkeys(options))}" if options else ""
 
 
+#: The source, and what a proposal says of it.
+_MAPPING = ("source", "map", "labels", "wide", "explode")
+
+
 @dataclass(frozen=True)
 class _Reading:
     """The options by which verdicts are read, of ``check`` and ``report`` alike."""
@@ -462,11 +466,10 @@ class _Reading:
         return {name: value for name, value in given.items() if value}
 
     def typed(self) -> str:
-        """The options that were given, for the command that is suggested."""
-        names = ("encoding", "scale", "off_scale", "decimal", "counts", "path", "table", "parse")
-        pairs = {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
-        text = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
-        return text + " --no-counts" * self.no_counts
+        """The options that were given beside the mapping, for the command that is suggested."""
+        said = [(f"--{f.name.replace('_', '-')}", getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING]
+        each = [(name, v) for name, value in said for v in (value if isinstance(value, list) else [value]) if v]
+        return "".join(f" {name}" if v is True else f" {name} {shlex.quote(v)}" for name, v in each)
 
     def record(self) -> dict[str, Any]:
         """How the source was read, for the page."""
@@ -774,25 +777,31 @@ def _show_unread(console: Console, note: str) -> None:
 
 
 def _show_proposal(console: Console, reading: _Reading, found: Any) -> None:
-    from judgestats.ingest import preview
-    from judgestats.ingest.sources import STREAM, resolve
-    from judgestats.ingest.tables import plain_table
-    from judgestats.ingest.wide import exploded, melted
+    """A suggested mapping and, where the table can be read by it, its first rows and the command that does so."""
+    from judgestats.ingest import parse_labels
+    from judgestats.ingest.sources import STREAM
+    from judgestats.schema.columns import VOCABULARY
 
     proposal = found.proposal
+    if reading.labels:
+        proposal = replace(proposal, labels=parse_labels(reading.labels))
     source = ["-"] if Path(reading.source[0]).name == STREAM else reading.source
     console.print(_text(f"{reading.name}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
     if found.unread:
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
-    if proposal.complete:
-        rows = plain_table(resolve(reading.files, reading.encoding or None, pattern=reading.path, table=reading.table))
-        rows = exploded(rows, proposal.explode).table if proposal.explode else rows
-        rows = melted(rows, proposal.wide) if proposal.wide else rows
-        shown = preview(rows, proposal.mapping, proposal.labels)
-        _print_table(console, "First rows under that mapping", shown)
-        command = f"judgestats check {shlex.join(source)} {proposal.options}{reading.typed()}"
-        console.print(_text(f"\nNext: {command}"), soft_wrap=True)
+    if not proposal.complete:
+        return
+    try:
+        data = replace(reading, **proposal.arguments).verdicts()
+    except SchemaError as problem:
+        advice = _in_options(problem.advice)
+        console.print(_text(f"With this mapping the table would still be refused: {problem}{advice}"), soft_wrap=True)
+        return
+    shown = [c.name for c in VOCABULARY[proposal.kind] if c.name in data.columns]
+    _print_table(console, "First rows under that mapping", data[shown].head(3))
+    command = f"judgestats check {shlex.join(source)} {proposal.options}{reading.typed()}"
+    console.print(_text(f"\nNext: {command}"), soft_wrap=True)
 
 
 def _show_totals(console: Console, found: pd.DataFrame) -> None:

@@ -229,7 +229,7 @@ def test_a_list_of_labels_becomes_rows(write: Write) -> None:
     flat = [{"id": i, "labels": [{"annotator": a, "score": 3} for a in ("ann", "bob")]} for i in range(3)]
     assert (
         suggest_mapping(write("flat.jsonl", flat)).options
-        == "--explode labels --map judge=annotator,system==one,item=id"
+        == "--explode labels --map judge=annotator,item=id"
     )
     with pytest.raises(SchemaError, match="explode='labls' is not a column"):
         read(path, explode="labls")

@@ -46,6 +46,8 @@ class Proposal:
         Answer label -> canonical answer, for ``labels=``.
     missing : tuple of str
         Required columns for which nothing was found.
+    refusal : str
+        Why the table would still be refused under this mapping; empty if it would be read.
     notes : tuple of str
         Points to check, and what cannot be mapped.
     columns : tuple of str
@@ -64,6 +66,7 @@ class Proposal:
     reasons: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    refusal: str = ""
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     advice: Advice = ()
@@ -72,18 +75,21 @@ class Proposal:
 
     @property
     def complete(self) -> bool:
-        """Whether every required column was found."""
-        return self.kind is not None and not self.missing
+        """Whether every required column was found, and the table would be read."""
+        return self.kind is not None and not self.missing and not self.refusal
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The mapping as values of options of the command line, by the names of these."""
+        labels = _joined(f"{label}={answer}" for label, answer in self.labels.items())
+        pairs = _joined(f"{name}={source or ''}" for name, source in _needed_pairs(self.mapping))
+        values = {"explode": self.explode, "wide": self.wide, "map": pairs, "labels": labels}
+        return {name: value for name, value in values.items() if value}
 
     @property
     def options(self) -> str:
         """The mapping as options of the command line: ``--map judge=evaluator,... --labels A=first,...``."""
-        pairs = [f"{name}={source or ''}" for name, source in _needed_pairs(self.mapping)]
-        text = f"--map {shlex.quote(_joined(pairs))}" if pairs else ""
-        if self.labels:
-            text += f" --labels {shlex.quote(_joined(f'{label}={answer}' for label, answer in self.labels.items()))}"
-        given = {"--explode": self.explode, "--wide": self.wide}
-        return "".join(f"{name} {shlex.quote(value)} " for name, value in given.items() if value) + text.strip()
+        return " ".join(f"--{name} {shlex.quote(value)}" for name, value in self.arguments.items())
 
     @property
     def call(self) -> str:
@@ -109,6 +115,8 @@ class Proposal:
                 lines.append("  labels       " + ", ".join(f"{k} = {v}" for k, v in self.labels.items()))
         if self.missing:
             lines.append(f"Not found: {', '.join(self.missing)}.")
+        if self.refusal:
+            lines.append(f"With this mapping the table would still be refused: {self.refusal}")
         lines += [f"Note: {note}" for note in self.notes]
         if self.mapping and self.options:
             lead = "If this is right" if self.complete else "What was found so far"
@@ -434,7 +442,7 @@ def _ratings(
 
 
 def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
-    """Find the item and the system where names are not enough: one response per item, or ids of two parts."""
+    """Find the item where names are not enough: one response per item, or ids of two parts."""
     if "item" not in found:
         item = next((names[w] for w in guesses.ITEM if w in names), None)
         if item is not None:
@@ -442,7 +450,6 @@ def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -
     if "system" in found or "item" not in found or "judge" not in found:
         return
     item = str(found["item"][0])
-    found["system"] = ("=one", "no column names a system: the responses are taken as those of one")
     keys = [item, str(found["judge"][0]), *(n for n in ("criterion", "scale", "replicate") if n in frame)]
     ids = [c for c in map(str, frame.columns) if c not in keys and frame[c].nunique() > 1]
     if frame.duplicated(keys).any():
@@ -527,11 +534,12 @@ def _proposal(
     names = sorted(found, key=lambda n: (order.index("choice" if n in PSEUDO else n), n == "swapped"))
     mapping = {n: found[n][0] for n in names}
     missing = tuple(n for n in required(kind) if n not in have)
+    refusal = ""
     if not missing:
         try:
             made = canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
         except SchemaError as problem:
-            notes.append(f"With this mapping the table would still be refused: {problem}")
+            refusal = str(problem)
             advice += problem.advice
         else:
             item, why = found["item"]
@@ -549,5 +557,5 @@ def _proposal(
     notes += hints.errors(frame)
     sides = ["first", "second", "tie", "abstain", "invalid"]
     labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))
-    return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, tuple(notes), tuple(frame.columns),
-                    advice=advice)  # fmt: skip
+    return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, refusal, tuple(notes),
+                    tuple(frame.columns), advice=advice)  # fmt: skip

@@ -432,7 +432,7 @@ def find_lists(frame: pd.DataFrame, names: Mapping[str, str]) -> Wide | None:
     first = {c: listed(v.iloc[0]) for c in map(str, frame.columns) if len(v := frame[c].dropna())}
     columns = [c for c, cell in first.items() if cell and _depth(cell)]
     depths = {_depth(first[c] or []) for c in columns}
-    if not columns or len(depths) > 1:
+    if not columns or len(depths) > 1 or len(frame) < 2:  # lists in one row are a summary
         return None
     (depth,) = depths
     item, system = (any(n in names for n in wanted) for wanted in (guesses.ITEM, guesses.SYSTEM))

@@ -151,7 +151,7 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
     if kind == "preferences":
         yield from _strange_gold(data)
         yield from _strange_strength(data)
-    if {VOCABULARY[kind][i].name for i in range(3)} <= sound:
+    if {c.name for c in VOCABULARY[kind][:3]} & set(data.columns) <= sound:
         yield from _duplicates(data, kind)
 
 
