@@ -183,6 +183,10 @@ Parse = Annotated[
 TableOption = Annotated[
     str, typer.Option("--table", help="Sheet of an Excel workbook or table of an SQLite database, if it holds several.")
 ]
+Sep = Annotated[
+    str,
+    typer.Option("--sep", metavar="SIGN", help="Separator of the columns if the first rows do not show it: ';', '\\t'."),
+]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers if it is a comma: ','.")]
 Humans = Annotated[
     str,
@@ -290,10 +294,11 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        from judgestats.ingest.files import unpacking
+        from judgestats.ingest.files import separated_by, unpacking
 
         try:
-            with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))), _standard_input(kwargs):
+            unpacked = unpacking(cast("int | None", kwargs.pop("max_unpacked", None)))
+            with unpacked, separated_by(cast("str", kwargs.get("sep"))), _standard_input(kwargs):
                 return command(*args, **kwargs)
         except JudgestatsError as error:
             message = f"{error}{_in_options(error.advice)}"
@@ -341,6 +346,7 @@ class _Reading:
     scale: Scale = ""
     off_scale: OffScale = ""
     decimal: Decimal = ""
+    sep: Sep = ""
     counts: Counts = ""
     no_counts: NoCounts = False
     wide: Wide = ""

@@ -17,11 +17,11 @@ from judgestats.errors import SchemaError
 from judgestats.ingest import databases, scans
 from judgestats.ingest.copies import copies, empty_repeats
 from judgestats.ingest.databases import Params
-from judgestats.ingest.files import File, forget_document, unpacking
+from judgestats.ingest.files import File, forget_document, separated_by, unpacking
 from judgestats.ingest.mapping import NAMES, Mapped, canonical, kind_of_mapping, not_there, refuse_absent
 from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
-from judgestats.ingest.registry import PLAIN_OPTIONS, reader
+from judgestats.ingest.registry import PLAIN_OPTIONS, TEXT_OPTIONS, reader
 from judgestats.ingest.replies import Form, parse_column
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
 from judgestats.ingest.sniffing import column_names, find_files, logs, native_reader, native_table, plain_name
@@ -113,7 +113,7 @@ def read(
         Largest unpacked size of a compressed file or archive, in bytes. By default 4 GB, and above 100 MB at most 200
         times its size.
     **options
-        Further options of the reader: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
+        Further options of the reader: ``encoding``, ``sep``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
 
     Returns
@@ -173,10 +173,10 @@ def read(
             _only(options, RATING_OPTIONS, "a query that stays in the database")
             return target.of(databases.there(source, connection, params), "the query")
         return target.of_text(databases.query(source, connection, params), label="the query")
-    with unpacking(max_unpacked):
+    with unpacking(max_unpacked), separated_by(options.get("sep")):
         if shaped:
-            _only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
-            encoding = options.pop("encoding", None)
+            _only(options, {**RATING_OPTIONS, **TEXT_OPTIONS, "encoding": "of a file"}, "a wide table")
+            encoding, _ = options.pop("encoding", None), options.pop("sep", None)
             places = None
             if connection is not None:
                 rows = databases.query(source, connection, params)
@@ -218,7 +218,8 @@ def read(
             finally:
                 forget_document()
         files = _forced(files, format)
-        options.pop("encoding", None)
+        for name in ("encoding", "sep"):
+            options.pop(name, None)
         if lazy:
             return _scanned(files, target)
         return target.of_text(*plain_rows(files, columns), label=files.label, calls=files.calls)
