@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import inspect
+import itertools
 import json
 import os
 import shlex
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
@@ -46,7 +46,7 @@ class _Commands(TyperGroup):
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> Any:
         typed = shlex.join(["judgestats", *args])
         with _visible_errors():
-            _refuse_repeats(self.commands.get(args[0]) if args else None, args)
+            args = _with_repeats(self.commands.get(args[0]) if args else None, args)
             context = super().make_context(info_name, args, *rest, **kwargs)
         context.meta[_TYPED] = typed
         return context
@@ -56,15 +56,28 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
 
 
-def _refuse_repeats(command: Any, args: list[str]) -> None:
-    """Raise where an option with one value comes twice: its first value would be lost."""
+def _with_repeats(command: Any, args: list[str]) -> list[str]:
+    """The arguments, with one option for all that repeat it; one that takes a single value cannot come twice."""
     options = [p for p in getattr(command, "params", ()) if not (getattr(p, "is_flag", True) or p.multiple)]
-    once = {name: p for p in options for name in p.opts}
-    given = Counter(a.partition("=")[0] for a in args)
-    for name in once:
-        if given[name] > 1:
-            joined = ", with a comma between the values" if ",..." in str(once[name].metavar) else ""
-            raise typer.BadParameter(f"{name} is given {given[name]} times. Give it once{joined}.")
+    once = {name: p for p in options for name in p.opts if name.startswith("-")}
+    values: dict[str, list[str]] = {}
+    rest: list[str] = []
+    words = iter(args)
+    for word in words:
+        name, sign, value = word.partition("=")
+        if word == "--":
+            rest += [word, *words]
+        elif name in once:
+            values.setdefault(name, []).extend([value] if sign else [*itertools.islice(words, 1)])
+        else:
+            rest.append(word)
+    for name, several in values.items():
+        if len(several) > 1 and ",..." not in str(once[name].metavar):
+            raise typer.BadParameter(f"{name} is given {len(several)} times. Give it once.")
+    if all(len(several) == 1 for several in values.values()):
+        return args
+    at = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:at], *(w for n, v in values.items() for w in ([n, ",".join(v)] if v else [n])), *rest[at:]]
 
 
 @contextmanager
@@ -156,7 +169,7 @@ Wide = Annotated[
     str,
     typer.Option(
         "--wide",
-        metavar="NAME=COLUMN,...",
+        metavar="NAME=COLUMN,COLUMN",
         help="Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
         "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
     ),
@@ -244,10 +257,14 @@ LabelsWide = Annotated[
     str,
     typer.Option(
         "--labels-wide",
-        metavar="NAME=COLUMN,...",
+        metavar="NAME=COLUMN,COLUMN",
         help="Columns of the labels file with one annotator each, as in --wide.",
     ),
 ]
+
+By = Annotated[str, typer.Option("--by", metavar="COLUMN,...", help="Further grouping columns.")]
+Cluster = Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")]
+NoCluster = Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")]
 
 #: Argument of the library -> the option that does the same, for a value of it.
 _OPTIONS: dict[str, Callable[[Any], str]] = {
@@ -256,7 +273,7 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "off_scale": "--off-scale {}".format,
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
-    "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
+    "labels": lambda labels: f"--labels {shlex.quote(labels)} (or what else each means: abstain, invalid)",
     "format": "--format NAME".format,
     "table": "--table NAME".format,
     "path": "--path '{{judge}}_run{{replicate}}.json'".format,
@@ -324,8 +341,14 @@ def _standard_input(arguments: dict[str, Any]) -> Iterator[None]:
 
 
 def _in_options(advice: Advice) -> str:
-    """The advice of an error in options of the command line."""
-    options = [_OPTIONS[argument](value) for argument, value in advice if argument in _OPTIONS]
+    """The advice of an error in options of the command line; labels are one option."""
+    from judgestats.ingest.guesses import sides
+    from judgestats.ingest.options import joined
+
+    labels = sides(str(value) for argument, value in advice if argument == "labels")
+    pairs = joined(f"{label}={side}" for label, side in labels.items() if label != side)
+    said = [(argument, pairs if argument == "labels" else value) for argument, value in advice]
+    options = [_OPTIONS[argument](value) for argument, value in said if argument in _OPTIONS]
     return f"\nOn the command line: {'; '.join(dict.fromkeys(options))}" if options else ""
 
 
@@ -522,11 +545,20 @@ def _reads(command: Callable[..., R]) -> Callable[..., R]:
     return run
 
 
+def _grouped(by: str, cluster: str, *, no_cluster: bool) -> dict[str, Any]:
+    """Groups and clusters, as arguments of the library."""
+    columns = [b.strip() for b in by.split(",") if b.strip()]
+    return {"by": columns, "cluster": False if no_cluster else cluster or "auto"}
+
+
 @app.command()
 @_readable
 @_reads
 def check(
     reading: _Reading,
+    by: By = "",
+    cluster: Cluster = "auto",
+    no_cluster: NoCluster = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
@@ -541,13 +573,14 @@ def check(
         raise typer.Exit(2)
     data = reading.verdicts()
     against = reading.against()
+    groups = _grouped(by, cluster, no_cluster=no_cluster)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
 
         references(data, **against)
     if as_json:
         with working("Measuring"):
-            content = _json(reading.name, data, against)
+            content = _json(reading.name, data, against, groups)
         typer.echo(visible(content))
         return
     if found is not None:
@@ -561,7 +594,7 @@ def check(
     from judgestats.reporting.pages import measure_all
 
     with working("Measuring") as say:
-        measured = measure_all(data, n_resamples=_ROUGH, say=say, **against)
+        measured = measure_all(data, n_resamples=_ROUGH, say=say, **groups, **against)
     _show_summary(console, measured.summary)
     _show_support(console, measured)
     _show_people(console, measured)
@@ -585,9 +618,9 @@ def report(
         str,
         typer.Option("--to", metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
     ] = "",
-    by: Annotated[str, typer.Option("--by", metavar="COLUMN,...", help="Further grouping columns.")] = "",
-    cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
-    no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
+    by: By = "",
+    cluster: Cluster = "auto",
+    no_cluster: NoCluster = False,
     identity: Annotated[
         str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")
     ] = "",
@@ -621,8 +654,7 @@ def report(
     with working("Measuring") as say:
         found = measure_all(
             data,
-            by=[b.strip() for b in by.split(",") if b.strip()],
-            cluster=False if no_cluster else cluster or "auto",
+            **_grouped(by, cluster, no_cluster=no_cluster),
             identity=known or None,
             sampling=cast("Any", sampling.replace("-", " ") or None),
             seed=seed,
@@ -731,7 +763,7 @@ def _check_identity(data: Any, identity: dict[str, str]) -> None:
     identities([[s] for s in data["system"].astype(str).unique()], list(data["judge"].astype(str).unique()), identity)
 
 
-def _json(source: str, data: Any, against: dict[str, Any]) -> str:
+def _json(source: str, data: Any, against: dict[str, Any], groups: dict[str, Any]) -> str:
     """What ``check`` prints, for programs; each flag with its code, its severity and its explanation."""
     from judgestats.metrics.agreement import judge_against_people
     from judgestats.metrics.measure_registry import available_measures, describe
@@ -746,7 +778,7 @@ def _json(source: str, data: Any, against: dict[str, Any]) -> str:
         "measures": available_measures(data, **against),
     }
     if "humans" in against:
-        found = judge_against_people(data, humans=against["humans"])
+        found = judge_against_people(data, humans=against["humans"], **groups)
         content["agreement"] = found.assign(codes=found["flag"].map(flag_codes))
         content["flags"] = explain(found)
     frames = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 JUDGE = (
     "judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator",
@@ -74,6 +75,8 @@ POSITIONS = {
     "assistant a": "first", "assistant b": "second", "abstain": "abstain", "invalid": "invalid",
 }  # fmt: skip
 INVALID = ("invalid", "error", "garbage", "unparsed")
+#: Answers whose meaning is a convention.
+CONVENTIONS = {"left": "first", "right": "second", "1": "first", "2": "second", "0": "tie", "-1": "second"}
 
 #: How names of features of a text or a call begin: measured, not judged.
 FEATURES = ("n_", "num_", "len_", "chars_", "words_", "tokens_", "cost_", "time_", "latency_", "is_", "has_")
@@ -89,3 +92,17 @@ def plain(name: str) -> str:
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-.]+", "_", spaced).lower()
+
+
+def sides(labels: Iterable[str]) -> dict[str, str]:
+    """A canonical answer for each label: what it says or usually means, else the next that no other label has.
+
+    >>> sides(["C", "B", "A"])
+    {'C': 'tie', 'B': 'second', 'A': 'first'}
+    >>> sides(["yes", "first", "no"])
+    {'yes': 'second', 'first': 'first', 'no': 'tie'}
+    """
+    said = CONVENTIONS | POSITIONS | dict.fromkeys(TIES, "tie") | dict.fromkeys(INVALID, "invalid")
+    found = {label: said.get(label.lower(), "") for label in labels}
+    rest = iter([side for side in ("first", "second", "tie", "abstain") if side not in found.values()])
+    return {label: side or next(rest, "invalid") for label, side in found.items()}

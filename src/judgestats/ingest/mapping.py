@@ -39,6 +39,7 @@ from judgestats.errors import SchemaError, data_rows, suggestion
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import ANSWERS, NO, VOCABULARY, YES, Kind, kind_of
 from judgestats.schema.opening import opened
+from judgestats.schema.validation import refuse_doubled
 
 #: Canonical column -> column of the table, ``=constant`` or None (excluded).
 Mapped = Mapping[str, str | None]
@@ -102,7 +103,9 @@ def canonical(
         data, mapped = _failed(data, mapped)
     if kind == "ratings":
         keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
-        return ratings(data.to_native(), counts=counts, **keywords)
+        made = ratings(data.to_native(), counts=counts, **keywords)
+        refuse_doubled(made)
+        return made
     if options:
         raise SchemaError(f"{', '.join(options)} are for ratings; this is a preferences frame. Leave them out.")
     if "swapped" in mapped:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import io
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +17,7 @@ from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
 from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping, refuse_absent
+from judgestats.ingest.options import joined
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, find_wide, lengthened
 from judgestats.schema.coding import neither
@@ -81,8 +80,8 @@ class Proposal:
     @property
     def arguments(self) -> dict[str, str]:
         """The mapping as values of options of the command line, by the names of these."""
-        labels = _joined(f"{label}={answer}" for label, answer in self.labels.items())
-        pairs = _joined(f"{name}={source or ''}" for name, source in _needed_pairs(self.mapping))
+        labels = joined(f"{label}={answer}" for label, answer in self.labels.items())
+        pairs = joined(f"{name}={source or ''}" for name, source in _needed_pairs(self.mapping))
         values = {"explode": self.explode, "wide": self.wide, "map": pairs, "labels": labels}
         return {name: value for name, value in values.items() if value}
 
@@ -144,12 +143,6 @@ class UnmappedTable(SchemaError):
     def __init__(self, message: str, proposal: Proposal) -> None:
         super().__init__(message)
         self.proposal = proposal
-
-
-def _joined(pairs: Iterable[str]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow(list(pairs))
-    return out.getvalue()
 
 
 def _needed_pairs(mapping: Mapped) -> list[tuple[str, str | None]]:

@@ -114,7 +114,20 @@ def _excluded_while_reading(account: Account) -> list[Finding]:
 
 def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:
     """Raise one SchemaError that carries every fault of an eager frame, if there is any."""
-    faults = list(_faults(data, kind, scale))
+    _raise(list(_faults(data, kind, scale)), data, kind)
+
+
+def refuse_doubled(frame: Any) -> None:
+    """Raise if a call occurs more than once in ratings of a plain table that names no system.
+
+    Readers of logs may give repeats without a number; in a table, two rows on one thing are a copy or another thing.
+    """
+    data = opened(frame)
+    if isinstance(data, nw.DataFrame) and "system" not in data.columns:
+        _raise(list(_duplicates(data, "ratings")), data, "ratings")
+
+
+def _raise(faults: list[Finding], data: Any, kind: Kind) -> None:
     if not faults:
         return
     if not len(data):
@@ -151,7 +164,7 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
     if kind == "preferences":
         yield from _strange_gold(data)
         yield from _strange_strength(data)
-    if {c.name for c in VOCABULARY[kind][:3]} & set(data.columns) <= sound:
+    if {VOCABULARY[kind][i].name for i in range(3)} <= sound:
         yield from _duplicates(data, kind)
 
 
@@ -237,6 +250,7 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
             'read(..., parse="auto") reads the answers out of them, and so does parse_verdicts(texts).',
             (("parse", "auto"),),
         )
+    labels = [v for v in pd.unique(text) if not pd.isna(v) and str(v) not in replies]
     for value in unknown:
         if str(value) in replies:
             continue
@@ -249,7 +263,7 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
             str(value),
             f"Allowed: {', '.join(column.allowed)}.{near}"
             + (f" Pass labels={{{value!r}: ...}} to say what it means." if column.name == "choice" else ""),
-            (("labels", str(value)),) if column.name == "choice" else (),
+            tuple(("labels", str(v)) for v in labels) if column.name == "choice" else (),
         )
 
 
