@@ -669,10 +669,10 @@ def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[st
     values = list(document.values())
     if all(isinstance(v, dict) for v in values) and len({tuple(v) for v in values}) == 1 and values[0]:
         if not all(str(k).isdigit() for k in values[0]):
-            return []
+            return _answers_by_name(document)
         values = [list(v.values()) for v in values]
     elif not all(isinstance(v, list) for v in values):
-        return []
+        return _answers_by_name(document)
     lengths = {name: len(v) for name, v in zip(document, values, strict=True)}
     if len(set(lengths.values())) > 1:
         if all(isinstance(cell, dict) for v in values for cell in v):
@@ -833,6 +833,27 @@ def _kind(value: Any) -> str:
         dict: "JSON object",
     }
     return names.get(type(value), type(value).__name__)
+
+
+#: Rows from which objects of answers are a table, and answers that are labels.
+_ROWS, _LABELS = 3, 10
+
+
+def _answers_by_name(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Turn {"gpt": {"q1": "A", ...}, "claude": {...}} into a row for each of the more numerous names; else []."""
+    objects = list(document.values())
+    if not all(isinstance(v, dict) and v for v in objects):
+        return []
+    inner = dict.fromkeys(name for v in objects for name in v)
+    cells = [cell for v in objects for cell in v.values() if cell is not None]
+    numbers = all(isinstance(c, int | float) for c in cells)
+    labels = all(isinstance(c, str) for c in cells) and len({*cells}) <= _LABELS
+    shared = all(2 * len(v) >= len(inner) for v in objects)
+    if min(len(inner), len(document)) < 2 or max(len(inner), len(document)) < _ROWS or not (shared and (numbers or labels)):
+        return []
+    if len(inner) >= len(document):
+        return [{"item": name, **{column: v.get(name) for column, v in document.items()}} for name in inner]
+    return [{"item": name, **{column: v.get(column) for column in inner}} for name, v in document.items()]
 
 
 # ---- One file, whatever it holds -------------------------------------------------------------------------------------

@@ -80,6 +80,19 @@ CONVENTIONS = {"left": "first", "right": "second", "1": "first", "2": "second", 
 
 #: How names of features of a text or a call begin: measured, not judged.
 FEATURES = ("n_", "num_", "len_", "chars_", "words_", "tokens_", "cost_", "time_", "latency_", "is_", "has_")
+#: Last words of names of what is told beside an answer.
+BESIDE = (
+    "confidence", "certainty", "probability", "prob", "logprob", "rationale", "reason", "reasoning", "comment",
+    "latency", "cost", "tokens", "seconds", "time", "length", "std", "sd", "se",
+)  # fmt: skip
+#: Columns named by the order shown, or by a side, hold the answers of one judge.
+ORDERS = ("forward", "backward", "original", "swapped", "ab", "ba", "first", "second", "tie", "order_1", "order_2")
+#: Names of objects whose fields are judges.
+JUDGES = ("judges", "evaluators", "annotators", "raters", "graders", "judgments", "judgements", "verdicts", "votes")
+#: Names of objects whose fields are criteria.
+CRITERIA = ("criteria", "dimensions", "aspects", "rubric", "rubrics")
+#: A name that ends in the range of a scale: ``gpt_0_5``, ``gpt_1-10``.
+RANGE = re.compile(r"(.+?)[_ ](([01])[-_](\d+))")
 #: Columns of names stay text even if they look like numbers.
 NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^path_\d+$", re.IGNORECASE)
 

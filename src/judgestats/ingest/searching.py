@@ -310,7 +310,7 @@ def _wide(frame: pd.DataFrame, wide: Wide) -> Proposal:
     """Propose a mapping of a wide table, of the long table that it becomes."""
     columns = tuple(frame.columns)
     try:
-        table = lengthened(frame, wide).table
+        table = lengthened(frame, wide, proposed=True).table
     except SchemaError as problem:
         return Proposal(None, notes=(*hints.nested(frame), str(problem)), columns=columns, advice=problem.advice)
     value = next(c for c in reversed(table.columns) if c not in (*frame.columns, *wide.names, *wide.levels))
@@ -536,7 +536,7 @@ def _proposal(
             advice += problem.advice
         else:
             item, why = found["item"]
-            splits = [s for s in splits_of(made, _CELL[kind], kind) if s.column not in CONDITIONS]
+            splits = [s for s in splits_of(made, _CELL[kind], kind) if s.column not in (*CONDITIONS, "scale")]
             for s in splits:
                 notes.append(
                     f"Rows on one {item!r} differ in {s.column!r} ({few(s.values, 5)}). If each of these is an item of "
