@@ -274,6 +274,8 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
     "labels": lambda labels: f"--labels {shlex.quote(labels)} (or what else each means: abstain, invalid)",
+    "winner": "--map winner=COLUMN in place of choice=COLUMN".format,
+    "graded": "--map graded=COLUMN in place of choice=COLUMN, with --labels 0=first,1=second".format,
     "format": "--format NAME".format,
     "table": "--table NAME".format,
     "path": "--path '{{judge}}_run{{replicate}}.json'".format,

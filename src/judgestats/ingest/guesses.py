@@ -27,7 +27,7 @@ CHOICE = (
 )  # fmt: skip
 CORRECT = ("correct", "is_correct", "right", "is_right", "passed", "pass", "is_pass", "success", "accepted")
 REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
-SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed")
+SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed", "order", "presentation_order", "order_shown")
 GOLD = ("gold", "gold_label", "gold_winner", "label", "expected", "ground_truth", "truth")
 #: Further canonical columns and their usual other names.
 OTHERS: dict[str, dict[str, tuple[str, ...]]] = {

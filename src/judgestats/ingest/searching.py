@@ -16,7 +16,7 @@ from judgestats.errors import Advice, SchemaError
 from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
 from judgestats.ingest.guesses import plain
-from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping, refuse_absent
+from judgestats.ingest.mapping import AS_NAMED, PSEUDO, TURNED, Mapped, canonical, kind_of_mapping, refuse_absent
 from judgestats.ingest.options import joined
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, find_wide, lengthened
@@ -244,7 +244,8 @@ def suggest_mapping(table: IntoFrame) -> Proposal:
 def _proposed(frame: pd.DataFrame) -> Proposal:
     names = {plain(c): c for c in reversed(list(frame.columns))}
     pair = find_pair(frame)
-    swapped = _named(names, guesses.SWAPPED)
+    orders = {n: c for n, c in names.items() if {v.lower() for v in distinct(frame[c])} <= {*TURNED, *AS_NAMED}}
+    swapped = _named({n: c for n, c in orders.items() if n in guesses.SWAPPED}, guesses.SWAPPED)
     answer, notes = find_answer(frame, pair, swapped)
     score = _score(frame, names)
     verdict = _verdict(frame, names) if pair is None and score is None and answer is None else None
@@ -325,8 +326,10 @@ def _named(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:
 
 def _score(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
     for wanted in guesses.SCORE:
-        if wanted in names and pd.to_numeric(frame[names[wanted]].dropna().astype(str), errors="coerce").notna().all():
-            return names[wanted]
+        if wanted in names:
+            text = frame[names[wanted]].dropna().astype(str)
+            if (pd.to_numeric(text, errors="coerce").notna() | text.str.fullmatch(r"[+-]?\d+,\d+")).all():
+                return names[wanted]
     return None
 
 
@@ -417,7 +420,7 @@ def _ratings(
     _join_items(found, frame, names, notes)
     _by_name(found, "criterion", names, guesses.CRITERION)
     if score is not None:
-        values = pd.to_numeric(frame[score], errors="coerce")
+        values = pd.to_numeric(frame[score].astype("string").str.replace(",", "."), errors="coerce")
         found["score"] = (score, f"numbers from {values.min():g} to {values.max():g}")
         notes.append(
             f"Scores run from {values.min():g} to {values.max():g}. If the scale is narrower, say "
