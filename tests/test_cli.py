@@ -995,7 +995,9 @@ def test_an_option_given_twice_adds_up(tmp_path):
     assert results[0].output == results[1].output
 
 
-@pytest.mark.parametrize("answers", [["A", "B", "C"], ["first", "B"], ["1", "2", "0"], ["x>y, surely", "y>x"], ["model a", "no"]])
+@pytest.mark.parametrize(
+    "answers", [["A", "B", "C"], ["first", "B"], ["1", "2", "0"], ["x>y, surely", "y>x"], ["model a", "no"]]
+)
 def test_the_option_for_labels_is_accepted_as_it_stands(tmp_path, answers):
     path = tmp_path / "t.csv"
     rows = [{"judge": "g", "item": i, "first": "x", "second": "y", "choice": a} for i, a in enumerate(answers * 2)]

@@ -198,7 +198,9 @@ TableOption = Annotated[
 ]
 Sep = Annotated[
     str,
-    typer.Option("--sep", metavar="SIGN", help="Separator of the columns if the first rows do not show it: ';', '\\t'."),
+    typer.Option(
+        "--sep", metavar="SIGN", help="Separator of the columns if the first rows do not show it: ';', '\\t'."
+    ),
 ]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers if it is a comma: ','.")]
 Humans = Annotated[
@@ -498,7 +500,9 @@ class _Reading:
 
     def typed(self) -> str:
         """The options that were given beside the mapping, for the command that is suggested."""
-        said = [(f"--{f.name.replace('_', '-')}", getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING]
+        said = [
+            (f"--{f.name.replace('_', '-')}", getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING
+        ]
         each = [(name, v) for name, value in said for v in (value if isinstance(value, list) else [value]) if v]
         return "".join(f" {name}" if v is True else f" {name} {shlex.quote(v)}" for name, v in each)
 

@@ -227,10 +227,7 @@ def test_a_list_of_labels_becomes_rows(write: Write) -> None:
     told = check(frame).query("what == 'an empty list'")
     assert told["where"].tolist() == ["t.jsonl, line 4, labels"]
     flat = [{"id": i, "labels": [{"annotator": a, "score": 3} for a in ("ann", "bob")]} for i in range(3)]
-    assert (
-        suggest_mapping(write("flat.jsonl", flat)).options
-        == "--explode labels --map judge=annotator,item=id"
-    )
+    assert suggest_mapping(write("flat.jsonl", flat)).options == "--explode labels --map judge=annotator,item=id"
     with pytest.raises(SchemaError, match="explode='labls' is not a column"):
         read(path, explode="labls")
     with pytest.raises(SchemaError, match="row 0 of the data, from 0, holds no list, but '0'"):
@@ -281,7 +278,9 @@ def on_scales(*columns: str) -> pd.DataFrame:
     """Scores of one quality by columns whose names end in the top of their scale."""
     quality = np.random.default_rng(1).random(30)
     tops = {c: int(re.findall("[0-9]+", c)[-1]) for c in columns}
-    return pd.DataFrame({"item": range(30)} | {c: np.round(quality * k).clip(1, k).astype(int) for c, k in tops.items()})
+    return pd.DataFrame(
+        {"item": range(30)} | {c: np.round(quality * k).clip(1, k).astype(int) for c, k in tops.items()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -319,7 +318,10 @@ def test_what_is_told_beside_an_answer_and_a_side_of_the_order_are_no_judges() -
     assert suggest_mapping(sides).wide == ""
     inside = sides.rename(columns={"forward": "result.q1", "backward": "result.q2"})
     assert suggest_mapping(inside).wide == ""
-    assert suggest_mapping(inside.rename(columns=lambda c: c.replace("result.", "judges."))).wide == "judge=judges.q1,judges.q2"
+    assert (
+        suggest_mapping(inside.rename(columns=lambda c: c.replace("result.", "judges."))).wide
+        == "judge=judges.q1,judges.q2"
+    )
 
 
 def test_lists_in_one_row_are_a_summary() -> None:

@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, SchemaError
+from judgestats.metrics.agreement import alpha
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.schema import ratings as read_ratings
 from judgestats.schema.cells import cells
@@ -687,3 +688,25 @@ def test_printed_p_needs_fifteen_items():
     from judgestats.metrics.consensus.correlations import spearman_p
 
     assert {n for n in range(5, 60) if spearman_p(0.495, n) <= 0.0635 and spearman_p(0.485, n) >= 0.0625} == {15}
+
+
+def on_scales(**tops):
+    """Scores of one quality of two systems by judges on scales of their own."""
+    quality = np.random.default_rng(0).random(40)
+    return read_ratings(
+        pd.DataFrame(
+            [(j, s, f"i{i}", np.round(top * quality[i])) for j, top in tops.items() for s in "xy" for i in range(40)],
+            columns=["judge", "system", "item", "score"],
+        )
+    )
+
+
+def test_judges_on_scales_far_apart_have_no_severity():
+    with pytest.raises(
+        DesignError, match=r"those of 'c' go up to 100, of '[ab]' to 5.*Name the scale in a column and in by="
+    ):
+        consensus_deviation(on_scales(a=5, b=5, c=100))
+    scales = on_scales(a=5, b=5, c=100, d=100)
+    named = scales.assign(scale=scales["judge"].map({"a": "5", "b": "5"}).fillna("100"))
+    assert set(consensus_deviation(named, by="scale")["scale"]) == {"5", "100"}
+    assert len(alpha(on_scales(a=5, b=5, c=100), level="ordinal"))

@@ -182,3 +182,13 @@ def test_intervals_of_several_judges_are_widened_by_bonferroni():
     assert (of_runs["conf_high"] - of_runs["estimate"]).tolist() == pytest.approx(
         [half * norm.ppf(1 - 0.025 / 2) / norm.ppf(0.975)] * 2
     )
+
+
+def test_a_judge_on_another_scale_than_the_reference_has_no_distance():
+    quality = np.random.default_rng(0).random(40)
+    scores = pd.DataFrame(
+        [(j, str(i), np.round(top * q)) for j, top in (("a", 5), ("c", 100)) for i, q in enumerate(quality)],
+        columns=["judge", "item", "score"],
+    )
+    right = pd.DataFrame({"item": [str(i) for i in range(40)], "score": np.round(5 * quality)})
+    assert set(distance_marks(scores, right, [])["judge"]) == {"a"}

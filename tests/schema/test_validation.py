@@ -148,7 +148,9 @@ def test_a_decimal_comma_is_led_to_decimal():
     assert caught.value.advice == (("decimal", ","),)
 
 
-SCORED = pd.DataFrame({"judge": "g", "system": "a", "item": [str(i) for i in range(8)], "score": [1, 2, 3, 4, 5, 2, 3, 5]})
+SCORED = pd.DataFrame(
+    {"judge": "g", "system": "a", "item": [str(i) for i in range(8)], "score": [1, 2, 3, 4, 5, 2, 3, 5]}
+)
 
 
 @pytest.mark.parametrize(
@@ -168,15 +170,25 @@ def test_a_code_for_no_answer_beside_a_scale_is_a_caution(scores, what):
 
 def test_what_occurs_more_than_once_is_described():
     copy = pd.concat([SCORED, SCORED.assign(score=None)])
-    with pytest.raises(SchemaError, match="judge=g, system=a, item=0.* 8 of them have no answer, and repeat rows that have"):
+    with pytest.raises(
+        SchemaError, match=r"judge=g, system=a, item=0.* 8 of them have no answer, and repeat rows that have"
+    ):
         js.ratings(copy)
-    with pytest.raises(SchemaError, match=r"The first is judge=g, system=a, item=0, criterion=overall\. Number repeats"):
+    with pytest.raises(
+        SchemaError, match=r"The first is judge=g, system=a, item=0, criterion=overall\. Number repeats"
+    ):
         js.ratings(pd.concat([SCORED, SCORED.head(2)]))
 
 
 def test_a_histogram_of_scores_is_a_table_of_counts():
     counts = pd.DataFrame(
-        {"judge": [*"gggghhhh"], "system": ["a", "a", "b", "b"] * 2, "item": "1", "score": [1, 2] * 4, "n": [3, 4, 1, 2, 2, 5, 3, 1]}
+        {
+            "judge": [*"gggghhhh"],
+            "system": ["a", "a", "b", "b"] * 2,
+            "item": "1",
+            "score": [1, 2] * 4,
+            "n": [3, 4, 1, 2, 2, 5, 3, 1],
+        }
     )
     whole = counts.loc[counts.index.repeat(counts["n"])].drop(columns="n")
     whole["replicate"] = whole.groupby(["judge", "system"]).cumcount()

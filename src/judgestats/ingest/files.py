@@ -849,7 +849,11 @@ def _answers_by_name(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     numbers = all(isinstance(c, int | float) for c in cells)
     labels = all(isinstance(c, str) for c in cells) and len({*cells}) <= _LABELS
     shared = all(2 * len(v) >= len(inner) for v in objects)
-    if min(len(inner), len(document)) < 2 or max(len(inner), len(document)) < _ROWS or not (shared and (numbers or labels)):
+    if (
+        min(len(inner), len(document)) < 2
+        or max(len(inner), len(document)) < _ROWS
+        or not (shared and (numbers or labels))
+    ):
         return []
     if len(inner) >= len(document):
         return [{"item": name, **{column: v.get(name) for column, v in document.items()}} for name in inner]

@@ -113,8 +113,8 @@ def read(
         Largest unpacked size of a compressed file or archive, in bytes. By default 4 GB, and above 100 MB at most 200
         times its size.
     **options
-        Further options of the reader: ``encoding``, ``sep``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
-        (see :func:`judgestats.formats`).
+        Further options of the reader: ``encoding``, ``sep``, ``decimal``, ``scale``, ``off_scale``, ``judge``,
+        ``baseline``, ... (see :func:`judgestats.formats`).
 
     Returns
     -------

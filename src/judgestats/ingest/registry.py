@@ -77,7 +77,11 @@ NATIVE: tuple[Reader, ...] = (
 )
 #: Tables with canonical columns, or of any shape with a mapping.
 PLAIN: tuple[Reader, ...] = (
-    _plain("csv", "table separated by commas or semicolons; every row as wide as the header", "judge,item,first,second,choice"),
+    _plain(
+        "csv",
+        "table separated by commas or semicolons; every row as wide as the header",
+        "judge,item,first,second,choice",
+    ),
     _plain("tsv", "tab-separated table", "judge<TAB>item<TAB>first<TAB>second<TAB>choice"),
     _plain("json", 'list of records, dict of columns, or {"data": [...]}', '[{"judge": ..., "item": ..., ...}, ...]'),
     _plain("jsonl", "one record a line", '{"judge": ..., "item": ..., "first": ..., "second": ..., "choice": ...}'),

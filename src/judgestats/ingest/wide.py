@@ -186,10 +186,11 @@ def lengthened(table: Any, wide: Wide | str, *, one_scale: bool = False, propose
     """Make a wide table long: one row for each of its wide columns, and for each place in the lists of their cells.
 
     `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. `one_scale`: the scale is known
-    otherwise. `proposed`: nobody named the columns, so that less is enough to say that their scales differ. Gives the other columns (but those of lists, where lists are opened), those that `wide` names, and the
-    answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell is a missing answer.
-    Raises SchemaError if the table already has a column of that name, if lists have another depth than `wide` names, or
-    the columns are on scales too far apart.
+    otherwise. `proposed`: nobody named the columns, so that less is enough to say that their scales differ. Gives the
+    other columns (but those of lists, where lists are opened), those that `wide` names, and the answers in ``verdict``,
+    ``score`` or ``correct``, depending on their values. An empty cell is a missing answer. Raises SchemaError if the
+    table already has a column of that name, if lists have another depth than `wide` names, or the columns are on scales
+    too far apart.
 
     >>> table = pd.DataFrame({"id": [1], "a_scores": ["[[1, 2], [3, 4]]"]})
     >>> lengthened(table, "{judge}_scores[system][replicate]").table
@@ -322,8 +323,8 @@ def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool, p
                 f"The wide columns are not of one kind: {high!r} holds numbers, {words[0]!r} holds words. Read them "
                 "separately."
             )
-        apart = _PROPOSED_APART if proposed and known[high] >= _FIVE and "judge" in wide.names else _APART
-        if known[high] >= apart * known[low] and not one_scale:
+        ratio = _PROPOSED_APART if proposed and known[high] >= _FIVE and "judge" in wide.names else _APART
+        if known[high] >= ratio * known[low] and not one_scale:
             raise SchemaError(
                 f"The wide columns are not on one scale: {high!r} goes up to {known[high]:g}, {low!r} to "
                 f"{known[low]:g}. Name the scale if the columns do (wide='judge_scale=...'), read them separately, or "
@@ -401,7 +402,7 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
 
 
 def _ranges(frame: pd.DataFrame, taken: set[str]) -> Wide | None:
-    """Columns of numbers whose names end in the range of their scale, such as ``gpt_0_5``: all, or one name with two."""
+    """Columns of numbers whose names end in the range of their scale, as ``gpt_0_5`` does: all, or one with two."""
     columns = _numbers(frame, taken)
     ends = {c: m for c in columns if (m := guesses.RANGE.fullmatch(c)) is not None}
     fit = [c for c, m in ends.items() if _within(frame[c], float(m[3]), float(m[4]))]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL, SEED
+from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.simultaneous import max_t
@@ -129,16 +130,47 @@ def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item",
     return _marks(table, keys, pd.to_numeric(table[value]).astype(float), cluster)
 
 
+#: Two raters are on different scales if the top of one is so many times that of the other.
+_APART = 5
+
+
+def tops(scores: pd.Series[Any], raters: pd.Series[Any]) -> pd.Series[Any]:
+    """How far up the scores of each rater go, but for one in a hundred; raters of few scores, or all 0, left out."""
+    grouped = pd.to_numeric(scores, errors="coerce").abs().groupby(raters)
+    top = grouped.quantile(0.99)
+    return top[(grouped.count() >= FEWEST) & (top > 0)]
+
+
+def refuse_several_scales(scores: pd.Series[Any], raters: pd.Series[Any], names: Any) -> None:
+    """Raise DesignError where raters who are compared by differences of scores are on scales far apart.
+
+    `raters`: their numbers in `names`.
+    """
+    top = tops(scores, raters)
+    if len(top) > 1 and top.max() >= _APART * top.min():
+        high, low = (str(names[rater]) for rater in (top.idxmax(), top.idxmin()))
+        raise DesignError(
+            f"The scores are not on one scale: those of {high!r} go up to {top.max():g}, of {low!r} to {top.min():g}. "
+            "Differences of scores say nothing then. Name the scale in a column and in by=, bring all scores to one "
+            "scale, or use measures that are free of scale (alpha with level='ordinal', rank correlations)."
+        )
+
+
 def distance_marks(
     ratings: pd.DataFrame, right: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score"
 ) -> pd.DataFrame:
-    """Distance of each score from the mean of the reference on the same thing; `right`: things and their ``value``."""
+    """Distance of each score from the mean of the reference on the same thing; `right`: things and their ``value``.
+
+    Judges on another scale than the reference have none.
+    """
     keys = [c for c in ("item", "system", "criterion") if c in ratings and c in right and c not in groups]
     given = right.assign(right_=pd.to_numeric(right[value], errors="coerce"))
     given = given.groupby(keys, dropna=False, sort=True)["right_"].mean().dropna().reset_index()
     table = ratings.merge(given, on=keys)
     score = pd.to_numeric(table[value], errors="coerce")
-    table, score = table[score.notna()], score[score.notna()]
+    ratio = table["judge"].map(tops(score, table["judge"]) / table["right_"].abs().quantile(0.99))
+    alike = score.notna() & ~((ratio >= _APART) | (ratio <= 1 / _APART))
+    table, score = table[alike], score[alike]
     return _marks(table, keys, (score - table["right_"]).abs(), cluster)
 
 

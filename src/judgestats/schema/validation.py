@@ -393,7 +393,8 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
         "the same call occurs more than once",
         _where(again),
         first,
-        f"The first is {first[:200]}.{copies * bool(none.any() and whole.any())} Number repeats in 'replicate', count identical rows (counts=\"n\"), or name the condition that "
+        f"The first is {first[:200]}.{copies * bool(none.any() and whole.any())} Number repeats in 'replicate', count "
+        'identical rows (counts="n"), or name the condition that '
         "distinguishes them.",
     )
 
@@ -526,7 +527,9 @@ def _sentinels(data: Any) -> Iterator[Finding]:
             f"Such rows are used as scores. If they mean no answer, pass scale=({low:g}, {high:g}) and "
             "off_scale='missing'."
         )
-        yield Finding("counted", name, f"score is {shown}; the others run from {low:g} to {high:g}", _where(far), cure=cure)
+        yield Finding(
+            "counted", name, f"score is {shown}; the others run from {low:g} to {high:g}", _where(far), cure=cure
+        )
 
 
 #: Words of the name of a column that holds a text that was judged, or its size, and the side that it is of.

@@ -381,7 +381,10 @@ def _ratings_sections(
         scores = scores[scores["term"] != "mean_score"]
     yield "scores", scores
     if len(labels(data, "judge")) > 1 or options.people is not None:
-        deviations = deviations_of(data, options)
+        try:
+            deviations = deviations_of(data, options)
+        except DesignError:  # scales too far apart
+            return
         deviations = deviations[deviations["judge"].astype(str) != ""]
         deviations = deviations[deviations["term"] != "deviation"]
         yield (
