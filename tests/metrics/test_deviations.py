@@ -12,7 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics.agreement import alpha
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.schema import ratings as read_ratings
 from judgestats.schema.cells import cells
@@ -709,4 +708,3 @@ def test_judges_on_scales_far_apart_have_no_severity():
     scales = on_scales(a=5, b=5, c=100, d=100)
     named = scales.assign(scale=scales["judge"].map({"a": "5", "b": "5"}).fillna("100"))
     assert set(consensus_deviation(named, by="scale")["scale"]) == {"5", "100"}
-    assert len(alpha(on_scales(a=5, b=5, c=100), level="ordinal"))

@@ -214,7 +214,7 @@ def _nearly(values: pd.Series[Any], labels: set[str]) -> bool:
 
 
 def may_be_judge(column: str, taken: set[str]) -> bool:
-    """Whether no name says that a column is an id, a right answer, a repeat, a condition or told beside an answer."""
+    """Whether no name says that a column is an id, a right answer, a repeat, a condition, or beside an answer."""
     name = plain(column)
     lists = (guesses.GOLD, guesses.SWAPPED, guesses.ITEM, guesses.SYSTEM, guesses.CRITERION, guesses.REPLICATE)
     known = {"turn", *(n for names in lists for n in names)}

@@ -11,8 +11,9 @@ Beyond the names of :func:`judgestats.preferences` and :func:`judgestats.ratings
 ``swapped``
     a column of yes and no (or BA and AB, swapped and original): where yes, `first` and `second` were shown the other
     way round. They are exchanged once, and with them what is known of each candidate (``length_first`` and
-    ``length_second``, any ``x_first`` and ``x_second``). A ``winner``, and a ``strength`` beside it, is by candidate and goes with them; ``choice`` and
-    ``graded``, and a ``strength`` beside them, are by position as shown and stay;
+    ``length_second``, any ``x_first`` and ``x_second``). A ``winner``, and a ``strength`` beside it, is by
+    candidate and goes with them; ``choice`` and ``graded``, and a ``strength`` beside them, are by position as shown
+    and stay;
 ``failed``
     a column that is filled where the call failed, such as an error message: the answer of such a row is missing,
     whatever stands there, and its status is ``error``;
@@ -240,8 +241,8 @@ def _unswapped(
     known = _lower(swapped).is_in([*TURNED, *AS_NAMED])
     if _any(data, ~known | nw.col(swapped).is_null()):
         raise SchemaError(
-            f"swapped column {swapped!r} should hold 0 and 1 (or true and false, AB and BA, original and swapped), and no "
-            "empty cell."
+            f"swapped column {swapped!r} should hold 0 and 1 (or true and false, AB and BA, original and swapped) and "
+            "no empty cell."
         )
     yes = _lower(swapped).is_in(list(TURNED))
     if mapped.get("winner") is not None:

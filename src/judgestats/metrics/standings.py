@@ -135,7 +135,7 @@ _APART = 5
 
 
 def tops(scores: pd.Series[Any], raters: pd.Series[Any]) -> pd.Series[Any]:
-    """How far up the scores of each rater go, but for one in a hundred; raters of few scores, or all 0, left out."""
+    """The score that 99 % of a rater's scores do not exceed; raters of few scores, or all 0, left out."""
     grouped = pd.to_numeric(scores, errors="coerce").abs().groupby(raters)
     top = grouped.quantile(0.99)
     return top[(grouped.count() >= FEWEST) & (top > 0)]
@@ -152,7 +152,7 @@ def refuse_several_scales(scores: pd.Series[Any], raters: pd.Series[Any], names:
         raise DesignError(
             f"The scores are not on one scale: those of {high!r} go up to {top.max():g}, of {low!r} to {top.min():g}. "
             "Differences of scores say nothing then. Name the scale in a column and in by=, bring all scores to one "
-            "scale, or use measures that are free of scale (alpha with level='ordinal', rank correlations)."
+            "scale, or use measures that are free of scale, such as rank correlations."
         )
 
 
