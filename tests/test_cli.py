@@ -16,6 +16,7 @@ import judgestats as js
 from judgestats import cli
 from judgestats.cli import app
 from judgestats.errors import SchemaError
+from judgestats.ingest import parse_labels
 
 run = CliRunner()
 
@@ -129,7 +130,7 @@ def test_counts_are_declared_on_the_command_line(tmp_path, command):
         ("d.csv", "judge,item,first,second,choice,delta\ng,1,x,y,tie,many\n", "On the command line: --map delta="),
         ("n.csv", "judge,item,first,second,choice,n\ng,1,x,y,tie,3\n", "--counts n; --no-counts"),
         ("cp.csv", b"judge,item,first,second,choice\nJos\xe9,1,x,y,tie\n", "--encoding cp1252"),
-        ("answer.csv", "judge,item,first,second,choice\ng,1,x,y,B\n", "--labels 'B=first'"),
+        ("answer.csv", "judge,item,first,second,choice\ng,1,x,y,B\n", "--labels B=second"),
         ("comma.csv", 'judge,system,item,score\ng,s,1,"3,5"\n', "--decimal ,"),
         (
             "na.csv",
@@ -465,7 +466,7 @@ def test_report_clusters_by_what_is_shared_or_named(options, clustered, tmp_path
         ("off_scale", "missing", "--off-scale missing"),
         ("scale", None, "--scale LOW,HIGH"),
         ("columns", "delta", "--map delta="),
-        ("labels", "B", "--labels 'B=first' (or second, tie, abstain, invalid)"),
+        ("labels", "B", "--labels B=second (or what else each means: abstain, invalid)"),
         ("counts", "n", "--counts n"),
         ("counts", False, "--no-counts"),
         ("max_unpacked", None, "--max-unpacked BYTES"),
@@ -860,7 +861,7 @@ MAP = "judge=rater,item=q,score=points"
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--map", "judge=rater", "--map", "item=q"], "--map is given 2 times. Give it once, with a comma between"),
+        (["--map", "judge=rater", "--map", "judge=q"], "--map gives 'judge' twice: judge=rater and judge=q"),
         (["--scale", "1,5", "--scale=1,7"], "--scale is given 2 times"),
         (["--map", MAP, "--option", "scale=1,5"], "scale is not an option of a format. Give it as --scale"),
         (["--map", MAP, "--option", "columns=judge"], "columns is not an option of a format. Give it as --map"),
@@ -991,3 +992,59 @@ def test_people_who_share_no_item_with_the_judges_are_said_and_the_rest_is_shown
         assert "Reference has no mean" not in result.output
     as_json = run.invoke(app, ["check", str(path), "--humans", "Ann", "--json"])
     assert json.loads(as_json.output)["agreement"] == []
+
+
+def test_a_mapping_that_would_be_refused_is_not_proposed_as_a_command(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("rater,id,score\ng,1,3\ng,1,4\ng,2,4\n")
+    told = plain(run.invoke(app, ["check", str(path)]))
+    assert "With this mapping the table would still be refused: 1 fault in ratings" in told
+    assert "Next:" not in told
+    path.write_text("rater,id,score\ng,1,3\ng,3,4\ng,2,4\n")
+    told = plain(run.invoke(app, ["check", str(path), "--humans", "g", "--no-counts", "--option", "judge=g"]))
+    assert "--option judge=g" not in told  # an option that is refused: so is the command
+    told = plain(run.invoke(app, ["check", str(path), "--humans", "g", "--no-counts"]))
+    assert re.search(r"Next: judgestats check \S+ --map judge=rater,item=id --no-counts --humans g", told)
+
+
+def test_an_option_given_twice_adds_up(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("rater,q,one,two,said\ng,1,x,y,A\ng,2,x,y,B\n")
+    once = ["check", str(path), "--map", "judge=rater,item=q,first=one,second=two,choice=said"]
+    several = ["check", str(path), "--map", "judge=rater", "--labels", "A=first", "--map=item=q,first=one"]
+    several += ["--map", "second=two,choice=said", "--labels=B=second"]
+    results = [run.invoke(app, arguments) for arguments in ([*once, "--labels", "A=first,B=second"], several)]
+    assert [r.exit_code for r in results] == [0, 0], results[1].output
+    assert results[0].output == results[1].output
+
+
+@pytest.mark.parametrize(
+    "answers", [["A", "B", "C"], ["first", "B"], ["1", "2", "0"], ["x>y, surely", "y>x"], ["model a", "no"]]
+)
+def test_the_option_for_labels_is_accepted_as_it_stands(tmp_path, answers):
+    path = tmp_path / "t.csv"
+    rows = [{"judge": "g", "item": i, "first": "x", "second": "y", "choice": a} for i, a in enumerate(answers * 2)]
+    pd.DataFrame(rows).to_csv(path, index=False)
+    told = plain(run.invoke(app, ["check", str(path)]))
+    (option,) = re.findall(r"On the command line: (--labels .+) \(or what else each means", told)
+    result = run.invoke(app, ["check", str(path), *shlex.split(option)])
+    assert result.exit_code == 0, result.output
+    data = js.read(path, labels=parse_labels(shlex.split(option)[1]))
+    assert data["choice"].nunique() == len(answers)
+
+
+def test_check_groups_and_clusters_as_report_does(tmp_path):
+    path = tmp_path / "t.csv"
+    calls = pd.DataFrame([(i, p, t) for i in range(12) for p in "xy" for t in "uv"], columns=["item", "p", "topic"])
+    calls = calls.assign(judge="g", first=calls["p"], second="z", choice=["first", "second", "first"] * 16)
+    calls.drop(columns="p").to_csv(path, index=False)
+    outputs = [
+        run.invoke(app, ["check", str(path), *options])
+        for options in ([], ["--by", "topic"], ["--cluster", "topic"], ["--no-cluster"])
+    ]
+    assert [r.exit_code for r in outputs] == [0] * 4, outputs
+    assert len({r.output for r in outputs}) > 2
+    wrong = plain(run.invoke(app, ["check", str(path), "--by", "nothing"]))
+    assert "'nothing'" in wrong
+    told = run.invoke(app, ["check", str(path), "--by", "topic", "--json"])
+    assert told.exit_code == 0, told.output

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import errno
 import inspect
+import itertools
 import json
 import os
 import shlex
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_type_hints
@@ -46,7 +46,7 @@ class _Commands(TyperGroup):
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> Any:
         typed = printable(masked(shlex.join(["judgestats", *args])))
         with _visible_errors():
-            _refuse_repeats(self.commands.get(args[0]) if args else None, args)
+            args = _with_repeats(self.commands.get(args[0]) if args else None, args)
             context = super().make_context(info_name, args, *rest, **kwargs)
         context.meta[_TYPED] = typed
         return context
@@ -56,15 +56,28 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
 
 
-def _refuse_repeats(command: Any, args: list[str]) -> None:
-    """Raise where an option with one value comes twice: its first value would be lost."""
+def _with_repeats(command: Any, args: list[str]) -> list[str]:
+    """The arguments, with one option for all that repeat it; one that takes a single value cannot come twice."""
     options = [p for p in getattr(command, "params", ()) if not (getattr(p, "is_flag", True) or p.multiple)]
-    once = {name: p for p in options for name in p.opts}
-    given = Counter(a.partition("=")[0] for a in args)
-    for name in once:
-        if given[name] > 1:
-            joined = ", with a comma between the values" if ",..." in str(once[name].metavar) else ""
-            raise typer.BadParameter(f"{name} is given {given[name]} times. Give it once{joined}.")
+    once = {name: p for p in options for name in p.opts if name.startswith("-")}
+    values: dict[str, list[str]] = {}
+    rest: list[str] = []
+    words = iter(args)
+    for word in words:
+        name, sign, value = word.partition("=")
+        if word == "--":
+            rest += [word, *words]
+        elif name in once:
+            values.setdefault(name, []).extend([value] if sign else [*itertools.islice(words, 1)])
+        else:
+            rest.append(word)
+    for name, several in values.items():
+        if len(several) > 1 and ",..." not in str(once[name].metavar):
+            raise typer.BadParameter(f"{name} is given {len(several)} times. Give it once.")
+    if all(len(several) == 1 for several in values.values()):
+        return args
+    at = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:at], *(w for n, v in values.items() for w in ([n, ",".join(v)] if v else [n])), *rest[at:]]
 
 
 @contextmanager
@@ -177,7 +190,7 @@ Wide = Annotated[
     str,
     typer.Option(
         "--wide",
-        metavar="NAME=COLUMN,...",
+        metavar="NAME=COLUMN,COLUMN",
         help="Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
         "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
     ),
@@ -203,6 +216,12 @@ Parse = Annotated[
 ]
 TableOption = Annotated[
     str, typer.Option("--table", help="Sheet of an Excel workbook or table of an SQLite database, if it holds several.")
+]
+Sep = Annotated[
+    str,
+    typer.Option(
+        "--sep", metavar="SIGN", help="Separator of the columns if the first rows do not show it: ';', '\\t'."
+    ),
 ]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers if it is a comma: ','.")]
 Humans = Annotated[
@@ -261,7 +280,7 @@ LabelsWide = Annotated[
     str,
     typer.Option(
         "--labels-wide",
-        metavar="NAME=COLUMN,...",
+        metavar="NAME=COLUMN,COLUMN",
         help="Columns of the labels file with one annotator each, as in --wide.",
     ),
 ]
@@ -275,6 +294,9 @@ Overwrite = Annotated[
         "--overwrite", help="Replace files that exist; what was read, or has answers in it, is never written over."
     ),
 ]
+By = Annotated[str, typer.Option("--by", metavar="COLUMN,...", help="Further grouping columns.")]
+Cluster = Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")]
+NoCluster = Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")]
 
 #: Argument of the library -> the option that does the same, for a value of it.
 _OPTIONS: dict[str, Callable[[Any], str]] = {
@@ -283,7 +305,9 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "off_scale": "--off-scale {}".format,
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
-    "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
+    "labels": lambda labels: f"--labels {shlex.quote(labels)} (or what else each means: abstain, invalid)",
+    "winner": "--map winner=COLUMN in place of choice=COLUMN".format,
+    "graded": "--map graded=COLUMN in place of choice=COLUMN, with --labels 0=first,1=second".format,
     "format": "--format NAME".format,
     "table": "--table NAME".format,
     "wide": lambda value: f"--wide {shlex.quote(value)}",
@@ -324,10 +348,11 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        from judgestats.ingest.files import unpacking
+        from judgestats.ingest.files import separated_by, unpacking
 
         try:
-            with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))), _standard_input(kwargs):
+            unpacked = unpacking(cast("int | None", kwargs.pop("max_unpacked", None)))
+            with unpacked, separated_by(cast("str", kwargs.get("sep"))), _standard_input(kwargs):
                 return command(*args, **kwargs)
         except JudgestatsError as error:
             message = f"{error}{_in_options(error.advice)}"
@@ -353,9 +378,19 @@ def _standard_input(arguments: dict[str, Any]) -> Iterator[None]:
 
 
 def _in_options(advice: Advice) -> str:
-    """The advice of an error in options of the command line."""
-    options = [_OPTIONS[argument](value) for argument, value in advice if argument in _OPTIONS]
+    """The advice of an error in options of the command line; labels are one option."""
+    from judgestats.ingest.guesses import sides
+    from judgestats.ingest.options import joined
+
+    labels = sides(str(value) for argument, value in advice if argument == "labels")
+    pairs = joined(f"{label}={side}" for label, side in labels.items() if label != side)
+    said = [(argument, pairs if argument == "labels" else value) for argument, value in advice]
+    options = [_OPTIONS[argument](value) for argument, value in said if argument in _OPTIONS]
     return f"\nOn the command line: {'; '.join(dict.fromkeys(options))}" if options else ""
+
+
+#: The source, and what a proposal says of it.
+_MAPPING = ("source", "map", "labels", "wide", "explode")
 
 
 @dataclass(frozen=True)
@@ -371,6 +406,7 @@ class _Reading:
     scale: Scale = ""
     off_scale: OffScale = ""
     decimal: Decimal = ""
+    sep: Sep = ""
     counts: Counts = ""
     no_counts: NoCounts = False
     wide: Wide = ""
@@ -498,11 +534,12 @@ class _Reading:
         return {name: value for name, value in given.items() if value}
 
     def typed(self) -> str:
-        """The options that were given, for the command that is suggested."""
-        names = ("encoding", "scale", "off_scale", "decimal", "counts", "path", "table", "parse")
-        pairs = {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
-        text = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
-        return text + " --no-counts" * self.no_counts + " --strict" * self.strict
+        """The options that were given beside the mapping, for the command that is suggested."""
+        said = [
+            (f"--{f.name.replace('_', '-')}", getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING
+        ]
+        each = [(name, v) for name, value in said for v in (value if isinstance(value, list) else [value]) if v]
+        return "".join(f" {name}" if v is True else f" {name} {shlex.quote(v)}" for name, v in each)
 
     def record(self) -> dict[str, Any]:
         """How the source was read, for the page."""
@@ -543,11 +580,20 @@ def _reads(command: Callable[..., R]) -> Callable[..., R]:
     return run
 
 
+def _grouped(by: str, cluster: str, *, no_cluster: bool) -> dict[str, Any]:
+    """Groups and clusters, as arguments of the library."""
+    columns = [b.strip() for b in by.split(",") if b.strip()]
+    return {"by": columns, "cluster": False if no_cluster else cluster or "auto"}
+
+
 @app.command()
 @_readable
 @_reads
 def check(
     reading: _Reading,
+    by: By = "",
+    cluster: Cluster = "auto",
+    no_cluster: NoCluster = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
@@ -562,13 +608,14 @@ def check(
         raise typer.Exit(2)
     data = reading.verdicts()
     against = reading.against()
+    groups = _grouped(by, cluster, no_cluster=no_cluster)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
 
         references(data, **against)
     if as_json:
         with working("Measuring"):
-            content = _json(reading.name, data, against)
+            content = _json(reading.name, data, against, groups)
         typer.echo(visible(content))
         return
     if found is not None:
@@ -582,7 +629,7 @@ def check(
     from judgestats.reporting.pages import measure_all
 
     with working("Measuring") as say:
-        measured = measure_all(data, n_resamples=_ROUGH, say=say, **against)
+        measured = measure_all(data, n_resamples=_ROUGH, say=say, **groups, **against)
     _show_summary(console, measured.summary)
     _show_support(console, measured)
     _show_people(console, measured)
@@ -606,9 +653,9 @@ def report(
         str,
         typer.Option("--to", metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
     ] = "",
-    by: Annotated[str, typer.Option("--by", metavar="COLUMN,...", help="Further grouping columns.")] = "",
-    cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
-    no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
+    by: By = "",
+    cluster: Cluster = "auto",
+    no_cluster: NoCluster = False,
     identity: Annotated[
         str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")
     ] = "",
@@ -645,8 +692,7 @@ def report(
     with working("Measuring") as say:
         found = measure_all(
             data,
-            by=[b.strip() for b in by.split(",") if b.strip()],
-            cluster=False if no_cluster else cluster or "auto",
+            **_grouped(by, cluster, no_cluster=no_cluster),
             identity=known or None,
             sampling=cast("Any", sampling.replace("-", " ") or None),
             seed=seed,
@@ -757,7 +803,7 @@ def _check_identity(data: Any, identity: dict[str, str]) -> None:
     identities([[s] for s in data["system"].astype(str).unique()], list(data["judge"].astype(str).unique()), identity)
 
 
-def _json(source: str, data: Any, against: dict[str, Any]) -> str:
+def _json(source: str, data: Any, against: dict[str, Any], groups: dict[str, Any]) -> str:
     """What ``check`` prints, for programs; each flag with its code, its severity and its explanation."""
     from judgestats.metrics.agreement import judge_against_people
     from judgestats.metrics.measure_registry import available_measures, describe
@@ -773,7 +819,7 @@ def _json(source: str, data: Any, against: dict[str, Any]) -> str:
     }
     if "humans" in against:
         try:
-            found = judge_against_people(data, humans=against["humans"])
+            found = judge_against_people(data, humans=against["humans"], **groups)
         except JudgestatsError:  # the reason stands among the measures
             found = estimates([])
         content["agreement"] = found.assign(codes=found["flag"].map(flag_codes))
@@ -816,27 +862,31 @@ def _show_unread(console: Console, data: Any) -> None:
 
 
 def _show_proposal(console: Console, reading: _Reading, found: Any) -> None:
-    from judgestats.ingest import preview
-    from judgestats.ingest.sources import STREAM, resolve
-    from judgestats.ingest.tables import plain_table
-    from judgestats.ingest.wide import exploded, melted
+    """A suggested mapping and, where the table can be read by it, its first rows and the command that does so."""
+    from judgestats.ingest import parse_labels
+    from judgestats.ingest.sources import STREAM
+    from judgestats.schema.columns import VOCABULARY
 
     proposal = found.proposal
+    if reading.labels:
+        proposal = replace(proposal, labels=parse_labels(reading.labels))
     source = ["-"] if Path(reading.source[0]).name == STREAM else reading.source
     console.print(_text(f"{reading.name}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
     if found.unread:
         console.print(_text(found.unread), soft_wrap=True)
     console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
-    if proposal.complete:
-        encoding = reading.encoding or None
-        files = resolve(reading.files, encoding, pattern=reading.path, table=reading.table, strict=reading.strict)
-        rows = plain_table(files)
-        rows = exploded(rows, proposal.explode).table if proposal.explode else rows
-        rows = melted(rows, proposal.wide) if proposal.wide else rows
-        shown = preview(rows, proposal.mapping, proposal.labels)
-        _print_table(console, "First rows under that mapping", shown)
-        command = f"judgestats check {shlex.join(source)} {proposal.options}{reading.typed()}"
-        console.print(_text(f"\nNext: {command}"), soft_wrap=True)
+    if not proposal.complete:
+        return
+    try:
+        data = replace(reading, **proposal.arguments).verdicts()
+    except SchemaError as problem:
+        advice = _in_options(problem.advice)
+        console.print(_text(f"With this mapping the table would still be refused: {problem}{advice}"), soft_wrap=True)
+        return
+    shown = [c.name for c in VOCABULARY[proposal.kind] if c.name in data.columns]
+    _print_table(console, "First rows under that mapping", data[shown].head(3))
+    command = f"judgestats check {shlex.join(source)} {proposal.options}{reading.typed()}"
+    console.print(_text(f"\nNext: {command}"), soft_wrap=True)
 
 
 def _show_totals(console: Console, found: pd.DataFrame) -> None:

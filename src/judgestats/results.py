@@ -351,6 +351,9 @@ FEW_ERRORS = Flag("few_errors", "fewer than 5 errors of the judge among the labe
 MORE_LABELS = Flag("more_labels", "more labels than other verdicts",
     "With a random sample of labels that is larger than the rest of the verdicts, the labels alone estimate the rate "
     "about as well: take their mean. Where the labels are drawn by class, check that the two tables are not confused.")
+VERDICTS_UNUSED = Flag("verdicts_unused", "verdicts of the judge unused",
+    "The coefficient of the judge's verdicts is 0: they say nothing of the labels that would help, so that the rate is "
+    "the mean of the labels alone. It does not speak for the judge.")
 TRANSPORT_NOT_SHOWN = Flag("transport_not_shown", "transport not shown",
     "The labels are of another system, or of several. The errors of the judge on this one are not shown to be the "
     "same: the interval of the difference of the gaps between judge and people does not lie inside the margin.")

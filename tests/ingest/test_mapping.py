@@ -519,3 +519,34 @@ def test_a_table_without_recognised_verdicts_is_told_how_to_name_them():
     assert "No column was recognised as a verdict or a score." in said
     assert "--map judge=COLUMN,item=COLUMN,score=COLUMN for scores" in said
     assert "columns={'judge': COLUMN, ...}" in said
+
+
+@pytest.mark.parametrize("values", [("AB", "BA"), ("ab", "ba"), ("original", "swapped"), ("0", "1")])
+def test_the_order_shown_is_told_in_several_words(values):
+    table = pd.DataFrame(
+        {"evaluator": "g", "item": ["1", "1"], "model_a": "x", "model_b": "y", "winner": ["x", "y"], "order": values}
+    )
+    proposal = suggest_mapping(table)
+    assert proposal.mapping["swapped"] == "order"
+    data = read(table, columns=proposal.mapping)
+    assert data[["first", "second", "choice"]].values.tolist() == [["x", "y", "first"], ["y", "x", "first"]]
+    assert "swapped" not in suggest_mapping(table.assign(order=[3, 7])).mapping
+
+
+def test_the_path_gives_the_judge(tmp_path):
+    for judge, score in (("gpt", 3), ("claude", 4)):
+        (tmp_path / f"{judge}.csv").write_text(f"item,system,score\n1,a,{score}\n2,a,{score}\n")
+    data = read(tmp_path, path="{judge}.csv")
+    assert dict(zip(data["judge"], data["score"], strict=True)) == {"gpt": 3, "claude": 4}
+
+
+def test_ratings_of_one_thing_are_refused_twice_without_a_system_too():
+    table = pd.DataFrame({"rater": "g", "id": ["1", "1", "2"], "score": [3, 4, 4]})
+    mapping = {"judge": "rater", "item": "id"}
+    with pytest.raises(SchemaError, match="the same call occurs more than once"):
+        read(table, columns=mapping)
+    proposal = suggest_mapping(table)
+    assert proposal.mapping["judge"] == "rater"
+    assert "system" not in proposal.mapping
+    assert not proposal.complete
+    assert "the same call occurs more than once" in proposal.refusal

@@ -227,10 +227,7 @@ def test_a_list_of_labels_becomes_rows(write: Write) -> None:
     told = check(frame).query("what == 'an empty list'")
     assert told["where"].tolist() == ["t.jsonl, line 4, labels"]
     flat = [{"id": i, "labels": [{"annotator": a, "score": 3} for a in ("ann", "bob")]} for i in range(3)]
-    assert (
-        suggest_mapping(write("flat.jsonl", flat)).options
-        == "--explode labels --map judge=annotator,system==one,item=id"
-    )
+    assert suggest_mapping(write("flat.jsonl", flat)).options == "--explode labels --map judge=annotator,item=id"
     with pytest.raises(SchemaError, match="explode='labls' is not a column"):
         read(path, explode="labls")
     with pytest.raises(SchemaError, match="row 0 of the data, from 0, holds no list, but '0'"):
@@ -275,3 +272,68 @@ def test_real_wide_tables_lead_to_a_page(real_data: Path, tmp_path: Path, name: 
     seen = followed(path)
     assert f"{rows:,} rows: " in seen
     assert judges in re.sub(r"\s+", " ", seen)
+
+
+def on_scales(*columns: str) -> pd.DataFrame:
+    """Scores of one quality by columns whose names end in the top of their scale."""
+    quality = np.random.default_rng(1).random(30)
+    tops = {c: int(re.findall("[0-9]+", c)[-1]) for c in columns}
+    return pd.DataFrame(
+        {"item": range(30)} | {c: np.round(quality * k).clip(1, k).astype(int) for c, k in tops.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "wide", "judges", "scales"),
+    [
+        (
+            ("llama33_score_0_5", "deepseek_score_0_5", "llama33_score_0_100", "deepseek_score_0_100"),
+            "{judge}_score_{scale:0_5|0_100}", {"llama33", "deepseek"}, {"0_5", "0_100"},
+        ),
+        (("GPT-4o_0_5", "GPT-4o_0_10", "GPT-4o_0_100"), "{judge}_{scale:0_5|0_10|0_100}", {"GPT-4o"}, {"0_5", "0_10", "0_100"}),
+        (("gpt_1-10", "claude_1-10"), "{judge}_{scale:1-10}", {"gpt", "claude"}, {"1-10"}),
+        (("gemini_1_5", "claude_3_5"), "judge=gemini_1_5,claude_3_5", {"gemini_1_5", "claude_3_5"}, None),
+    ],
+)  # fmt: skip
+def test_a_range_in_a_name_is_the_scale(columns: Any, wide: str, judges: set[str], scales: set[str] | None) -> None:
+    table = on_scales(*columns)
+    proposal = suggest_mapping(table)
+    assert proposal.wide == wide
+    data = read(table, wide=wide, columns=proposal.mapping)
+    assert set(data["judge"]) == judges
+    assert scales is None or set(data["scale"]) == scales
+
+
+def test_columns_on_several_scales_are_not_proposed_as_judges_of_one() -> None:
+    proposal = suggest_mapping(on_scales("gpt5", "claude10", "human10"))
+    assert proposal.wide == ""
+    assert not proposal.complete
+
+
+def test_what_is_told_beside_an_answer_and_a_side_of_the_order_are_no_judges() -> None:
+    table = on_scales("gpt5", "claude5", "Human-Eval_Rating5").assign(**{"Human-Eval_Confidence": [3, 5, 4] * 10})
+    assert suggest_mapping(table).wide == "judge=gpt5,claude5,Human-Eval_Rating5"
+    answers = np.tile(["A", "B"], 15)
+    sides = pd.DataFrame({"item": range(30), "forward": answers, "backward": answers[::-1]})
+    assert suggest_mapping(sides).wide == ""
+    inside = sides.rename(columns={"forward": "result.q1", "backward": "result.q2"})
+    assert suggest_mapping(inside).wide == ""
+    assert (
+        suggest_mapping(inside.rename(columns=lambda c: c.replace("result.", "judges."))).wide
+        == "judge=judges.q1,judges.q2"
+    )
+
+
+def test_lists_in_one_row_are_a_summary() -> None:
+    assert suggest_mapping(pd.DataFrame({"run_id": ["a"], "length_bins": ["[50, 100, 250]"]})).wide == ""
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_answers_by_judge_and_item_are_a_wide_table(turned: bool, write: Write) -> None:
+    answers = {"gpt": {"q1": 1, "q2": 3, "q3": 5}, "claude": {"q1": 2, "q2": 3, "q3": 4}}
+    by_item = {q: {judge: scores[q] for judge, scores in answers.items()} for q in answers["gpt"]}
+    path = write("t.json", json.dumps(by_item if turned else answers))
+    proposal = suggest_mapping(path)
+    assert proposal.wide == "judge=gpt,claude"
+    data = read(path, wide=proposal.wide, columns=proposal.mapping)
+    assert {j: dict(zip(g["item"], g["score"], strict=True)) for j, g in data.groupby("judge")} == answers

@@ -142,3 +142,15 @@ def test_a_page_has_the_corrected_rate(tmp_path):
     page = js.report(frame(), tmp_path / "without.html").read_text(encoding="utf-8")
     assert "rate corrected for the errors of the judge" not in page
     assert "how the labelled items were drawn" in page
+
+
+@pytest.mark.parametrize(("verdict", "unused"), [("right", False), ("always yes", True), ("reversed", True)])
+def test_a_rate_that_uses_no_verdict_of_the_judge_says_so(verdict, unused):
+    rng = np.random.default_rng(3)
+    truth = rng.random(400) < 0.5
+    verdicts = {"right": truth ^ (rng.random(400) < 0.1), "always yes": np.ones(400, bool), "reversed": ~truth}[verdict]
+    label = np.where(np.arange(400) < 100, truth.astype(int).astype(object), None)
+    calls = pd.DataFrame({"judge": "g", "system": "a", "item": range(400), "correct": verdicts, "gold": label})
+    found = js.corrected_rate(js.ratings(calls), sampling="random").set_index("term")
+    assert (found.loc["lambda", "estimate"] == 0) == unused
+    assert ("verdicts of the judge unused" in found.loc["corrected_rate", "flag"]) is unused

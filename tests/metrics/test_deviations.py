@@ -699,3 +699,24 @@ def test_the_name_of_a_deviation_agrees_with_its_sign():
     labels = {t.name: t.label for t in measures()["consensus_deviation"].terms}
     assert labels["mean_others"].startswith("leniency")
     assert labels["mean_deviation"].startswith("leniency")
+
+
+def on_scales(**tops):
+    """Scores of one quality of two systems by judges on scales of their own."""
+    quality = np.random.default_rng(0).random(40)
+    return read_ratings(
+        pd.DataFrame(
+            [(j, s, f"i{i}", np.round(top * quality[i])) for j, top in tops.items() for s in "xy" for i in range(40)],
+            columns=["judge", "system", "item", "score"],
+        )
+    )
+
+
+def test_judges_on_scales_far_apart_have_no_severity():
+    with pytest.raises(
+        DesignError, match=r"those of 'c' go up to 100, of '[ab]' to 5.*Name the scale in a column and in by="
+    ):
+        consensus_deviation(on_scales(a=5, b=5, c=100))
+    scales = on_scales(a=5, b=5, c=100, d=100)
+    named = scales.assign(scale=scales["judge"].map({"a": "5", "b": "5"}).fillna("100"))
+    assert set(consensus_deviation(named, by="scale")["scale"]) == {"5", "100"}

@@ -13,6 +13,7 @@ from judgestats.metrics.bias import consistency, gold_agreement, position_bias
 from judgestats.metrics.standings import (
     biased,
     distance_marks,
+    error_marks,
     means_of,
     order_marks,
     people_marks,
@@ -230,3 +231,15 @@ def test_a_judge_without_an_interval_is_not_called_equal():
     apart[:12, 0], apart[12:24, 0] = 2.0, 0.4
     ahead = standing(marks(apart))
     assert (ahead.best, ahead.ahead, ahead.winner) == ("judge 00", ("judge 01",), "")
+
+
+def test_a_judge_on_another_scale_than_the_reference_has_no_distance():
+    quality = np.random.default_rng(0).random(40)
+    rows = [
+        (j, str(i), np.round(top * q)) for j, top in (("a", 5), ("c", 100), ("A", 5)) for i, q in enumerate(quality)
+    ]
+    table = ratings(pd.DataFrame(rows, columns=["judge", "item", "score"]).assign(system="s"))
+    judges, people = table[table["judge"] != "A"], table[table["judge"] == "A"]
+    assert set(distance_marks(judges, people, [])["judge"]) == {"a"}
+    gold = judges.assign(gold=np.tile(np.round(5 * quality), 2))
+    assert set(error_marks(gold, [])["judge"]) == {"a"}

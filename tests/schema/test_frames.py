@@ -179,7 +179,7 @@ MESSAGES = {
     ),
     "duplicate": (
         lambda t: preferences(pd.concat([t, t.head(1)], ignore_index=True)),
-        "1 fault in preferences (5 rows): the same call occurs more than once in 2 rows (rows 0, 4 of the data, from 0). Number repeats in "
+        "1 fault in preferences (5 rows): the same call occurs more than once in 2 rows (rows 0, 4 of the data, from 0). The first is judge=g, item=1, first=x, second=y. Number repeats in "
         "'replicate', count identical rows (counts=\"n\"), or name the condition that distinguishes them.",
     ),
     "no rows": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import narwhals.stable.v2 as nw
 import pandas as pd
 import polars as pl
@@ -118,3 +120,79 @@ def test_the_empty_texts_of_a_vacuum_are_no_finding() -> None:
     vacuum = CALLS.assign(stimulus=["vacuum", "vacuum", "same_subset", "same_subset"], chars_first=0)
     found = js.check(js.read(vacuum)).query("what.str.contains('empty')")
     assert found["rows"].tolist() == [(2, 3)]
+
+
+ANSWERED = pd.DataFrame({"judge": "g", "item": ["1", "2"], "first": "x", "second": "y"})
+
+
+@pytest.mark.parametrize(
+    ("choice", "said", "columns", "labels", "result"),
+    [
+        (["x", "y"], "It holds the winner: map its column as winner=", {"winner": "choice"}, None, ["first", "second"]),
+        (
+            ["0.3", "0.8"], "map its column as graded= with labels={'0': 'first', '1': 'second'}", {"graded": "choice"},
+            {"0": "first", "1": "second"}, ["first", "second"],
+        ),
+    ],
+)  # fmt: skip
+def test_an_answer_of_another_kind_is_led_to_its_name(choice, said, columns, labels, result):
+    table = ANSWERED.assign(choice=choice)
+    with pytest.raises(SchemaError, match=re.escape(said)):
+        js.preferences(table)
+    assert js.read(table, columns=columns, labels=labels)["choice"].tolist() == result
+
+
+def test_a_decimal_comma_is_led_to_decimal():
+    with pytest.raises(SchemaError, match=re.escape("read(..., decimal=',') reads it")) as caught:
+        js.ratings(pd.DataFrame({"judge": ["g"], "system": "a", "item": "1", "score": "3,5"}))
+    assert caught.value.advice == (("decimal", ","),)
+
+
+SCORED = pd.DataFrame(
+    {"judge": "g", "system": "a", "item": [str(i) for i in range(8)], "score": [1, 2, 3, 4, 5, 2, 3, 5]}
+)
+
+
+@pytest.mark.parametrize(
+    ("scores", "what"),
+    [
+        ([1, 2, 3, 4, 5, -1, 999, 5], "score is -1 and 999; the others run from 1 to 5"),
+        ([1, 2, 3, 4, 5, 9999, 1, 1], "score is 9999; the others run from 1 to 5"),
+        ([1, 0, -1, 1, 0, 0, 0, 1], None),
+        ([90, 95, 99, 100, 50, 60, 99, 70], None),
+        ([-5, -3, -1, 2, 3, 4, 5, 0], None),
+    ],
+)
+def test_a_code_for_no_answer_beside_a_scale_is_a_caution(scores, what):
+    told = js.check(js.ratings(SCORED.assign(score=scores)))
+    assert told.loc[told["level"] == "counted", "what"].tolist() == ([what] if what else [])
+
+
+def test_what_occurs_more_than_once_is_described():
+    copy = pd.concat([SCORED, SCORED.assign(score=None)])
+    with pytest.raises(
+        SchemaError, match=r"judge=g, system=a, item=0.* 8 of them have no answer, and repeat rows that have"
+    ):
+        js.ratings(copy)
+    with pytest.raises(
+        SchemaError, match=r"The first is judge=g, system=a, item=0, criterion=overall\. Number repeats"
+    ):
+        js.ratings(pd.concat([SCORED, SCORED.head(2)]))
+
+
+def test_a_histogram_of_scores_is_a_table_of_counts():
+    counts = pd.DataFrame(
+        {
+            "judge": [*"gggghhhh"],
+            "system": ["a", "a", "b", "b"] * 2,
+            "item": "1",
+            "score": [1, 2] * 4,
+            "n": [3, 4, 1, 2, 2, 5, 3, 1],
+        }
+    )
+    whole = counts.loc[counts.index.repeat(counts["n"])].drop(columns="n")
+    whole["replicate"] = whole.groupby(["judge", "system"]).cumcount()
+    told, full = (js.consensus_deviation(js.ratings(t, **k)) for t, k in ((counts, {"counts": "n"}), (whole, {})))
+    pd.testing.assert_frame_equal(told, full)
+    with pytest.raises(SchemaError, match="the same call occurs more than once"):
+        js.ratings(pd.concat([counts, counts.head(1)]), counts="n")

@@ -222,12 +222,15 @@ def _nearly(values: pd.Series[Any], labels: set[str]) -> bool:
 
 
 def may_be_judge(column: str, taken: set[str]) -> bool:
-    """Whether no name says that a column is an id, a right answer, a repeat or a condition."""
+    """Whether no name says that a column is an id, a right answer, a repeat, a condition, or beside an answer."""
     name = plain(column)
     lists = (guesses.GOLD, guesses.SWAPPED, guesses.ITEM, guesses.SYSTEM, guesses.CRITERION, guesses.REPLICATE)
     known = {"turn", *(n for names in lists for n in names)}
     known |= {n for kind in guesses.OTHERS.values() for names in kind.values() for n in names}
+    known |= {*guesses.ORDERS}
+    words = name.split("_")
     named = name in known or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
+    named |= (len(words) > 1 and words[-1] in guesses.BESIDE) or column.lower().rpartition(".")[2] in guesses.ORDERS
     return column not in taken and not named and not name.startswith(guesses.FEATURES)
 
 

@@ -253,7 +253,7 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
     if _are_qrels(text.splitlines()[:20]):
         return "qrels"
     first = text.splitlines()[0]
-    if "\t" in first or "," in first:
+    if _SEPARATOR.get() or any(sign in first for sign in SEPARATORS):
         return "tsv" if first.count("\t") > first.count(",") else "csv"
     raise SchemaError(
         f"{path.name} is not CSV, TSV, JSON, JSONL or Parquet, by its name or by its first line "
@@ -328,13 +328,51 @@ def _text_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatc
 #: The place of a row that cannot be read, and why.
 Broken = tuple[str, SchemaError]
 
-# ---- CSV and TSV, read strictly: every cell is text, every row has the width of the header, nothing is guessed
+# ---- CSV and TSV, read strictly: every cell is text, every row has the width of the header
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
+SEPARATORS = (",", ";", "\t", "|")
+_SEPARATOR: ContextVar[str] = ContextVar("sep", default="")
+#: Rows by which the separator is told.
+_FIRST_ROWS = 20
 #: Name of a first column that has none.
 NAMELESS = "column_1"
 _CHUNK = 8192
 _LARGEST_FIELD = 2**31 - 1
+
+
+@contextmanager
+def separated_by(sign: str | None) -> Iterator[None]:
+    """Read CSV and TSV files with this separator; empty or None keeps the one set, or the one that each file has."""
+    if sign and (not isinstance(sign, str) or len(sign.replace("\\t", "\t")) != 1 or sign in '"\r\n'):
+        raise SchemaError(f"sep={sign!r} should be one character, such as ';'.")
+    token = _SEPARATOR.set((sign or "").replace("\\t", "\t") or _SEPARATOR.get())
+    try:
+        yield
+    finally:
+        _SEPARATOR.reset(token)
+
+
+def separator_of(path: Path, container: str, encoding: str | None = None) -> str:
+    """The separator of a CSV or TSV file: by its first rows, where the usual one divides them unevenly or not at all.
+
+    `path`: the file. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
+    """
+    if _SEPARATOR.get():
+        return _SEPARATOR.get()
+    usual = DELIMITERS[container]
+    start = peek(path)
+    lines = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff").splitlines(keepends=True)
+    lines = lines[: -(len(start) == _PEEK) or None] or lines  # the last may be cut off
+    widths = {}
+    for sign in SEPARATORS:
+        rows = itertools.islice(filter(None, csv.reader(lines, delimiter=sign)), _FIRST_ROWS)
+        widths[sign] = [len(row) for row in rows] or [0]
+    even = [sign for sign, found in widths.items() if found[0] > 1 and len({*found}) == 1]
+    able = [sign for sign in even if widths[sign][0] >= widths[usual][0]]
+    if usual in even or not (able or widths[usual][0] < 2):
+        return usual
+    return max(able or SEPARATORS, key=lambda sign: (widths[sign][0], sign == usual))
 
 
 def delimited_batches(
@@ -353,14 +391,15 @@ def delimited_batches(
     are an error otherwise. Raises SchemaError for a repeated column name, a row of another width (with its line), a
     quote that is never closed, a header without rows, another encoding, a truncated archive.
     """
+    separator = separator_of(path, container, encoding)
     with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
-        rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
+        rows = csv.reader(text, delimiter=separator, strict=True)
         empty = True
         try:
             header = next((row for row in rows if row), [])
             names = column_names(header, path)
             schema = pa.schema([(name, pa.large_string()) for name in names])
-            checked = _checked(rows, names, path, container, lines, broken)
+            checked = _checked(rows, names, path, separator, lines, broken)
             while chunk := list(itertools.islice(checked, _CHUNK)):
                 columns = [
                     pa.array([v or None for v in column], pa.large_string()) for column in zip(*chunk, strict=True)
@@ -394,7 +433,7 @@ def _checked(
     rows: Any,
     names: list[str],
     path: Path,
-    container: str,
+    separator: str,
     lines: array[int] | None,
     broken: list[Broken] | None,
 ) -> Iterator[list[str]]:
@@ -404,7 +443,7 @@ def _checked(
     for row in rows:
         if len(row) != width and row:
             where = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
-            shown = DELIMITERS[container].join(row)[:80]
+            shown = separator.join(row)[:80]
             problem = SchemaError(
                 f"{path.name}, {where}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
                 f"{shown!r}. A field that contains the separator or a line break must be quoted. Nothing was read: a "
@@ -675,10 +714,10 @@ def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[st
     values = list(document.values())
     if all(isinstance(v, dict) for v in values) and len({tuple(v) for v in values}) == 1 and values[0]:
         if not all(str(k).isdigit() for k in values[0]):
-            return []
+            return _answers_by_name(document)
         values = [list(v.values()) for v in values]
     elif not all(isinstance(v, list) for v in values):
-        return []
+        return _answers_by_name(document)
     lengths = {name: len(v) for name, v in zip(document, values, strict=True)}
     if len(set(lengths.values())) > 1:
         if all(isinstance(cell, dict) for v in values for cell in v):
@@ -923,6 +962,31 @@ def _kind(value: Any) -> str:
         dict: "JSON object",
     }
     return names.get(type(value), type(value).__name__)
+
+
+#: Rows from which objects of answers are a table, and answers that are labels.
+_ROWS, _LABELS = 3, 10
+
+
+def _answers_by_name(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Turn {"gpt": {"q1": "A", ...}, "claude": {...}} into a row for each of the more numerous names; else []."""
+    objects = list(document.values())
+    if not all(isinstance(v, dict) and v for v in objects):
+        return []
+    inner = dict.fromkeys(name for v in objects for name in v)
+    cells = [cell for v in objects for cell in v.values() if cell is not None]
+    numbers = all(isinstance(c, int | float) for c in cells)
+    labels = all(isinstance(c, str) for c in cells) and len({*cells}) <= _LABELS
+    shared = all(2 * len(v) >= len(inner) for v in objects)
+    if (
+        min(len(inner), len(document)) < 2
+        or max(len(inner), len(document)) < _ROWS
+        or not (shared and (numbers or labels))
+    ):
+        return []
+    if len(inner) >= len(document):
+        return [{"item": name, **{column: v.get(name) for column, v in document.items()}} for name in inner]
+    return [{"item": name, **{column: v.get(column) for column in inner}} for name, v in document.items()]
 
 
 # ---- One file, whatever it holds -------------------------------------------------------------------------------------

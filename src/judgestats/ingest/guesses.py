@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 JUDGE = (
     "judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator",
@@ -26,7 +27,7 @@ CHOICE = (
 )  # fmt: skip
 CORRECT = ("correct", "is_correct", "right", "is_right", "passed", "pass", "is_pass", "success", "accepted")
 REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
-SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed")
+SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed", "order", "presentation_order", "order_shown")
 GOLD = ("gold", "gold_label", "gold_winner", "label", "expected", "ground_truth", "truth")
 #: Further canonical columns and their usual other names.
 OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -74,9 +75,24 @@ POSITIONS = {
     "assistant a": "first", "assistant b": "second", "abstain": "abstain", "invalid": "invalid",
 }  # fmt: skip
 INVALID = ("invalid", "error", "garbage", "unparsed")
+#: Answers whose meaning is a convention.
+CONVENTIONS = {"left": "first", "right": "second", "1": "first", "2": "second", "0": "tie", "-1": "second"}
 
 #: How names of features of a text or a call begin: measured, not judged.
 FEATURES = ("n_", "num_", "len_", "chars_", "words_", "tokens_", "cost_", "time_", "latency_", "is_", "has_")
+#: Last words of names of what is told beside an answer.
+BESIDE = (
+    "confidence", "certainty", "probability", "prob", "logprob", "rationale", "reason", "reasoning", "comment",
+    "latency", "cost", "tokens", "seconds", "time", "length", "std", "sd", "se",
+)  # fmt: skip
+#: Columns named by the order shown, or by a side, hold the answers of one judge.
+ORDERS = ("forward", "backward", "original", "swapped", "ab", "ba", "first", "second", "tie", "order_1", "order_2")
+#: Names of objects whose fields are judges.
+JUDGES = ("judges", "evaluators", "annotators", "raters", "graders", "judgments", "judgements", "verdicts", "votes")
+#: Names of objects whose fields are criteria.
+CRITERIA = ("criteria", "dimensions", "aspects", "rubric", "rubrics")
+#: A name that ends in the range of a scale: ``gpt_0_5``, ``gpt_1-10``.
+RANGE = re.compile(r"(.+?)[_ ](([01])[-_](\d+))")
 #: Columns of names stay text even if they look like numbers.
 NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^path_\d+$", re.IGNORECASE)
 
@@ -89,3 +105,17 @@ def plain(name: str) -> str:
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-.]+", "_", spaced).lower()
+
+
+def sides(labels: Iterable[str]) -> dict[str, str]:
+    """A canonical answer for each label: what it says or usually means, else the next that no other label has.
+
+    >>> sides(["C", "B", "A"])
+    {'C': 'tie', 'B': 'second', 'A': 'first'}
+    >>> sides(["yes", "first", "no"])
+    {'yes': 'second', 'first': 'first', 'no': 'tie'}
+    """
+    said = CONVENTIONS | POSITIONS | dict.fromkeys(TIES, "tie") | dict.fromkeys(INVALID, "invalid")
+    found = {label: said.get(label.lower(), "") for label in labels}
+    rest = iter([side for side in ("first", "second", "tie", "abstain") if side not in found.values()])
+    return {label: side or next(rest, "invalid") for label, side in found.items()}

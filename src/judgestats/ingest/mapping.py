@@ -9,10 +9,11 @@ Beyond the names of :func:`judgestats.preferences` and :func:`judgestats.ratings
     a column of numbers, with the labels of its ends: ``labels={"1": "first", "2": "second", "0": "tie"}``. Gives
     ``choice`` and ``strength``; the middle is a tie;
 ``swapped``
-    a column of yes and no: where yes, `first` and `second` were shown the other way round. They are exchanged once, and
-    with them what is known of each candidate (``length_first`` and ``length_second``, any ``x_first`` and
-    ``x_second``). A ``winner``, and a ``strength`` beside it, is by candidate and goes with them; ``choice`` and
-    ``graded``, and a ``strength`` beside them, are by position as shown and stay;
+    a column of yes and no (or BA and AB, swapped and original): where yes, `first` and `second` were shown the other
+    way round. They are exchanged once, and with them what is known of each candidate (``length_first`` and
+    ``length_second``, any ``x_first`` and ``x_second``). A ``winner``, and a ``strength`` beside it, is by
+    candidate and goes with them; ``choice`` and ``graded``, and a ``strength`` beside them, are by position as shown
+    and stay;
 ``failed``
     a column that is filled where the call failed, such as an error message: the answer of such a row is missing,
     whatever stands there, and its status is ``error``;
@@ -39,6 +40,7 @@ from judgestats.errors import SchemaError, data_rows, suggestion
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import ANSWERS, NO, VOCABULARY, YES, Kind, kind_of
 from judgestats.schema.opening import opened
+from judgestats.schema.validation import refuse_doubled
 
 #: Canonical column -> column of the table, ``=constant`` or None (excluded).
 Mapped = Mapping[str, str | None]
@@ -47,6 +49,8 @@ Mapped = Mapping[str, str | None]
 RATER_TYPE = "rater_type"
 #: Names in a mapping that are not canonical columns; all imply a preferences frame.
 PSEUDO = ("winner", "graded", "swapped")
+#: Values of ``swapped``: the order shown was reversed, or not.
+TURNED, AS_NAMED = (*YES, "ba", "swapped"), (*NO, "ab", "original")
 #: What a column of errors holds where there was none.
 _NO_ERROR = ("", "false", "0", "none", "null", "no", "ok", "{}", "[]")
 #: Ids that may be joined from several columns: ``item=subset+item``.
@@ -104,7 +108,9 @@ def canonical(
         data, mapped = _failed(data, mapped)
     if kind == "ratings":
         keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
-        return ratings(data.to_native(), counts=counts, **keywords)
+        made = ratings(data.to_native(), counts=counts, **keywords)
+        refuse_doubled(made)
+        return made
     if options:
         raise SchemaError(f"{', '.join(options)} are for ratings; this is a preferences frame. Leave them out.")
     if "swapped" in mapped:
@@ -239,12 +245,13 @@ def _unswapped(
 ) -> tuple[Any, dict[str, str | None]]:
     """Exchange the candidates, and the attributes of each, where the order shown was reversed."""
     swapped, first, second = (_source(mapped, n, data) for n in ("swapped", "first", "second"))
-    known = _lower(swapped).is_in([*YES, *NO])
+    known = _lower(swapped).is_in([*TURNED, *AS_NAMED])
     if _any(data, ~known | nw.col(swapped).is_null()):
         raise SchemaError(
-            f"swapped column {swapped!r} should hold 0 and 1 (or true and false) only, and no empty cell."
+            f"swapped column {swapped!r} should hold 0 and 1 (or true and false, AB and BA, original and swapped) and "
+            "no empty cell."
         )
-    yes = _lower(swapped).is_in(list(YES))
+    yes = _lower(swapped).is_in(list(TURNED))
     if mapped.get("winner") is not None:
         data, mapped = _by_candidate(data, mapped, labels, yes)
     one, two = {"first": first}, {"second": second}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable
 from typing import Any
 
@@ -223,6 +224,17 @@ def parse_planted(text: str) -> dict[str, float]:
         raise SchemaError(f"--planted {text!r} holds a value that is no number. Write dark_current=0.2.") from None
 
 
+def joined(pairs: Iterable[str]) -> str:
+    """Pairs as :func:`parse_mapping` and :func:`parse_labels` read them.
+
+    >>> joined(["A=first", "B, rather=second"])
+    'A=first,"B, rather=second"'
+    """
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(list(pairs))
+    return out.getvalue()
+
+
 def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for part in next(csv.reader([text], skipinitialspace=True), []):
@@ -241,6 +253,7 @@ def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
 
 
 __all__ = [
+    "joined",
     "parse_identity",
     "parse_labels",
     "parse_mapping",

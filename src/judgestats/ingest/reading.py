@@ -17,11 +17,11 @@ from judgestats.errors import SchemaError
 from judgestats.ingest import databases, scans
 from judgestats.ingest.copies import copies, empty_repeats
 from judgestats.ingest.databases import Params
-from judgestats.ingest.files import File, forget_document, unpacking
+from judgestats.ingest.files import File, forget_document, separated_by, unpacking
 from judgestats.ingest.mapping import NAMES, Mapped, canonical, kind_of_mapping, not_there, refuse_absent
 from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
-from judgestats.ingest.registry import PLAIN_OPTIONS, reader
+from judgestats.ingest.registry import PLAIN_OPTIONS, TEXT_OPTIONS, reader
 from judgestats.ingest.replies import Form, parse_column
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
 from judgestats.ingest.sniffing import column_names, find_files, logs, native_reader, native_table, plain_name
@@ -118,8 +118,8 @@ def read(
         Refuse several files (a folder, a glob, a list) if one of them cannot be read: it is empty or damaged, or a log
         without samples. By default the others are read, and `check` lists it with the reason. ``lazy=True`` refuses.
     **options
-        Further options of the reader: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
-        (see :func:`judgestats.formats`).
+        Further options of the reader: ``encoding``, ``sep``, ``decimal``, ``scale``, ``off_scale``, ``judge``,
+        ``baseline``, ... (see :func:`judgestats.formats`).
 
     Returns
     -------
@@ -178,10 +178,10 @@ def read(
             _only(options, RATING_OPTIONS, "a query that stays in the database")
             return target.of(databases.there(source, connection, params), "the query")
         return target.of_text(databases.query(source, connection, params), label="the query")
-    with unpacking(max_unpacked):
+    with unpacking(max_unpacked), separated_by(options.get("sep")):
         if shaped:
-            _only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
-            encoding = options.pop("encoding", None)
+            _only(options, {**RATING_OPTIONS, **TEXT_OPTIONS, "encoding": "of a file"}, "a wide table")
+            encoding, _ = options.pop("encoding", None), options.pop("sep", None)
             places: Places | None = None
             lacks: Mapping[str, Sequence[int]] = {}
             plain: Files | None = None
@@ -230,7 +230,8 @@ def read(
             finally:
                 forget_document()
         files = _forced(files, format)
-        options.pop("encoding", None)
+        for name in ("encoding", "sep"):
+            options.pop(name, None)
         if lazy:
             return _scanned(files, target)
         rows = plain_rows(files, columns)

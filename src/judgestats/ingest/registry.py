@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from judgestats.errors import JudgestatsError, SchemaError, masked, suggestion
-from judgestats.ingest.files import Container
+from judgestats.ingest.files import DELIMITERS, Container
 from judgestats.ingest.native import (
     alpaca_eval,
     arena_hard,
@@ -41,10 +41,13 @@ from judgestats.schema.columns import VOCABULARY
 
 #: Further options of plain tables.
 PLAIN_OPTIONS = {"decimal": "decimal mark of the numbers, '.' or ','"}
+#: And of tables in text.
+TEXT_OPTIONS = {**PLAIN_OPTIONS, "sep": "separator of the columns, if it is not the one that the first rows show"}
 
 
 def _plain(name: str, about: str, example: str) -> Reader:
-    return Reader(name, "either", about, example, "as mapped", "as mapped", "as mapped", options=PLAIN_OPTIONS)
+    options = TEXT_OPTIONS if name in DELIMITERS else PLAIN_OPTIONS
+    return Reader(name, "either", about, example, "as mapped", "as mapped", "as mapped", options=options)
 
 
 #: Log formats of tools.
@@ -80,7 +83,11 @@ NATIVE: tuple[Reader, ...] = (
 )
 #: Tables with canonical columns, or of any shape with a mapping.
 PLAIN: tuple[Reader, ...] = (
-    _plain("csv", "comma-separated table; every row as wide as the header", "judge,item,first,second,choice"),
+    _plain(
+        "csv",
+        "table separated by commas or semicolons; every row as wide as the header",
+        "judge,item,first,second,choice",
+    ),
     _plain("tsv", "tab-separated table", "judge<TAB>item<TAB>first<TAB>second<TAB>choice"),
     _plain("json", 'list of records, dict of columns, or {"data": [...]}', '[{"judge": ..., "item": ..., ...}, ...]'),
     _plain("jsonl", "one record a line", '{"judge": ..., "item": ..., "first": ..., "second": ..., "choice": ...}'),

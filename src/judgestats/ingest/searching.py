@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import io
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +16,8 @@ from judgestats.errors import Advice, SchemaError
 from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
 from judgestats.ingest.guesses import plain
-from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping, refuse_absent
+from judgestats.ingest.mapping import AS_NAMED, PSEUDO, TURNED, Mapped, canonical, kind_of_mapping, refuse_absent
+from judgestats.ingest.options import joined
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, find_wide, lengthened
 from judgestats.schema.coding import neither
@@ -46,6 +45,8 @@ class Proposal:
         Answer label -> canonical answer, for ``labels=``.
     missing : tuple of str
         Required columns for which nothing was found.
+    refusal : str
+        Why the table would still be refused under this mapping; empty if it would be read.
     notes : tuple of str
         Points to check, and what cannot be mapped.
     columns : tuple of str
@@ -64,6 +65,7 @@ class Proposal:
     reasons: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    refusal: str = ""
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     advice: Advice = ()
@@ -72,18 +74,21 @@ class Proposal:
 
     @property
     def complete(self) -> bool:
-        """Whether every required column was found."""
-        return self.kind is not None and not self.missing
+        """Whether every required column was found, and the table would be read."""
+        return self.kind is not None and not self.missing and not self.refusal
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The mapping as values of options of the command line, by the names of these."""
+        labels = joined(f"{label}={answer}" for label, answer in self.labels.items())
+        pairs = joined(f"{name}={source or ''}" for name, source in _needed_pairs(self.mapping))
+        values = {"explode": self.explode, "wide": self.wide, "map": pairs, "labels": labels}
+        return {name: value for name, value in values.items() if value}
 
     @property
     def options(self) -> str:
         """The mapping as options of the command line: ``--map judge=evaluator,... --labels A=first,...``."""
-        pairs = [f"{name}={source or ''}" for name, source in _needed_pairs(self.mapping)]
-        text = f"--map {shlex.quote(_joined(pairs))}" if pairs else ""
-        if self.labels:
-            text += f" --labels {shlex.quote(_joined(f'{label}={answer}' for label, answer in self.labels.items()))}"
-        given = {"--explode": self.explode, "--wide": self.wide}
-        return "".join(f"{name} {shlex.quote(value)} " for name, value in given.items() if value) + text.strip()
+        return " ".join(f"--{name} {shlex.quote(value)}" for name, value in self.arguments.items())
 
     @property
     def call(self) -> str:
@@ -109,6 +114,8 @@ class Proposal:
                 lines.append("  labels       " + ", ".join(f"{k} = {v}" for k, v in self.labels.items()))
         if self.missing:
             lines.append(f"Not found: {', '.join(self.missing)}.")
+        if self.refusal:
+            lines.append(f"With this mapping the table would still be refused: {self.refusal}")
         lines += [f"Note: {note}" for note in self.notes]
         if self.mapping and self.options:
             lead = "If this is right" if self.complete else "What was found so far"
@@ -136,12 +143,6 @@ class UnmappedTable(SchemaError):
     def __init__(self, message: str, proposal: Proposal) -> None:
         super().__init__(message)
         self.proposal = proposal
-
-
-def _joined(pairs: Iterable[str]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow(list(pairs))
-    return out.getvalue()
 
 
 def _needed_pairs(mapping: Mapped) -> list[tuple[str, str | None]]:
@@ -243,7 +244,8 @@ def suggest_mapping(table: IntoFrame) -> Proposal:
 def _proposed(frame: pd.DataFrame) -> Proposal:
     names = {plain(c): c for c in reversed(list(frame.columns))}
     pair = find_pair(frame)
-    swapped = _named(names, guesses.SWAPPED)
+    orders = {n: c for n, c in names.items() if {v.lower() for v in distinct(frame[c])} <= {*TURNED, *AS_NAMED}}
+    swapped = _named({n: c for n, c in orders.items() if n in guesses.SWAPPED}, guesses.SWAPPED)
     answer, notes = find_answer(frame, pair, swapped)
     score = _score(frame, names)
     verdict = _verdict(frame, names) if pair is None and score is None and answer is None else None
@@ -309,7 +311,7 @@ def _wide(frame: pd.DataFrame, wide: Wide) -> Proposal:
     """Propose a mapping of a wide table, of the long table that it becomes."""
     columns = tuple(frame.columns)
     try:
-        table = lengthened(frame, wide).table
+        table = lengthened(frame, wide, proposed=True).table
     except SchemaError as problem:
         return Proposal(None, notes=(*hints.nested(frame), str(problem)), columns=columns, advice=problem.advice)
     value = next(c for c in reversed(table.columns) if c not in (*frame.columns, *wide.names, *wide.levels))
@@ -324,8 +326,10 @@ def _named(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:
 
 def _score(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
     for wanted in guesses.SCORE:
-        if wanted in names and pd.to_numeric(frame[names[wanted]].dropna().astype(str), errors="coerce").notna().all():
-            return names[wanted]
+        if wanted in names:
+            text = frame[names[wanted]].dropna().astype(str)
+            if (pd.to_numeric(text, errors="coerce").notna() | text.str.fullmatch(r"[+-]?\d+,\d+")).all():
+                return names[wanted]
     return None
 
 
@@ -416,7 +420,7 @@ def _ratings(
     _join_items(found, frame, names, notes)
     _by_name(found, "criterion", names, guesses.CRITERION)
     if score is not None:
-        values = pd.to_numeric(frame[score], errors="coerce")
+        values = pd.to_numeric(frame[score].astype("string").str.replace(",", "."), errors="coerce")
         found["score"] = (score, f"numbers from {values.min():g} to {values.max():g}")
         notes.append(
             f"Scores run from {values.min():g} to {values.max():g}. If the scale is narrower, say "
@@ -434,7 +438,7 @@ def _ratings(
 
 
 def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
-    """Find the item and the system where names are not enough: one response per item, or ids of two parts."""
+    """Find the item where names are not enough: one response per item, or ids of two parts."""
     if "item" not in found:
         item = next((names[w] for w in guesses.ITEM if w in names), None)
         if item is not None:
@@ -442,7 +446,6 @@ def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -
     if "system" in found or "item" not in found or "judge" not in found:
         return
     item = str(found["item"][0])
-    found["system"] = ("=one", "no column names a system: the responses are taken as those of one")
     keys = [item, str(found["judge"][0]), *(n for n in ("criterion", "scale", "replicate") if n in frame)]
     ids = [c for c in map(str, frame.columns) if c not in keys and frame[c].nunique() > 1]
     if frame.duplicated(keys).any():
@@ -527,15 +530,16 @@ def _proposal(
     names = sorted(found, key=lambda n: (order.index("choice" if n in PSEUDO else n), n == "swapped"))
     mapping = {n: found[n][0] for n in names}
     missing = tuple(n for n in required(kind) if n not in have)
+    refusal = ""
     if not missing:
         try:
             made = canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
         except SchemaError as problem:
-            notes.append(f"With this mapping the table would still be refused: {problem}")
+            refusal = str(problem)
             advice += problem.advice
         else:
             item, why = found["item"]
-            splits = [s for s in splits_of(made, _CELL[kind], kind) if s.column not in CONDITIONS]
+            splits = [s for s in splits_of(made, _CELL[kind], kind) if s.column not in (*CONDITIONS, "scale")]
             for s in splits:
                 notes.append(
                     f"Rows on one {item!r} differ in {s.column!r} ({few(s.values, 5)}). If each of these is an item of "
@@ -549,5 +553,5 @@ def _proposal(
     notes += hints.errors(frame)
     sides = ["first", "second", "tie", "abstain", "invalid"]
     labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))
-    return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, tuple(notes), tuple(frame.columns),
-                    advice=advice)  # fmt: skip
+    return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, refusal, tuple(notes),
+                    tuple(frame.columns), advice=advice)  # fmt: skip

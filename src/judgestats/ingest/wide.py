@@ -29,6 +29,8 @@ _LEVELS = re.compile(r"((?:\[\s*[^\W\d]\w*\s*\])*)\s*$")
 _LONG = 80
 #: Two columns are on different scales if the top of one is so many times that of the other.
 _APART = 5
+#: The same for columns that nobody named: 5 and 7, 7 and 10; a scale of fewer than five points is told by no top.
+_PROPOSED_APART, _FIVE = 1.4, 5
 
 
 @dataclass(frozen=True)
@@ -181,16 +183,21 @@ def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
 
 
 def lengthened(
-    table: Any, wide: Wide | str, *, one_scale: bool = False, absent: Mapping[str, NDArray[np.bool_]] | None = None
+    table: Any,
+    wide: Wide | str,
+    *,
+    one_scale: bool = False,
+    proposed: bool = False,
+    absent: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Long:
     """Make a wide table long: one row for each of its wide columns, and for each place in the lists of their cells.
 
     `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. `one_scale`: the scale is known
-    otherwise. `absent`: rows of files without a column, by column: they give none. Gives the other columns (but those
-    of lists, where lists are opened), those that `wide` names, and the answers in ``verdict``, ``score`` or
-    ``correct``, depending on their values. An empty cell is a missing answer. Raises SchemaError if the table already
-    has a column of that name, if lists have another depth than `wide` names, or the columns are on scales too far
-    apart.
+    otherwise. `proposed`: nobody named the columns, so that less is enough to say that their scales differ. `absent`:
+    rows of files without a column, by column: they give none. Gives the other columns (but those of lists, where lists
+    are opened), those that `wide` names, and the answers in ``verdict``, ``score`` or ``correct``, depending on their
+    values. An empty cell is a missing answer. Raises SchemaError if the table already has a column of that name, if
+    lists have another depth than `wide` names, or the columns are on scales too far apart.
 
     >>> table = pd.DataFrame({"id": [1], "a_scores": ["[[1, 2], [3, 4]]"]})
     >>> lengthened(table, "{judge}_scores[system][replicate]").table
@@ -221,7 +228,7 @@ def lengthened(
     if taken:
         raise SchemaError(f"wide= makes a column {taken[0]!r}, and the table has one. Rename yours first.")
     if not paired:
-        _refuse_several_scales(long, wide, one_scale=one_scale)
+        _refuse_several_scales(long, wide, one_scale=one_scale, proposed=proposed)
     known = {c: wide.parts(c) for c in wide.columns}
     names = long["_name"].astype(str)
     parts = {n: names.map({c: p[i] for c, p in known.items()}) for i, n in enumerate(wide.names)}
@@ -304,7 +311,7 @@ def _refuse_lists(long: pd.DataFrame, wide: Wide) -> None:
         )
 
 
-def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool) -> None:
+def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool, proposed: bool) -> None:
     """Raise if columns that belong together hold numbers and words, or numbers of scales far apart."""
     apart = [i for i, n in enumerate(wide.names) if n in ("scale", "criterion")]
     groups: dict[tuple[str, ...], dict[str, float | None]] = {}
@@ -312,7 +319,7 @@ def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool) -
         given = values.dropna().astype(str)
         if len(given):
             numbers = pd.to_numeric(given, errors="coerce")
-            top = float(numbers.abs().quantile(0.99)) if numbers.notna().mean() > 0.5 else None
+            top = float(numbers.abs().quantile(0.9 if proposed else 0.99)) if numbers.notna().mean() > 0.5 else None
             parts = wide.parts(str(name))
             groups.setdefault(tuple(parts[i] for i in apart), {})[str(name)] = top
     for tops in groups.values():
@@ -326,7 +333,8 @@ def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool) -
                 f"The wide columns are not of one kind: {high!r} holds numbers, {words[0]!r} holds words. Read them "
                 "separately."
             )
-        if known[high] >= _APART * known[low] and not one_scale:
+        ratio = _PROPOSED_APART if proposed and known[high] >= _FIVE and "judge" in wide.names else _APART
+        if known[high] >= ratio * known[low] and not one_scale:
             raise SchemaError(
                 f"The wide columns are not on one scale: {high!r} goes up to {known[high]:g}, {low!r} to "
                 f"{known[low]:g}. Name the scale if the columns do (wide='judge_scale=...'), read them separately, or "
@@ -391,14 +399,43 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
     numbers = _numbers(frame, taken) if pair is None else []
     if set(columns) <= set(numbers) and (_parts(numbers) or (len(columns) < 2 and _alike(frame, numbers))):
         columns = numbers
-    if len(columns) < 2:
-        return None
+    ranges = _ranges(frame, taken) if pair is None else None
+    if ranges is not None or len(columns) < 2:
+        return ranges
     judged = any(n in names and names[n] not in columns for n in guesses.JUDGE)
     parts = () if judged or pair is not None else _parts(columns)
-    found = parts or (("criterion",) if judged else ("judge",))
+    inside = {c.split(".")[0].lower() for c in columns} if all("." in c for c in columns) else set()
+    if not (judged or parts) and inside and not inside <= {*guesses.JUDGES, *guesses.CRITERIA}:
+        return None  # how many fields an object has does not say whether they are judges, items or criteria
+    found = parts or (("criterion",) if judged or (inside and inside <= {*guesses.CRITERIA}) else ("judge",))
     value = value_name([frame[c] for c in columns], paired=pair is not None)
     rest = {str(c) for c in frame.columns if c not in columns}
     return None if {*found, value} & rest else Wide(found, tuple(columns))
+
+
+def _ranges(frame: pd.DataFrame, taken: set[str]) -> Wide | None:
+    """Columns of numbers whose names end in the range of their scale, as ``gpt_0_5`` does: all, or one with two."""
+    columns = _numbers(frame, taken)
+    ends = {c: m for c in columns if (m := guesses.RANGE.fullmatch(c)) is not None}
+    fit = [c for c, m in ends.items() if _within(frame[c], float(m[3]), float(m[4]))]
+    stems = [ends[c][1] for c in fit]
+    if len(fit) < 2 or (len(fit) < len(columns) and len({*stems}) == len(stems)):
+        return None
+    tail = os.path.commonprefix([stem[::-1] for stem in stems])[::-1] if len({*stems}) > 1 else ""  # noqa: RUF071
+    tail = tail[tail.index("_") :] if "_" in tail else ""
+    head = [stem.removesuffix(tail) for stem in stems]
+    parts = "{judge}_{criterion:[^_]+}" if _parts([*dict.fromkeys(head)]) == ("judge", "criterion") else "{judge}"
+    signs = {c[len(stem)] for c, stem in zip(fit, stems, strict=True)}
+    levels = "|".join(dict.fromkeys(ends[c][2] for c in fit))
+    if len(signs) > 1:
+        return None
+    pattern = NamePattern(f"{parts}{tail}{signs.pop()}{{scale:{levels}}}", "wide")
+    return Wide(tuple(pattern.names), tuple(fit), pattern=pattern)
+
+
+def _within(values: pd.Series[Any], low: float, high: float) -> bool:
+    numbers = pd.to_numeric(values.dropna().astype(str))
+    return bool(numbers.between(low, high).all())
 
 
 def _numbers(frame: pd.DataFrame, taken: set[str]) -> list[str]:
@@ -439,7 +476,7 @@ def find_lists(frame: pd.DataFrame, names: Mapping[str, str]) -> Wide | None:
     first = {c: listed(cell) for c, (cell, *_) in first_cells(frame).items()}
     columns = [c for c, cell in first.items() if cell and _depth(cell)]
     depths = {_depth(first[c] or []) for c in columns}
-    if not columns or len(depths) > 1:
+    if not columns or len(depths) > 1 or len(frame) < 2:  # lists in one row are a summary
         return None
     (depth,) = depths
     item, system = (any(n in names for n in wanted) for wanted in (guesses.ITEM, guesses.SYSTEM))

@@ -15,6 +15,7 @@ from judgestats.errors import Advice, SchemaError, data_rows, score_range, sugge
 from judgestats.schema.account import Account, Exclusion, account_of
 from judgestats.schema.coding import column_codes, combine, neither
 from judgestats.schema.columns import (
+    CHOICES,
     COUNTS,
     LARGEST,
     VOCABULARY,
@@ -115,7 +116,20 @@ def _excluded_while_reading(account: Account) -> list[Finding]:
 
 def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:
     """Raise one SchemaError that carries every fault of an eager frame, if there is any."""
-    faults = list(_faults(data, kind, scale))
+    _raise(list(_faults(data, kind, scale)), data, kind)
+
+
+def refuse_doubled(frame: Any) -> None:
+    """Raise if a call occurs more than once in ratings of a plain table that names no system.
+
+    Readers of logs may give repeats without a number; in a table, two rows on one thing are a copy or another thing.
+    """
+    data = opened(frame)
+    if isinstance(data, nw.DataFrame) and "system" not in data.columns:
+        _raise(list(_duplicates(data, "ratings")), data, "ratings")
+
+
+def _raise(faults: list[Finding], data: Any, kind: Kind) -> None:
     if not faults:
         return
     if not len(data):
@@ -140,7 +154,8 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
     for column in VOCABULARY[kind]:
         if column.name not in data.columns:
             continue
-        found = list(_column_faults(data[column.name].to_pandas(), column))
+        strange = list(_other_answers(data)) if column.name == "choice" else []
+        found = strange or list(_column_faults(data[column.name].to_pandas(), column))
         yield from found
         if not found:
             sound.add(column.name)
@@ -183,6 +198,7 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
         numbers = pd.to_numeric(values.astype("string"), errors="coerce")
         wrong = (numbers.isna() & ~values.isna()).to_numpy()
         if wrong.any():
+            comma = values[wrong].astype("string").str.fullmatch(r"\s*[+-]?\d+,\d+\s*").all()
             yield Finding(
                 "fault",
                 name,
@@ -190,13 +206,14 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
                 _where(wrong),
                 _example(values, wrong),
                 f"{name!r} is read as: {column.meaning}. "
+                + "If the comma is a decimal comma, read(..., decimal=',') reads it. " * bool(comma)
                 + (
                     "Leave the cell empty where there is none, or map another column."
                     if column.required or name == "mean"
                     else f"If yours is something else, pass {name}=None to keep it as '{name}_source', or map another "
                     "column."
                 ),
-                () if column.required or name == "mean" else (("columns", name),),
+                (("decimal", ","),) if comma else () if column.required or name == "mean" else (("columns", name),),
             )
         return
     if column.type == "integer":
@@ -238,6 +255,7 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
             'read(..., parse="auto") reads the answers out of them, and so does parse_verdicts(texts).',
             (("parse", "auto"),),
         )
+    labels = [v for v in pd.unique(text) if not pd.isna(v) and str(v) not in replies]
     for value in unknown:
         if str(value) in replies:
             continue
@@ -250,8 +268,34 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
             str(value),
             f"Allowed: {', '.join(column.allowed)}.{near}"
             + (f" Pass labels={{{value!r}: ...}} to say what it means." if column.name == "choice" else ""),
-            (("labels", str(value)),) if column.name == "choice" else (),
+            tuple(("labels", str(v)) for v in labels) if column.name == "choice" else (),
         )
+
+
+def _other_answers(data: Any) -> Iterator[Finding]:
+    """A choice that names the winner, or is a probability: there is a name for each in a mapping."""
+    values = data["choice"].to_pandas().astype("string")
+    unknown = values.notna() & ~values.isin(CHOICES)
+    if not unknown.any() or not {"first", "second"} <= set(data.columns):
+        return
+    names = {str(v) for c in ("first", "second") for v in data[c].to_pandas().dropna().unique()}
+    numbers = pd.to_numeric(values[unknown], errors="coerce").to_numpy(dtype=float)
+    rows, example = _where(unknown), str(values[unknown].iloc[0])
+    if values[unknown].isin(names).all():
+        cure = "It holds the winner: map its column as winner= in place of choice=."
+        yield Finding(
+            "fault", "choice", f"'choice' has names of candidates, such as {example!r}", rows, example, cure,
+            (("winner", None),),
+        )  # fmt: skip
+    elif ((numbers >= 0) & (numbers <= 1)).all() and (numbers % 1 != 0).any():
+        cure = (
+            "If it is the probability that the second is better, map its column as graded= with labels={'0': 'first', "
+            "'1': 'second'}; probabilities of the points of a scale are read by probabilities=."
+        )
+        yield Finding(
+            "fault", "choice", f"'choice' has numbers from 0 to 1, such as {example}", rows, example, cure,
+            (("graded", None),),
+        )  # fmt: skip
 
 
 def _example(values: pd.Series[Any], mask: Any) -> str:
@@ -325,8 +369,9 @@ def _meets_itself(data: Any) -> Any:
 
 
 def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
-    """Keys (all but the answer) are unique."""
-    answers = {c.name for c in VOCABULARY[kind] if not c.key}
+    """Keys (all but the answer) are unique; of counts of identical calls, keys and answer."""
+    answer = "choice" if kind == "preferences" else answer_column(data.columns)
+    answers = {c.name for c in VOCABULARY[kind] if not c.key} - ({answer} if COUNTS in data.columns else set())
     schema = data.collect_schema()
     known = {c.name for c in VOCABULARY[kind]}
     keys = [
@@ -338,14 +383,19 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
     again = table.duplicated(keep=False).to_numpy()
     if not again.any():
         return
-    first = table[again].iloc[0].to_dict()
+    first = ", ".join(f"{k}={v}" for k, v in table[again].iloc[0].items())
+    given = data[answer].to_pandas()
+    none = again & (given.isna() | (given.astype(object) == "invalid")).to_numpy(dtype=bool)
+    whole = again & ~none & ~table[~none].duplicated(keep=False).reindex(table.index, fill_value=False).to_numpy(bool)
+    copies = f" {int(none.sum()):,} of them have no answer, and repeat rows that have one: leave those out."
     yield Finding(
         "fault",
         "",
         "the same call occurs more than once",
         _where(again),
-        ", ".join(f"{k}={v}" for k, v in first.items()),
-        "Number repeats in 'replicate', count identical rows (counts=\"n\"), or name the condition that "
+        first,
+        f"The first is {first[:200]}.{copies * bool(none.any() and whole.any())} Number repeats in 'replicate', count "
+        'identical rows (counts="n"), or name the condition that '
         "distinguishes them.",
     )
 
@@ -424,6 +474,7 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
         note = (
             data["reply_note"].to_pandas().astype(object) if "reply_note" in data.columns else pd.Series(dtype=object)
         )
+        yield from _sentinels(data)
         claimed = (note == "self-reported runs").to_numpy(dtype=bool)
         if claimed.any():
             what = "self-reported runs: mean and sd are the claim of a single reply"
@@ -452,6 +503,33 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
             "only one order of the pair",
             _where(lone),
             cure="Call-level measures use the row; pair-level measures drop the pair and count it.",
+        )
+
+
+#: Numbers that stand for no answer in many tables.
+_CODES = (-1, -9, -99, -999, -9999, 99, 999, 9999)
+
+
+def _sentinels(data: Any) -> Iterator[Finding]:
+    """Scores of a code for no answer, far from the others: -1 or 999 beside 1 to 5."""
+    name = answer_column(data.columns)
+    if name != "score":
+        return
+    score = pd.to_numeric(data[name].to_pandas(), errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    codes = np.isin(score, _CODES)
+    rest = score[~codes & ~np.isnan(score)]
+    if not codes.any() or not rest.size or rest.min() < 0 or rest.max() < 3:
+        return
+    low, high = rest.min(), rest.max()
+    far = codes & ((score < 0) | (score > 5 * high))
+    if far.any():
+        shown = " and ".join(f"{v:g}" for v in np.unique(score[far]))
+        cure = (
+            f"Such rows are used as scores. If they mean no answer, pass scale=({low:g}, {high:g}) and "
+            "off_scale='missing'."
+        )
+        yield Finding(
+            "counted", name, f"score is {shown}; the others run from {low:g} to {high:g}", _where(far), cure=cure
         )
 
 

@@ -13,7 +13,17 @@ from judgestats.errors import DesignError
 from judgestats.kernels.corrected import Powered, inversely_weighted, prediction_powered
 from judgestats.metrics.bias.corrections import Correction, Rate, clustered_by, few, few_errors, is_share, mean_row
 from judgestats.metrics.bias.labelled_samples import Group
-from judgestats.results import FEW_IN_CLASS, FEW_LABELS, MORE_LABELS, NO_DATA, NO_LABELS, ONE_CLASS, SMALL_N, flags
+from judgestats.results import (
+    FEW_IN_CLASS,
+    FEW_LABELS,
+    MORE_LABELS,
+    NO_DATA,
+    NO_LABELS,
+    ONE_CLASS,
+    SMALL_N,
+    VERDICTS_UNUSED,
+    flags,
+)
 from judgestats.schema.coding import numbers_of
 
 Floats = NDArray[np.float64]
@@ -57,6 +67,8 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
             inside = ", ".join(x for x in (judge, name) if x)
             parts.append({"term": f"lambda[{inside}]" if inside else "lambda", "estimate": float(value),
                           "n": n, "n_labels": size, "method": method, "flag": ""})  # fmt: skip
+    if not any(part["estimate"] for part in parts if str(part["term"]).startswith("lambda")):
+        cautions = flags(cautions, VERDICTS_UNUSED)
     known = group.y[labelled & (group.n > 0)]
     if binary and known.min() == known.max():
         cautions = flags(cautions, ONE_CLASS)

@@ -22,6 +22,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
+from judgestats.metrics.standings import refuse_several_scales
 from judgestats.results import (
     CONSTANT,
     DEPENDENT_PAIRS,
@@ -607,6 +608,9 @@ def consensus_deviation(
             f"A consensus needs at least two judges; got {', '.join(map(str, data.judges)) or 'none'}. Give more "
             "judges, or a reference frame."
         )
+    group, judge = (pd.Series(codes[data.pair]) for codes in (data.pair_group, data.pair_judge))
+    for _, means in pd.Series(data.table.mean).groupby(group):
+        refuse_several_scales(means, judge[means.index], data.judges)
     own = own_systems(data, identity, family)
     uncertainty, cautions = Uncertainty(data), PairFlags(data)
     rows = [*_pair_rows(uncertainty, own, cautions, conf_level), *_judge_rows(uncertainty, own, cautions, conf_level)]
