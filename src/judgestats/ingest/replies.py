@@ -187,14 +187,14 @@ class _Parser:
         if "{" in text and {"json", "loose json"} & set(self.forms):
             found, rest, problem = json_answers(self.meaning, text, "loose json" in self.forms)
             found = [(form, f) for form, f in found if form in self.forms]
-        rest = unquoted(rest)
+        raw, rest = rest, unquoted(rest)
         found = [("brackets", f) for f in self._tried("brackets", rest)] + found
         found += [("tag", f) for f in self._tried("tag", rest)]
         marked = any(f.answer for _, f in found)
         found += [("line", f) for f in self._tried("line", rest) if not (marked and f.task)]
-        whole = self.meaning.of(rest) if "whole" in self.forms and len(rest) < 100 else None
+        whole = self.meaning.of(raw) if "whole" in self.forms and len(raw) < 100 else None
         if whole is not None and (whole.score is None or whole.score < 1000):
-            found.append(("whole", Found(rest, whole)))
+            found.append(("whole", Found(raw, whole)))
         return found, rest, problem
 
     def _other(self, found: Sequence[tuple[str, Found]], rest: str, prose: Collection[str]) -> Outcome | None:
@@ -205,6 +205,8 @@ class _Parser:
 
     def _corrected(self, text: str) -> Outcome | None:
         """What a reply comes to that takes back its answer; None where it takes none back."""
+        if not retractions(text):
+            return None
         plain = unquoted(blanked(text, [(start, end) for start, end, *_ in json_objects(text)]))
         cues = retractions(plain)
         if not cues:
@@ -521,7 +523,8 @@ def parse_column(
     kind: AnswerKind = "choice" if asked[0] == "choice" else "score"
     found = parse_verdicts(
         data[source].to_list(),
-        form=None if form == "auto" else form,
+        form=None if form in ("auto", "sentences") else form,
+        sentences=isinstance(form, str) and form == "sentences",
         answer=kind,
         labels=labels,
         scale=scale,

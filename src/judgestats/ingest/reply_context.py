@@ -13,10 +13,10 @@ _QUOTED = re.compile(
     r"(?<![\w\[])['‘](?=\S)(?:[^'’‘\n]|(?<=\w)['’](?=\w)){1,400}['’](?!\w)|"
     r"`[^`\n]{1,400}`|~~[^~\n]{1,400}~~"
 )
-_WHOLE = re.compile(r"\s{0,99}[\"'`“‘*]{0,4}\s{0,9}[^\"'`“”‘’\n]{1,60}\s{0,9}[\"'`”’*]{0,4}\.?\s{0,99}")
+_WHOLE = re.compile(r"\s{0,99}[\"'`“‘*]{0,4}\s{0,9}[^\"'`“”‘’~\n]{1,60}\s{0,9}[\"'`”’*]{0,4}\.?\s{0,99}")
 _VALUE_OF = re.compile(
     r"(?:winner|verdict|choice|preference|preferred|decision|answer|judge?ment|better|best|result|rating|score|grade)"
-    r"(?: \w{1,12})?[ *_]{0,4}(?:[:=：]|\bis:?)[ *_]{0,4}$",
+    r"(?: \w{1,12})?[ *_]{0,4}(?:[:=：]|\bis:?|(?<=verdict)[*_ ]{0,3}(?=\n))[ *_\n]{0,6}$",
     re.I,
 )
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’*)]|$)|\n")
@@ -36,14 +36,14 @@ _SUPPOSED = re.compile(
 _TENTATIVE = re.compile(
     r"\b(?:might|may|could|should|maybe|perhaps|possibly|probably|initial\w{0,2}|at first|first (?:i|glance|sight|"
     r"thought|impression)|thought|almost|nearly|was (?:going|about|leaning|inclined)|tempted|inclined|leaning|some|"
-    r"often|usually|someone|anyone|everyone|people|one|would have|used to|between|until|before)\b|"
+    r"often|usually|someone|anyone|everyone|people|one|would have (?:been|said|chosen|picked|given|written|gone)|used to|between|until|before)\b|"
     r"(?<!\bi )(?<!\bverdict )(?<!\banswer )(?<!\bchoice )(?<!\bwinner )\bwould\b|\bwould only\b|\bonly\b",
     re.I,
 )
 _OF_OTHERS = re.compile(
-    r"\b(?:says?|said|saying|states|stated|writes|wrote|written|ends?|ending|contains?|containing|includes?|including|"
+    r"\b(?:says|(?<!i )(?<!would )(?<!will )(?<!must )(?<!'d )say|said|saying|states|stated|writes|wrote|written|ends?|ending|contains?|containing|includes?|including|"
     r"prints?|printed|printing|claims?|claimed|claiming|asks?|asked|asking|tells?|told|telling|instructs?|instructed|"
-    r"instructing|instructions?|wants?|demand\w{0,3}|request\w{0,3}|reads|beg\w{0,4}|append\w{0,3}|insert\w{0,3}|"
+    r"instructing|wants?|demand\w{0,3}|requested|requesting|requests|reads|beg\w{0,4}|append\w{0,3}|insert\w{0,3}|"
     r"embed\w{0,4}|inject\w{0,4}|suggest\w{0,3}|urge\w{0,2}|override|prompt|format (?:is|was|would|for)|example|e\.g\.|such as|like|"
     r"options?|placeholder|string|token|quot\w{1,6}|mention\w{0,3}|supposed|required|expected|forced|bribe\w{0,2}|"
     r"steer\w{0,3}|trick\w{0,3}|command\w{0,3}|order\w{0,3}|hidden|ignore|disregard|repeat\w{0,3}|seeing|see|saw|"
@@ -52,14 +52,14 @@ _OF_OTHERS = re.compile(
 )
 _ORDERED = re.compile(
     r"\b(?:output|print|write|say|answer|reply|respond|choose|pick|select|vote|give|return|use|state|rate)"
-    r"(?: (?:with|for|only|me|it|us|this|a|the))?\W{0,5}$",
+    r"(?: (?:with|for|only|me|it|us|this|a|the))?[\s\"'“*_`]{0,5}$",
     re.I,
 )
 _LISTED = re.compile(r"(?:\[\[[^\[\]\n]{1,60}\]\][^\w\n]{0,4}(?:or|and|nor)?[^\w\n]{0,4}){1,9}$")
 _OWN_VOICE = re.compile(r"\b(?:i|i'd|i'll|we|my)\b", re.I)
 _SPOILED_AFTER = re.compile(
     r"[\"'”’*_)\]]{0,6}(?:\?|,? ?(?:(?:if|when|unless|would|could|might|may|should|can|cannot|can't|nor|only|had|"
-    r"were|provided (?:that|it|the)|assuming|otherwise|says?|said|claims?|claimed|asks?|according|isn't|wasn't|does|did|doesn't|"
+    r"were|provided (?:that|it)|assuming|otherwise|says?|said|claims?|claimed|asks?|according|isn't|wasn't|does|did|doesn't|"
     r"an? (?:\w{1,15} ){0,2}(?:injection|attempt|trick|manipulation|example|placeholder)|"
     r"as (?:the (?!better|best|winn|superior|prefer|more|final|correct|strong)|it|instructed|requested|asked|an? (?:example|option|placeholder))|(?:appears?|occurs?|comes?|stands?)|"
     r"or(?! ?[^\w\n]{0,6}(?:verdict)?[\[{])|in (?:the|its|their|this|that|his|her) (?:text|response|prompt|instruct\w{0,5}|"
@@ -85,7 +85,7 @@ REFUSAL = re.compile(
 )
 _TAKEN_BACK = re.compile(
     rf"{_START}(?:sorry,? (?:i|no|that|my|it|wrong|the)\b|(?:self-)?correction\b|actually\b|wait\b|oops|whoops|hmm|"
-    r"no(?=[,.:;!]| wait| -)|scratch (?:that|this|it)|strike (?:that|this|it)|never ?mind|nevermind|"
+    r"no(?=[,.:;!]| wait| -)|scra(?:tch|p) (?:that|this|it)|strike (?:that|this|it)|never ?mind|nevermind|"
     r"on (?:second thou|(?:further |closer |more )?(?:reflection|inspection|consideration|look))|"
     r"edit(?:ed)?\b(?=\W)|update\b(?=\W)|revis(?:ion|ed)\b|erratum|apologies,? (?:i|my|the|that)|my (?:mistake|bad)|"
     r"i mean\b|let me (?:correct|revise|rethink|reconsider|change|retract)|just kidding|kidding|joking|or (?:is|was) it|"
@@ -100,10 +100,13 @@ _TAKEN_BACK = re.compile(
     r"|\bi (?:do not|don't|did not|didn't|no longer) (?:\w{1,12} )?(?:stand by|mean|hold|endorse|agree with (?:that|this)|"
     rf"have (?:an?|any|my) (?:\w{{1,12}} )?{_VERDICT}|believe (?:that|it))"
     r"|\bi have no (?:\w{1,12} ){0,2}(?:verdict|opinion|view|preference)\b"
-    rf"|\b(?:that|this|it|the above|which|(?:the|my|this|that) (?:\w{{1,12}} )?{_VERDICT}(?: above)?) (?:was|is|were) "
-    r"(?:wrong|a mistake|an error|in error|a typo|void|invalid|not (?:my|mine|final|meant|serious|a verdict|valid)|"
+    rf"|\b(?:that|this|it|the above|which|my (?:\w{{1,12}} )?{_VERDICT}|(?:the|this|that) (?:\w{{1,12}} )?"
+    rf"(?:verdict|decision|choice|judge?ment|rating|vote|marker|line)(?: above)?) (?:was|is|were) "
+    r"(?:a mistake|an error|in error|a typo|void|invalid|not (?:my|mine|final|meant|serious|a verdict|valid)|"
     r"a (?:joke|test|quote|quotation|lie)|(?:just|only|merely) (?:an?|the)|part of|taken from|copied|quoted|"
-    r"printed by|written by|withdrawn|retracted|sarcas\w{1,5}|incorrect|mistaken|provisional|backwards|the wrong way)\b"
+    r"printed by|written by|withdrawn|retracted|sarcas\w{1,5}|provisional|backwards|the wrong way)\b"
+    rf"|\b(?:my (?:\w{{1,12}} )?{_VERDICT}|(?:the|this|that) (?:verdict|decision|choice|vote)(?: above)?) (?:was|is) "
+    r"(?:wrong|incorrect|mistaken)\b|(?<=\]\])[\s.*]{1,4}(?:no, )?(?:that|this|it)(?: was| is|'s) (?:wrong|incorrect|mistaken)\b"
     r"|\b(?:line|text|block|verdict|marker|passage|json|object|above) (?:above |just |before )?(?:comes|came|is|was) (?:from|part of|"
     r"not mine|in) (?:the |response|assistant|answer|its|candidate)"
     r"|\b(?:in error|by mistake|by accident)\b|\bno verdict\b|\bi(?:'m| am)(?: \w{1,9})? (?:not (?:so )?sure|unsure|undecided|torn)\b"
@@ -121,24 +124,24 @@ _CORRECTED = re.compile(
     r"(?:\b(?:meant?(?: to (?:say|write|pick|choose))?|make (?:that|it)|should (?:be|have been|say|read)|is(?: now)?|it's|to|choose|pick|"
     r"prefer|go with|vote for|read|have (?:said|chosen|picked))|(?:\bno|wait|actually|correction|edit|oops|sorry|update|"
     r"rather|mean|that|kidding|mind|thou?ghts?|reflection)[,:.!*;]{0,4}(?: it's| it is)?(?: rather| really| actually)?)"
-    rf"[ *_:\"']{{1,6}}({_SIDE})(?=[*_\"'\]]{{0,6}}(?:[.,;!\n)]|\s{{0,9}}$| (?:instead|rather|because|since|over|not|after all)\b|"
+    rf"[ *_:\"'\[]{{1,6}}({_SIDE})(?=[*_\"'\]]{{0,6}}(?:[.,;!\n)]|\s{{0,9}}$| (?:instead|rather|because|since|over|not|after all)\b|"
     r" (?:is|was)(?: \w{1,12})? (?:better|best|superior|stronger)\b(?! (?:in|at|on|for|if)\b)| wins[.!]))",
     re.I,
 )
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text with blanks in these spans; its length, lines and places stay."""
+    """A text with dots in these spans; its length, lines and places stay."""
     parts, last = [], 0
     for start, end in spans:
         if start >= last:
-            parts += [text[last:start], "".join("\n" if c == "\n" else " " for c in text[start:end])]
+            parts += [text[last:start], "".join("\n" if c == "\n" else "·" for c in text[start:end])]
             last = end
     return "".join([*parts, text[last:]])
 
 
 def unquoted(text: str) -> str:
-    """A reply with blanks for what it quotes, strikes out or shows as code; the value of a key is kept."""
+    """A reply with dots for what it quotes, strikes out or shows as code; the value of a key is kept."""
     if _WHOLE.fullmatch(text):
         return text
     pieces = text.split("```")
@@ -154,7 +157,7 @@ def unquoted(text: str) -> str:
         text = blanked(text, [m.span() for m in _QUOTED.finditer(text) if not _is_value(text, m)])
     lines = text.split("\n")
     if ">" in text and any(line.strip() and not line.lstrip().startswith(">") for line in lines):
-        text = "\n".join(" " * len(line) if line.lstrip().startswith(">") else line for line in lines)
+        text = "\n".join("·" * len(line) if line.lstrip().startswith(">") else line for line in lines)
     return text
 
 
@@ -183,17 +186,23 @@ def after(text: str, end: int) -> str:
     return rest[: stop.end()] if stop else rest
 
 
-def spoiled(text: str, start: int, end: int) -> bool:
-    """Whether the place is denied, supposed, in a question, refused or the speech of somebody else."""
+def spoiled(text: str, start: int, end: int | None = None) -> bool:
+    """Whether the place is denied, supposed, in a question, refused or the speech of somebody else.
+
+    `end`: None if only what stands before the place counts.
+    """
     sentence = before(text, start).replace("’", "'")
-    if _SUPPOSED.search(sentence) or after(text, end).rstrip(" *_\"'”)").endswith("?"):
+    if _SUPPOSED.search(sentence) or REFUSAL.search(sentence):
         return True
     clause = _CLAUSE_END.split(_LISTED.sub("", sentence).rstrip(" *_:("))[-1]
-    if any(p.search(clause) for p in (_NEGATION, _TENTATIVE, _OF_OTHERS)) or REFUSAL.search(sentence):
+    if any(p.search(clause) for p in (_NEGATION, _TENTATIVE, _OF_OTHERS)):
         return True
-    if _ORDERED.search(clause) and not _OWN_VOICE.search(sentence):
+    if _ORDERED.search(sentence) and not _OWN_VOICE.search(sentence):
         return True
-    return bool(_SPOILED_AFTER.match(text[end : end + 120].replace("’", "'")))
+    if end is None:
+        return False
+    asks = after(text, end).rstrip(" *_\"'”)").endswith("?")
+    return asks or bool(_SPOILED_AFTER.match(text[end : end + 120].replace("’", "'")))
 
 
 def retractions(text: str) -> list[re.Match[str]]:

@@ -230,7 +230,7 @@ def _lines(meaning: Meaning, text: str) -> list[Found]:
     text = text.replace("*", "").replace("`", "")
     for match in _LINE.finditer(text):
         value = match["value"].strip().removeprefix("that ")
-        if spoiled(text, match.start(), match.end()):
+        if spoiled(text, match.start()):
             continue
         overall = (match["score"] or "").lower() == "overall"
         if meaning.kind == "choice" and match["score"] and not overall and value.strip(EDGES) not in meaning.labels:
@@ -373,7 +373,7 @@ def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[s
 # ---- Other forms -----------------------------------------------------------------------------------------------------
 
 _ADVERBS = r"(?: (?:clearly|slightly|much|significantly|overall|far|marginally|generally|therefore|thus|the|a|an)){0,3}"
-_BEST = rf"(?:better|best|superior|preferable|stronger|winner)(?: {_NOUN}| ai assistant| one)?"
+_BEST = rf"(?:better|best|superior|preferable|stronger|winner)(?: {_NOUN}| ai assistant| one| choice)?"
 _BARE = r"(?:(?:(?<=^)|(?<=\n)|(?<=[.,;:!] )|(?<=that )|(?<=think )|(?<=believe )|(?<=conclude ))(?-i:([AB])))"
 _NAMED = rf"(?:{_CANDIDATE}|(?-i:([AB]))\b)"
 _SENTENCES = re.compile(
@@ -462,7 +462,7 @@ def _keys(meaning: Meaning, text: str) -> Iterator[Found]:
     """A key within a line: ``..., so I conclude with verdict: A``."""
     for match in _KEY_IN_LINE.finditer(text.replace("*", "").replace("`", "")):
         if meaning.kind != "choice" or not match["score"] or match["value"].strip(EDGES) in meaning.labels:
-            sure = not spoiled(match.string, match.start(), match.end())
+            sure = not spoiled(match.string, match.start())
             for answer in _leading(meaning, match["value"].strip()):
                 yield Found(match["value"], answer, sure)
 
