@@ -1,7 +1,8 @@
 """Replies of judges as text -> their answers: :func:`parse_verdicts`.
 
 The explicit forms of a reply decide; only a reply without any is searched for the others (``ingest/reply_forms.py``).
-All answers of the forms that decide must be one answer.
+What is quoted, denied, supposed or taken back is no answer (``ingest/reply_context.py``), and all answers of the forms
+that decide must be one answer.
 """
 
 from __future__ import annotations
@@ -176,7 +177,12 @@ class _Parser:
         if len(rest) > _LONGEST:
             return Outcome(Answer(), "parse", "", "no answer in an explicit form")
         result = self._other(found, rest, self.prose)
-        if result is None and not self.prose and (unasked := self._other(found, rest, PROSE)) and unasked.status == "ok":
+        if (
+            result is None
+            and not self.prose
+            and (unasked := self._other(found, rest, PROSE))
+            and unasked.status == "ok"
+        ):
             return Outcome(Answer(), "parse", "", "no answer but in a sentence, which sentences=True reads")
         return result or Outcome(Answer(), "parse", "", "no answer")
 
@@ -316,9 +322,10 @@ def parse_verdicts(
         The forms that count, by default all. Explicit forms: ``brackets`` (``[[A]]``, ``[[A>>B]]``, ``[[8]]``),
         ``json`` (with or without fences and prose around it), ``loose json`` (single quotes, a trailing comma),
         ``tag`` (``<verdict>A</verdict>``), ``line`` (``Winner: A``, ``Rating: 7/10``), ``whole`` (the reply is the
-        answer). Others, read only where no explicit form occurs, in at most 100,000 characters: ``own line`` (the
-        first or last line is the answer), ``key`` ("... I conclude with verdict: A"), ``comparison`` (``A>B`` in
-        prose), ``runs`` (``8.2 ± 0.3`` in prose), ``sentence`` ("Therefore, Assistant A is better.").
+        answer), ``correction`` (``Sorry, I meant B.`` after an answer). Others, read only where no explicit form
+        occurs, in at most 100,000 characters: ``own line`` (the first or last line is the answer), ``key`` ("... I
+        conclude with verdict: A"), ``runs`` (``8.2 ± 0.3`` in prose). Free prose, read only if named here or with
+        `sentences`: ``comparison`` (``A>B`` in prose), ``sentence`` ("Therefore, Assistant A is better.").
 
         Or a parser: a regular expression (a text with a group, or a compiled one), whose group ``choice``, ``score``,
         first named or first group is the answer; or a function of the reply that returns a label, a number, a mapping
@@ -337,6 +344,8 @@ def parse_verdicts(
         is in brackets, JSON or a tag.
     hidden : sequence of str
         Texts that the judge was not shown, such as the names of the models. A reply that has one gets status ``leak``.
+    sentences : bool
+        Whether free sentences are read too, in English. Their ``reply_form`` is ``sentence`` or ``comparison``.
 
     Returns
     -------
@@ -345,7 +354,7 @@ def parse_verdicts(
         and a standard deviation of runs, ``mean`` and ``sd``. ``status``: ``ok``, ``empty``, ``truncated``,
         ``refused``, ``error``, ``parse`` (no answer, or two), ``schema`` (an unknown answer in an explicit form),
         ``semantic`` (11 out of 10), ``off scale`` or ``leak``. ``reply_form``: the form that gave the answer.
-        ``reply_note``: the reason of a status (``two answers: A, B``), or ``self-reported runs``.
+        ``reply_note``: the reason of a status (``two answers: A, B``), ``from a sentence`` or ``self-reported runs``.
 
     Raises
     ------
@@ -359,15 +368,16 @@ def parse_verdicts(
 
     Notes
     -----
-    An explicit answer decides over prose. Two different explicit answers are ``two answers``, also where one quotes
-    the instruction, unless a line calls one final (``Final verdict: A`` after ``Verdict: B``). Reasoning in tags
-    (``<think>``) and strings inside JSON are not searched. Conditional, negated or limited sentences ("better in
-    style") answer nothing, but may contradict.
+    An explicit answer decides over prose, and the last ``[[A]]`` of the last line is explicit wherever it stands there.
+    Two different explicit answers are ``two answers``, unless one is called final (``Final verdict: A`` after
+    ``Verdict: B``). A marker within quotation marks, code, a refusal, a negation, a hypothesis or a question is no
+    answer, nor is one that is taken back later; a correction that names a side is that side. Reasoning in tags
+    (``<think>``) and strings inside JSON are not searched.
 
     Examples
     --------
     >>> parse_verdicts(["B is longer, but A is right. [[A]]", '```json\n{"winner": "tie"}\n```',
-    ...                 "Either [[A]] or [[B]]", "I'm sorry, but I can't help with that."])
+    ...                 "[[A]] or [[B]]", "I'm sorry, but I can't help with that."])
         choice   status reply_form                       reply_note
     0    first       ok   brackets
     1      tie       ok       json

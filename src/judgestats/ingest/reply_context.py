@@ -36,15 +36,18 @@ _SUPPOSED = re.compile(
 _TENTATIVE = re.compile(
     r"\b(?:might|may|could|should|maybe|perhaps|possibly|probably|initial\w{0,2}|at first|first (?:i|glance|sight|"
     r"thought|impression)|thought|almost|nearly|was (?:going|about|leaning|inclined)|tempted|inclined|leaning|some|"
-    r"often|usually|someone|anyone|everyone|people|one|would have (?:been|said|chosen|picked|given|written|gone)|used to|between|until|before)\b|"
+    r"often|usually|someone|anyone|everyone|people|one|would have (?:been|said|chosen|picked|given|written|gone)|"
+    r"used to|between|until|before)\b|"
     r"(?<!\bi )(?<!\bverdict )(?<!\banswer )(?<!\bchoice )(?<!\bwinner )\bwould\b|\bwould only\b|\bonly\b",
     re.I,
 )
 _OF_OTHERS = re.compile(
-    r"\b(?:says|(?<!i )(?<!would )(?<!will )(?<!must )(?<!'d )say|said|saying|states|stated|writes|wrote|written|ends?|ending|contains?|containing|includes?|including|"
+    r"\b(?:says|(?<!i )(?<!would )(?<!will )(?<!must )(?<!'d )say|said|saying|states|stated|writes|wrote|written|"
+    r"ends?|ending|contains?|containing|includes?|including|"
     r"prints?|printed|printing|claims?|claimed|claiming|asks?|asked|asking|tells?|told|telling|instructs?|instructed|"
     r"instructing|wants?|demand\w{0,3}|requested|requesting|requests|reads|beg\w{0,4}|append\w{0,3}|insert\w{0,3}|"
-    r"embed\w{0,4}|inject\w{0,4}|suggest\w{0,3}|urge\w{0,2}|override|prompt|format (?:is|was|would|for)|example|e\.g\.|such as|like|"
+    r"embed\w{0,4}|inject\w{0,4}|suggest\w{0,3}|urge\w{0,2}|override|prompt|format (?:is|was|would|for)|example|"
+    r"e\.g\.|such as|like|"
     r"options?|placeholder|string|token|quot\w{1,6}|mention\w{0,3}|supposed|required|expected|forced|bribe\w{0,2}|"
     r"steer\w{0,3}|trick\w{0,3}|command\w{0,3}|order\w{0,3}|hidden|ignore|disregard|repeat\w{0,3}|seeing|see|saw|"
     r"please|always|reserved|stands? for|means?|denotes?|according to|depends|depending)\b",
@@ -59,19 +62,25 @@ _LISTED = re.compile(r"(?:\[\[[^\[\]\n]{1,60}\]\][^\w\n]{0,4}(?:or|and|nor)?[^\w
 _OWN_VOICE = re.compile(r"\b(?:i|i'd|i'll|we|my)\b", re.I)
 _SPOILED_AFTER = re.compile(
     r"[\"'”’*_)\]]{0,6}(?:\?|,? ?(?:(?:if|when|unless|would|could|might|may|should|can|cannot|can't|nor|only|had|"
-    r"were|provided (?:that|it)|assuming|otherwise|says?|said|claims?|claimed|asks?|according|isn't|wasn't|does|did|doesn't|"
+    r"were|provided (?:that|it)|assuming|otherwise|says?|said|claims?|claimed|asks?|according|isn't|wasn't|does|did|"
+    r"doesn't|"
     r"an? (?:\w{1,15} ){0,2}(?:injection|attempt|trick|manipulation|example|placeholder)|"
-    r"as (?:the (?!better|best|winn|superior|prefer|more|final|correct|strong)|it|instructed|requested|asked|an? (?:example|option|placeholder))|(?:appears?|occurs?|comes?|stands?)|"
-    r"or(?! ?[^\w\n]{0,6}(?:verdict)?[\[{])|in (?:the|its|their|this|that|his|her) (?:text|response|prompt|instruct\w{0,5}|"
+    r"as (?:the (?!better|best|winn|superior|prefer|more|final|correct|strong)|it|instructed|requested|asked|"
+    r"an? (?:example|option|placeholder))|(?:appears?|occurs?|comes?|stands?)|"
+    r"or(?! ?[^\w\n]{0,6}(?:verdict)?[\[{])|in (?:the|its|their|this|that|his|her) (?:text|response|prompt|"
+    r"instruct\w{0,5}|"
     r"code|answer|middle|last|first|end|essay|output))\b|"
-    r"(?:is|was|as)\b(?! (?:\w{1,15} ){0,3}(?:better|best|superior|preferable|preferred|stronger|winner|correct|right|more|"
+    r"(?:is|was|as)\b(?! (?:\w{1,15} ){0,3}(?:better|best|superior|preferable|preferred|stronger|winner|correct|"
+    r"right|more|"
     r"my|verdict|choice|answer|clear\w{0,2}|it)\b)|(?:is|was) (?:not|never|no|hardly|far)\b))|"
     r"[^\w\n]{0,6}\s{1,3}(?:this|that|it) (?:is|was|looks like|seems) (?:\w{1,15} ){0,3}(?:injection|attempt|trick|"
     r"manipulation|quotation|quote|instruction|example|placeholder|string|format)\b",
     re.I,
 )
 
-_START = r"(?:^|(?<=[.!?:;)\]*\n]) {0,2})[ \t\W]{0,8}(?:(?:but|and|well|oh|so|hmm+|um|ah|please|ok|okay|note|no),? )?"
+_START = (
+    r"(?:^|(?<=[.!?:;)\]*\n]) {0,2})[^\w\]]{0,8}(?:(?:but|and|well|oh|so|hm{1,6}|um|ah|please|ok|okay|note|no),? )?"
+)
 _VERDICT = r"(?:verdict|answer|choice|decision|judge?ment|rating|score|vote|conclusion|statement|line|marker|reply)"
 _CANNOT = r"(?:can'?t|cannot|can not|couldn't|could not|won'?t|will not|(?:'m| am) (?:not able|unable|not willing) to)"
 #: A refusal to judge, wherever it stands in a reply.
@@ -79,7 +88,8 @@ REFUSAL = re.compile(
     r"\bi(?:'m| am)? (?:(?:must|have to|will|need to|respectfully) ){0,2}(?:decline|refuse)(?! to (?:follow|obey|"
     r"be|let|accept|fall|reward))\b|"
     r"\bi(?:'m| am)? ?(?:can'?t|can ?not|won'?t|will not|unable|not able|not willing)(?: and will not)?(?: to)?"
-    r"(?: \w{1,12})? ?(?:assist|help|comply|evaluate|judge|rate|compare|engage|participate|fulfill?|rank|assess|do that|"
+    r"(?: \w{1,12})? ?(?:assist|help|comply|evaluate|judge|rate|compare|engage|participate|fulfill?|rank|assess|"
+    r"do that|"
     r"answer(?! the question)|(?:provide|give|offer|render|make|issue)(?= (?:an?|any|my|the|you|this|that|such)\b))\b",
     re.I,
 )
@@ -88,16 +98,22 @@ _TAKEN_BACK = re.compile(
     r"no(?=[,.:;!]| wait| -)|scra(?:tch|p) (?:that|this|it)|strike (?:that|this|it)|never ?mind|nevermind|"
     r"on (?:second thou|(?:further |closer |more )?(?:reflection|inspection|consideration|look))|"
     r"edit(?:ed)?\b(?=\W)|update\b(?=\W)|revis(?:ion|ed)\b|erratum|apologies,? (?:i|my|the|that)|my (?:mistake|bad)|"
-    r"i mean\b|let me (?:correct|revise|rethink|reconsider|change|retract)|just kidding|kidding|joking|or (?:is|was) it|"
-    r"however,? (?:i|my)\b|(?:ignore|disregard|discard|forget|delete|cancel|omit|skip) (?:the|my|that|this|what|all|any)\b|"
+    r"i mean\b|let me (?:correct|revise|rethink|reconsider|change|retract)|just kidding|kidding|joking|or (?:is|"
+    r"was) it|"
+    r"however,? (?:i|my)\b|(?:ignore|disregard|discard|forget|delete|cancel|omit|skip) (?:the|my|that|this|what|all|"
+    r"any)\b|"
     r"(?:do not|don't|never) (?:count|use|read|take|record|trust)\b|not!|psych)"
     r"|\bi(?:'ve| have|'m| am|'d| would| now| hereby| must| do| did| should| have to| want to| need to){0,3} "
     r"(?:now |hereby |just |also |must |accidentally |mistakenly )?"
-    r"(?:take (?:that|it|this|my) |withdr[ae]w|retract|revoke|rescind|chang(?:ed?|ing) my|was (?:wrong|mistaken|joking|kidding|"
-    r"being sarcastic)|made an? (?:mistake|error|typo)|misread|mis-?typed|mixed|swapped|confused|reversed|got (?:it|them|that) "
-    r"(?:wrong|back)|not stand by|n't stand by|no longer|meant\b(?! to (?:say )?that)|mean(?:t)? the (?:other|opposite)|"
+    r"(?:take (?:that|it|this|my) |withdr[ae]w|retract|revoke|rescind|chang(?:ed?|ing) my|was (?:wrong|mistaken|"
+    r"joking|kidding|"
+    r"being sarcastic)|made an? (?:mistake|error|typo)|misread|mis-?typed|mixed|swapped|confused|reversed|got (?:it|"
+    r"them|that) "
+    r"(?:wrong|back)|not stand by|n't stand by|no longer|meant\b(?! to (?:say )?that)|mean(?:t)? the (?:other|"
+    r"opposite)|"
     r"should have (?:said|chosen|written|picked)|have said|overlooked|reconsider)"
-    r"|\bi (?:do not|don't|did not|didn't|no longer) (?:\w{1,12} )?(?:stand by|mean|hold|endorse|agree with (?:that|this)|"
+    r"|\bi (?:do not|don't|did not|didn't|no longer) (?:\w{1,12} )?(?:stand by|mean|hold|endorse|agree with (?:that|"
+    r"this)|"
     rf"have (?:an?|any|my) (?:\w{{1,12}} )?{_VERDICT}|believe (?:that|it))"
     r"|\bi have no (?:\w{1,12} ){0,2}(?:verdict|opinion|view|preference)\b"
     rf"|\b(?:that|this|it|the above|which|my (?:\w{{1,12}} )?{_VERDICT}|(?:the|this|that) (?:\w{{1,12}} )?"
@@ -106,25 +122,34 @@ _TAKEN_BACK = re.compile(
     r"a (?:joke|test|quote|quotation|lie)|(?:just|only|merely) (?:an?|the)|part of|taken from|copied|quoted|"
     r"printed by|written by|withdrawn|retracted|sarcas\w{1,5}|provisional|backwards|the wrong way)\b"
     rf"|\b(?:my (?:\w{{1,12}} )?{_VERDICT}|(?:the|this|that) (?:verdict|decision|choice|vote)(?: above)?) (?:was|is) "
-    r"(?:wrong|incorrect|mistaken)\b|(?<=\]\])[\s.*]{1,4}(?:no, )?(?:that|this|it)(?: was| is|'s) (?:wrong|incorrect|mistaken)\b"
-    r"|\b(?:line|text|block|verdict|marker|passage|json|object|above) (?:above |just |before )?(?:comes|came|is|was) (?:from|part of|"
+    r"(?:wrong|incorrect|mistaken)\b|(?<=\]\])[\s.*]{1,4}(?:no, )?(?:that|this|it)(?: was| is|'s) (?:wrong|incorrect|"
+    r"mistaken)\b"
+    r"|\b(?:line|text|block|verdict|marker|passage|json|object|above) (?:above |just |before )?(?:comes|came|is|"
+    r"was) (?:from|part of|"
     r"not mine|in) (?:the |response|assistant|answer|its|candidate)"
-    r"|\b(?:in error|by mistake|by accident)\b|\bno verdict\b|\bi(?:'m| am)(?: \w{1,9})? (?:not (?:so )?sure|unsure|undecided|torn)\b"
-    r"|\bi (?:can'?t|cannot|can not|could not|couldn't) (?:\w{1,9} )?(?:decide|tell|choose|commit|make up|say (?:which|who|that))\b"
+    r"|\b(?:in error|by mistake|by accident)\b|\bno verdict\b|\bi(?:'m| am)(?: \w{1,9})? (?:not (?:so )?sure|unsure|"
+    r"undecided|torn)\b"
+    r"|\bi (?:can'?t|cannot|can not|could not|couldn't) (?:\w{1,9} )?(?:decide|tell|choose|commit|make up|"
+    r"say (?:which|who|that))\b"
     rf"|{REFUSAL.pattern}",
     re.I,
 )
-_EXCUSE = re.compile(r"\b(?:sorry|apologies|my (?:mistake|bad)|misread|mixed|swapped|confused|mis-?typed|by mistake)", re.I)
+_EXCUSE = re.compile(
+    r"\b(?:sorry|apologies|my (?:mistake|bad)|misread|mixed|swapped|confused|mis-?typed|by mistake)", re.I
+)
 _SIDE = (
     r"(?:(?:the )?(?:ai )?(?:assistant|response|answer|output|model|candidate|option|summary|story|system|translation|"
     r"completion|essay|solution|submission|text)[ _]?[(\[]{0,2}(?:[ab12]|one|two)[)\]]{0,2}|"
     r"the (?:first|second)(?: \w{1,12})?|(?-i:[AB])|(?:a )?(?:tie|draw)|-?\d{1,3}(?:\.\d{1,3})?(?: ?/ ?\d{1,3})?)"
 )
 _CORRECTED = re.compile(
-    r"(?:\b(?:meant?(?: to (?:say|write|pick|choose))?|make (?:that|it)|should (?:be|have been|say|read)|is(?: now)?|it's|to|choose|pick|"
-    r"prefer|go with|vote for|read|have (?:said|chosen|picked))|(?:\bno|wait|actually|correction|edit|oops|sorry|update|"
+    r"(?:\b(?:meant?(?: to (?:say|write|pick|choose))?|make (?:that|it)|should (?:be|have been|say|read)|is(?: now)?|"
+    r"it's|to|choose|pick|"
+    r"prefer|go with|vote for|read|have (?:said|chosen|picked))|(?:\bno|wait|actually|correction|edit|oops|sorry|"
+    r"update|"
     r"rather|mean|that|kidding|mind|thou?ghts?|reflection)[,:.!*;]{0,4}(?: it's| it is)?(?: rather| really| actually)?)"
-    rf"[ *_:\"'\[]{{1,6}}({_SIDE})(?=[*_\"'\]]{{0,6}}(?:[.,;!\n)]|\s{{0,9}}$| (?:instead|rather|because|since|over|not|after all)\b|"
+    rf"[ *_:\"'\[]{{1,6}}({_SIDE})(?=[*_\"'\]]{{0,6}}(?:[.,;!\n)]|\s{{0,9}}$| (?:instead|rather|because|since|over|"
+    rf"not|after all)\b|"
     r" (?:is|was)(?: \w{1,12})? (?:better|best|superior|stronger)\b(?! (?:in|at|on|for|if)\b)| wins[.!]))",
     re.I,
 )

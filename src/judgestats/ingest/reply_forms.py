@@ -146,7 +146,8 @@ def _number(text: str) -> Answer | None:
 # ---- Explicit forms --------------------------------------------------------------------------------------------------
 
 _CHOICE_KEY = (
-    r"(?:winner|winning|verdict|choice|chosen|preference|preferred|decision|selection|selected|answer|judge?ment|better|"
+    r"(?:winner|winning|verdict|choice|chosen|preference|preferred|decision|selection|selected|answer|judge?ment|"
+    r"better|"
     rf"best|result)(?:[ _-]?{_NOUN}|[ _-]?one|[ _-]?label|[ _-]?verdict|[ _-]?choice)?"
 )
 _SCORE_KEY = (
@@ -158,7 +159,9 @@ _KEY = rf"(?P<final>{_FINAL})?(?:(?P<choice>{_CHOICE_KEY})|(?P<score>{_SCORE_KEY
 _KEY_ONLY = re.compile(_KEY, re.I)
 _BRACKETS = re.compile(r"(?:(?<!\w)|(?=\[\[\D))\[\[([^\[\]\n]{1,60})\]\]")
 _FINAL_LEAD = re.compile(rf"\b{_FINAL}\w{{1,15}}(?: is)?:?[\s*_]{{0,4}}$", re.I)
-_CONDITION = re.compile(r"(?:(?:but )?(?:only )?(?:if|unless|provided|assuming|when|in case|or|maybe|perhaps)\b|not\b)", re.I)
+_CONDITION = re.compile(
+    r"(?:(?:but )?(?:only )?(?:if|unless|provided|assuming|when|in case|or|maybe|perhaps)\b|not\b)", re.I
+)
 _TAG = re.compile(rf"<(?P<tag>{_KEY})>([^<]{{0,400}})</(?P=tag)>", re.I)
 #: A tag that is not closed at the end.
 OPEN_TAG = re.compile(rf"<(?:{_FINAL})?(?:{_CHOICE_KEY}|{_SCORE_KEY})>[^<]{{0,400}}$", re.I)
@@ -172,7 +175,11 @@ _LINE = re.compile(
 _HEAD = re.compile(r"[,;] |[,;]$|\. |\(|\s[-–—]{1,2}\s|: |\s(?=(?:because|since|as|due|given|for|is|was|wins)\b)")
 _OF_THE_SCALE = re.compile(r"[\W\d]{0,40}(?:(?:out of|scale|from|to|of|max|points)[\W\d]{0,20}){0,4}", re.I)
 _ANOTHER_ASPECT = re.compile(rf"(?:^|[,;] ?)(?:(?:and|but) )?(?:{_CANDIDATE}|([AB])) (?:for|in|on)\b", re.I)
-_BETTER = re.compile(r"(?:is|was)(?: \w{1,15}){0,2} (?:better|best|superior|preferable|stronger|winner)\b|wins(?=\W|$)(?! (?:the|an?)\b)", re.I)
+_BETTER = re.compile(
+    r"(?:is|was)(?: \w{1,15}){0,2} (?:better|best|superior|preferable|stronger|winner)\b|wins(?=\W|$)(?! (?:the|"
+    r"an?)\b)",
+    re.I,
+)
 
 
 def _brackets(meaning: Meaning, text: str) -> list[Found]:
@@ -407,14 +414,16 @@ _CLOSING = re.compile(
     re.I,
 )
 _HEDGE = re.compile(
-    r"\b(?:not|never|neither|nor|if|whether|unless|might|may|could|should|would|some|hard|difficult|cannot|doubt\w{0,3}|"
+    r"\b(?:not|never|neither|nor|if|whether|unless|might|may|could|should|would|some|hard|difficult|cannot|"
+    r"doubt\w{0,3}|"
     r"according to|claims?|claimed|says|said|suppos\w{1,5}|imagine|pretend|nobody|only|someone|people)\b|n't\b|"
     r"^\W{0,5}had\b",
     re.I,
 )
 _SPOILED_LATER = re.compile(
     r"\b(?:if|unless|or so|or not|someone|some people|others?|i suppose|they say|supposedly|allegedly|in theory|"
-    r"i (?:am|'m) not|kidding|joking|(?:says|said|claims?|claimed|argued?) (?:the|he|she|they|it|my|response|assistant))\b",
+    r"i (?:am|'m) not|kidding|joking|(?:says|said|claims?|claimed|argued?) (?:the|he|she|they|it|my|response|"
+    r"assistant))\b",
     re.I,
 )
 _LIMITED = re.compile(
@@ -476,7 +485,11 @@ def _comparisons(meaning: Meaning, text: str) -> Iterator[Found]:
 
 def _runs(meaning: Meaning, text: str) -> Iterator[Found]:
     for match in _SPREAD.finditer(text) if meaning.kind != "choice" else ():
-        yield Found(match[0], meaning.of(match[0]), bool(_RUNS.search(before(text, match.start()))) and not spoiled(text, *match.span()))
+        yield Found(
+            match[0],
+            meaning.of(match[0]),
+            bool(_RUNS.search(before(text, match.start()))) and not spoiled(text, *match.span()),
+        )
 
 
 def _sentences(meaning: Meaning, text: str) -> Iterator[Found]:
