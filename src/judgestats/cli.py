@@ -177,8 +177,8 @@ Parse = Annotated[
     typer.Option(
         "--parse",
         metavar="auto|sentences|FORM|REGEX",
-        help="The column mapped to choice or score holds replies as text; read the answers out of them (sentences: also "
-        "out of free sentences).",
+        help="The column mapped to choice or score holds replies as text; read the answers out of them (sentences: "
+        "also out of free sentences).",
     ),
 ]
 TableOption = Annotated[

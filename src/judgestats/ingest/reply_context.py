@@ -24,7 +24,7 @@ _CLAUSE_END = re.compile(r"[,;](?= |$)|\s[-–—]{1,2}\s|:(?=\s)|\b(?:but|so|th
 
 _NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|nobody|none|no one|hardly|barely|cannot|without|refus\w{1,5}|declin\w{1,4}|unable|"
-    r"instead of|rather than|than|far from|wrong to|reject\w{0,3}|doubt\w{0,3}|avoid\w{0,3}|against|resist\w{0,3}|"
+    r"instead of|rather than|than|far from|wrong to|reject\w{0,3}|doub\w{1,4}|avoid\w{0,3}|against|resist\w{0,3}|"
     r"deny|denies|unlikely|unsure|uncertain|no (?:longer|way|reason|chance|basis)|fail\w{0,2} to|stop short)\b|n't\b",
     re.I,
 )
@@ -35,7 +35,7 @@ _SUPPOSED = re.compile(
 )
 _TENTATIVE = re.compile(
     r"\b(?:might|may|could|should|maybe|perhaps|possibly|probably|initial\w{0,2}|at first|first (?:i|glance|sight|"
-    r"thought|impression)|thought|almost|nearly|was (?:going|about|leaning|inclined)|tempted|inclined|leaning|some|"
+    r"thought|impression)|thought|almost|nearly|was (?:going|about|lean\w{0,3}|inclined)|tempted|inclined|lean\w{0,3}|some|"
     r"often|usually|someone|anyone|everyone|people|one|would have (?:been|said|chosen|picked|given|written|gone)|"
     r"used to|between|until|before)\b|"
     r"(?<!\bi )(?<!\bverdict )(?<!\banswer )(?<!\bchoice )(?<!\bwinner )\bwould\b|\bwould only\b|\bonly\b",
@@ -44,7 +44,7 @@ _TENTATIVE = re.compile(
 _OF_OTHERS = re.compile(
     r"\b(?:says|(?<!i )(?<!would )(?<!will )(?<!must )(?<!'d )say|said|saying|states|stated|writes|wrote|written|"
     r"ends?|ending|contains?|containing|includes?|including|"
-    r"prints?|printed|printing|claims?|claimed|claiming|asks?|asked|asking|tells?|told|telling|instructs?|instructed|"
+    r"prints?|printed|printing|claims?|claimed|claiming|asks?|asked|asking|t(?:ell\w{0,3}|old)|instructs?|instructed|"
     r"instructing|wants?|demand\w{0,3}|requested|requesting|requests|reads|beg\w{0,4}|append\w{0,3}|insert\w{0,3}|"
     r"embed\w{0,4}|inject\w{0,4}|suggest\w{0,3}|urge\w{0,2}|override|prompt|format (?:is|was|would|for)|example|"
     r"e\.g\.|such as|like|"

@@ -415,7 +415,7 @@ _CLOSING = re.compile(
 )
 _HEDGE = re.compile(
     r"\b(?:not|never|neither|nor|if|whether|unless|might|may|could|should|would|some|hard|difficult|cannot|"
-    r"doubt\w{0,3}|"
+    r"doub\w{1,4}|"
     r"according to|claims?|claimed|says|said|suppos\w{1,5}|imagine|pretend|nobody|only|someone|people)\b|n't\b|"
     r"^\W{0,5}had\b",
     re.I,
