@@ -35,7 +35,8 @@ _SUPPOSED = re.compile(
 )
 _TENTATIVE = re.compile(
     r"\b(?:might|may|could|should|maybe|perhaps|possibly|probably|initial\w{0,2}|at first|first (?:i|glance|sight|"
-    r"thought|impression)|thought|almost|nearly|was (?:going|about|lean\w{0,3}|inclined)|tempted|inclined|lean\w{0,3}|some|"
+    r"thought|impression)|thought|almost|nearly|was (?:going|about|lea\w{1,4}|inclined)|tempted|inclined|lea\w{1,4}|"
+    r"some|"
     r"often|usually|someone|anyone|everyone|people|one|would have (?:been|said|chosen|picked|given|written|gone)|"
     r"used to|between|until|before)\b|"
     r"(?<!\bi )(?<!\bverdict )(?<!\banswer )(?<!\bchoice )(?<!\bwinner )\bwould\b|\bwould only\b|\bonly\b",
