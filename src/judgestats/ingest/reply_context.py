@@ -35,7 +35,7 @@ _SUPPOSED = re.compile(
 )
 _TENTATIVE = re.compile(
     r"\b(?:might|may|could|should|maybe|perhaps|possibly|probably|initial\w{0,2}|at first|first (?:i|glance|sight|"
-    r"thought|impression)|thought|almost|nearly|was (?:going|about|lea\w{1,4}|inclined)|tempted|inclined|lea\w{1,4}|"
+    r"thought|impression)|thought|almost|nearly|was (?:going|about|leani\w{2}|inclined)|tempted|inclined|leani\w{2}|"
     r"some|"
     r"often|usually|someone|anyone|everyone|people|one|would have (?:been|said|chosen|picked|given|written|gone)|"
     r"used to|between|until|before)\b|"
