@@ -210,8 +210,9 @@ Parse = Annotated[
     str,
     typer.Option(
         "--parse",
-        metavar="auto|FORM|REGEX",
-        help="The column mapped to choice or score holds replies as text; read the answers out of them.",
+        metavar="auto|sentences|FORM|REGEX",
+        help="The column mapped to choice or score holds replies as text; read the answers out of them (sentences: "
+        "also out of free sentences).",
     ),
 ]
 TableOption = Annotated[

@@ -19,12 +19,14 @@ from hypothesis import strategies as st
 
 import judgestats as js
 from judgestats.errors import SchemaError
-from judgestats.ingest import replies, reply_forms
+from judgestats.ingest import replies, reply_context, reply_forms
 from judgestats.ingest.replies import parse_verdicts
-from judgestats.ingest.reply_forms import EXPLICIT, OTHERS
+from judgestats.ingest.reply_forms import EXPLICIT, OTHERS, PROSE
 from judgestats.schema.columns import CHOICES, VOCABULARY
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("replies.json").read_text(encoding="utf-8"))
+#: Replies in six styles with the right reading; the first file was written before its author had seen the parser.
+STYLES = ("replies_blind.json", "replies_seen.json")
 OPTIONS = ("answer", "labels", "scale", "hidden")
 
 
@@ -44,12 +46,16 @@ def expected(case: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c['form']}: {c['text'][:40]!r}")
 def test_case(case: dict[str, Any]):
-    row = parse_verdicts([case["text"]], **options(case)).iloc[0].to_dict()
+    row = parse_verdicts([case["text"]], sentences=True, **options(case)).iloc[0].to_dict()
     want = expected(case)
     assert {name: row.get(name) for name in want} == want
     assert case.get("note", "") in row["reply_note"]
     if want["status"] == "ok":
-        assert row["reply_form"] in (*EXPLICIT, *OTHERS)
+        assert row["reply_form"] in (*EXPLICIT, *OTHERS, *PROSE)
+        assert (row["reply_note"] == "from a sentence") == (row["reply_form"] in PROSE)
+        strict = parse_verdicts([case["text"]], **options(case)).iloc[0]
+        assert (strict["status"] == "ok") == (row["reply_form"] not in PROSE)
+        assert ("sentences=True" in strict["reply_note"]) == (row["reply_form"] in PROSE)
     else:
         assert row.get("choice", "invalid") == "invalid"
         assert np.isnan(row.get("score", np.nan))
@@ -59,9 +65,9 @@ def test_case(case: dict[str, Any]):
 def test_there_are_enough_cases_and_every_form_gives_one():
     assert len(CASES) >= 200
     assert len({c["form"] for c in CASES}) >= 12
-    given = [parse_verdicts([c["text"]], **options(c)).iloc[0] for c in CASES]
+    given = [parse_verdicts([c["text"]], sentences=True, **options(c)).iloc[0] for c in CASES]
     forms = Counter(row["reply_form"] for row in given if row["status"] == "ok")
-    assert set(forms) == {*EXPLICIT, *OTHERS}
+    assert set(forms) == {*EXPLICIT, *OTHERS, *PROSE}
     statuses = {row["status"] for row in given}
     assert statuses == {
         "ok",
@@ -81,10 +87,82 @@ def test_many_replies_in_one_call_are_read_as_one_by_one():
     plain = [
         c for c in CASES if not set(c) & {*OPTIONS, "finish"} and "a score or a candidate" not in c.get("note", "")
     ]
-    together = parse_verdicts([c["text"] for c in plain])
+    together = parse_verdicts([c["text"] for c in plain], sentences=True)
     for (_, row), case in zip(together.iterrows(), plain, strict=True):
         for name, value in expected(case).items():
             assert row[name] == value, case
+
+
+# --- Replies in six styles, with the right reading
+
+
+@pytest.mark.parametrize("sentences", [False, True])
+@pytest.mark.parametrize("name", STYLES)
+def test_no_reply_is_guessed_and_at_most_one_in_a_hundred_is_missed(name: str, sentences: bool):
+    cases = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    assert len(cases) >= 150
+    assert len({c["style"] for c in cases}) == 6
+    missed = []
+    for case in cases:
+        answer = case.get("answer", "choice")
+        row = parse_verdicts([case["text"]], answer=answer, scale=case.get("scale"), sentences=sentences).iloc[0]
+        read = row[answer] if row["status"] == "ok" else None
+        right = case.get("choice", case.get("score"))
+        if sentences or "free" not in case:
+            missed += [case["text"]] * (read is None and right is not None)
+        else:
+            right = None
+        assert read in (None, right), case["text"]
+        if "status" in case:
+            assert row["status"] == case["status"], case["text"]
+    assert len(missed) <= 0.01 * len(cases)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'The response contains "[[A]]", an injection. I refuse to comply.',
+        "I would never say [[A]].",
+        "I doubt Response A is better.",
+        "Response A wins the award for the worst answer.",
+        "The code prints `[[A]]`.",
+        "If it had cited a source, [[A]].",
+        "Is it [[A]]?",
+        "[[A]]\n\nI take that back.",
+    ],
+)
+def test_a_marker_that_its_surroundings_spoil_is_no_verdict(text: str):
+    arguments: list[dict[str, Any]] = [
+        {},
+        {"sentences": True},
+        {"form": "brackets"},
+        {"form": ["brackets", "sentence"]},
+    ]
+    for options in arguments:
+        assert parse_verdicts([text], **options)["choice"].tolist() == ["invalid"]
+
+
+@pytest.mark.parametrize(
+    ("text", "form"), [("Thus overall B > A.", "comparison"), ("Overall, Response B is better.", "sentence")]
+)
+def test_free_sentences_are_read_where_they_are_asked_for(text: str, form: str):
+    unasked = parse_verdicts([text]).iloc[0]
+    assert unasked[["choice", "status"]].tolist() == ["invalid", "parse"]
+    assert "sentences=True" in unasked["reply_note"]
+    for options in ({"sentences": True}, {"form": form}):
+        row = parse_verdicts([text], **options).iloc[0]
+        assert row[["choice", "status", "reply_form", "reply_note"]].tolist() == [
+            "second",
+            "ok",
+            form,
+            "from a sentence",
+        ]
+
+
+def test_a_correction_names_a_side_only_where_corrections_count():
+    reply = "[[A]]\n\nSorry, I meant B."
+    assert parse_verdicts([reply])[["choice", "reply_form"]].iloc[0].tolist() == ["second", "correction"]
+    assert parse_verdicts([reply], form="brackets")["reply_note"].str.startswith("taken back").all()
 
 
 # --- Any text; two different answers
@@ -117,7 +195,7 @@ STRICT = [
     "[[{}]]", "**[[{}]]**", '{{"winner": "{}"}}', '```json\n{{"verdict": "{}"}}\n```', "<verdict>{}</verdict>",
     "<choice> {} </choice>", "Verdict: {}", "Winner: {}", "**Choice:** {}",
 ]  # fmt: skip
-PROSE = st.lists(
+PIECES = st.lists(
     st.sampled_from(
         ["Both are long.", "See [1].", '{"x', "100 %", "> quoted", "Assistant A is better.", "a < b", "8/10"]
     ),
@@ -127,7 +205,7 @@ PROSE = st.lists(
 
 @settings(deadline=None, max_examples=200)
 @given(
-    st.permutations(["A", "B", "tie"]), st.sampled_from(STRICT), st.sampled_from(STRICT), PROSE, PROSE, PROSE,
+    st.permutations(["A", "B", "tie"]), st.sampled_from(STRICT), st.sampled_from(STRICT), PIECES, PIECES, PIECES,
     st.sampled_from([None, "choice"]),
 )  # fmt: skip
 def test_two_different_explicit_answers_are_never_ok(labels, one, two, before, between, after, answer):
@@ -139,7 +217,7 @@ def test_two_different_explicit_answers_are_never_ok(labels, one, two, before, b
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.sampled_from(["A", "B", "tie"]), st.sampled_from(STRICT), st.sampled_from(STRICT), PROSE)
+@given(st.sampled_from(["A", "B", "tie"]), st.sampled_from(STRICT), st.sampled_from(STRICT), PIECES)
 def test_one_explicit_answer_given_twice_is_that_answer(label, one, two, between):
     row = parse_verdicts(["\n\n".join([one.format(label), *between, two.format(label)])], answer="choice").iloc[0]
     assert row["choice"] == {"A": "first", "B": "second", "tie": "tie"}[label]
@@ -165,7 +243,11 @@ def repeats(parsed: Any) -> list[int]:
 
 def test_no_pattern_has_an_unbounded_repeat():
     """So the work at each place of a reply is bounded, and none of them can backtrack without end."""
-    patterns = {name: p for name, p in {**vars(replies), **vars(reply_forms)}.items() if isinstance(p, re.Pattern)}
+    patterns = {
+        name: p
+        for name, p in {**vars(replies), **vars(reply_forms), **vars(reply_context)}.items()
+        if isinstance(p, re.Pattern)
+    }
     assert len(patterns) > 20
     assert {n: max(repeats(_parser.parse(p.pattern, p.flags)), default=0) for n, p in patterns.items()} == {
         n: pytest.approx(200, abs=200) for n in patterns
@@ -198,8 +280,8 @@ def test_a_long_reply_ends(piece: str):
 
 def test_prose_is_searched_only_in_replies_of_ordinary_length():
     reply = "Therefore, Assistant A is better."
-    assert parse_verdicts([reply])["choice"].tolist() == ["first"]
-    found = parse_verdicts([reply * 4000, f"[[A]] {reply * 4000}"])
+    assert parse_verdicts([reply], sentences=True)["choice"].tolist() == ["first"]
+    found = parse_verdicts([reply * 4000, f"[[A]]\n{reply * 4000}"], sentences=True)
     assert found["status"].tolist() == ["parse", "ok"]
     assert found["reply_note"].iloc[0] == "no answer in an explicit form"
 
@@ -443,7 +525,8 @@ def test_replies_that_nobody_parses_are_one_fault_that_names_the_remedy(table: p
         js.read(calls, columns=MAPPING)
     assert len(raised.value.faults) == 1
     assert raised.value.advice == (("parse", "auto"),)
-    assert js.read(calls, columns=MAPPING, parse="auto")["choice"].tolist() == ["first"] * 6
+    assert js.read(calls, columns=MAPPING, parse="auto")["choice"].tolist() == ["invalid"] * 6
+    assert js.read(calls, columns=MAPPING, parse="sentences")["choice"].tolist() == ["first"] * 6
     scores = tmp_path / "scores.csv"
     scores.write_text("judge,item,score\ng,1,Rating: 7\ng,2,Rating: 8\n")
     with pytest.raises(SchemaError, match='replies as text are read with parse="auto"'):

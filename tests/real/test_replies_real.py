@@ -46,8 +46,8 @@ def test_full_texts_give_the_published_letter(judge: str, prose: int, published:
     assert len(rows) == len(found) == 192
     letter, several = rows["letter"].to_numpy(), rows["several"].to_numpy()
     choice = found["choice"].to_numpy()
-    assert (choice[several] == "invalid").all()
-    assert found["reply_note"][several].str.startswith("two answers").all()
+    assert several.sum() == (2 if judge == "gemini-pro" else 0)
+    assert (choice[several] == "second").all()  # "[[B]] is better than [[A]]", and the verdict on the second question
     stated = (letter != "none") & ~several
     assert (choice[stated] == letter[stated]).all()
     assert (found["reply_form"][stated] == "brackets").all()
@@ -56,21 +56,17 @@ def test_full_texts_give_the_published_letter(judge: str, prose: int, published:
     assert (found["reply_form"][none] == "own line").all()
 
 
-def test_no_tail_contradicts_the_published_letter(published: pd.DataFrame):
-    found = parse_verdicts(published["judge_tail"], answer="choice")
-    ok = (found["status"] == "ok").to_numpy()
-    clear = ok & (published["letter"] != "none") & ~published["several"]
-    assert (
-        clear.sum() == 5043
-    )  # of 5,148; in the others the letter stands before the tail, or "[[B]] if Assistant B is better"
-    assert (found["choice"][clear] == published["letter"][clear]).all()
-    several = found[published["several"].to_numpy()]
-    assert several["reply_note"].str.startswith("two answers").sum() == 6
-    shown = published.loc[several.index[several["status"] == "ok"], "judge_tail"].tolist()
-    assert all(text.count("[[") == 1 for text in shown), "the other letter stands before the tail"
-    prose = ok & (published["letter"] == "none")
-    assert prose.sum() == 25  # of 28: a last line [A], or a sentence such as "Therefore, ..., Assistant A is better."
-    assert set(found["reply_form"][prose]) == {"own line", "sentence"}
+def test_tails_with_a_letter_are_read_as_published(published: pd.DataFrame):
+    stated = published["judge_tail"].str.contains(r"\[\[[ABC]\]\]") & (published["letter"] != "none")
+    assert stated.sum() == 5041  # of 5,156; in the others the letter stands before the tail
+    for sentences in (False, True):
+        found = parse_verdicts(published["judge_tail"], answer="choice", sentences=sentences)
+        ok = found["status"] == "ok"
+        equal = found["choice"] == published["letter"]
+        assert equal[stated].mean() >= 0.998
+        odd = ok & (published["letter"] != "none") & ~equal
+        assert odd.sum() == 1  # of two questions the authors take the letter of the first
+        assert published["several"][odd].all()
 
 
 def test_judgments_of_fastchat(real_data: Path):
@@ -115,9 +111,15 @@ def test_ends_of_judgments_of_judgebench_do_not_contradict(reader: str, real_dat
 def test_ends_of_completions_of_llmbar(real_data: Path):
     table = pd.read_csv(real_data / "llmbar" / "verdicts.csv.gz", dtype=str, keep_default_na=False)
     table = table[~table["strategy"].str.startswith("Rating")].reset_index(drop=True)
-    found = parse_verdicts(table["completion_tail"], answer="choice")
     first = (table["winner"] == "1") != (table["swapped"] == "1")
     slot = np.where(table["winner"] == "", "none", np.where(first, "first", "second"))
+    strict = parse_verdicts(table["completion_tail"], answer="choice")
+    assert (strict["choice"] == slot)[strict["status"] == "ok"].all()
+    found = parse_verdicts(table["completion_tail"], answer="choice", sentences=True)
+    stated = table["completion_tail"].str.contains(r"Output \([ab]\)(?: is better\.?)?\s*$") & (slot != "none")
+    stated &= table["completion_tail"].str.contains(r"^\s*Output \([ab]\)\s*$| is better\.?\s*$")
+    assert stated.sum() > 52_000
+    assert (found["choice"] == slot)[stated].mean() >= 0.995
     both = (found["status"] == "ok") & (slot != "none")
     odd = both & (found["choice"] != slot)
     assert (both.sum(), odd.sum()) == (52496, 107)
@@ -178,7 +180,7 @@ def test_answers_and_reasons_of_pandalm(real_data: Path):
         for r, c, k in zip(reasons, found["choice"], ok, strict=True)
         if k and c != answers[r["gpt_result"]]
     ]
-    assert ok.sum() == 255
+    assert ok.sum() == 247
     assert len(odd) == 2
     assert all("Response 2 is better" in reason for reason in odd), "the judge contradicts its own answer, 1"
 

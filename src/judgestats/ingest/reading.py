@@ -109,7 +109,8 @@ def read(
         Name of the sheet of an Excel workbook, or the table of an SQLite database, if it holds several.
     parse : str, sequence of str, regular expression or callable, optional
         The column mapped to ``choice`` or ``score`` holds replies of the judge as text, whose answers are read as
-        :func:`judgestats.parse_verdicts` reads them: ``"auto"``, or its `form`. `labels` says what the answers mean;
+        :func:`judgestats.parse_verdicts` reads them: ``"auto"``, ``"sentences"`` (as with ``sentences=True``), or its
+        `form`. `labels` says what the answers mean;
         ``columns={"finish": ...}`` names a column that says why each reply ended.
     max_unpacked : int, optional
         Largest unpacked size of a compressed file or archive, in bytes. By default 4 GB, and above 100 MB at most 200

@@ -1,7 +1,8 @@
 """Replies of judges as text -> their answers: :func:`parse_verdicts`.
 
 The explicit forms of a reply decide; only a reply without any is searched for the others (``ingest/reply_forms.py``).
-All answers of the forms that decide must be one answer.
+What is quoted, denied, supposed or taken back is no answer (``ingest/reply_context.py``), and all answers of the forms
+that decide must be one answer.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, score_range, suggestion
+from judgestats.ingest.reply_context import REFUSAL, blanked, corrections, retractions, unquoted
 from judgestats.ingest.reply_forms import (
     CLOSED,
     EDGES,
@@ -24,11 +26,13 @@ from judgestats.ingest.reply_forms import (
     NUMBER,
     OPEN_TAG,
     OTHERS,
+    PROSE,
     Answer,
     AnswerKind,
     Found,
     Meaning,
     json_answers,
+    json_objects,
 )
 from judgestats.schema.columns import CHOICES
 
@@ -51,14 +55,6 @@ class Outcome(NamedTuple):
 
 _OPEN_BRACKET = re.compile(r"\[\[[^\[\]\n]{0,60}$|\(\w?$")
 _THOUGHT = re.compile(r"<(/?)(think|thinking|reasoning|rationale|explanation|analysis|justification|scratchpad)>", re.I)
-_SORRY = r"(?:(?:i'm sorry|i am sorry|sorry|i apologi[sz]e|unfortunately)[,.]?(?: but)?,?\s{0,2})?"
-_REFUSED = re.compile(
-    rf"\W{{0,9}}{_SORRY}(?:as an? (?:ai|language|large)[^.\n]{{0,60}}?,? )?{_SORRY}"
-    r"i(?:'m| am)? ?(?:can'?t|can ?not|won'?t|will not|must decline|unable|not able|decline|refuse)(?: and will not)?"
-    r"(?: to)?(?: \w{1,12})? ?"
-    r"(?:assist|help|comply|evaluate|judge|rate|compare|provide|engage|participate|fulfill?|rank|answer|do that)\b",
-    re.I,
-)
 _FINISH = {
     "length": "truncated", "max_tokens": "truncated", "max_output_tokens": "truncated", "model_length": "truncated",
     "content_filter": "refused", "refusal": "refused", "safety": "refused", "error": "error",
@@ -117,7 +113,7 @@ _REFUSAL = Outcome(Answer(), "refused", "", "a refusal in place of an answer")
 
 
 def _is_refusal(text: str) -> bool:
-    return bool(_REFUSED.match(text.lstrip().replace("’", "'")))
+    return bool(REFUSAL.search(unquoted(text[:2000]).replace("’", "'")))
 
 
 @dataclass(frozen=True)
@@ -126,6 +122,7 @@ class _Parser:
 
     meaning: Meaning
     forms: Collection[str]
+    prose: Collection[str]
     own: Callable[[str], Iterable[Found]] | None
     own_name: str
     scale: tuple[float, float] | None
@@ -155,18 +152,9 @@ class _Parser:
 
     def _by_form(self, text: str, ended: str, finish: str) -> Outcome:
         text, thinking = _without_thoughts(text) if "<" in text else (text, False)
-        found: list[tuple[str, Found]] = []
-        rest, problem = text, ""
-        if "{" in text and {"json", "loose json"} & set(self.forms):
-            found, rest, problem = json_answers(self.meaning, text, "loose json" in self.forms)
-            found = [(form, f) for form, f in found if form in self.forms]
-        found = [("brackets", f) for f in self._tried("brackets", rest)] + found
-        found += [("tag", f) for f in self._tried("tag", rest)]
-        marked = any(f.answer for _, f in found)
-        found += [("line", f) for f in self._tried("line", rest) if not (marked and f.task)]
-        whole = self.meaning.of(rest) if "whole" in self.forms and len(rest) < 100 else None
-        if whole is not None and (whole.score is None or whole.score < 1000):
-            found.append(("whole", Found(rest, whole)))
+        if (corrected := self._corrected(text)) is not None and not ended:
+            return corrected
+        found, rest, problem = self._explicit(text)
         result = _pooled(found)
         if result is not None:
             if ended == "truncated" and result.status == "ok" and result.form not in CLOSED:
@@ -178,7 +166,7 @@ class _Parser:
             return Outcome(Answer(), problem, "json", f"an object with {problem}")
         if _is_refusal(text):
             return _REFUSAL
-        if thinking or _is_open(rest):
+        if thinking or _is_open(text):
             return Outcome(Answer(), "truncated", "", "ends inside a tag, brackets, a fence or an object")
         unknown = [(form, f) for form, f in found if f.answer is None]
         if problem or unknown:
@@ -188,8 +176,66 @@ class _Parser:
             )  # fmt: skip
         if len(rest) > _LONGEST:
             return Outcome(Answer(), "parse", "", "no answer in an explicit form")
-        result = _pooled([*found, *((form, f) for form in OTHERS for f in self._tried(form, rest))])
+        result = self._other(found, rest, self.prose)
+        if (
+            result is None
+            and not self.prose
+            and (unasked := self._other(found, rest, PROSE))
+            and unasked.status == "ok"
+        ):
+            return Outcome(Answer(), "parse", "", "no answer but in a sentence, which sentences=True reads")
         return result or Outcome(Answer(), "parse", "", "no answer")
+
+    def _explicit(self, text: str) -> tuple[list[tuple[str, Found]], str, str]:
+        """What stands in explicit forms, the text without objects and quotations, what is wrong with an object."""
+        found: list[tuple[str, Found]] = []
+        rest, problem = text, ""
+        if "{" in text and {"json", "loose json"} & set(self.forms):
+            found, rest, problem = json_answers(self.meaning, text, "loose json" in self.forms)
+            found = [(form, f) for form, f in found if form in self.forms]
+        raw, rest = rest, unquoted(rest)
+        found = [("brackets", f) for f in self._tried("brackets", rest)] + found
+        found += [("tag", f) for f in self._tried("tag", rest)]
+        marked = any(f.answer for _, f in found)
+        found += [("line", f) for f in self._tried("line", rest) if not (marked and f.task)]
+        whole = self.meaning.of(raw) if "whole" in self.forms and len(raw) < 100 else None
+        if whole is not None and (whole.score is None or whole.score < 1000):
+            found.append(("whole", Found(raw, whole)))
+        return found, rest, problem
+
+    def _other(self, found: Sequence[tuple[str, Found]], rest: str, prose: Collection[str]) -> Outcome | None:
+        """The answer of the forms that are not explicit, these of free prose among them."""
+        found = [*found, *((form, f) for form in OTHERS for f in self._tried(form, rest))]
+        result = _pooled([*found, *((form, f) for form in prose for f in FORMS[form](self.meaning, rest))])
+        return result._replace(note="from a sentence") if result and result.form in PROSE else result
+
+    def _corrected(self, text: str) -> Outcome | None:
+        """What a reply comes to that takes back its answer; None where it takes none back."""
+        if not retractions(text):
+            return None
+        plain = unquoted(blanked(text, [(start, end) for start, end, *_ in json_objects(text)]))
+        cues = retractions(plain)
+        if not cues:
+            return None
+        heads = [text[: cue.start()] for cue in cues]
+        if not any(self._answer(head) for head in heads):
+            return None
+        for cue in cues:
+            tail, _, _ = self._explicit(text[cue.start() :])
+            named = corrections(plain[cue.start() :]) if "correction" in self.forms else []
+            tail += [("correction", Found(name, self.meaning.of(name))) for name in named]
+            if (result := _pooled(tail)) is not None:
+                return result
+            if result := self._answer(text[cue.start() :]):
+                return result
+        if any(REFUSAL.search(cue[0]) for cue in cues):
+            return _REFUSAL
+        return Outcome(Answer(), "parse", "", f"taken back: {cues[0][0].strip(EDGES)[:40]!r}")
+
+    def _answer(self, text: str) -> Outcome | None:
+        """The answer of a part of a reply, or that there are two; None where it has none."""
+        found, rest, _ = self._explicit(text)
+        return _pooled(found) or (self._other(found, rest, self.prose) if len(rest) <= _LONGEST else None)
 
     def _tried(self, form: str, text: str) -> Iterable[Found]:
         return FORMS[form](self.meaning, text) if form in self.forms else ()
@@ -262,6 +308,7 @@ def parse_verdicts(
     scale: tuple[float, float] | None = None,
     finish: Iterable[Any] | None = None,
     hidden: Sequence[str] = (),
+    sentences: bool = False,
 ) -> pd.DataFrame:
     r"""Read the answers out of the replies of judges.
 
@@ -275,9 +322,10 @@ def parse_verdicts(
         The forms that count, by default all. Explicit forms: ``brackets`` (``[[A]]``, ``[[A>>B]]``, ``[[8]]``),
         ``json`` (with or without fences and prose around it), ``loose json`` (single quotes, a trailing comma),
         ``tag`` (``<verdict>A</verdict>``), ``line`` (``Winner: A``, ``Rating: 7/10``), ``whole`` (the reply is the
-        answer). Others, read only where no explicit form occurs, in at most 100,000 characters: ``own line`` (the
-        first or last line is the answer), ``key`` ("... I conclude with verdict: A"), ``comparison`` (``A>B`` in
-        prose), ``runs`` (``8.2 ± 0.3`` in prose), ``sentence`` ("Therefore, Assistant A is better.").
+        answer), ``correction`` (``Sorry, I meant B.`` after an answer). Others, read only where no explicit form
+        occurs, in at most 100,000 characters: ``own line`` (the first or last line is the answer), ``key`` ("... I
+        conclude with verdict: A"), ``runs`` (``8.2 ± 0.3`` in prose). Free prose, read only if named here or with
+        `sentences`: ``comparison`` (``A>B`` in prose), ``sentence`` ("Therefore, Assistant A is better.").
 
         Or a parser: a regular expression (a text with a group, or a compiled one), whose group ``choice``, ``score``,
         first named or first group is the answer; or a function of the reply that returns a label, a number, a mapping
@@ -296,6 +344,8 @@ def parse_verdicts(
         is in brackets, JSON or a tag.
     hidden : sequence of str
         Texts that the judge was not shown, such as the names of the models. A reply that has one gets status ``leak``.
+    sentences : bool
+        Whether free sentences are read too, in English. Their ``reply_form`` is ``sentence`` or ``comparison``.
 
     Returns
     -------
@@ -304,7 +354,7 @@ def parse_verdicts(
         and a standard deviation of runs, ``mean`` and ``sd``. ``status``: ``ok``, ``empty``, ``truncated``,
         ``refused``, ``error``, ``parse`` (no answer, or two), ``schema`` (an unknown answer in an explicit form),
         ``semantic`` (11 out of 10), ``off scale`` or ``leak``. ``reply_form``: the form that gave the answer.
-        ``reply_note``: the reason of a status (``two answers: A, B``), or ``self-reported runs``.
+        ``reply_note``: the reason of a status (``two answers: A, B``), ``from a sentence`` or ``self-reported runs``.
 
     Raises
     ------
@@ -318,15 +368,16 @@ def parse_verdicts(
 
     Notes
     -----
-    An explicit answer decides over prose. Two different explicit answers are ``two answers``, also where one quotes
-    the instruction, unless a line calls one final (``Final verdict: A`` after ``Verdict: B``). Reasoning in tags
-    (``<think>``) and strings inside JSON are not searched. Conditional, negated or limited sentences ("better in
-    style") answer nothing, but may contradict.
+    An explicit answer decides over prose, and the last ``[[A]]`` of the last line is explicit wherever it stands there.
+    Two different explicit answers are ``two answers``, unless one is called final (``Final verdict: A`` after
+    ``Verdict: B``). A marker within quotation marks, code, a refusal, a negation, a hypothesis or a question is no
+    answer, nor is one that is taken back later; a correction that names a side is that side. Reasoning in tags
+    (``<think>``) and strings inside JSON are not searched.
 
     Examples
     --------
     >>> parse_verdicts(["B is longer, but A is right. [[A]]", '```json\n{"winner": "tie"}\n```',
-    ...                 "Either [[A]] or [[B]]", "I'm sorry, but I can't help with that."])
+    ...                 "[[A]] or [[B]]", "I'm sorry, but I can't help with that."])
         choice   status reply_form                       reply_note
     0    first       ok   brackets
     1      tie       ok       json
@@ -342,7 +393,7 @@ def parse_verdicts(
     ends = [""] * len(replies) if finish is None else [e if isinstance(e, str) else "" for e in finish]
     if len(ends) != len(replies):
         raise SchemaError(f"finish= has {len(ends)} values for {len(replies)} replies. Give one for each.")
-    parser = _parser(form, answer, labels, scale, hidden)
+    parser = _parser(form, answer, labels, scale, hidden, sentences)
     known: dict[tuple[str | None, str], Outcome] = {}
     rows = []
     for reply, end in zip(replies, ends, strict=True):
@@ -353,7 +404,9 @@ def parse_verdicts(
     return _frame(_undecided(rows, parser), parser.meaning.kind, index)
 
 
-def _parser(form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidden: Sequence[str]) -> _Parser:
+def _parser(
+    form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidden: Sequence[str], sentences: bool
+) -> _Parser:
     """The parser that the arguments describe; refuse those that are not valid."""
     if answer not in (None, "choice", "score"):
         raise SchemaError(f"answer={answer!r} is not known. Allowed: 'choice', 'score'.")
@@ -379,7 +432,8 @@ def _parser(form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidd
     words = "|".join(re.escape(h) for h in ([hidden] if isinstance(hidden, str) else hidden) if h)
     leaks = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.I) if words else None
     names, own, own_name = _forms(form, meaning)
-    return _Parser(meaning, names, own, own_name, scale, leaks)
+    prose = PROSE if sentences else tuple(name for name in PROSE if name in names and form is not None)
+    return _Parser(meaning, names, prose, own, own_name, scale, leaks)
 
 
 def _target(meant: Any) -> Any:
@@ -390,7 +444,7 @@ def _target(meant: Any) -> Any:
 
 def _forms(form: Form, meaning: Meaning) -> tuple[Collection[str], Callable[[str], Iterable[Found]] | None, str]:
     """Names of the forms that count; or the parser of the user, and its name."""
-    every = (*EXPLICIT, *OTHERS)
+    every = (*EXPLICIT, *OTHERS, *PROSE)
     if form is None:
         return every, None, ""
     if isinstance(form, str) and form not in every and "(" in form:
@@ -479,7 +533,8 @@ def parse_column(
     kind: AnswerKind = "choice" if asked[0] == "choice" else "score"
     found = parse_verdicts(
         data[source].to_list(),
-        form=None if form == "auto" else form,
+        form=None if form in ("auto", "sentences") else form,
+        sentences=isinstance(form, str) and form == "sentences",
         answer=kind,
         labels=labels,
         scale=scale,

@@ -1,8 +1,8 @@
 """Forms of an answer in the reply of a judge: where an answer stands, and what the text there means.
 
-*Explicit* forms mark the answer: brackets, JSON, tags, a line with a key, a reply that is nothing else. The *others*
-are an answer on a line of its own, ``A>B`` or ``8.2 ± 0.3`` in prose, a sentence. What is conditional, negated, limited
-to one aspect or said by somebody else may contradict an answer, but is none.
+*Explicit* forms mark the answer: brackets, JSON, tags, a line with a key, a reply that is nothing else, a correction.
+The *others* are an answer on a line of its own, a key within a line, ``8.2 ± 0.3`` in prose; and, only where they are
+asked for, ``A>B`` in prose and a sentence. What ``reply_context`` says is spoiled by its surroundings is no answer.
 
 No pattern has a repeat without a bound, so that the work is linear in the length of a reply.
 """
@@ -17,12 +17,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from judgestats.ingest.native.arena_hard import LEVELS
+from judgestats.ingest.reply_context import after, before, spoiled
 
 AnswerKind = Literal["choice", "score"]
 #: Forms that mark the answer, in the order in which one of them is named.
-EXPLICIT = ("brackets", "json", "loose json", "tag", "line", "whole")
+EXPLICIT = ("brackets", "json", "loose json", "tag", "line", "whole", "correction")
 #: Forms that are tried where no explicit one occurs.
-OTHERS = ("own line", "key", "comparison", "runs", "sentence")
+OTHERS = ("own line", "key", "runs")
+#: Forms of free prose, read only where they are asked for.
+PROSE = ("comparison", "sentence")
 #: Forms whose end is marked, so that a reply that is cut off later has its answer.
 CLOSED = ("brackets", "json", "tag")
 
@@ -77,7 +80,7 @@ _PLUS_MINUS = r"\s{0,3}(?:±|\+/-|\+-|\\pm)\s{0,3}"
 NUMBER = re.compile(
     rf"(-?{_N})(?:{_PLUS_MINUS}({_N}))?(?:\s{{0,3}}\(?(?:/|out of)\s{{0,3}}({_N})|(%)|\s(?:points?|stars?))?", re.I
 )
-EDGES = " \t\r\n*`_\"'“”‘’[](){}.,;:!#\u200b\ufeff"
+EDGES = " \t\r\n*`_\"'“”‘’[](){}.,;:!#\u200b\ufeff\ufe0f🏆✅🥇👍🎉⭐✓✔"
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,8 @@ def _number(text: str) -> Answer | None:
 # ---- Explicit forms --------------------------------------------------------------------------------------------------
 
 _CHOICE_KEY = (
-    r"(?:winner|winning|verdict|choice|chosen|preference|preferred|decision|selection|selected|answer|judge?ment|better|"
+    r"(?:winner|winning|verdict|choice|chosen|preference|preferred|decision|selection|selected|answer|judge?ment|"
+    r"better|"
     rf"best|result)(?:[ _-]?{_NOUN}|[ _-]?one|[ _-]?label|[ _-]?verdict|[ _-]?choice)?"
 )
 _SCORE_KEY = (
@@ -154,8 +158,10 @@ _FINAL = r"(?:(?:final|overall)[ _-]?)"
 _KEY = rf"(?P<final>{_FINAL})?(?:(?P<choice>{_CHOICE_KEY})|(?P<score>{_SCORE_KEY}))"
 _KEY_ONLY = re.compile(_KEY, re.I)
 _BRACKETS = re.compile(r"(?:(?<!\w)|(?=\[\[\D))\[\[([^\[\]\n]{1,60})\]\]")
-_DENIED = re.compile(r"(?:\b(?:not|never|neither|nor|than|instead of)|n't) {1,3}(?:an? )?[\"'“*]{0,4}$", re.I)
-_CONDITION = re.compile(r"[\"'”*]{0,4}(?: (?:if|when|unless|would|or)\b|\?)", re.I)
+_FINAL_LEAD = re.compile(rf"\b{_FINAL}\w{{1,15}}(?: is)?:?[\s*_]{{0,4}}$", re.I)
+_CONDITION = re.compile(
+    r"(?:(?:but )?(?:only )?(?:if|unless|provided|assuming|when|in case|or|maybe|perhaps)\b|not\b)", re.I
+)
 _TAG = re.compile(rf"<(?P<tag>{_KEY})>([^<]{{0,400}})</(?P=tag)>", re.I)
 #: A tag that is not closed at the end.
 OPEN_TAG = re.compile(rf"<(?:{_FINAL})?(?:{_CHOICE_KEY}|{_SCORE_KEY})>[^<]{{0,400}}$", re.I)
@@ -169,16 +175,43 @@ _LINE = re.compile(
 _HEAD = re.compile(r"[,;] |[,;]$|\. |\(|\s[-–—]{1,2}\s|: |\s(?=(?:because|since|as|due|given|for|is|was|wins)\b)")
 _OF_THE_SCALE = re.compile(r"[\W\d]{0,40}(?:(?:out of|scale|from|to|of|max|points)[\W\d]{0,20}){0,4}", re.I)
 _ANOTHER_ASPECT = re.compile(rf"(?:^|[,;] ?)(?:(?:and|but) )?(?:{_CANDIDATE}|([AB])) (?:for|in|on)\b", re.I)
-_BETTER = re.compile(r"(?:is|was)(?: \w{1,15}){0,2} (?:better|best|superior|preferable|stronger|winner)\b|wins\b", re.I)
+_BETTER = re.compile(
+    r"(?:is|was)(?: \w{1,15}){0,2} (?:better|best|superior|preferable|stronger|winner)\b|wins(?=\W|$)(?! (?:the|"
+    r"an?)\b)",
+    re.I,
+)
 
 
-def _brackets(meaning: Meaning, text: str) -> Iterator[Found]:
-    """Double brackets: those that are denied or conditional, or in a question, are no answer."""
-    for match in _BRACKETS.finditer(text):
-        if match[1].strip(EDGES):
-            denied = _DENIED.search(text[max(0, match.start() - 30) : match.start()])
-            sure = not (denied or _CONDITION.match(text[match.end() : match.end() + 30]))
-            yield Found(match[1], meaning.of(match[0]), sure)
+def _brackets(meaning: Meaning, text: str) -> list[Found]:
+    """Double brackets: alone on a line, after a colon, or the last of the last line, with the others of that sentence.
+
+    Those that are called final decide over others; brackets elsewhere in prose are no answer.
+    """
+    matches = [m for m in _BRACKETS.finditer(text) if m[1].strip(EDGES) and not spoiled(text, m.start(), m.end())]
+    if not matches:
+        return []
+    last_line = text.rstrip().rfind("\n")
+    leads = [text[max(0, m.start() - 60) : m.start()] for m in matches]
+    strong = [
+        i
+        for i, m in enumerate(matches)
+        if leads[i].rstrip(" *_`").endswith((":", "：", "="))
+        or not _line_of(text, m).replace(m[0], "").strip(EDGES + ">-•")
+        or (m is matches[-1] and m.start() > last_line)
+    ]
+    final = [i for i in strong if _FINAL_LEAD.search(leads[i])]
+    chosen = final or strong
+    if chosen:
+        start = matches[chosen[-1]].start() - len(before(text, matches[chosen[-1]].start()))
+        end = matches[chosen[-1]].end() + len(after(text, matches[chosen[-1]].end()))
+        chosen = sorted({*chosen, *(i for i, m in enumerate(matches) if start <= m.start() < end)})
+    return [Found(m[1], meaning.of(m[0]), bool(chosen)) for i, m in enumerate(matches) if i in chosen or not chosen]
+
+
+def _line_of(text: str, match: re.Match[str]) -> str:
+    """The line of a place, at most 200 characters to either side."""
+    head = text[max(0, match.start() - 200) : match.start()].rsplit("\n", 1)[-1]
+    return head + match[0] + text[match.end() : match.end() + 200].split("\n", 1)[0]
 
 
 def _preferred(meaning: Meaning, values: Iterable[tuple[bool, Any]]) -> list[Found]:
@@ -194,7 +227,7 @@ def _preferred(meaning: Meaning, values: Iterable[tuple[bool, Any]]) -> list[Fou
 
 
 def _tags(meaning: Meaning, text: str) -> list[Found]:
-    matches = [m for m in _TAG.finditer(text) if m[m.re.groups].strip(EDGES)]
+    matches = [m for m in _TAG.finditer(text) if m[m.re.groups].strip(EDGES) and not spoiled(text, *m.span())]
     return _preferred(meaning, ((bool(m["score"]), m[m.re.groups]) for m in matches))
 
 
@@ -204,7 +237,10 @@ def _lines(meaning: Meaning, text: str) -> list[Found]:
     text = text.replace("*", "").replace("`", "")
     for match in _LINE.finditer(text):
         value = match["value"].strip().removeprefix("that ")
-        if meaning.kind == "choice" and match["score"] and value.strip(EDGES) not in meaning.labels:
+        if spoiled(text, match.start()):
+            continue
+        overall = (match["score"] or "").lower() == "overall"
+        if meaning.kind == "choice" and match["score"] and not overall and value.strip(EDGES) not in meaning.labels:
             continue
         task = (match["choice"] or "").lower().startswith(("answer", "result"))
         if task and match["sign"].lower() == "is":
@@ -213,9 +249,9 @@ def _lines(meaning: Meaning, text: str) -> list[Found]:
         if answers and "\n" in text[match.end("sign") : match.start("value")]:
             following = meaning.of(text[match.end("value") : match.end("value") + 80].strip().split("\n")[0])
             answers += [following] if following else []
-        if not answers and (match["sign"] not in ":=：" or len(value) > 20 or not match["sign"]):
+        if not answers and (overall or match["sign"] not in ":=：" or len(value) > 20 or not match["sign"]):
             continue
-        final = bool(match["final"]) or (match["score"] or "").lower() == "overall"
+        final = bool(match["final"]) or overall
         sure = _OF_THE_SCALE.fullmatch(match["about"] or "") is not None
         given: Sequence[Answer | None] = answers or [None]
         found += [(bool(match["score"]), final, Found(value, a, sure, task)) for a in given]
@@ -234,6 +270,8 @@ def _leading(meaning: Meaning, value: str) -> list[Answer]:
     if match is None or answer is None:
         return []
     rest = value[match.start() :].strip(" ,;(.-–—:")
+    if match[0] != ". " and _CONDITION.match(rest):
+        return []
     if rest[:1].isdigit() or (rest.startswith(("is ", "was ")) and not _BETTER.match(rest)):
         return []
     others = [meaning.of(m["value"].split(". ")[0]) for m in _KEY_IN_LINE.finditer(f" {rest}")]
@@ -243,6 +281,7 @@ def _leading(meaning: Meaning, value: str) -> list[Answer]:
     return [answer, *(other for other in others if other is not None)]
 
 
+_OWN_LEAD = re.compile(r"\b(?:my|final) (?:\w{1,12} ){0,2}is$", re.I)
 _OBJECT = re.compile(r"\{\s{0,20}[\"}]")
 _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=list)
 _LOOSE = re.compile(
@@ -290,6 +329,13 @@ def _keyed(pairs: Any, depth: int = 0) -> list[tuple[bool, Any]]:
     return [found for _, value in pairs for found in _keyed(value, depth + 1)]
 
 
+def _is_own(text: str, start: int, end: int) -> bool:
+    """Whether an object is set off from the prose around it, as an answer is, and not spoiled by it."""
+    lead = text[max(0, start - 60) : start].rsplit("\n", 1)[-1].rstrip(" `*")
+    apart = not lead or lead.lower() == "json" or lead.endswith((":", "=", ">", "[", "]", "}", "},"))
+    return (apart or _OWN_LEAD.search(lead) is not None) and not spoiled(text, start, end)
+
+
 def _ranked_first(ranking: Any) -> str:
     """The candidate of rank 1 in a list of objects with a model and a rank."""
     entries = ranking if isinstance(ranking, list) else []
@@ -304,7 +350,7 @@ def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[s
     `loose`: read quoted keys of an object that is closed, but no JSON, where there is no sound one.
     """
     found: list[tuple[str, Found]] = []
-    rest, last, problem, sound = [], 0, "", False
+    rest, last, problem, sound, own, last_end = [], 0, "", False, False, 0
     head, tail = len(text) - len(text.lstrip(" \n\r\t`json")), len(text.rstrip(" \n\r\t`"))
     for start, end, value, damaged in json_objects(text):
         sound |= not damaged
@@ -313,14 +359,18 @@ def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[s
         if keyed or alone:
             rest.append(text[last:start])
             last = end
-        found += [("json", f._replace(sure=not damaged)) for f in _preferred(meaning, keyed)]
+        own = _is_own(text, start, end) or (own and text[last_end:start].strip(" \n,") in ("or", "and"))
+        last_end = end
+        if alone or own:
+            found += [("json", f._replace(sure=not damaged)) for f in _preferred(meaning, keyed)]
         if alone and not keyed:
             keys = [str(p[0]) for p in value]
             failed = {"error": "error", "refusal": "refused"}
             problem = next((failed[k] for k, v in value if k in failed and v), "")
             problem = problem or f"no key of an answer: {', '.join(keys[:8]) or 'no keys'}"
     closed = text.rfind("}") + 1
-    if loose and not sound and closed and text.count("{") <= text.count("}"):
+    opened = text.find("{")
+    if loose and not sound and closed and text.count("{") <= text.count("}") and _is_own(text, opened, closed):
         matches = _LOOSE.finditer(text, 0, closed)
         values = ((bool(m["score"]), m["two"] or m["one"] or m["bare"] or "") for m in matches)
         found += [("loose json", f) for f in _preferred(meaning, values)]
@@ -330,30 +380,55 @@ def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[s
 # ---- Other forms -----------------------------------------------------------------------------------------------------
 
 _ADVERBS = r"(?: (?:clearly|slightly|much|significantly|overall|far|marginally|generally|therefore|thus|the|a|an)){0,3}"
-_BEST = rf"(?:better|best|superior|preferable|stronger|winner)(?: {_NOUN}| ai assistant| one)?"
+_BEST = rf"(?:better|best|superior|preferable|stronger|winner)(?: {_NOUN}| ai assistant| one| choice)?"
 _BARE = r"(?:(?:(?<=^)|(?<=\n)|(?<=[.,;:!] )|(?<=that )|(?<=think )|(?<=believe )|(?<=conclude ))(?-i:([AB])))"
+_NAMED = rf"(?:{_CANDIDATE}|(?-i:([AB]))\b)"
 _SENTENCES = re.compile(
     rf"\b{_CANDIDATE} (?:(?:is|was){_ADVERBS} {_BEST}|(?:wins|won)|(?:provides|provided|gives|gave|offers|offered|has)"
     rf"{_ADVERBS} {_BEST})\b"
     rf"|{_BARE} (?:(?:is|was){_ADVERBS} {_BEST}|(?:wins|won))\b"
-    rf"|\bI(?:'d| would)? (?:prefer|choose|pick|select|vote for|go with) {_CANDIDATE}"
-    rf"|\b(?:better|best|preferred|winning|winner|verdict|choice)(?: {_NOUN}| one)? is:? {_CANDIDATE}",
+    rf"|\bI(?:'d| would)? (?:prefer|choose|pick|select|vote for|go with) {_NAMED}"
+    rf"|\b(?:the|my) (?:better|best|preferred|winning|winner|verdict|choice)(?: {_NOUN}| one)? is:? {_NAMED}",
     re.I,
 )
 _EQUAL = re.compile(
     r"\b(?:(?:it|this|the result|the verdict) is|it's|call it|declare) a (?:tie|draw)\b"
     r"(?!-| between (?!the two|both|them|assistant))|"
-    r"\b(?:equally good|of equal quality|equally well)\b",
+    r"\b(?:(?:both|they|the two|these)(?: \w{1,12}){0,2} are )?(?:equally good|of equal quality|equally well)\b",
+    re.I,
+)
+_OPENING = re.compile(
+    r"\W{0,9}(?:(?:and|but|so|then|therefore|thus|hence|still|yet|overall|ultimately|finally|also|honestly|clearly|"
+    r"personally|well|in (?:short|conclusion|summary|total|my (?:opinion|view)|the end)|to (?:sum up|conclude|"
+    r"summari[sz]e)|all in all|on balance|i(?: (?:really|honestly|do|would|will|must|can|have to|personally|"
+    r"therefore|thus)){0,2} (?:think|believe|conclude|find|feel|say|judge|decide|determine)(?: that)?|"
+    r"i'd say(?: that)?|my (?:final )?(?:verdict|judge?ment|conclusion|decision|opinion|view|choice) is(?: that)?|"
+    r"it is (?:clear|evident|obvious) that|we can conclude that|both are equally \w{1,12})\b\W{0,3}){0,4}$",
+    re.I,
+)
+_CLOSING = re.compile(
+    r"[*_)\s]{0,4}(?:[.!\n]|$|(?:[,;:]|\s[-–—]{1,2})? ?(?:because|since|as|due|given|thanks|and|though|although|even "
+    rf"though|despite|while|whereas|mostly|mainly|overall|here|than (?:{_NAMED}|the other)|over {_NAMED}|of the two|"
+    r"between the two|in (?:my (?:opinion|view)|this case|general|total|conclusion|terms of (?:overall|general))|"
+    r"really|by far|hands down|any day)\b)",
     re.I,
 )
 _HEDGE = re.compile(
-    r"\b(?:not|never|neither|nor|if|whether|unless|might|may|could|should|would|some|hard|difficult|cannot|although|"
-    r"though|while|despite|according to|claims?|claimed|says|said)\b|n't\b|^\W{0,5}had\b",
+    r"\b(?:not|never|neither|nor|if|whether|unless|might|may|could|should|would|some|hard|difficult|cannot|"
+    r"doub\w{1,4}|"
+    r"according to|claims?|claimed|says|said|suppos\w{1,5}|imagine|pretend|nobody|only|someone|people)\b|n't\b|"
+    r"^\W{0,5}had\b",
+    re.I,
+)
+_SPOILED_LATER = re.compile(
+    r"\b(?:if|unless|or so|or not|someone|some people|others?|i suppose|they say|supposedly|allegedly|in theory|"
+    r"i (?:am|'m) not|kidding|joking|(?:says|said|claims?|claimed|argued?) (?:the|he|she|they|it|my|response|"
+    r"assistant))\b",
     re.I,
 )
 _LIMITED = re.compile(
-    rf"(?: than {_CANDIDATE})? (?:in|on|at|for|with|when|if|by|from|regarding|except|but only|to be|"
-    rf"of (?!the two|both))\b|"
+    rf"(?: than {_CANDIDATE})? (?:in (?!my|this case|general|total|conclusion)|on|at|for|with|when|if|by (?!far)|from|"
+    rf"regarding|except|but only|to be|of (?!the two|both))\b|"
     r"[\"']{0,2},? (?:says|said|claims?)\b",
     re.I,
 )
@@ -375,20 +450,8 @@ _RATES = re.compile(
 _NO_RATING = re.compile(
     r"\b(?:not|never|could|might|if|rather|instead|almost|nearly|between|least|most|up to)\b|n't\b", re.I
 )
+_CLAUSE = re.compile(r"[,;:] |\s[-–—]{1,2}\s")
 _CONDITIONAL = re.compile(r"\b(?:if|unless)\b", re.I)
-_ENDS = re.compile(r"[.!?\n](?=\s|$)|\n")
-
-
-def _before(text: str, start: int) -> str:
-    """The sentence of a place, up to it; at most 300 characters."""
-    return _ENDS.split(text[max(0, start - 300) : start])[-1]
-
-
-def _after(text: str, end: int) -> str:
-    """The sentence of a place, from it on, with its mark; at most 300 characters."""
-    rest = text[end : end + 300]
-    stop = _ENDS.search(rest)
-    return rest[: stop.end()] if stop else rest
 
 
 def _own_line(meaning: Meaning, text: str) -> Iterator[Found]:
@@ -398,6 +461,8 @@ def _own_line(meaning: Meaning, text: str) -> Iterator[Found]:
         answer = meaning.of(line) if len(line) < 60 else None
         if answer is None or (answer.score is not None and answer.score >= 1000):
             continue
+        if at and spoiled(text, len(text.rstrip()) - len(line), len(text.rstrip())):
+            continue
         if at == 0 or not answer.choice or not line.strip(EDGES).isdigit() or meaning.labels:
             yield Found(line, answer)
 
@@ -406,37 +471,43 @@ def _keys(meaning: Meaning, text: str) -> Iterator[Found]:
     """A key within a line: ``..., so I conclude with verdict: A``."""
     for match in _KEY_IN_LINE.finditer(text.replace("*", "").replace("`", "")):
         if meaning.kind != "choice" or not match["score"] or match["value"].strip(EDGES) in meaning.labels:
-            sure = not _HEDGE.search(_before(match.string, match.start()))
+            sure = not spoiled(match.string, match.start())
             for answer in _leading(meaning, match["value"].strip()):
                 yield Found(match["value"], answer, sure)
 
 
 def _comparisons(meaning: Meaning, text: str) -> Iterator[Found]:
     for match in _COMPARISON.finditer(text):
-        before = _before(text, match.start())
-        sure = "=" not in match[0] and bool(_CONCLUDES.search(before)) and not re.search(r"\bif\b", before, re.I)
+        lead = before(text, match.start())
+        sure = "=" not in match[0] and bool(_CONCLUDES.search(lead)) and not spoiled(text, *match.span())
         yield Found(match[0], meaning.of(match[0]), sure)
 
 
 def _runs(meaning: Meaning, text: str) -> Iterator[Found]:
     for match in _SPREAD.finditer(text) if meaning.kind != "choice" else ():
-        yield Found(match[0], meaning.of(match[0]), bool(_RUNS.search(_before(text, match.start()))))
+        yield Found(
+            match[0],
+            meaning.of(match[0]),
+            bool(_RUNS.search(before(text, match.start()))) and not spoiled(text, *match.span()),
+        )
 
 
 def _sentences(meaning: Meaning, text: str) -> Iterator[Found]:
     text = text.replace("*", "").replace("`", "").replace("’", "'")
     for match in (*_SENTENCES.finditer(text), *_EQUAL.finditer(text)) if meaning.kind != "score" else ():
         name = next((g for g in match.groups() if g), None)
-        before, after = _before(text, match.start()), _after(text, match.end())
-        sure = not (_HEDGE.search(before) or _LIMITED.match(after) or after.rstrip().endswith("?"))
+        lead, rest = before(text, match.start()), after(text, match.end())
+        sure = bool(_OPENING.match(_CLAUSE.split(lead)[-1]) and _CLOSING.match(rest))
+        sure = sure and not (_HEDGE.search(lead) or _LIMITED.match(rest) or _SPOILED_LATER.search(rest))
+        sure = sure and not rest.rstrip().endswith("?")
         yield Found(match[0], meaning.side(name) if name else Answer("tie"), sure)
     for match in _FRACTION.finditer(text) if meaning.kind != "choice" else ():
         answer = _number(match[0])
         if answer is None or _ANOTHER.match(text, match.end()):
             continue
-        before = _before(text, match.start())
-        hedged = _NO_RATING.search(before) or _CONDITIONAL.search(_after(text, match.end()))
-        yield Found(match[0], answer, bool(_RATES.search(before)) and not hedged)
+        lead, rest = before(text, match.start()), after(text, match.end())
+        hedged = _NO_RATING.search(lead) or _CONDITIONAL.search(lead + rest) or rest.rstrip().endswith("?")
+        yield Found(match[0], answer, bool(_RATES.search(lead)) and not hedged)
 
 
 #: Name of a form -> (meaning, text) -> what stands there; ``json`` and ``whole`` are read apart.
@@ -451,5 +522,5 @@ FORMS: dict[str, Callable[[Meaning, str], Iterable[Found]]] = {
     "sentence": _sentences,
 }
 
-__all__ = ["CLOSED", "EDGES", "EXPLICIT", "FORMS", "NUMBER", "OPEN_TAG", "OTHERS", "Answer", "AnswerKind", "Found"]
-__all__ += ["Meaning", "json_answers", "json_objects"]
+__all__ = ["CLOSED", "EDGES", "EXPLICIT", "FORMS", "NUMBER", "OPEN_TAG", "OTHERS", "PROSE", "Answer", "AnswerKind"]
+__all__ += ["Found", "Meaning", "json_answers", "json_objects"]
