@@ -1,6 +1,8 @@
 """Tests mirror modules: tests/<room>/test_<module>.py is about src/judgestats/<room>/.../<module>.py."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,19 @@ def test_what_the_checks_of_other_environments_run_is_there():
     named = {name for step in steps.iterdir() for name in re.findall(r"tests/[\w/]+(?:\.py)?", step.read_text())}
     assert len(named) > 20
     assert [name for name in sorted(named) if not (TESTS.parent / name).exists()] == []
+
+
+def test_each_package_can_be_imported_first():
+    """A circle of imports shows only where one of its modules comes first."""
+    packages = [
+        f"judgestats.{p.parent.relative_to(SOURCE).as_posix().replace('/', '.')}" for p in SOURCE.glob("*/__init__.py")
+    ]
+    packages += [f"judgestats.metrics.{p.parent.name}" for p in SOURCE.glob("metrics/*/__init__.py")]
+    code = (
+        "import importlib, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    for module in [m for m in sys.modules if m.startswith('judgestats')]:\n"
+        "        del sys.modules[module]\n"
+        "    importlib.import_module(name)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, *packages], check=True)

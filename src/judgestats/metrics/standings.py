@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.simultaneous import max_t
 from judgestats.metrics.agreement.chance_corrected import is_answer
+from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.clustering import cluster_codes
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.pairing import UNIT_COLUMNS
@@ -145,32 +145,6 @@ def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item",
     return _marks(table, keys, pd.to_numeric(table[value]).astype(float), cluster)
 
 
-#: Two raters are on different scales if the top of one is so many times that of the other.
-_APART = 5
-
-
-def tops(scores: pd.Series[Any], raters: pd.Series[Any]) -> pd.Series[Any]:
-    """The score that 99 % of a rater's scores do not exceed; raters of few scores, or all 0, left out."""
-    grouped = pd.to_numeric(scores, errors="coerce").abs().groupby(raters)
-    top = grouped.quantile(0.99)
-    return top[(grouped.count() >= FEWEST) & (top > 0)]
-
-
-def refuse_several_scales(scores: pd.Series[Any], raters: pd.Series[Any], names: Any) -> None:
-    """Raise DesignError where raters who are compared by differences of scores are on scales far apart.
-
-    `raters`: their numbers in `names`.
-    """
-    top = tops(scores, raters)
-    if len(top) > 1 and top.max() >= _APART * top.min():
-        high, low = (str(names[rater]) for rater in (top.idxmax(), top.idxmin()))
-        raise DesignError(
-            f"The scores are not on one scale: those of {high!r} go up to {top.max():g}, of {low!r} to {top.min():g}. "
-            "Differences of scores say nothing then. Name the scale in a column and in by=, bring all scores to one "
-            "scale, or use measures that are free of scale, such as rank correlations."
-        )
-
-
 def distance_marks(
     ratings: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str = "item"
 ) -> pd.DataFrame:
@@ -182,7 +156,7 @@ def distance_marks(
     middle = theirs.assign(answer=theirs["answer"].astype(float)).groupby("thing")["answer"].mean()
     ours = ours[ours["thing"].isin(middle.index)]
     right, score = ours["thing"].map(middle), ours["answer"].astype(float)
-    alike = _on_one_scale(score, right, ours["judge"])
+    alike = on_one_scale(score, right, ours["judge"])
     ours = ours[alike]
     return _marks(ours, ["thing"], (score - right).abs()[alike], cluster, ours["n"])
 
@@ -190,15 +164,9 @@ def distance_marks(
 def error_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
     """Distance of each score from the gold score of its row; judges on another scale than gold have none."""
     score, right = (pd.to_numeric(ratings[c], errors="coerce") for c in (value, "gold"))
-    alike = _on_one_scale(score, right, ratings["judge"])
+    alike = on_one_scale(score, right, ratings["judge"])
     far = (score - right).abs().rename("far_")
     return score_marks(ratings.assign(far_=far)[alike], groups, cluster, "far_")
-
-
-def _on_one_scale(scores: pd.Series[Any], right: pd.Series[Any], judges: pd.Series[Any]) -> pd.Series[bool]:
-    """Whether the judge of each score is on the scale of what its scores are compared with."""
-    ratio = judges.map(tops(scores, judges) / tops(right, judges))
-    return ~((ratio >= _APART) | (ratio <= 1 / _APART))
 
 
 def spread_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:

@@ -22,7 +22,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
-from judgestats.metrics.standings import refuse_several_scales
+from judgestats.metrics.scales import refuse_several_scales
 from judgestats.results import (
     CONSTANT,
     DEPENDENT_PAIRS,
