@@ -17,7 +17,7 @@ from judgestats.errors import AuditError, suggestion
 from judgestats.kernels.correlation import rowwise
 from judgestats.kernels.proportions import wilson
 from judgestats.kernels.resampling import binomial_interval
-from judgestats.published.printed import grim, grimmer
+from judgestats.published.printed import grim, grimmer, lines_up
 from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.selections import LONGEST, Selections, filled, listed, movable, template
 
@@ -516,7 +516,7 @@ COMPARISONS: Mapping[type[ast.cmpop], str] = {
 #: Functions of more than numbers: truths, labels, texts.
 SPECIAL = (
     *("all", "none", "any", "count", "len", "increasing", "decreasing"),
-    *("argmax", "argmin", "top", "bottom", "which", "distinct", "repeats"),
+    *("argmax", "argmin", "top", "bottom", "which", "distinct", "repeats", "lines_up"),
 )
 
 # ---- Evaluation of an expression -------------------------------------------------------------------------------------
@@ -758,7 +758,7 @@ class Reading:
             raise self._refused(node, f"{name} does not accept these arguments ({error}).") from error
 
     def _applied(self, node: ast.Call, name: str) -> Value:
-        options = {str(k.arg): self._option(k.value) for k in node.keywords}
+        options = self._options(node)
         if name in WITHIN:
             return self._within(node, WITHIN[name], options)
         parts = [self._number(a) for a in node.args]
@@ -766,14 +766,20 @@ class Reading:
             return combined(OVER[name], *parts, over=True, options=options)
         return self._fitting(node, EACH[name], *parts, options=options)
 
+    def _options(self, node: ast.Call) -> dict[str, float]:
+        return {str(k.arg): self._option(k.value) for k in node.keywords}
+
     def _option(self, node: ast.expr) -> float:
         if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
             return float(node.value)
         return float(self._number(node).values[0, 0])
 
     def _within(self, node: ast.Call, function: Callable[..., bool], options: Mapping[str, float]) -> Truth:
-        ranges = [self._number(a).range() for a in node.args]
-        return Truth(within(function, [r[0] for r in ranges], [r[2] for r in ranges], options))
+        parts = [self._number(a) for a in node.args]
+        ranges = [p.range() for p in parts]
+        made = within(function, [r[0] for r in ranges], [r[2] for r in ranges], options)
+        cells = parts[-2].cells if len(parts) > 1 else ()  # of the number before n
+        return Truth(made, cells if len(cells) == len(made) else ())
 
     def _special(self, node: ast.Call, name: str) -> Value:
         if not node.args:
@@ -783,6 +789,8 @@ class Reading:
             return quantified(name, self._truth(first))
         if name == "repeats":
             return self._repeats(node)
+        if name == "lines_up":
+            return self._lines_up(node)
         if name in ("len", "distinct"):
             value = self._evaluate(first)
             return constant(len(value) if name == "len" else len(set(self._texts(value))))  # type: ignore[arg-type]
@@ -796,6 +804,13 @@ class Reading:
         k = int(self._option(node.args[1])) if name in ("top", "bottom") else 1
         labels = self._labels(node, part.cells, node.args[1 + (name in ("top", "bottom")) :])
         return extreme(part, labels, k, name in ("argmin", "bottom"))
+
+    def _lines_up(self, node: ast.Call) -> Truth:
+        """Whether means and sds fit the steps of a scale: lines_up(means, sds, ns, step=..., low=..., high=...)."""
+        ranges = [self._number(a).range() for a in node.args]
+        parts = np.broadcast_arrays(*(np.column_stack([low, high]) for low, _, high in ranges))
+        made = np.nan if np.isnan(parts).any() else float(lines_up(*(p.tolist() for p in parts), **self._options(node)))
+        return Truth(np.full(1, made))
 
     def _repeats(self, node: ast.Call) -> Numbers:
         """How many other groups of rows print the texts of group i: repeats(i, rows in a group, columns ...)."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judgestats.errors import AuditError, DesignError, choose, suggestion
-from judgestats.published.printed import Printed, parse
+from judgestats.published.printed import Printed, grimmer, parse
 from judgestats.published.printed_tables import Book, Cell, row_label
 from judgestats.published.selections import listed
 from judgestats.published.statements import Statement
@@ -603,17 +603,39 @@ def _grimmer(asked: Asked) -> Iterator[Statement]:
         yield asked.statement(row, f"mean and sd of {asked.given['n']} answers", made, about=about)
 
 
-@rule("sd_divisor", "mean", "sd", "n", takes=("step", "items", "by", "low", "high"))
+@rule("sd_divisor", "mean", "sd", "n", takes=("step", "finer", "items", "by", "low", "high"))
 def _sd_divisor(asked: Asked) -> Iterator[Statement]:
     """The printed sds of a group have the divisor n - 1; or n, and then the verdict depends on it."""
-    options = asked.options("items", "step", "low", "high")
+    n = asked.expression("n")
     for key, rows in asked.groups():
-        here = [[asked.cells(asked.columns(c)[0], rows), asked.given[c]] for c in ("mean", "sd")]
-        n = asked.expression("n")
-        n = asked.cells(n, rows) if n in asked.book.table(asked.table) else n
-        made = f"all(grimmer({here[0][0]}, {here[1][0]}, {n}{options}, ddof="
-        other = {"the divisor n": f"{made}0))", **asked.given.get("otherwise", {})}
-        yield asked.grouped(key, "sds with divisor n - 1", f"{made}1))", rows[0], otherwise=other)
+        parts = [asked.cells(asked.columns(c)[0], rows) for c in ("mean", "sd")]
+        parts.append(asked.cells(n, rows) if n in asked.book.table(asked.table) else n)
+        pairs, ends = ", ".join(parts), asked.options("items", "low", "high")
+        coarse = asked.options("step") + ends
+        made = f"all(grimmer({pairs}{coarse}, ddof="
+        other = {"the divisor n": f"{made}0))"}
+        if "finer" in asked.given:
+            finer = asked.within("finer", 1, 0, math.inf)
+            fine = f"all(grimmer({pairs}, step={finer}{ends}, ddof=1))"
+            other[f"scores in steps of {finer:g}"] = f"not lines_up({pairs}{coarse}) and {fine}"
+        other |= asked.given.get("otherwise", {})
+        hint = _divisors(asked, rows)
+        yield asked.grouped(key, "sds with divisor n - 1", f"{made}1))", rows[0], otherwise=other, hint=hint)
+
+
+def _divisors(asked: Asked, rows: Sequence[int]) -> str:
+    """How many pairs of a mean and an sd fit which divisor."""
+    options = {name: float(asked.given[name]) for name in ("items", "step", "low", "high") if name in asked.given}
+    fits = []
+    for row in rows:
+        read = [_number_of(asked, name, row) for name in ("mean", "sd", "n")]
+        ends = [(p.value - p.half, p.value + p.half) for p in read if p is not None and p.readable]
+        if len(ends) < len(read):
+            return ""
+        fits.append(tuple(grimmer(ends[0], ends[1], ends[2], ddof=d, **options) for d in (0, 1)))
+    kinds = {"fit the divisor n only": (True, False), "n - 1 only": (False, True), "both": (True, True)}
+    counts = [f"{fits.count(kind)} {what}" for what, kind in {**kinds, "neither": (False, False)}.items()]
+    return f"of {len(fits)} pairs {', '.join(counts)}, in steps of {options.get('step', 1):g}"
 
 
 @rule("mcnemar", "b", "c", takes=("chi2", "p", "corrected"))
