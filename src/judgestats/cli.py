@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -302,10 +302,8 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        from judgestats.ingest.files import unpacking
-
         try:
-            with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))), _standard_input(kwargs):
+            with _unpacking(cast("int | None", kwargs.pop("max_unpacked", None))), _standard_input(kwargs):
                 return command(*args, **kwargs)
         except JudgestatsError as error:
             message = f"{error}{_in_options(error.advice)}"
@@ -315,6 +313,15 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
         raise typer.Exit(2)
 
     return run
+
+
+def _unpacking(most: int | None) -> AbstractContextManager[None]:
+    """What may be unpacked, where it is said; without the readers of verdicts, which an audit does not need."""
+    if most is None:
+        return nullcontext()
+    from judgestats.ingest.files import unpacking
+
+    return unpacking(most)
 
 
 @contextmanager

@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import AuditError, suggestion
-from judgestats.kernels.correlation import rowwise
-from judgestats.kernels.proportions import wilson
-from judgestats.kernels.resampling import binomial_interval
+from judgestats.kernels.correlation import average_ranks, rowwise
 from judgestats.published.printed import grim, grimmer, lines_up
 from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.selections import LONGEST, Selections, filled, listed, movable, template
@@ -315,6 +313,8 @@ def _as_printed(x: Floats) -> Floats:
 
 def _wilson(which: int) -> Callable[..., Floats]:
     def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
+        from judgestats.kernels.proportions import wilson  # imports numba
+
         k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
         ends = wilson(np.ascontiguousarray(k.ravel()), np.ascontiguousarray(n.ravel()), conf_level)
         return np.asarray(ends[which]).reshape(k.shape)
@@ -323,15 +323,15 @@ def _wilson(which: int) -> Callable[..., Floats]:
 
 
 def _wald_half(p: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
-    return np.asarray(stats.norm.isf((1 - conf_level) / 2) * np.sqrt(p * (1 - p) / n))
+    return np.asarray(-special.ndtri((1 - conf_level) / 2) * np.sqrt(p * (1 - p) / n))
 
 
 def _clopper(upper: bool) -> Callable[..., Floats]:
     def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
         tail = (1 - conf_level) / 2
         if upper:
-            return np.where(k >= n, 1.0, stats.beta.ppf(1 - tail, k + 1, np.maximum(n - k, 1e-9)))
-        return np.where(k <= 0, 0.0, stats.beta.ppf(tail, np.maximum(k, 1e-9), n - k + 1))
+            return np.where(k >= n, 1.0, special.betaincinv(k + 1, np.maximum(n - k, 1e-9), 1 - tail))
+        return np.where(k <= 0, 0.0, special.betaincinv(np.maximum(k, 1e-9), n - k + 1, tail))
 
     return end
 
@@ -340,6 +340,8 @@ def _percentile(which: int) -> Callable[..., Floats]:
     """An end of the percentile bootstrap of a share, which is a quantile of a binomial distribution over n."""
 
     def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
+        from judgestats.kernels.resampling import binomial_interval  # imports numba
+
         return np.asarray(np.vectorize(lambda a, b: binomial_interval(a, b, conf_level)[which], otypes=[float])(k, n))
 
     return end
@@ -352,7 +354,7 @@ def _mcnemar(b: Floats, c: Floats, corrected: float = 1.0) -> Floats:
 
 
 def _p_of_t(t: Floats, df: Floats, sides: float = 2.0) -> Floats:
-    return np.asarray(sides * stats.t.sf(np.abs(t), df))
+    return np.asarray(sides * special.stdtr(df, -np.abs(t)))
 
 
 def _p_of_r(r: Floats, n: Floats, sides: float = 2.0) -> Floats:
@@ -363,13 +365,15 @@ def _p_of_r(r: Floats, n: Floats, sides: float = 2.0) -> Floats:
 
 def _p_of_binomial(k: Floats, n: Floats, p: float = 0.5, sides: float = 2.0) -> Floats:
     """Of k in n; two-sided by doubling, as symmetric tests do."""
-    tail = np.minimum(stats.binom.cdf(k, n, p), stats.binom.sf(k - 1, n, p))
-    return np.asarray(np.minimum(1.0, sides * tail))
+    k = np.floor(k)
+    low = np.where(k < n, special.betaincc(k + 1, np.maximum(n - k, 1e-9), p), 1.0)
+    high = np.where(k > 0, special.betainc(np.maximum(k, 1e-9), n - k + 1, p), 1.0)
+    return np.asarray(np.minimum(1.0, sides * np.minimum(low, high)))
 
 
 def _dprime(hits: Floats, n: Floats, alarms: Floats, m: Floats) -> Floats:
     """With the log-linear correction, (k + 0.5) / (n + 1)."""
-    return np.asarray(stats.norm.ppf((hits + 0.5) / (n + 1)) - stats.norm.ppf((alarms + 0.5) / (m + 1)))
+    return np.asarray(special.ndtri((hits + 0.5) / (n + 1)) - special.ndtri((alarms + 0.5) / (m + 1)))
 
 
 def _sd(x: Floats, ddof: float = 1.0) -> Floats:
@@ -394,6 +398,11 @@ def _correlation(ranked: bool) -> Callable[[Floats, Floats], Floats]:
         return np.asarray(rowwise(np.ascontiguousarray(x.T), np.ascontiguousarray(y.T), ranked=ranked))
 
     return of
+
+
+def _ranks(x: Floats) -> Floats:
+    """From 1, ties sharing their mean rank; all NaN where one of them has no value."""
+    return np.where(np.isnan(x).any(axis=0), np.nan, average_ranks(x.T).T)
 
 
 def _holm(p: Floats, m: float = np.nan, alpha: float = 0.05) -> Floats:
@@ -450,7 +459,7 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "larger": lambda x, y: np.maximum(x, y),
     "smaller": lambda x, y: np.minimum(x, y),
     "where": lambda yes, a, b: np.where(yes > 0.5, a, b),
-    "probit": stats.norm.ppf,
+    "probit": lambda p: special.ndtri(p),
     "logit": lambda p: np.log(p / (1 - p)),
     "wilson_low": _wilson(0),
     "wilson_high": _wilson(1),
@@ -460,17 +469,17 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "percentile_low": _percentile(0),
     "percentile_high": _percentile(1),
     "mcnemar": _mcnemar,
-    "mcnemar_p": lambda b, c, corrected=1.0: np.where(b + c > 0, stats.chi2.sf(_mcnemar(b, c, corrected), 1), 1.0),
-    "chi2_p": lambda x, df: stats.chi2.sf(x, df),
-    "z_p": lambda z, sides=2.0: sides * stats.norm.sf(np.abs(z)),
+    "mcnemar_p": lambda b, c, corrected=1.0: np.where(b + c > 0, special.chdtrc(1, _mcnemar(b, c, corrected)), 1.0),
+    "chi2_p": lambda x, df: np.where(x < 0, 1.0, special.chdtrc(df, x)),
+    "z_p": lambda z, sides=2.0: sides * special.ndtr(-np.abs(z)),
     "t_p": _p_of_t,
-    "f_p": lambda f, one, two: stats.f.sf(f, one, two),
+    "f_p": lambda f, one, two: special.fdtrc(one, two, np.maximum(f, 0.0)),
     "correlation_p": _p_of_r,
     "binomial_p": _p_of_binomial,
     "kappa": lambda seen, chance: (seen - chance) / (1 - chance),
     "dprime": _dprime,
-    "rank": lambda x: stats.rankdata(x, axis=0),
-    "rank_down": lambda x: stats.rankdata(-x, axis=0),
+    "rank": _ranks,
+    "rank_down": lambda x: _ranks(-x),
     "cumsum": lambda x: np.cumsum(x, axis=0),
     "sort": lambda x: np.sort(x, axis=0),
     "holm_survives": _holm,
@@ -489,7 +498,7 @@ OVER: Mapping[str, Callable[..., Any]] = {
     "spearman": _correlation(True),
     "cohen_d": _cohen_d,
     "pairs_above": _pairs_above,
-    "entropy": lambda x: stats.entropy(x, axis=0),
+    "entropy": lambda x: special.entr(x / x.sum(axis=0)).sum(axis=0),
 }
 
 WITHIN: Mapping[str, Callable[..., Any]] = {"grim": grim, "grimmer": grimmer}
@@ -807,9 +816,10 @@ class Reading:
 
     def _lines_up(self, node: ast.Call) -> Truth:
         """Whether means and sds fit the steps of a scale: lines_up(means, sds, ns, step=..., low=..., high=...)."""
-        ranges = [self._number(a).range() for a in node.args]
+        ranges, options = [self._number(a).range() for a in node.args], self._options(node)
         parts = np.broadcast_arrays(*(np.column_stack([low, high]) for low, _, high in ranges))
-        made = np.nan if np.isnan(parts).any() else float(lines_up(*(p.tolist() for p in parts), **self._options(node)))
+        means, sds, ns = (p.tolist() for p in parts)
+        made = np.nan if np.isnan(parts).any() else float(lines_up(means, sds, ns, **options))
         return Truth(np.full(1, made))
 
     def _repeats(self, node: ast.Call) -> Numbers:

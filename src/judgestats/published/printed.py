@@ -127,9 +127,9 @@ def lines_up(
 ) -> bool:
     """Whether more means and sds fit the steps of a scale, by either divisor, than would if its steps were finer.
 
-    `means`, `sds`, `ns`: ranges, of one length. `options`: those of :func:`grimmer` but the divisor. On a finer scale an
-    sd fits the coarse steps of its mean only by chance: as often as the other sds of the table do. Returns whether so
-    many fit has a probability below ``_CHANCE`` then.
+    `means`, `sds`, `ns`: ranges, of one length. `options`: those of :func:`grimmer` but the divisor. On a finer scale
+    an sd fits the coarse steps of its mean only by chance: as often as the sds of other rows do. Returns whether so
+    many then fit with a probability below ``_CHANCE``.
 
     >>> ends = lambda x: (x - 0.005, x + 0.005)
     >>> means = [(m - 0.05, m + 0.05) for m in (8.1, 8.2, 8.3, 8.4, 8.5, 9.0)]

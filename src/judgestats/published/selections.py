@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -91,10 +90,9 @@ def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
 
     Returns the selections are nodes of the parsed expression.
     """
-    tree = parsed(expression)
-    copied = copy.deepcopy(tree)
-    places = {id(node): i for i, node in enumerate(nodes(copied))}
-    return tree, ast.unparse(ast.fix_missing_locations(_Blank(places).visit(copied))), tuple(nodes(tree))
+    tree, blank = parsed(expression), parsed(expression)
+    places = {id(node): i for i, node in enumerate(nodes(blank))}
+    return tree, ast.unparse(_Blank(places).visit(blank)), tuple(nodes(tree))
 
 
 class _Blank(ast.NodeTransformer):
