@@ -169,7 +169,8 @@ def _paper(a: Audited, title: str, figures: Figures | None) -> dict[str, Any]:
         if here
     ]  # fmt: skip
     return {
-        "id": anchor(a.paper), "title": title, "findings": findings, "tables": [*_tables(a)], "folded": folded,
+        "id": anchor(a.paper), "title": title, "cautions": a.cautions, "findings": findings,
+        "tables": [*_tables(a)], "folded": folded,
         "figures": None if figures is None else [*figures()],
         "not_drawn": [f"{name}: {why}" for name, why in NOT_DRAWN.get(a.paper, {}).items()] if figures else [],
     }  # fmt: skip
