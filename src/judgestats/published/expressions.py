@@ -621,10 +621,12 @@ class Reading:
         printed = [self.book.printed(c) for c in cells]
         if all(np.isnan(p.value) for p in printed) and not all(p.missing for p in printed):
             return Texts(texts, cells)
-        still = np.zeros(self._moves.shape[1])
-        moves = np.array([self._moves[i] if (i := self.cells[c]) >= 0 else still for c in cells])
-        up, down = np.array([p.moves for p in printed]).T[:, :, None]
-        values = np.array([[p.value] for p in printed]) + np.where(moves > 0, up, np.where(moves < 0, down, 0.0))
+        values = np.array([[p.value] for p in printed])
+        if len(self._moves):
+            index = np.array([self.cells[c] for c in cells])
+            moves = np.where(index[:, None] >= 0, self._moves[index], 0.0)
+            up, down = np.array([p.moves for p in printed]).T[:, :, None]
+            values = values + np.where(moves > 0, up, np.where(moves < 0, down, 0.0))
         return Numbers(values, cells, texts=texts)
 
     def _number(self, node: ast.expr) -> Numbers:

@@ -146,7 +146,9 @@ def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell
         open_ = [c for c in new if loose[c]]
         found |= dict.fromkeys(new, -1) | {c: size + i // block for i, c in enumerate(open_)}
         size += -(-len(open_) // block)
-    return found, np.hstack([np.zeros((size, 1)), np.kron(np.eye(size), [[1.0, -1.0]])])
+    moves, index = np.zeros((size, 1 + 2 * size)), np.arange(size)
+    moves[index, 1 + 2 * index], moves[index, 2 + 2 * index] = 1.0, -1.0
+    return found, moves
 
 
 @dataclass(frozen=True, eq=False)
