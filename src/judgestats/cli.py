@@ -672,7 +672,7 @@ def reproduce(
 ) -> None:
     """Datasheets from printed counts, then the audit of five papers. For a table of your own use judgestats audit."""
     from judgestats.published import audited
-    from judgestats.reporting.audits import EXAMPLE, printed_datasheet
+    from judgestats.reporting.reproductions import EXAMPLE, printed_datasheet
     from judgestats.reporting.sheets import judges_side_by_side
 
     if paper in ("", EXAMPLE):
