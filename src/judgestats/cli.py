@@ -714,9 +714,9 @@ def audit(
     from judgestats.published import audited
     from judgestats.published.auditing import content_of, write_findings
 
-    files = [(path, content_of(path)) for path in out or ()]
     with working(f"Checking {source or 'all papers'}"):
         found = audited(source or None, rules=rules, claims=claims)
+    files = [(path, content_of(path, found)) for path in out or ()]
     _show_audit(found, bool(files))
     for path, content in files:
         if content == "page":

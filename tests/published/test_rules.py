@@ -450,7 +450,7 @@ def test_claims_and_findings_are_files(tmp_path):
     with pytest.raises(AuditError, match="no file of claims"):
         published.audited(tmp_path / "t.csv", claims=tmp_path / "none.csv")
     with pytest.raises(AuditError, match=r"unknown ending.*\.jsonl"):
-        content_of("f.xlsx")
+        content_of("f.xlsx", audits)
 
 
 @pytest.mark.parametrize(

@@ -277,12 +277,21 @@ def all_findings(audits: Sequence[Audited]) -> pd.DataFrame:
     return pd.concat([a.findings() for a in audits], ignore_index=True)
 
 
+def files_of(audits: Sequence[Audited]) -> list[Path]:
+    """All files that were read."""
+    return [file for a in audits for file in a.files]
+
+
 #: Ending -> what a file with it holds.
 _HOLDS = {".html": "page", ".htm": "page", ".csv": "findings", ".jsonl": "findings"}
 
 
-def content_of(path: str | Path) -> str:
-    """Whether a file is to hold a page or findings, by its ending; raises AuditError for another."""
+def content_of(path: str | Path, audits: Sequence[Audited]) -> str:
+    """Whether a file is to hold a page or findings, by its ending.
+
+    Raises AuditError for another ending, DesignError if the file was read.
+    """
+    Outputs(files_of(audits), overwrite=True).check(path)
     ending = Path(path).suffix.lower()
     if ending not in _HOLDS:
         raise AuditError(f"{str(path)!r} has an unknown ending. Allowed: .html (a page), .csv or .jsonl (findings).")
@@ -300,7 +309,7 @@ def write_findings(audits: Sequence[Audited], path: str | Path, *, overwrite: bo
         table.to_json(orient="records", lines=True, force_ascii=False, double_precision=15) if lines else as_csv(table)
     )
     with (
-        Outputs([file for a in audits for file in a.files], overwrite=overwrite) as outputs,
+        Outputs(files_of(audits), overwrite=overwrite) as outputs,
         outputs.open(path) as file,
     ):
         file.write(text)

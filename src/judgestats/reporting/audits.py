@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgestats.outputs import MarkedOutputs
-from judgestats.published.auditing import CLAIMS, Audited, coverage
+from judgestats.published.auditing import CLAIMS, Audited, coverage, files_of
 from judgestats.published.printed import parse
 from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERDICTS, Decision, tallied
@@ -94,7 +94,7 @@ def audit_page(
 
 def audit_outputs(audits: Sequence[Audited], overwrite: bool, maker: str = "audit") -> MarkedOutputs:
     """Where a page of an audit may go."""
-    return MarkedOutputs(maker, [file for a in audits for file in a.files], overwrite=overwrite)
+    return MarkedOutputs(maker, files_of(audits), overwrite=overwrite)
 
 
 def html(
