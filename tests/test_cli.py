@@ -233,6 +233,48 @@ def test_audit_of_a_paper_and_of_a_file(tmp_path):
     assert "No check of board could be decided." in none.output
 
 
+def test_an_audit_writes_a_page_and_its_findings_and_reads_claims(tmp_path):
+    (tmp_path / "board.csv").write_text("judge,wins,losses,n\nA,3,7,10\nB,4,7,10\n", encoding="utf-8")
+    (tmp_path / "rules.toml").write_text('[[rule]]\nrule = "bounds"\ncolumn = "n"\nlow = 9\nhigh = 1\n')
+    (tmp_path / "claims.csv").write_text(
+        "id,place,claim,quantity,printed,unit,predicate,otherwise,comment\n"
+        "all,Abstract,wins of both,,8,count,sum(table.wins()),,\n"
+    )
+    files = [str(tmp_path / name) for name in ("page.html", "found.csv", "found.jsonl")]
+    options = ["--rules", str(tmp_path / "rules.toml"), "--claims", str(tmp_path / "claims.csv")]
+    options += [o for f in files for o in ("--out", f)]
+    result = run.invoke(app, ["audit", str(tmp_path / "board.csv"), *options])
+    assert result.exit_code == 0, result.output
+    assert "! Rule bounds: low = 9 is not below high = 1" in plain(result)
+    assert "low = 9 is not below high = 1" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    table = pd.read_csv(files[1])
+    lines = [json.loads(line) for line in Path(files[2]).read_text(encoding="utf-8").splitlines()]
+    assert table["verdict"].tolist() == [line["verdict"] for line in lines] == ["does not follow"] * 3
+    assert table["place"].tolist()[-1] == "Abstract"
+    again = run.invoke(app, ["audit", str(tmp_path / "board.csv"), *options])
+    assert again.exit_code == 0, again.output  # the same bytes
+    (tmp_path / "found.csv").write_text("mine", encoding="utf-8")
+    assert run.invoke(app, ["audit", str(tmp_path / "board.csv"), *options]).exit_code == 2
+    assert run.invoke(app, ["audit", str(tmp_path / "board.csv"), *options, "--overwrite"]).exit_code == 0
+    odd = run.invoke(app, ["audit", str(tmp_path / "board.csv"), *options[:4], "--out", str(tmp_path / "found.xlsx")])
+    assert odd.exit_code == 2
+    assert ".jsonl (findings)" in plain(odd)
+
+
+@pytest.mark.parametrize(("paper", "compiled"), [("merchant_risk", False), ("dark_current", True)])
+def test_an_audit_loads_neither_measures_nor_plots(paper, compiled, tmp_path):
+    """They take longer than the audit; Wilson's interval alone needs what is compiled."""
+    files = [str(tmp_path / name) for name in ("page.html", "found.csv")]
+    code = (
+        "import sys; from judgestats.cli import app\n"
+        f"app(['audit', {paper!r}, '--out', {files[0]!r}, '--out', {files[1]!r}], standalone_mode=False)\n"
+        "heavy = ['scipy.stats', 'judgestats.ingest.reading', 'judgestats.metrics', 'judgestats.reporting.plots']\n"
+        "print('LOADED', [m for m in heavy if m in sys.modules], 'numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f"LOADED [] {compiled}"
+
+
 def test_an_audit_is_told_in_a_few_lines():
     lines = run.invoke(app, ["reproduce"]).output.splitlines()
     astray = (js.audit("rationalization")["verdict"] == "does not follow").sum()

@@ -11,7 +11,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -349,11 +349,12 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        from judgestats.ingest.files import separated_by, unpacking
-
         try:
-            unpacked = unpacking(cast("int | None", kwargs.pop("max_unpacked", None)))
-            with unpacked, separated_by(cast("str", kwargs.get("sep"))), _standard_input(kwargs):
+            sizes, signs = (
+                _unpacking(cast("int | None", kwargs.pop("max_unpacked", None))),
+                _separated(kwargs.get("sep")),
+            )
+            with sizes, signs, _standard_input(kwargs):
                 return command(*args, **kwargs)
         except JudgestatsError as error:
             message = f"{error}{_in_options(error.advice)}"
@@ -363,6 +364,24 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
         raise typer.Exit(2)
 
     return run
+
+
+def _unpacking(most: int | None) -> AbstractContextManager[None]:
+    """What may be unpacked, where it is said; without the readers of verdicts, which an audit does not need."""
+    if most is None:
+        return nullcontext()
+    from judgestats.ingest.files import unpacking
+
+    return unpacking(most)
+
+
+def _separated(sign: Any) -> AbstractContextManager[Any]:
+    """The separator of CSV files, where it is given."""
+    if not sign:
+        return nullcontext()
+    from judgestats.ingest.files import separated_by
+
+    return separated_by(sign)
 
 
 @contextmanager
@@ -730,7 +749,7 @@ def reproduce(
 ) -> None:
     """Datasheets from printed counts, then the audit of five papers. For a table of your own use judgestats audit."""
     from judgestats.published import audited
-    from judgestats.reporting.audits import EXAMPLE, printed_datasheet
+    from judgestats.reporting.reproductions import EXAMPLE, printed_datasheet
     from judgestats.reporting.sheets import judges_side_by_side
 
     if paper in ("", EXAMPLE):
@@ -751,7 +770,17 @@ def reproduce(
 def audit(
     source: Annotated[str, typer.Argument(metavar="FILE | PAPER", help="A CSV file, or one of the papers.")] = "",
     rules: Annotated[Path | None, typer.Option("--rules", help="Rules (TOML) for the CSV file.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write a page to this file.")] = None,
+    claims: Annotated[
+        Path | None, typer.Option("--claims", help="Numbers and statements of the prose (CSV) for the CSV file.")
+    ] = None,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            metavar="PAGE.html | FINDINGS.csv | FINDINGS.jsonl",
+            help="Write a page, or the findings, by the ending; may be given for each.",
+        ),
+    ] = None,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Exit with code 1 if a number does not follow, or if no check could be decided."),
@@ -760,14 +789,19 @@ def audit(
 ) -> None:
     """Check which numbers of any table, or of a paper, follow from its other numbers. With figures: reproduce."""
     from judgestats.published import audited
+    from judgestats.published.auditing import content_of, write_findings
 
     with working(f"Checking {source or 'all papers'}"):
-        found = audited(source or None, rules=rules)
-    _show_audit(found, out is not None)
-    if out is not None:
-        from judgestats.reporting import audit_page
+        found = audited(source or None, rules=rules, claims=claims)
+    files = [(path, content_of(path, found)) for path in out or ()]
+    _show_audit(found, bool(files))
+    for path, content in files:
+        if content == "page":
+            from judgestats.reporting import audit_page
 
-        typer.echo(visible(f"Page: {audit_page(found, out, overwrite=overwrite)}"))
+            typer.echo(visible(f"Page: {audit_page(found, path, overwrite=overwrite)}"))
+        else:
+            typer.echo(visible(f"Findings: {write_findings(found, path, overwrite=overwrite)}"))
     if strict and not all(_holds(a) for a in found):
         raise typer.Exit(1)
 
@@ -781,12 +815,14 @@ def _holds(audit: Any) -> bool:
 
 
 def _show_audit(found: Any, paged: bool) -> None:
-    """Counts, then the first findings of each source; the rest is on the page."""
+    """Counts, cautions about rules, then the first findings of each source; the rest is in a file."""
     from judgestats.published.auditing import counts, coverage, findings
 
     _print_table(_console(), f"Printed numbers: {', '.join(a.paper for a in found)}", coverage(found))
     _print_table(_console(), "Checks of numbers and statements", counts(found))
-    rest = "on the page" if paged else "on the page that --out page.html writes"
+    for caution in (c for a in found for c in a.cautions):
+        typer.echo(visible(f"! {caution}"))
+    rest = "in what is written below" if paged else "on the page that --out page.html writes"
     typer.echo(visible("\n".join(findings(found, rest))))
     typer.echo(visible("✗ does not follow from the other printed numbers; ? cannot be decided"))
 

@@ -1,6 +1,7 @@
 """Every rule of the audit: silent on a clean table, and finds a planted fault; bad input is named."""
 
 import itertools
+import json
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,9 @@ import pytest
 import judgestats as js
 from judgestats import published
 from judgestats.errors import AuditError, DesignError
+from judgestats.published.auditing import content_of, write_findings
 from judgestats.published.printed import grimmer
-from judgestats.published.rules import RULES
+from judgestats.published.rules import _COMMON, PARAMETERS, RULES
 
 NOT, FOLLOWS, DEPENDS, UNKNOWN = "does not follow", "follows", "depends", "cannot be decided"
 
@@ -344,6 +346,111 @@ def test_grim_names_the_nearest_mean():
     (told,) = js.audit(table(x=["67.4%"]), rules=[{"rule": "grim", "mean": "x", "n": 150}])["comment"]
     assert told.endswith("nearest: 101/150 = 67.3%")
     assert "nearest" not in run("grim")["comment"][0]
+
+
+def test_an_n_that_is_an_expression_is_written_out_and_has_a_nearest_mean():
+    frame = table(rate=["53.7%"], wins=[100], losses=[100])
+    (row,) = js.audit(frame, rules=[{"rule": "grim", "mean": "rate", "n": "wins + losses"}]).to_dict("records")
+    assert row["claim"] == "row 1: rate is a mean of 200 answers (wins + losses)"
+    assert row["comment"].endswith("nearest: 107/200 = 53.5%")
+    unread = {"rule": "grim", "mean": "rate", "n": "wins + lost"}
+    with pytest.raises(AuditError, match=r"^Rule grim, at .*no column 'lost'"):
+        js.audit(frame, rules=[unread])
+    open_ = js.audit(frame.assign(wins="TBD"), rules=[{"rule": "grim", "mean": "rate", "n": "wins + losses"}])
+    assert open_["verdict"].tolist() == [UNKNOWN]
+
+
+PERCENTS = table(judge=list("abcd"), rate=["53.5", "46.0", "12.5", "80.0"], n=[200] * 4)
+
+
+@pytest.mark.parametrize(
+    ("rule", "frame", "told"),
+    [
+        (
+            {"rule": "grim", "mean": "rate", "n": "n", "unit": "percent", "step": 100},
+            PERCENTS,
+            "of which step = 100 is",
+        ),
+        (
+            {"rule": "grim", "mean": "rate", "n": "n", "unit": "percent", "low": 50},
+            PERCENTS,
+            "of which low = 50 is none",
+        ),
+        ({"rule": "bounds", "column": "rate", "low": 100, "high": 0}, PERCENTS, "low = 100 is not below high = 0"),
+        (
+            {"rule": "grimmer", "mean": "rate", "sd": "n", "n": "n", "low": 1, "high": 5, "step": 3},
+            PERCENTS,
+            "steps of step = 3 do not lead from low = 1 to high = 5",
+        ),
+        ({"rule": "sd_divisor", "mean": "rate", "sd": "n", "n": "n", "finer": 1}, PERCENTS, "finer = 1 is not below"),
+        (
+            {"rule": "share", "share": "rate", "count": 1, "of": 2, "unit": "percent"},
+            PERCENTS.assign(rate=".5"),
+            "no rate is above 1; leave unit out",
+        ),
+        (
+            {"rule": "share", "share": "rate", "count": 1, "of": 2, "unit": "proportion"},
+            PERCENTS.assign(rate="50%"),
+            "rate is printed with %, which counts",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_a_caution(rule, frame, told):
+    (own,) = published.audited(frame, rules=[rule])
+    (caution,) = own.cautions
+    assert caution.startswith(f"Rule {rule['rule']}: ")
+    assert told in caution
+    odd = [d.comment for d in own.decisions if d.verdict == NOT]
+    assert all(f"caution about the rule: {caution.partition(': ')[2].removesuffix('.')}" in c for c in odd)
+
+
+def test_a_rule_that_accuses_most_of_what_it_reads_is_a_caution():
+    rule = {"rule": "grim", "mean": "rate", "n": 130, "unit": "percent"}
+    (own,) = published.audited(PERCENTS, rules=[{"rule": "bounds", "column": "rate", "low": 0}, rule])
+    assert own.cautions == (
+        "Rule 2, grim: it accuses 3 of the 4 that it decides: see whether its options fit the table.",
+    )
+    assert published.audited(PERCENTS, rules=[{**rule, "n": 200}])[0].cautions == ()
+    assert not any(own.cautions or any(d.statement.caution for d in own.decisions) for own in published.audited())
+
+
+def test_every_parameter_is_explained():
+    taken = {name for rule in RULES.values() for name in (*rule.needs, *rule.takes)} | set(_COMMON) - {"rule"}
+    assert set(PARAMETERS) == taken
+
+
+def test_sds_that_line_up_with_a_coarse_step_are_not_of_a_finer_one():
+    """Ten whole scores have few sds at each mean: to hit them in every row is no chance."""
+    means, sds = ["8.1", "8.2", "8.3", "8.4", "8.5", "9.0"], ["0.30", "0.60", "0.46", "0.66", "0.50", "0.45"]
+    rule = {"rule": "sd_divisor", "mean": "mean", "sd": "sd", "n": 10, "low": 0, "high": 10, "finer": 0.1}
+    one = js.audit(table(mean=means, sd=[*sds[:-1], "0.47"]), rules=[rule])  # 9.0 with 0.47: n - 1 only
+    assert one["verdict"].tolist() == [NOT]
+    assert "of 6 pairs 5 fit the divisor n only, 1 n - 1 only, 0 both, 0 neither" in one["comment"][0]
+    fine = js.audit(table(mean=means, sd=["0.32", "0.41", "0.35", "0.38", "0.36", "0.44"]), rules=[rule])
+    assert fine["verdict"].tolist() == [DEPENDS]
+    assert "depends on: scores in steps of 0.1:" in fine["comment"][0]
+
+
+def test_claims_and_findings_are_files(tmp_path):
+    """Findings read back as the table; a file that was read is never written over."""
+    (tmp_path / "t.csv").write_text("judge,wins,n\nA,3,10\nB,4,10\n")
+    (tmp_path / "c.csv").write_text(
+        "id,place,claim,quantity,printed,unit,predicate,otherwise,comment\n"
+        "all,Abstract,wins of both,,8,count,sum(table.wins()),,\n"
+    )
+    audits = published.audited(tmp_path / "t.csv", claims=tmp_path / "c.csv")
+    found = audits[0].findings()
+    assert found[["place", "printed", "recomputed", "verdict"]].to_numpy().tolist() == [["Abstract", "8", 7.0, NOT]]
+    back = pd.read_csv(write_findings(audits, tmp_path / "f.csv"))
+    assert back["comment"].tolist() == found["comment"].tolist()
+    (line,) = write_findings(audits, tmp_path / "f.jsonl").read_text().splitlines()
+    assert json.loads(line)["recomputed"] == 7
+    with pytest.raises(DesignError, match="was read"):
+        write_findings(audits, tmp_path / "c.csv", overwrite=True)
+    with pytest.raises(AuditError, match="no file of claims"):
+        published.audited(tmp_path / "t.csv", claims=tmp_path / "none.csv")
+    with pytest.raises(AuditError, match=r"unknown ending.*\.jsonl"):
+        content_of("f.xlsx", audits)
 
 
 @pytest.mark.parametrize(

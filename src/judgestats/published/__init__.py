@@ -1,6 +1,6 @@
 """What the papers printed, as tidy tables, and what follows from it.
 
-May import ingest, metrics, schema, results, kernels and errors.
+May import ingest, metrics, schema, results, outputs, csv_files, kernels and errors.
 """
 
 from judgestats.published.auditing import audit, audited, reproduce

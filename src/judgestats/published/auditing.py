@@ -6,18 +6,20 @@ import ast
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from judgestats.csv_files import as_csv
 from judgestats.errors import AuditError, suggestion
+from judgestats.outputs import Outputs
 from judgestats.published.catalogue import data_folder, declared, load, places, printed_table
 from judgestats.published.printed import parse
 from judgestats.published.printed_tables import Book, Cell, book
-from judgestats.published.rules import statements
+from judgestats.published.rules import RULES, statements
 from judgestats.published.selections import Selections, copied, nodes, template
 from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, VERDICTS, Decision, Statement, decide, tallied
 
@@ -212,7 +214,7 @@ def audit(
     source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
     *,
     rules: str | Path | Sequence[Mapping[str, Any]] | None = None,
-    claims: pd.DataFrame | None = None,
+    claims: str | Path | pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Check which printed numbers follow from the other printed numbers.
 
@@ -225,9 +227,9 @@ def audit(
         lost its last digit, and so its precision. A file is read as text.
     rules : path or sequence of mappings, optional
         A rules file (TOML: ``[[rule]]`` tables), or the same as mappings. Required except for the papers.
-    claims : DataFrame, optional
-        Numbers and statements of the prose: ``id, place, claim, quantity, printed, unit, predicate, otherwise,
-        comment``, and ``fault`` if several findings may have one.
+    claims : DataFrame or path, optional
+        Numbers and statements of the prose, as a table or a CSV file: ``id, place, claim, quantity, printed, unit,
+        predicate, otherwise, comment``, and ``fault`` if several findings may have one.
 
     Returns
     -------
@@ -267,7 +269,51 @@ def audit(
     0  A: share of wins    .535       0.535          follows
     1  B: share of wins    .460       0.450  does not follow
     """
-    return pd.concat([a.findings() for a in audited(source, rules=rules, claims=claims)], ignore_index=True)
+    return all_findings(audited(source, rules=rules, claims=claims))
+
+
+def all_findings(audits: Sequence[Audited]) -> pd.DataFrame:
+    """The findings of several sources in one table: the columns of :func:`audit`."""
+    return pd.concat([a.findings() for a in audits], ignore_index=True)
+
+
+def files_of(audits: Sequence[Audited]) -> list[Path]:
+    """All files that were read."""
+    return [file for a in audits for file in a.files]
+
+
+#: Ending -> what a file with it holds.
+_HOLDS = {".html": "page", ".htm": "page", ".csv": "findings", ".jsonl": "findings"}
+
+
+def content_of(path: str | Path, audits: Sequence[Audited]) -> str:
+    """Whether a file is to hold a page or findings, by its ending.
+
+    Raises AuditError for another ending, DesignError if the file was read.
+    """
+    Outputs(files_of(audits), overwrite=True).check(path)
+    ending = Path(path).suffix.lower()
+    if ending not in _HOLDS:
+        raise AuditError(f"{str(path)!r} has an unknown ending. Allowed: .html (a page), .csv or .jsonl (findings).")
+    return _HOLDS[ending]
+
+
+def write_findings(audits: Sequence[Audited], path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write the findings, with the columns of :func:`audit`: CSV, or JSON lines where the file ends so.
+
+    Raises DesignError if the file was audited, holds rules or claims, is a folder, or exists and `overwrite` is false.
+    """
+    table = all_findings(audits)
+    lines = Path(path).suffix.lower() == ".jsonl"
+    text = (
+        table.to_json(orient="records", lines=True, force_ascii=False, double_precision=15) if lines else as_csv(table)
+    )
+    with (
+        Outputs(files_of(audits), overwrite=overwrite) as outputs,
+        outputs.open(path) as file,
+    ):
+        file.write(text)
+    return Path(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,12 +322,15 @@ class Audited:
 
     `book`: its printed cells.
     `files`: those it was read from.
+    `cautions`: a sentence for each rule of your own whose options contradict each other, or that accuses most of what
+    it reads.
     """
 
     paper: str
     book: Book
     decisions: tuple[Decision, ...]
     files: tuple[Path, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     def findings(self) -> pd.DataFrame:
         """A row per verdict: the columns of :func:`audit`."""
@@ -330,7 +379,7 @@ def audited(
     source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
     *,
     rules: str | Path | Sequence[Mapping[str, Any]] | None = None,
-    claims: pd.DataFrame | None = None,
+    claims: str | Path | pd.DataFrame | None = None,
 ) -> list[Audited]:
     """The audit with the printed cells that each verdict rests on, as pages need it.
 
@@ -371,10 +420,48 @@ def audited(
             f"{name!r} needs rules=, a file or a list. Papers, which need none: {', '.join(PAPERS)}.",
             advice=(("rules", None),),
         )
-    printed = book({**tables, **({CLAIMS: claims} if claims is not None else {})})
-    made = statements(printed, declared(rules)) + (claimed(printed) if claims is not None else [])
-    files = tuple(Path(f) for f in (source, rules) if isinstance(f, str | Path))
-    return [Audited(name, printed, tuple(decide(s, printed) for s in made), files)]
+    prose = _claims(claims)
+    printed = book({**tables, **({CLAIMS: prose} if prose is not None else {})})
+    made = statements(printed, declared(rules)) + (claimed(printed) if prose is not None else [])
+    files = tuple(Path(f) for f in (source, rules, claims) if isinstance(f, str | Path))
+    decisions = [decide(s, printed) for s in made]
+    doubts = _cautions(decisions)
+    decisions = [_with_caution(d, doubts.get(_rule_of(d), "")) for d in decisions]
+    told = tuple(f"Rule {', '.join(str(p) for p in rule if p)}: {why}." for rule, why in doubts.items())
+    return [Audited(name, printed, tuple(decisions), files, told)]
+
+
+#: Fewest findings of a rule by which it may accuse most of what it reads.
+_FEWEST = 3
+
+
+def _rule_of(d: Decision) -> tuple[int, str]:
+    return d.statement.number, d.statement.rule
+
+
+def _cautions(decisions: Sequence[Decision]) -> dict[tuple[int, str], str]:
+    """Rules whose options contradict each other, or that accuse most of what they read, and why to look again."""
+    of: dict[tuple[int, str], list[Decision]] = {}
+    for d in decisions:
+        if d.statement.rule in RULES:
+            of.setdefault(_rule_of(d), []).append(d)
+    doubts = {}
+    for rule, own in of.items():
+        why = list(dict.fromkeys(d.statement.caution for d in own if d.statement.caution))
+        accused, decided = sum(d.verdict == NOT for d in own), sum(d.verdict != UNKNOWN for d in own)
+        if accused >= _FEWEST and 2 * accused > decided:
+            why.append(f"it accuses {accused} of the {decided} that it decides: see whether its options fit the table")
+        if why:
+            doubts[rule] = "; ".join(why)
+    return doubts
+
+
+def _with_caution(d: Decision, why: str) -> Decision:
+    if d.verdict != NOT or not why:
+        return d
+    return replace(
+        d, comment="; ".join(p for p in (d.comment.removesuffix("."), f"caution about the rule: {why}") if p)
+    )
 
 
 @lru_cache(maxsize=8)
@@ -389,6 +476,14 @@ def paper_statements(paper: str) -> tuple[Book, tuple[Statement, ...]]:
     printed = book({name: load(f"{paper}/{name}", printed=True) for name in where}, where)
     made = statements(printed, declared(data_folder() / paper / "rules.toml"))
     return printed, (*made, *(claimed(printed) if CLAIMS in printed.columns else []))
+
+
+def _claims(claims: str | Path | pd.DataFrame | None) -> pd.DataFrame | None:
+    if not isinstance(claims, str | Path):
+        return claims
+    if not Path(claims).is_file():
+        raise AuditError(f"There is no file of claims {str(claims)!r}.")
+    return printed_table(Path(claims))
 
 
 def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> tuple[Mapping[str, pd.DataFrame], str]:

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import AuditError, suggestion
-from judgestats.kernels.correlation import rowwise
-from judgestats.kernels.proportions import wilson
-from judgestats.kernels.resampling import binomial_interval
-from judgestats.published.printed import grim, grimmer
+from judgestats.kernels.correlation import average_ranks, rowwise
+from judgestats.published.printed import grim, grimmer, lines_up
 from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.selections import LONGEST, Selections, filled, listed, movable, template
 
@@ -315,6 +313,8 @@ def _as_printed(x: Floats) -> Floats:
 
 def _wilson(which: int) -> Callable[..., Floats]:
     def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
+        from judgestats.kernels.proportions import wilson  # imports numba
+
         k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
         ends = wilson(np.ascontiguousarray(k.ravel()), np.ascontiguousarray(n.ravel()), conf_level)
         return np.asarray(ends[which]).reshape(k.shape)
@@ -323,15 +323,15 @@ def _wilson(which: int) -> Callable[..., Floats]:
 
 
 def _wald_half(p: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
-    return np.asarray(stats.norm.isf((1 - conf_level) / 2) * np.sqrt(p * (1 - p) / n))
+    return np.asarray(-special.ndtri((1 - conf_level) / 2) * np.sqrt(p * (1 - p) / n))
 
 
 def _clopper(upper: bool) -> Callable[..., Floats]:
     def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
         tail = (1 - conf_level) / 2
         if upper:
-            return np.where(k >= n, 1.0, stats.beta.ppf(1 - tail, k + 1, np.maximum(n - k, 1e-9)))
-        return np.where(k <= 0, 0.0, stats.beta.ppf(tail, np.maximum(k, 1e-9), n - k + 1))
+            return np.where(k >= n, 1.0, special.betaincinv(k + 1, np.maximum(n - k, 1e-9), 1 - tail))
+        return np.where(k <= 0, 0.0, special.betaincinv(np.maximum(k, 1e-9), n - k + 1, tail))
 
     return end
 
@@ -340,6 +340,8 @@ def _percentile(which: int) -> Callable[..., Floats]:
     """An end of the percentile bootstrap of a share, which is a quantile of a binomial distribution over n."""
 
     def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
+        from judgestats.kernels.resampling import binomial_interval  # imports numba
+
         return np.asarray(np.vectorize(lambda a, b: binomial_interval(a, b, conf_level)[which], otypes=[float])(k, n))
 
     return end
@@ -352,7 +354,7 @@ def _mcnemar(b: Floats, c: Floats, corrected: float = 1.0) -> Floats:
 
 
 def _p_of_t(t: Floats, df: Floats, sides: float = 2.0) -> Floats:
-    return np.asarray(sides * stats.t.sf(np.abs(t), df))
+    return np.asarray(sides * special.stdtr(df, -np.abs(t)))
 
 
 def _p_of_r(r: Floats, n: Floats, sides: float = 2.0) -> Floats:
@@ -363,13 +365,15 @@ def _p_of_r(r: Floats, n: Floats, sides: float = 2.0) -> Floats:
 
 def _p_of_binomial(k: Floats, n: Floats, p: float = 0.5, sides: float = 2.0) -> Floats:
     """Of k in n; two-sided by doubling, as symmetric tests do."""
-    tail = np.minimum(stats.binom.cdf(k, n, p), stats.binom.sf(k - 1, n, p))
-    return np.asarray(np.minimum(1.0, sides * tail))
+    k = np.floor(k)
+    low = np.where(k < n, special.betaincc(k + 1, np.maximum(n - k, 1e-9), p), 1.0)
+    high = np.where(k > 0, special.betainc(np.maximum(k, 1e-9), n - k + 1, p), 1.0)
+    return np.asarray(np.minimum(1.0, sides * np.minimum(low, high)))
 
 
 def _dprime(hits: Floats, n: Floats, alarms: Floats, m: Floats) -> Floats:
     """With the log-linear correction, (k + 0.5) / (n + 1)."""
-    return np.asarray(stats.norm.ppf((hits + 0.5) / (n + 1)) - stats.norm.ppf((alarms + 0.5) / (m + 1)))
+    return np.asarray(special.ndtri((hits + 0.5) / (n + 1)) - special.ndtri((alarms + 0.5) / (m + 1)))
 
 
 def _sd(x: Floats, ddof: float = 1.0) -> Floats:
@@ -394,6 +398,11 @@ def _correlation(ranked: bool) -> Callable[[Floats, Floats], Floats]:
         return np.asarray(rowwise(np.ascontiguousarray(x.T), np.ascontiguousarray(y.T), ranked=ranked))
 
     return of
+
+
+def _ranks(x: Floats) -> Floats:
+    """From 1, ties sharing their mean rank; all NaN where one of them has no value."""
+    return np.where(np.isnan(x).any(axis=0), np.nan, average_ranks(x.T).T)
 
 
 def _holm(p: Floats, m: float = np.nan, alpha: float = 0.05) -> Floats:
@@ -450,7 +459,7 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "larger": lambda x, y: np.maximum(x, y),
     "smaller": lambda x, y: np.minimum(x, y),
     "where": lambda yes, a, b: np.where(yes > 0.5, a, b),
-    "probit": stats.norm.ppf,
+    "probit": lambda p: special.ndtri(p),
     "logit": lambda p: np.log(p / (1 - p)),
     "wilson_low": _wilson(0),
     "wilson_high": _wilson(1),
@@ -460,17 +469,17 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "percentile_low": _percentile(0),
     "percentile_high": _percentile(1),
     "mcnemar": _mcnemar,
-    "mcnemar_p": lambda b, c, corrected=1.0: np.where(b + c > 0, stats.chi2.sf(_mcnemar(b, c, corrected), 1), 1.0),
-    "chi2_p": lambda x, df: stats.chi2.sf(x, df),
-    "z_p": lambda z, sides=2.0: sides * stats.norm.sf(np.abs(z)),
+    "mcnemar_p": lambda b, c, corrected=1.0: np.where(b + c > 0, special.chdtrc(1, _mcnemar(b, c, corrected)), 1.0),
+    "chi2_p": lambda x, df: np.where(x < 0, 1.0, special.chdtrc(df, x)),
+    "z_p": lambda z, sides=2.0: sides * special.ndtr(-np.abs(z)),
     "t_p": _p_of_t,
-    "f_p": lambda f, one, two: stats.f.sf(f, one, two),
+    "f_p": lambda f, one, two: special.fdtrc(one, two, np.maximum(f, 0.0)),
     "correlation_p": _p_of_r,
     "binomial_p": _p_of_binomial,
     "kappa": lambda seen, chance: (seen - chance) / (1 - chance),
     "dprime": _dprime,
-    "rank": lambda x: stats.rankdata(x, axis=0),
-    "rank_down": lambda x: stats.rankdata(-x, axis=0),
+    "rank": _ranks,
+    "rank_down": lambda x: _ranks(-x),
     "cumsum": lambda x: np.cumsum(x, axis=0),
     "sort": lambda x: np.sort(x, axis=0),
     "holm_survives": _holm,
@@ -489,7 +498,7 @@ OVER: Mapping[str, Callable[..., Any]] = {
     "spearman": _correlation(True),
     "cohen_d": _cohen_d,
     "pairs_above": _pairs_above,
-    "entropy": lambda x: stats.entropy(x, axis=0),
+    "entropy": lambda x: special.entr(x / x.sum(axis=0)).sum(axis=0),
 }
 
 WITHIN: Mapping[str, Callable[..., Any]] = {"grim": grim, "grimmer": grimmer}
@@ -516,7 +525,7 @@ COMPARISONS: Mapping[type[ast.cmpop], str] = {
 #: Functions of more than numbers: truths, labels, texts.
 SPECIAL = (
     *("all", "none", "any", "count", "len", "increasing", "decreasing"),
-    *("argmax", "argmin", "top", "bottom", "which", "distinct", "repeats"),
+    *("argmax", "argmin", "top", "bottom", "which", "distinct", "repeats", "lines_up"),
 )
 
 # ---- Evaluation of an expression -------------------------------------------------------------------------------------
@@ -612,10 +621,12 @@ class Reading:
         printed = [self.book.printed(c) for c in cells]
         if all(np.isnan(p.value) for p in printed) and not all(p.missing for p in printed):
             return Texts(texts, cells)
-        still = np.zeros(self._moves.shape[1])
-        moves = np.array([self._moves[i] if (i := self.cells[c]) >= 0 else still for c in cells])
-        up, down = np.array([p.moves for p in printed]).T[:, :, None]
-        values = np.array([[p.value] for p in printed]) + np.where(moves > 0, up, np.where(moves < 0, down, 0.0))
+        values = np.array([[p.value] for p in printed])
+        if len(self._moves):
+            index = np.array([self.cells[c] for c in cells])
+            moves = np.where(index[:, None] >= 0, self._moves[index], 0.0)
+            up, down = np.array([p.moves for p in printed]).T[:, :, None]
+            values = values + np.where(moves > 0, up, np.where(moves < 0, down, 0.0))
         return Numbers(values, cells, texts=texts)
 
     def _number(self, node: ast.expr) -> Numbers:
@@ -758,7 +769,7 @@ class Reading:
             raise self._refused(node, f"{name} does not accept these arguments ({error}).") from error
 
     def _applied(self, node: ast.Call, name: str) -> Value:
-        options = {str(k.arg): self._option(k.value) for k in node.keywords}
+        options = self._options(node)
         if name in WITHIN:
             return self._within(node, WITHIN[name], options)
         parts = [self._number(a) for a in node.args]
@@ -766,14 +777,20 @@ class Reading:
             return combined(OVER[name], *parts, over=True, options=options)
         return self._fitting(node, EACH[name], *parts, options=options)
 
+    def _options(self, node: ast.Call) -> dict[str, float]:
+        return {str(k.arg): self._option(k.value) for k in node.keywords}
+
     def _option(self, node: ast.expr) -> float:
         if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
             return float(node.value)
         return float(self._number(node).values[0, 0])
 
     def _within(self, node: ast.Call, function: Callable[..., bool], options: Mapping[str, float]) -> Truth:
-        ranges = [self._number(a).range() for a in node.args]
-        return Truth(within(function, [r[0] for r in ranges], [r[2] for r in ranges], options))
+        parts = [self._number(a) for a in node.args]
+        ranges = [p.range() for p in parts]
+        made = within(function, [r[0] for r in ranges], [r[2] for r in ranges], options)
+        cells = parts[-2].cells if len(parts) > 1 else ()  # of the number before n
+        return Truth(made, cells if len(cells) == len(made) else ())
 
     def _special(self, node: ast.Call, name: str) -> Value:
         if not node.args:
@@ -783,6 +800,8 @@ class Reading:
             return quantified(name, self._truth(first))
         if name == "repeats":
             return self._repeats(node)
+        if name == "lines_up":
+            return self._lines_up(node)
         if name in ("len", "distinct"):
             value = self._evaluate(first)
             return constant(len(value) if name == "len" else len(set(self._texts(value))))  # type: ignore[arg-type]
@@ -796,6 +815,14 @@ class Reading:
         k = int(self._option(node.args[1])) if name in ("top", "bottom") else 1
         labels = self._labels(node, part.cells, node.args[1 + (name in ("top", "bottom")) :])
         return extreme(part, labels, k, name in ("argmin", "bottom"))
+
+    def _lines_up(self, node: ast.Call) -> Truth:
+        """Whether means and sds fit the steps of a scale: lines_up(means, sds, ns, step=..., low=..., high=...)."""
+        ranges, options = [self._number(a).range() for a in node.args], self._options(node)
+        parts = np.broadcast_arrays(*(np.column_stack([low, high]) for low, _, high in ranges))
+        means, sds, ns = (p.tolist() for p in parts)
+        made = np.nan if np.isnan(parts).any() else float(lines_up(means, sds, ns, **options))
+        return Truth(np.full(1, made))
 
     def _repeats(self, node: ast.Call) -> Numbers:
         """How many other groups of rows print the texts of group i: repeats(i, rows in a group, columns ...)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -20,6 +21,8 @@ _EPS = 1e-9
 _MOST_COUNTS = 1000
 #: Widest range of sums that is searched for an sd.
 _MOST_SUMS = 100_000
+#: A coincidence of a smaller probability is none.
+_CHANCE = 0.001
 
 
 def _counts(n: tuple[float, float]) -> range:
@@ -114,6 +117,34 @@ def _most(total: int, n: int, low: float, high: float) -> int:
     at_high, rest = divmod(total - n * low, high - low)
     other = n - at_high - (1 if rest else 0)
     return int(at_high * high**2 + other * low**2 + ((low + rest) ** 2 if rest else 0))
+
+
+def lines_up(
+    means: Sequence[tuple[float, float]],
+    sds: Sequence[tuple[float, float]],
+    ns: Sequence[tuple[float, float]],
+    **options: float,
+) -> bool:
+    """Whether more means and sds fit the steps of a scale, by either divisor, than would if its steps were finer.
+
+    `means`, `sds`, `ns`: ranges, of one length. `options`: those of :func:`grimmer` but the divisor. On a finer scale
+    an sd fits the coarse steps of its mean only by chance: as often as the sds of other rows do. Returns whether so
+    many then fit with a probability below ``_CHANCE``.
+
+    >>> ends = lambda x: (x - 0.005, x + 0.005)
+    >>> means = [(m - 0.05, m + 0.05) for m in (8.1, 8.2, 8.3, 8.4, 8.5, 9.0)]
+    >>> lines_up(means, [ends(s) for s in (0.3, 0.6, 0.46, 0.66, 0.5, 0.45)], [(10, 10)] * 6)
+    True
+    >>> lines_up(means, [ends(s) for s in (0.32, 0.41, 0.35, 0.38, 0.36, 0.44)], [(10, 10)] * 6)
+    False
+    """
+    fits = [
+        [any(grimmer(m, s, n, ddof=d, **options) for d in (0, 1)) for s in sds] for m, n in zip(means, ns, strict=True)
+    ]
+    size = len(fits)
+    hits = sum(fits[i][i] for i in range(size))
+    chance = (sum(map(sum, fits)) - hits + 1) / (size * (size - 1) + 1)
+    return sum(math.comb(size, k) * chance**k * (1 - chance) ** (size - k) for k in range(hits, size + 1)) < _CHANCE
 
 
 # ---- Printed numbers -------------------------------------------------------------------------------------------------

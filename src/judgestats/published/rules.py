@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judgestats.errors import AuditError, DesignError, choose, suggestion
-from judgestats.published.printed import Printed, parse
+from judgestats.published.expressions import Numbers, Reading
+from judgestats.published.printed import Printed, grimmer, parse
 from judgestats.published.printed_tables import Book, Cell, row_label
 from judgestats.published.selections import listed
 from judgestats.published.statements import Statement
@@ -157,6 +158,77 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
+#: Parameter -> its meaning, for docs/audit.md.
+PARAMETERS: dict[str, str] = {
+    "column": "the column that is checked; for `bounds` one or several, for `sum` the one that is added up over rows",
+    "formula": "the expression that the column should equal",
+    "holds": "the comparison that should hold",
+    "total": "the column, number or expression that the parts add up to",
+    "parts": "the columns of a row that are added up",
+    "share": "the column of the share",
+    "count": "the column or expression of the cases that are counted",
+    "of": "`share`: the columns or numbers that make up the total; `mean`: the columns of the row that are averaged",
+    "minuend": "what is subtracted from: a column or expression",
+    "subtrahend": "what is subtracted: a column or expression",
+    "left": "the column of the first print",
+    "right": "the column or expression of the second print",
+    "scale": "the factor between the two: 100 for points of percent from proportions",
+    "rank": "the column of the ranks, 1 for the first",
+    "value": "the column of the ranked or plotted values",
+    "order": "`descending` (the highest value has rank 1; by default) or `ascending`",
+    "by": "columns that form groups: the rule is applied in each",
+    "row": "which row of a group holds the mean, as in `where`",
+    "p": "the column of the p-values",
+    "survives": "the column with the marks of what survives",
+    "mark": "the text that marks a survivor, anywhere in its cell (`yes` by default)",
+    "m": "the number of tests in the family (the rows of the group, by default)",
+    "alpha": "the level of the tests (0.05 by default)",
+    "cost": "the column of the costs, where less is better",
+    "on": "the column that says yes, true, 1, x, on or ✓ for what lies on the frontier",
+    "values": "the columns whose lists of values are compared",
+    "least": "the fewest values that a group must print (2 by default)",
+    "low": "`bounds`, `grimmer`, `sd_divisor`: the lowest number of the scale; `grim`: a point of the scale (0 by "
+    "default: give 1 for the scale 1, 3, 5, which lacks 0); `interval`: the column of the lower end",
+    "high": "`bounds`, `grimmer`, `sd_divisor`: the highest number of the scale; `interval`: the column of the upper "
+    "end",
+    "n": "the number of answers (not of items within an answer): a column, a number or an expression",
+    "estimate": "the column of the estimated share",
+    "method": "the method of the interval: `wilson` (by default), `wald`, `exact` or `agresti-coull`",
+    "conf_level": "the confidence level of the interval (0.95 by default)",
+    "unit": "`percent` or `proportion` (by default): what the shares are printed in; a % in a cell counts as "
+    "`percent`. `grim` reads a mean in percent as a share of 1, so that `step` and `low` are those of answers 0 and 1",
+    "se": "the column of the standard errors",
+    "mean": "the column of the means",
+    "sd": "the column of the standard deviations",
+    "items": "how many items are averaged within each answer (1 by default): 5 for the mean of five criteria",
+    "step": "the distance between two neighbouring scores that a judge can give (1 by default): 0.5 for half points; "
+    "in the unit of the printed mean",
+    "finer": "a smaller step that scores may have; it excuses sds only where they fit `step` as rarely as by chance",
+    "ddof": "1 for sds with the divisor n - 1 (by default), 0 for n",
+    "b": "the column of one discordant count",
+    "c": "the column of the other discordant count",
+    "chi2": "the column of McNemar's statistic",
+    "corrected": "true for the continuity correction (by default), false without it",
+    "kind": "the distribution of the statistic: `z`, `t`, `chi2`, `f` or `r` (a correlation)",
+    "statistic": "the column or expression of the test statistic",
+    "df": "degrees of freedom; of `f` those of the numerator",
+    "df2": "degrees of freedom of the denominator of `f`",
+    "sides": "1 or 2 (by default): sides of the test",
+    "kappa": "the column of kappa",
+    "agreement": "the column or expression of the observed agreement, a proportion",
+    "margin_a": "the counts of the first rater, one column a category",
+    "margin_b": "the counts of the second rater, in the same order",
+    "chance": "the chance agreement, where the margins are not printed",
+    "table": "the table, or several, that the rule is applied to; needed where there are several",
+    "where": "the rows that the rule is about: column = text, a list of texts, or `{ not = ... }`",
+    "why": "the reason for the rule, which each finding shows",
+    "otherwise": "defensible alternatives: name = expression",
+    "rounded": "columns whose whole numbers are rounded, not counts",
+    "cut": "true if digits may have been cut off instead of rounded",
+    "place": "where the numbers are printed",
+    "claim": "the claim in your words",
+    "fault": "the fault that findings are counted under, or one for some of the rows",
+}
 
 
 def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker], Maker]:
@@ -194,7 +266,39 @@ def _made(book: Book, stated: Mapping[str, Any]) -> Iterator[Statement]:
     for table in _list(tables):
         for column in _list(given.get("rounded", ())):
             book.column(table, column)
-        yield from known.make(Asked(book, known.name, table, given))
+        asked = Asked(book, known.name, table, given)
+        caution = "; ".join(_contradictions(asked))
+        yield from (replace(s, caution=caution) for s in known.make(asked))
+
+
+def _contradictions(asked: Asked) -> Iterator[str]:
+    """Options that cannot all describe the printed numbers, each pair in a sentence."""
+    given = {k: v for k, v in asked.given.items() if isinstance(v, int | float) and not isinstance(v, bool)}
+    low, high, step = given.get("low"), given.get("high"), given.get("step")
+    if low is not None and high is not None:
+        if low >= high:
+            yield f"low = {low:g} is not below high = {high:g}"
+        elif step and not math.isclose((high - low) / step, round((high - low) / step), abs_tol=1e-9):
+            yield f"steps of step = {step:g} do not lead from low = {low:g} to high = {high:g}"
+    if "finer" in given and given["finer"] >= given.get("step", 1):
+        yield f"finer = {given['finer']:g} is not below step = {given.get('step', 1):g}"
+    column = next((str(asked.given[n]) for n in ("share", "estimate", "mean", "se") if n in asked.given), "")
+    if "unit" not in RULES[asked.rule].takes or column not in asked.book.table(asked.table):
+        return
+    printed = [p for row in asked.rows() if (p := asked.book.printed((asked.table, row, column))).readable]
+    signed = any(p.unit == "%" for p in printed)
+    if asked.given.get("unit") == "proportion" and signed:
+        yield f"unit = 'proportion', but {column} is printed with %, which counts"
+    if asked.given.get("unit") != "percent" and not signed:
+        return
+    if not signed and printed and max(abs(p.value) for p in printed) <= 1:
+        yield f"unit = 'percent', but no {column} is above 1; leave unit out for proportions"
+    for name in ("step", "low") if asked.rule == "grim" else ():
+        if given.get(name, 0) > 1:
+            yield (
+                f"percent are read as shares of 1, of which {name} = {given[name]:g} is none; leave it out for answers "
+                "of yes or no, and give scores of 0 to 100 without unit and %"
+            )
 
 
 def _which(number: int, stated: Any) -> str:
@@ -566,12 +670,12 @@ def _grim(asked: Asked) -> Iterator[Statement]:
     for row in asked.rows():
         scale = " / 100" if asked.percent("mean", row) else ""
         made = f"grim(({asked.expression('mean')}){scale}, {asked.expression('n')}{options})"
-        what = f"{asked.given['mean']} is a mean of {asked.given['n']} answers"
+        what = f"{asked.given['mean']} is a mean of {_answers(asked, row)}"
         yield asked.statement(row, what, made, about=asked.about(row, "mean"), hint=_nearest(asked, row))
 
 
 def _nearest(asked: Asked, row: int) -> str:
-    """The nearest possible mean; empty where the mean or n is not a single cell."""
+    """The nearest possible mean; empty where the mean or n is not one number."""
     read = [_number_of(asked, name, row) for name in ("mean", "n")]
     (mean, n), percent = read, asked.percent("mean", row)
     if mean is None or n is None:
@@ -584,13 +688,27 @@ def _nearest(asked: Asked, row: int) -> str:
     return f"nearest: {total:.10g}/{size:.10g} = {mean.shown(scale * total / size)}{'%' if percent else ''}"
 
 
+def _answers(asked: Asked, row: int) -> str:
+    """How many answers n says: the number, with its expression if it is one."""
+    given, n = asked.expression("n"), _number_of(asked, "n", row)
+    if n is None or given in asked.book.table(asked.table) or parse(given).readable:
+        return f"{given} answers"
+    return f"{n.value:.10g} answers ({given})"
+
+
 def _number_of(asked: Asked, name: str, row: int) -> Printed | None:
-    """The number given by a parameter: of a column, or the parameter itself."""
+    """The number given by a parameter: of a column, the parameter itself, or the value of an expression."""
     given = asked.expression(name)
     if given in asked.book.table(asked.table):
         return asked.book.printed((asked.table, row, given))
     found = parse(given)
-    return found if found.readable else None
+    if found.readable:
+        return found
+    try:
+        value = Reading(asked.book, given, asked.table, row).value()
+    except AuditError:  # it is reported where the statement is decided
+        return None
+    return Printed(given, float(value.values[0, 0])) if isinstance(value, Numbers) and len(value) == 1 else None
 
 
 @rule("grimmer", "mean", "sd", "n", takes=("items", "step", "low", "high", "ddof"))
@@ -600,20 +718,42 @@ def _grimmer(asked: Asked) -> Iterator[Statement]:
         options = asked.options("items", "step", "low", "high", "ddof")
         made = f"grimmer({asked.expression('mean')}, {asked.expression('sd')}, {asked.expression('n')}{options})"
         about = asked.about(row, "mean", "sd")
-        yield asked.statement(row, f"mean and sd of {asked.given['n']} answers", made, about=about)
+        yield asked.statement(row, f"mean and sd of {_answers(asked, row)}", made, about=about)
 
 
-@rule("sd_divisor", "mean", "sd", "n", takes=("step", "items", "by", "low", "high"))
+@rule("sd_divisor", "mean", "sd", "n", takes=("step", "finer", "items", "by", "low", "high"))
 def _sd_divisor(asked: Asked) -> Iterator[Statement]:
     """The printed sds of a group have the divisor n - 1; or n, and then the verdict depends on it."""
-    options = asked.options("items", "step", "low", "high")
+    n = asked.expression("n")
     for key, rows in asked.groups():
-        here = [[asked.cells(asked.columns(c)[0], rows), asked.given[c]] for c in ("mean", "sd")]
-        n = asked.expression("n")
-        n = asked.cells(n, rows) if n in asked.book.table(asked.table) else n
-        made = f"all(grimmer({here[0][0]}, {here[1][0]}, {n}{options}, ddof="
-        other = {"the divisor n": f"{made}0))", **asked.given.get("otherwise", {})}
-        yield asked.grouped(key, "sds with divisor n - 1", f"{made}1))", rows[0], otherwise=other)
+        parts = [asked.cells(asked.columns(c)[0], rows) for c in ("mean", "sd")]
+        parts.append(asked.cells(n, rows) if n in asked.book.table(asked.table) else n)
+        pairs, ends = ", ".join(parts), asked.options("items", "low", "high")
+        coarse = asked.options("step") + ends
+        made = f"all(grimmer({pairs}{coarse}, ddof="
+        other = {"the divisor n": f"{made}0))"}
+        if "finer" in asked.given:
+            finer = asked.within("finer", 1, 0, math.inf)
+            fine = f"all(grimmer({pairs}, step={finer}{ends}, ddof=1))"
+            other[f"scores in steps of {finer:g}"] = f"not lines_up({pairs}{coarse}) and {fine}"
+        other |= asked.given.get("otherwise", {})
+        hint = _divisors(asked, rows)
+        yield asked.grouped(key, "sds with divisor n - 1", f"{made}1))", rows[0], otherwise=other, hint=hint)
+
+
+def _divisors(asked: Asked, rows: Sequence[int]) -> str:
+    """How many pairs of a mean and an sd fit which divisor."""
+    options = {name: float(asked.given[name]) for name in ("items", "step", "low", "high") if name in asked.given}
+    fits = []
+    for row in rows:
+        read = [_number_of(asked, name, row) for name in ("mean", "sd", "n")]
+        ends = [(p.value - p.half, p.value + p.half) for p in read if p is not None and p.readable]
+        if len(ends) < len(read):
+            return ""
+        fits.append(tuple(grimmer(ends[0], ends[1], ends[2], ddof=d, **options) for d in (0, 1)))
+    kinds = {"fit the divisor n only": (True, False), "n - 1 only": (False, True), "both": (True, True)}
+    counts = [f"{fits.count(kind)} {what}" for what, kind in {**kinds, "neither": (False, False)}.items()]
+    return f"of {len(fits)} pairs {', '.join(counts)}, in steps of {options.get('step', 1):g}"
 
 
 @rule("mcnemar", "b", "c", takes=("chi2", "p", "corrected"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -91,10 +90,9 @@ def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
 
     Returns the selections are nodes of the parsed expression.
     """
-    tree = parsed(expression)
-    copied = copy.deepcopy(tree)
-    places = {id(node): i for i, node in enumerate(nodes(copied))}
-    return tree, ast.unparse(ast.fix_missing_locations(_Blank(places).visit(copied))), tuple(nodes(tree))
+    tree, blank = parsed(expression), parsed(expression)
+    places = {id(node): i for i, node in enumerate(nodes(blank))}
+    return tree, ast.unparse(_Blank(places).visit(blank)), tuple(nodes(tree))
 
 
 class _Blank(ast.NodeTransformer):
@@ -148,7 +146,9 @@ def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell
         open_ = [c for c in new if loose[c]]
         found |= dict.fromkeys(new, -1) | {c: size + i // block for i, c in enumerate(open_)}
         size += -(-len(open_) // block)
-    return found, np.hstack([np.zeros((size, 1)), np.kron(np.eye(size), [[1.0, -1.0]])])
+    moves, index = np.zeros((size, 1 + 2 * size)), np.arange(size)
+    moves[index, 1 + 2 * index], moves[index, 2 + 2 * index] = 1.0, -1.0
+    return found, moves
 
 
 @dataclass(frozen=True, eq=False)

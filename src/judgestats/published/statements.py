@@ -40,6 +40,7 @@ class Statement:
     `fault`: fault that it is counted under where it does not follow: findings of one misprint share it. Empty: its own.
     `stands`: its location, if that is neither `printed` nor the row: the cell of a claim; row -1 for a group of rows.
     `cut`: whether digits may have been cut off instead of rounded.
+    `caution`: what contradicts itself in the options of its rule.
     """
 
     rule: str
@@ -59,6 +60,7 @@ class Statement:
     fault: str = ""
     stands: Cell | None = None
     cut: bool = False
+    caution: str = ""
 
     @property
     def location(self) -> tuple[str, int, str]:

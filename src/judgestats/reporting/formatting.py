@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from judgestats.metrics.measure_registry import terms
 from judgestats.results import LEFT_CENSORED, RIGHT_CENSORED
 
 #: Between groups of three digits: a thin space that does not break.
 THIN = "\u202f"
 #: What stands for a number that could not be estimated, and for an interval that there is not.
 NOT_AVAILABLE, NONE = "n/a", "—"
+
+
+def _terms() -> Any:
+    """The terms of all measures, which take long to load."""
+    from judgestats.metrics.measure_registry import terms
+
+    return terms()
 
 
 def number(value: float, decimals: int = 3) -> str:
@@ -105,20 +112,20 @@ def in_words(term: str, measure: str = "", threshold: float = math.nan) -> str:
     >>> in_words("shift"), in_words("shift", "calibrate"), in_words("share_above", threshold=0.25)
     ('shift of the mean correlation', 'constant added to the scores', 'share with a spread above 0.25')
     """
-    known = terms().get((measure, term)) or terms().get(("", term))
+    known = _terms().get((measure, term)) or _terms().get(("", term))
     label = known.label if known else str(term).replace("_", " ")
     return label if math.isnan(threshold) else label.replace("the threshold", f"{threshold:g}")
 
 
 def neutral_value(term: str) -> float | None:
     """Value at which a term says that nothing was found; None where it has none."""
-    known = terms().get(("", term))
+    known = _terms().get(("", term))
     return known.neutral if known else None
 
 
 def is_whole(term: str) -> bool:
     """Whether a term is a whole number, and neither a share nor a mean."""
-    known = terms().get(("", term))
+    known = _terms().get(("", term))
     return known is not None and known.whole
 
 
