@@ -77,7 +77,7 @@ def test_what_is_written_out_can_be_read_back():
 def command(*arguments, **environment):
     given = {k: v for k, v in os.environ.items() if k not in ("PYTHONIOENCODING", "PYTHONUTF8")}
     return subprocess.run(
-        [sys.executable, "-m", "judgestats.cli", *map(str, arguments)],
+        [sys.executable, "-m", "judgestats", *map(str, arguments)],
         capture_output=True, env={**given, **environment}, check=False,
     )  # fmt: skip
 
@@ -118,7 +118,7 @@ for command in (["formats"], ["check", {str(folder / "greek.csv")!r}], ["audit",
 @pytest.mark.skipif(os.name == "nt", reason="pipes of another kind")
 def test_a_reader_that_leaves_is_no_error(folder):
     with subprocess.Popen(
-        [sys.executable, "-m", "judgestats.cli", "check", folder / "greek.csv"],
+        [sys.executable, "-m", "judgestats", "check", folder / "greek.csv"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "COLUMNS": "1000"},
     ) as process:  # fmt: skip
         assert b"greek.csv" in process.stdout.readline()

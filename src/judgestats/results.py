@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.kernels.proportions import effective_clusters
+from judgestats.kernels.clusters import effective_clusters
 
 #: Columns of every estimate, after the ``by`` columns.
 COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag")

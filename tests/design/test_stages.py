@@ -148,7 +148,7 @@ def test_a_dialogue_is_exported_whole(form, tmp_path):
         "openai": lambda: line["body"]["messages"][1:],
         "anthropic": lambda: line["params"]["messages"],
         "inspect": lambda: line["input"][1:],
-        "promptfoo": lambda: json.loads(line["tests"][0]["vars"]["messages"])[1:],
+        "promptfoo": lambda: json.loads("[" + line["tests"][0]["vars"]["messages"])[1:],
         "jsonl": lambda: [*line["earlier"], {"role": "user", "content": line["user"]}],
         "csv": lambda: [*json.loads(line["earlier"]), {"role": "user", "content": line["user"]}],
     }[form]()

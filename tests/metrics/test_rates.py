@@ -260,7 +260,10 @@ def test_one_unit_and_none():
 
 def test_few_clusters_are_flagged():
     assert interval_of(clustered(clusters=9), Bootstrap(cluster=("item",)))["flag"] == FEW_CLUSTERS
-    assert interval_of(clustered(clusters=10), Bootstrap(cluster=("item",)))["flag"] == FEW_DRAWN
+    assert (
+        interval_of(clustered(clusters=10), Bootstrap(cluster=("item",)))["flag"] == "clusters of unequal size, worth 9"
+    )
+    assert interval_of(clustered(clusters=12), Bootstrap(cluster=("item",)))["flag"] == FEW_DRAWN
     assert interval_of(clustered(clusters=29), Bootstrap(cluster=("item",)))["flag"] == FEW_DRAWN
     assert interval_of(clustered(clusters=30), Bootstrap(cluster=("item",)))["flag"] == ""
     assert interval_of(clustered(clusters=9), Bootstrap())["flag"] == "", "calls are many"

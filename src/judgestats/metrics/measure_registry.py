@@ -244,13 +244,16 @@ class Measure:
 
 
 def _with_confidence(function: F) -> F:
-    """The function, which checks its `conf_level` before anything else."""
+    """The function, which checks its `conf_level` before anything else; one with two records is one function still."""
+    if getattr(function, "checks_confidence", False):
+        return function
 
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
         confidence(options.get("conf_level", CONF_LEVEL))
         return function(*args, **options)
 
+    checked.checks_confidence = True  # type: ignore[attr-defined]
     return cast(F, checked)
 
 

@@ -15,11 +15,11 @@ from scipy.special import stdtrit
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
+from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.proportions import (
     ROUNDING,
     clustered_tango,
     clustered_wilson,
-    effective_clusters,
     newcombe,
     newcombe_paired,
     normal_quantile,

@@ -17,6 +17,7 @@ from scipy.stats import kendalltau
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.paired_comparisons import (
     LOSS,
     TIE,
@@ -32,7 +33,7 @@ from judgestats.kernels.paired_comparisons import (
     reached_by_wins,
     strengths,
 )
-from judgestats.kernels.proportions import effective_clusters, normal_quantile
+from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import cluster_index, generator
 from judgestats.kernels.simultaneous import max_t_of_pairs
 from judgestats.metrics.measure_registry import MANY, Measure, Options, Term, column_names

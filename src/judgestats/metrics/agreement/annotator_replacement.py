@@ -17,7 +17,8 @@ from scipy.special import stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
-from judgestats.kernels.proportions import ROUNDING, clustered_wilson, effective_clusters
+from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.proportions import ROUNDING, clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
 from judgestats.results import (

@@ -13,8 +13,9 @@ from scipy.special import stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
+from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.corrected import covariance, small_sample
-from judgestats.kernels.proportions import effective_clusters, wilson
+from judgestats.kernels.proportions import wilson
 from judgestats.metrics.bias.labelled_samples import Group
 from judgestats.results import (
     FEW_ERRORS,

@@ -17,7 +17,8 @@ from scipy.special import stdtrit
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.errors import confidence as coverage
-from judgestats.kernels.proportions import clustered_wilson, effective_clusters, wilson
+from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.bias_scores import of_attributes, target_known, targeted
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people

@@ -15,7 +15,7 @@ from scipy.special import chdtri, ndtr, ndtri
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
-from judgestats.kernels.proportions import effective_clusters
+from judgestats.kernels.clusters import effective_clusters
 from judgestats.models.coding.frames import label
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
