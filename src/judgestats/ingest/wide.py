@@ -315,13 +315,12 @@ def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool, p
     """Raise if columns that belong together hold numbers and words, or numbers of scales far apart."""
     apart = [i for i, n in enumerate(wide.names) if n in ("scale", "criterion")]
     groups: dict[tuple[str, ...], dict[str, float | None]] = {}
-    for name, values in long.groupby("_name", sort=False)["_value"]:
-        given = values.dropna().astype(str)
-        if len(given):
-            numbers = pd.to_numeric(given, errors="coerce")
-            top = float(numbers.abs().quantile(0.9 if proposed else 0.99)) if numbers.notna().mean() > 0.5 else None
-            parts = wide.parts(str(name))
-            groups.setdefault(tuple(parts[i] for i in apart), {})[str(name)] = top
+    answers = long["_value"].dropna().astype(str)
+    numbers = pd.to_numeric(answers, errors="coerce").abs().groupby(long["_name"], sort=False)
+    shares, tops_of = numbers.count() / numbers.size(), numbers.quantile(0.9 if proposed else 0.99)
+    for name, share, most in zip(shares.index, shares, tops_of, strict=True):
+        parts = wide.parts(str(name))
+        groups.setdefault(tuple(parts[i] for i in apart), {})[str(name)] = float(most) if share > 0.5 else None
     for tops in groups.values():
         words = [n for n, top in tops.items() if top is None]
         known = {n: top for n, top in tops.items() if top}

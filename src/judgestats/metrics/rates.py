@@ -65,7 +65,7 @@ from judgestats.schema.clustering import (
     independent,
 )
 from judgestats.schema.clustering import alike as clusters_alike
-from judgestats.schema.coding import Coded, codes_of, column_codes, combine
+from judgestats.schema.coding import Coded, codes_of, column_codes, combine, rows_of_codes
 from judgestats.schema.columns import By, names
 
 # ---- Difference of two proportions, of the same units (paired) or of independent samples -----------------------------
@@ -487,8 +487,8 @@ def _influence(
 def each_group(table: pd.DataFrame, groups: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Key and rows of each group; one group if `groups` is empty."""
     codes = codes_of(table, list(groups))
-    for g, at in enumerate(codes.first):
-        yield {name: table[name].iloc[at] for name in groups}, table[codes.code == g]
+    for at, here in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
+        yield {name: table[name].iloc[at] for name in groups}, table.iloc[here]
 
 
 def hits_and_trials(
@@ -544,6 +544,7 @@ def rates(
     low, high = wilson(k, total, conf_level)
     unit = None if cluster is None else column_codes(table[cluster])
     lost = {what: np.bincount(codes.code, n * mask, codes.size) for what, mask in (left_out or {}).items()}
+    parts = rows_of_codes(codes.code, codes.size)
     common, rows = flag, []
     for g, key in enumerate(keys):
         flag = flags(common, *(EXCLUDED.of(round(many[g] / calls_per_count), what=what) for what, many in lost.items()))
@@ -562,10 +563,10 @@ def rates(
         }
         if (cluster is not None or together) and total[g]:
             flagged = flags(flag, dependence(table))
-            row.update(_clustered(table, codes.code == g, hits, trials, cluster, unit, conf_level, flagged, total[g]))
+            row.update(_clustered(table, parts[g], hits, trials, cluster, unit, conf_level, flagged, total[g]))
         if bootstrap is not None and 0 < k[g] < total[g]:
             clustered = flags(flag, dependence(table) if bootstrap.cluster else dependent)
-            row.update(_resampled(table, codes.code == g, hits, trials, bootstrap, key))
+            row.update(_resampled(table, parts[g], hits, trials, bootstrap, key))
             row["flag"] = flags(clustered, row["flag"], size_flag(total[g]))
         rows.append(row)
     return rows
@@ -573,7 +574,7 @@ def rates(
 
 def _clustered(
     table: pd.DataFrame,
-    mask: Any,
+    here: NDArray[np.intp],
     hits: Any,
     trials: Any,
     cluster: str | None,
@@ -584,13 +585,13 @@ def _clustered(
 ) -> dict[str, Any]:
     """Clustered interval; without a cluster column each count is a cluster, a pair."""
     if unit is None:
-        pairs = table["n"].to_numpy(dtype=float)[mask]
+        pairs = table["n"].to_numpy(dtype=float)[here]
         times = np.where(pairs > 0, pairs, 1.0)
-        k, n, alike = hits[mask] / times, trials[mask] / times, pairs
+        k, n, alike = hits[here] / times, trials[here] / times, pairs
     else:
-        codes = combine([(unit[0][mask], unit[1])], int(np.count_nonzero(mask)))
-        times = clusters_alike(table)[mask]
-        k, n = (np.bincount(codes.code, x[mask] / times, codes.size).astype(np.float64) for x in (hits, trials))
+        codes = combine([(unit[0][here], unit[1])], len(here))
+        times = clusters_alike(table)[here]
+        k, n = (np.bincount(codes.code, x[here] / times, codes.size).astype(np.float64) for x in (hits, trials))
         alike = times[codes.first]
     se, low, high = clustered_wilson(k, n, conf_level, alike)
     clusters = int(alike[n > 0].sum())
@@ -604,15 +605,15 @@ def _clustered(
 
 
 def _resampled(
-    table: pd.DataFrame, mask: Any, hits: Any, trials: Any, plan: Bootstrap, key: dict[Any, Any]
+    table: pd.DataFrame, here: NDArray[np.intp], hits: Any, trials: Any, plan: Bootstrap, key: dict[Any, Any]
 ) -> dict[str, Any]:
-    k, n = hits[mask], trials[mask]
+    k, n = hits[here], trials[here]
     whole = ((k == 0) | (k == n)).all()  # no half hits
-    whole &= ((n == 0) | (n == table["n"].to_numpy(dtype=float)[mask])).all()  # a count is one trial
+    whole &= ((n == 0) | (n == table["n"].to_numpy(dtype=float)[here])).all()  # a count is one trial
     if plan.method == "percentile" and not plan.columns and whole:
         low, high = binomial_interval(k.sum(), n.sum(), plan.conf_level)
         return {"conf_low": low, "conf_high": high, "method": "percentile bootstrap of calls, closed form", "flag": ""}
-    return resampled(table[mask], np.column_stack([k, n]), ratio, plan, key)
+    return resampled(table.iloc[here], np.column_stack([k, n]), ratio, plan, key)
 
 
 # ---- Difference of two shares of one sample: a signed bias -----------------------------------------------------------
@@ -653,8 +654,7 @@ def share_differences(
     n = table["n"].to_numpy(dtype=float)
     marks = np.column_stack([one, other, trial & ~one & ~other]) * n[:, None]
     column = None if cluster is None else column_codes(table[cluster])
-    for g, row in enumerate(rows):
-        here = codes.code == g
+    for row, here in zip(rows, rows_of_codes(codes.code, codes.size), strict=True):
         counts = marks[here]
         if column is None or not row["n"]:
             row.update(difference(counts.sum(axis=0), conf_level))
@@ -666,7 +666,7 @@ def share_differences(
             row["method"] = row["method"].replace("Wilson", CLUSTERED)
         if bootstrap is not None and (counts.sum(axis=0) > 0).sum() > 1:
             key = {name: row[name] for name in groups}
-            drawn = resampled(table[here], counts, _share_difference, bootstrap, key)
+            drawn = resampled(table.iloc[here], counts, _share_difference, bootstrap, key)
             kept = [f for f in row["flag"].split("; ") if f != NOT_INDEPENDENT or not bootstrap.cluster]
             row.update(drawn, flag=flags(*kept, drawn["flag"]))
         elif bootstrap is not None and len(bootstrap.cluster) == 2:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL, SEED
@@ -20,6 +22,7 @@ from judgestats.kernels.simultaneous import max_t
 from judgestats.metrics.agreement.chance_corrected import is_answer
 from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.clustering import cluster_codes
+from judgestats.schema.coding import rows_of_codes
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.raters import matched_calls
@@ -189,22 +192,16 @@ def together(judges: pd.Series[Any], items: pd.Series[Any]) -> list[list[str]]:
     """
     who, names = pd.factorize(judges.astype(str), sort=True)
     what, things = pd.factorize(items.astype(str))
-    marks = np.zeros((len(things), len(names)))
-    marks[what, who] = 1.0
-    shared = marks.T @ marks
-    own = np.diag(shared)
-    linked = shared >= TOGETHER * np.minimum.outer(own, own)
-    groups: list[list[str]] = []
-    left = list(range(len(names)))
-    while left:
-        group, edge = {left[0]}, [left[0]]
-        while edge:
-            found = {j for j in left if linked[edge[0], j]} - group
-            group |= found
-            edge = [*edge[1:], *sorted(found)]
-        groups.append([str(names[i]) for i in sorted(group)])
-        left = [i for i in left if i not in group]
-    return sorted(groups, key=lambda g: (-len(g), g))
+    marks = csr_array((np.ones(len(who)), (who, what)), shape=(len(names), len(things)))
+    marks.sum_duplicates()
+    marks.data[:] = 1.0
+    shared = (marks @ marks.T).tocoo()
+    own = shared.diagonal()
+    linked = shared.data >= TOGETHER * np.minimum(own[shared.row], own[shared.col])
+    links = csr_array((np.ones(linked.sum()), (shared.row[linked], shared.col[linked])), shape=shared.shape)
+    component = connected_components(links, directed=False)[1]
+    parts = pd.Series(names.astype(str)).groupby(component).agg(list) if len(names) else []
+    return sorted(parts, key=lambda g: (-len(g), g))
 
 
 # ---- Means and differences with simultaneous intervals ---------------------------------------------------------------
@@ -358,8 +355,10 @@ def _means(marks: pd.DataFrame) -> dict[str, _Mean]:
     value, weight = (marks[c].to_numpy(float) for c in ("value", "weight"))
     who, judges = pd.factorize(marks["judge"].astype(str), sort=True)
     size = len(levels)
+    parts = rows_of_codes(who, len(judges))
     return {
-        str(judge): _mean(value[who == j], weight[who == j], cluster[who == j], size) for j, judge in enumerate(judges)
+        str(judge): _mean(value[rows], weight[rows], cluster[rows], size)
+        for judge, rows in zip(judges, parts, strict=True)
     }
 
 

@@ -377,26 +377,39 @@ PARTS = {
 _ELSE = "Do they agree?"
 
 
-def chapters(results: Mapping[str, pd.DataFrame], conf_level: float) -> list[dict[str, Any]]:
+def chapters(
+    results: Mapping[str, pd.DataFrame],
+    conf_level: float,
+    of_shown: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows,
+    left_out: str = "",
+) -> list[dict[str, Any]]:
     """Each section with estimates of a measure: its title, the part of the page, and its measures.
 
-    `conf_level`: coverage of the intervals.
+    `conf_level`: coverage of the intervals. `of_shown`: rows of the judges that pictures show. `left_out`: which
+    those are, in a sentence.
     """
     shown = [(record, results[name]) for name, record in measures().items() if name in results]
     made = []
     for section, title in SECTIONS.items():
-        parts = [_part(record, result, conf_level) for record, result in shown if record.section == section]
+        parts = [
+            _part(record, result, conf_level, of_shown(result), left_out)
+            for record, result in shown
+            if record.section == section
+        ]
         where = next((p for p, sections in PARTS.items() if section in sections), _ELSE)
         made += [{"title": title, "where": where, "parts": parts}] if parts else []
     return made
 
 
-def _part(record: Measure, result: pd.DataFrame, conf_level: float) -> dict[str, Any]:
+def _part(
+    record: Measure, result: pd.DataFrame, conf_level: float, in_picture: pd.DataFrame, left_out: str
+) -> dict[str, Any]:
     found: list[Picture] = []
     if record.caption and record.name not in PAIRS.values():  # their matrix is at the head of the section
-        draw = partial(getattr(plots, record.plot.partition(",")[0]), result)
+        draw = partial(getattr(plots, record.plot.partition(",")[0]), in_picture)
+        caption = f"{record.caption} {left_out}" if len(in_picture) < len(result) else record.caption
         title = record.question.rstrip("?")
-        found = [*drawing(record.name.replace("_", "-"), title, record.caption, draw, wide=True)]
+        found = [*drawing(record.name.replace("_", "-"), title, caption, draw, wide=True)]
     rows = result[result["term"].isin(record.table)] if record.table else result
     shown = _most_extreme(rows)
     return {
@@ -645,6 +658,13 @@ class PageData:
         """Estimates of the measures that a datasheet does not hold."""
         return {m: r for m, r in self.taken.items() if isinstance(r, pd.DataFrame) and not measures()[m].sheet}
 
+    def of_shown(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Estimates without those of judges that the page leaves out."""
+        if not self.summary.left_out or "judge" not in rows.columns:
+            return rows
+        judges = self.sheet.loc[whose(self.sheet).isin(self.summary.judges), "judge"].astype(str)
+        return rows[rows["judge"].astype(str).isin(["", *judges.unique()])]
+
 
 def _named_by_judge(sheet: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
     """A datasheet without the conditions of which each judge has one: they are no part of its name."""
@@ -759,14 +779,18 @@ def write_report(
 
 def as_html(found: PageData, source: Any = None, command: str = "") -> str:
     """The page as HTML."""
-    level, sheet, summary, shown = found.settings.conf_level, found.sheet, found.summary, found.shown
-    parts = chapters(shown, level)
+    level, summary, shown = found.settings.conf_level, found.summary, found.shown
+    sheet = found.of_shown(found.sheet)
+    parts = chapters(shown, level, found.of_shown, summary.left_out)
     drawn_here = {"Do they agree?": [
         *between_judges(found.measured, found.kind, found.taken, found.settings),
         *beside_people(found.taken, found.peers, found.settings),
     ]}  # fmt: skip
     where = "Do they agree?" if found.kind == "ratings" else "Is it fair?"
-    drawn_here[where] = [*drawn_here.get(where, []), *pictures(found.measured, found.kind, sheet, found.settings)]
+    drawn_here[where] = [
+        *drawn_here.get(where, []),
+        *pictures(found.measured, found.kind, sheet, found.settings, summary.left_out),
+    ]
     axes = _axes(found)
     sections: list[dict[str, Any]] = []
     for title in PARTS:
@@ -792,12 +816,12 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
         references_in_words(found.known, found.gold),
         how_read(source),
     )
-    ways = [*found.groups, *sheet.columns.intersection(WAYS)]
+    ways = [*found.groups, *found.sheet.columns.intersection(WAYS)]
     return page(
         "report.html.j2",
         title=summary.title,
         line=summary.line,
-        next_step=next_step(found.known, sheet, found.kind),
+        next_step=next_step(found.known, found.sheet, found.kind),
         cards=summary.cards,
         table=comparison(summary),
         many=sum(len(g.judges) for g in summary.groups) > OPEN_ROWS,
@@ -805,6 +829,7 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
         pooled=pooled(found.known.models, found.kind, ways),
         separately=shown_separately(found.splits),
         judges=judge_cards(sheet, level),
+        left_out=summary.left_out,
         non_claims=NON_CLAIMS,
         lead=" ".join(t for t in lead if t),
         read=sources(source),
@@ -812,7 +837,7 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
         absent=[[m, measures()[m].question, why] for m, why in absent.items()],
         absent_count=noun(len(absent), "measure"),
         limits=_limits(found),
-        cautions=_cautions([t["flag"] for t in (sheet, *shown.values(), *(m.rows for m in found.models))]),
+        cautions=_cautions([t["flag"] for t in (found.sheet, *shown.values(), *(m.rows for m in found.models))]),
         made=_made(found, source, command),
         cite=CITE,
         csv=_packed(found),
@@ -843,7 +868,8 @@ def as_markdown(found: PageData, command: str = "") -> str:
     for g in summary.groups if summary.columns else ():
         lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*_plain_comparison(summary, g.judges))]
     lines += ["", summary.note] if summary.note else []
-    lines += ["", "## Datasheets", "", to_markdown(found.sheet)]
+    lines += ["", "## Datasheets", "", *([f"{markdown_text(summary.left_out)}", ""] if summary.left_out else [])]
+    lines += [to_markdown(found.of_shown(found.sheet))]
     lines += ["", "## Models"] if found.models else []
     for m in found.models:
         heads, rows = _plain_estimates(m.rows, found.settings.conf_level)
@@ -922,7 +948,8 @@ def _axes(found: PageData) -> dict[str, list[dict[str, Any]]]:
         form = next(
             (c.form for c in summary.columns if c.term in ("accuracy", "agreement", "target_sensitivity")), "score"
         )
-        others = [str(j) for j in right.means["judge"].iloc[1:]]
+        judges = {*summary.judges}
+        others = [str(j) for j in right.means["judge"].iloc[1:] if j in judges]
         cells = {j: d for j in others if (d := right.difference(right.best, j)) is not None}
         cells = {j: {**d, "method": right.method, "flag": ""} for j, d in cells.items()}
         if cells:
@@ -935,13 +962,12 @@ def _axes(found: PageData) -> dict[str, list[dict[str, Any]]]:
                 _axis("Paired differences from the best", note, [column], others)
             )
     if summary.tasks:
-        judges = [j for g in summary.groups for j in g.judges]
-        made.setdefault("Is it right?", []).append(
-            _axis("By task", "Intervals of each judge and task alone.", list(summary.tasks), judges)
-        )
+        note = f"Intervals of each judge and task alone. {summary.left_out}".strip()
+        made.setdefault("Is it right?", []).append(_axis("By task", note, list(summary.tasks), summary.judges))
     for label, note, column in summary.biases:
-        judges = sorted(column.cells, key=lambda j, c=column: (-float(c.cells[j]["estimate"]), j))  # type: ignore[misc]
-        made.setdefault("Is it fair?", []).append(_axis(label, note, [column], judges))
+        known = [j for j in column.cells if not summary.left_out or j in summary.judges]
+        ordered = sorted(known, key=lambda j, c=column: (-float(c.cells[j]["estimate"]), j))  # type: ignore[misc]
+        made.setdefault("Is it fair?", []).append(_axis(label, f"{note} {summary.left_out}".strip(), [column], ordered))
     return made
 
 
@@ -990,10 +1016,11 @@ def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
     """A card of each judge: its headline rows, and all rows folded; the cards are folded where there are many."""
     who = whose(sheet)
     judges = list(dict.fromkeys(who))
+    rows_of = who.groupby(who, sort=False).indices
     types = _judge_types(sheet, who)
     cards = []
     for judge in judges:
-        rows = sheet[who == judge]
+        rows = sheet.iloc[rows_of[judge]]
         main = estimates_table(headline_rows(rows).assign(judge=judge)[["detail", *COLUMNS]], conf_level)
         top = [f"{r['measure']} {r['value']}" for r in main["rows"][:2]]
         cards.append(

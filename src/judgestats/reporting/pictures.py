@@ -77,17 +77,19 @@ class Picture:
     wide: bool = False
 
 
-def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options) -> list[Picture]:
+def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options, left_out: str = "") -> list[Picture]:
     """Draw all pictures that the data support.
 
     `data`: the canonical frame. `kind`: which. `sheet`: its datasheet. `options`: groups, identities, people, baselines
-    and coverage of the page.
+    and coverage of the page. `left_out`: judges that `sheet` leaves out, in a sentence, if it does.
     """
     if kind == "ratings":
         return [*_of_ratings(data, options)]
     if "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
-        return [*_of_instrument(sheet), *_of_prompts(data, sheet, options)]
-    return [*_of_verdicts(sheet)]
+        found = [*_of_instrument(sheet), *_of_prompts(data, sheet, options)]
+    else:
+        found = [*_of_verdicts(sheet)]
+    return [replace(picture, caption=f"{picture.caption} {left_out}".strip()) for picture in found]
 
 
 def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool = False) -> Iterator[Picture]:

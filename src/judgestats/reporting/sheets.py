@@ -206,7 +206,7 @@ def printed(sheet: pd.DataFrame, *, decimals: int = 3) -> pd.DataFrame:
     if not {"judge", "term", "estimate"} <= set(sheet.columns):
         raise DesignError(f"A table needs judge, term and estimate. Columns: {', '.join(map(str, sheet.columns))}.")
     who = whose(sheet)
-    bounds = {judge: ladder_bounds(sheet[who == judge]) for judge in dict.fromkeys(who)}
+    bounds = {judge: ladder_bounds(rows) for judge, rows in sheet.groupby(who, sort=False)}
     rows = []
     for judge, r in zip(who, sheet.to_dict("records"), strict=True):
         ends: dict[str, Any] = dict(zip(("first", "last"), bounds[judge], strict=True))

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,10 @@ MOST_NAMES = 3
 MANY_LOST = 0.05
 #: Fewer pairs or items than this are few.
 FEW = 30
+#: Judges of a page: with more, the highest and the lowest are shown, and the CSV has all.
+MOST_JUDGES = 100
+#: Judges of whom every two are compared, with intervals that hold for all pairs at once.
+MOST_COMPARED = 200
 #: More tasks than these are no columns of a table.
 MOST_TASKS = 8
 _LENGTH = "(?i)length|chars|words|tokens|verbos"
@@ -83,7 +88,7 @@ class Column:
     reference: float = math.nan
     line: str = ""
 
-    @property
+    @cached_property
     def ends(self) -> tuple[float, float]:
         """Ends of the axis: 0 to 1 for shares; for others as far as the intervals reach."""
         if self.form == "share":
@@ -119,7 +124,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Summary:
-    """The first screen of a page, and the paired differences behind it."""
+    """The first screen of a page, and the paired differences behind it.
+
+    `groups`: the judges that are shown. `left_out`: how many are not, and where they are; empty if all are shown.
+    """
 
     title: str
     line: str
@@ -132,6 +140,12 @@ class Summary:
     biases: tuple[tuple[str, str, Column], ...] = ()
     against: str = ""
     without_people: str = ""
+    left_out: str = ""
+
+    @property
+    def judges(self) -> list[str]:
+        """The judges that are shown, in the order of the comparison."""
+        return [j for g in self.groups for j in g.judges]
 
 
 def printed(value: float, form: str, width: float = math.nan) -> str:
@@ -259,27 +273,34 @@ def summarise(
     and coverage of the page.
     """
     columns = list(sheet.columns)
-    groups = [c for c in columns[: columns.index("section")] if c in frame.columns]
-    labels = whose(frame[groups].assign(term="")).where(frame["judge"].notna(), "—")
+    named = [c for c in columns[: columns.index("section")] if c in frame.columns]
+    labels = whose(frame[named].assign(term="")).where(frame["judge"].notna(), "—")
     data = frame.assign(judge=labels)
-    ways = [w for w in CONDITIONS if w in data.columns and w not in groups]
+    ways = [w for w in CONDITIONS if w in data.columns and w not in named]
     own = data.groupby("judge")[ways].nunique(dropna=False).max() if ways else pd.Series(dtype=float)
     data = data.drop(columns=[w for w in ways if own[w] <= 1])  # how a judge was asked is no part of what it judged
-    conditions = [g for g in groups if g != "judge"]
+    conditions = [g for g in named if g != "judge"]
     people = _beside_people(frame, taken, conditions, options)
     chosen = _of_ratings if kind == "ratings" else _of_stimuli if "stimulus" in frame.columns else _of_pairs
     found = chosen(data, sheet, people, conditions, options)
     parts = together(data["judge"], data["item"])
     filled = [c for c in found.columns if any(math.isfinite(float(cell["estimate"])) for cell in c.cells.values())]
     shown = tuple(sorted(filled, key=lambda c: parts != [] and not c.cells.keys() & set(parts[0])))
-    who = _Contenders(frame[groups].set_axis(labels).loc[lambda t: ~t.index.duplicated()])
-    ranked = tuple(_group(g, shown, _about(data, g, kind, who)) for g in parts)
-    first = set(ranked[0].judges) if ranked else set()
+    who = _Contenders(frame[named].set_axis(labels).loc[lambda t: ~t.index.duplicated()])
+    ranked = [_ranked(g, shown) for g in parts]
+    first = set(ranked[0]) if ranked else set()
     standings: dict[str, Standing] = {}
     cards: list[Card] = []
     for name, question in found.questions.items():
         marks = question.marks[question.marks["judge"].isin(first)]
         if marks.empty:
+            continue
+        if (judges := marks["judge"].nunique()) > MOST_COMPARED:
+            pairs = (
+                f"{noun(judges, 'judge')} are {count(judges * (judges - 1) // 2)} pairs, too many to compare every two"
+            )
+            why = f"{pairs} (at most {MOST_COMPARED} judges): choose some of them first; the table has each alone"
+            cards.append(Card(name, question.head, f"Not compared: {noun(judges, 'judge')}", why))
             continue
         made = standing(
             marks, lower_is_better=question.lower_is_better, conf_level=options.conf_level, seed=options.seed
@@ -291,19 +312,22 @@ def summarise(
         cards += [_most_biased(found, rows, first, options)] if len(rows) else []
     care = _care(data, kind, sheet, shown, ranked, findings, people.why, options)
     cards += [care] if care else []
-    judges = [j for g in ranked for j in g.judges]
+    judges = [j for g in ranked for j in g]
+    groups = _most_of(ranked, shown, data, kind, who)
+    left_out = _left_out(groups, judges, who)
     return Summary(
         masked(title) if title else _title(judges, who, bool(shown and found.against), found.against),
         _line(data, kind, findings, found.against, people.why, options),
         tuple(cards),
         shown,
-        ranked,
-        _note(shown, standings, options.conf_level),
+        groups,
+        f"{left_out} {_note(shown, standings, options.conf_level)}".strip() if shown else "",
         standings,
         _by_task(data, found, options),
         _biases(shown, sheet, taken),
         found.against,
         people.why,
+        left_out,
     )
 
 
@@ -490,7 +514,7 @@ def overview(sheet: pd.DataFrame) -> Summary:
     """The comparison of judges of whom there is only a datasheet of the dark-current design."""
     columns = tuple(_stimuli_columns(sheet))
     judges = list(dict.fromkeys(whose(sheet)))
-    group = _group(judges, columns, noun(len(judges), "judge"))
+    group = Group(tuple(_ranked(judges, columns)), noun(len(judges), "judge"))
     return Summary("", "", (), columns, (group,), _note(columns, {}, CONF_LEVEL))
 
 
@@ -798,7 +822,7 @@ def _care(
     kind: Kind,
     sheet: pd.DataFrame,
     columns: Sequence[Column],
-    groups: Sequence[Group],
+    ranked: Sequence[Sequence[str]],
     findings: pd.DataFrame,
     without_people: str,
     options: Options,
@@ -808,7 +832,7 @@ def _care(
     said: list[tuple[str, str]] = []
     if without_people:
         said.append(("Not compared with people", without_people))
-    apart = [j for g in groups[1:] for j in g.judges]
+    apart = [j for judges in ranked[1:] for j in judges]
     if apart:
         why = f"It shares too few {thing} with the rest, and stands apart"
         why = why if len(apart) == 1 else f"They share too few {thing} with the rest, and stand apart"
@@ -916,11 +940,16 @@ def _things(data: pd.DataFrame, kind: Kind) -> str:
     return noun(units, "pair") + (f" of {noun(items, 'item')}" if units > items else "")
 
 
-def _group(judges: Sequence[str], columns: Sequence[Column], about: str) -> Group:
-    """Judges by the first column that has a value of theirs, the best first; `about` names it if it is another one."""
-    top = next((c for c in columns if c.cells.keys() & set(judges)), None)
+def _sorted_by(judges: Sequence[str], columns: Sequence[Column]) -> Column | None:
+    """The first column that has a value of these judges."""
+    return next((c for c in columns if any(j in c.cells for j in judges)), None)
+
+
+def _ranked(judges: Sequence[str], columns: Sequence[Column]) -> list[str]:
+    """Judges by the first column that has a value of theirs, the best first."""
+    top = _sorted_by(judges, columns)
     if top is None:
-        return Group(tuple(sorted(judges)), about)
+        return sorted(judges)
     sign = 1 if top.lower_is_better else -1
 
     def key(judge: str) -> tuple[bool, float, str]:
@@ -928,12 +957,41 @@ def _group(judges: Sequence[str], columns: Sequence[Column], about: str) -> Grou
         value = float(cell["estimate"]) if cell is not None else math.nan
         return math.isnan(value), 0.0 if math.isnan(value) else round(sign * value, DECIMALS), judge
 
-    other = f"; sorted by “{top.label}”" if top is not columns[0] and len(judges) > 1 else ""
-    return Group(tuple(sorted(judges, key=key)), about + other)
+    return sorted(judges, key=key)
 
 
-def _about(data: pd.DataFrame, judges: Sequence[str], kind: Kind, who: _Contenders) -> str:
-    here = data[data["judge"].isin(list(judges))]
+def _most_of(
+    ranked: Sequence[Sequence[str]], columns: Sequence[Column], data: pd.DataFrame, kind: Kind, who: _Contenders
+) -> tuple[Group, ...]:
+    """The groups with at most MOST_JUDGES judges in all: of one that is larger than what is left, the two ends."""
+    rows = data.groupby("judge", sort=False).indices
+    groups: list[Group] = []
+    room = MOST_JUDGES
+    for judges in ranked:
+        if not room:
+            break
+        low = room // 2
+        ends = judges if len(judges) <= room else [*judges[: room - low], *judges[len(judges) - low :]]
+        about = _about(data.iloc[np.concatenate([rows[j] for j in judges])], judges, kind, who)
+        top = _sorted_by(judges, columns)
+        other = f"; sorted by “{top.label}”" if top and top is not columns[0] and len(judges) > 1 else ""
+        groups.append(Group(tuple(ends), about + other))
+        room -= len(ends)
+    return tuple(groups)
+
+
+def _left_out(groups: Sequence[Group], judges: Sequence[str], who: _Contenders) -> str:
+    """How many judges are shown of how many, and which; empty if all are."""
+    size = sum(len(g.judges) for g in groups)
+    if size == len(judges):
+        return ""
+    which = (
+        "first and last of the order" if len(groups) == 1 else "largest groups, and the two ends of the last of them"
+    )
+    return f"Shown are {count(size)} of {who.said(judges)}: the {which}. The CSV of the page has all."
+
+
+def _about(here: pd.DataFrame, judges: Sequence[str], kind: Kind, who: _Contenders) -> str:
     units = _units(here, kind)
     judged = units.assign(judge=here["judge"]).drop_duplicates().groupby(list(units), dropna=False).size()
     shared = int((judged == len(judges)).sum())

@@ -105,6 +105,12 @@ def joint(parts: Iterable[Coded], rows: int) -> Coded:
     return code, size
 
 
+def rows_of_codes(code: NDArray[np.integer[Any]], size: int) -> list[NDArray[np.intp]]:
+    """Positions of the rows of each code 0 to size - 1, in their order; codes below 0 are left out."""
+    order = np.argsort(code, kind="stable")
+    return np.split(order, np.searchsorted(code[order], np.arange(size + 1)))[1:-1]
+
+
 def _small(size: int, rows: int) -> bool:
     """Whether a table of all codes there may be is no larger than the data ask for."""
     return size <= 4 * rows + 10**6

@@ -43,7 +43,7 @@ from judgestats.results import (
     flags,
 )
 from judgestats.schema.clustering import Cluster, columns_of, dependence
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names, required
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.declared_counts import counted
@@ -555,14 +555,16 @@ def averaged(
     table: pd.DataFrame, groups: list[str], split: Sequence[str], term: str, settings: Settings
 ) -> list[dict[str, Any]]:
     """Mean of the scores of the cells of `split`, in each group; the two slots of a cell have equal weights."""
-    codes, alike = codes_of(table, groups), codes_of(table, [g for g in groups if g != "judge"]).code
+    codes, alike = codes_of(table, groups), codes_of(table, [g for g in groups if g != "judge"])
     cell = codes_of(table, list(split)).code
     filled = (table["n"] > 0).to_numpy() & table[list(split)].notna().all(axis=1).to_numpy()
+    cells_of = [np.unique(cell[same[filled[same]]]).size for same in rows_of_codes(alike.code, alike.size)]
     rows = []
-    for g, at in enumerate(codes.first):
+    for at, same in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
         key = {name: table[name].iloc[at] for name in groups}
-        row = _mean_row(table[filled & (codes.code == g)], split, settings, key, dependence(table))
-        has, total = (np.unique(cell[filled & mask]).size for mask in (codes.code == g, alike == alike[at]))
+        here = same[filled[same]]
+        row = _mean_row(table.iloc[here], split, settings, key, dependence(table))
+        has, total = np.unique(cell[here]).size, cells_of[alike.code[at]]
         fewer = CELLS_OF.of(has, total=total, what="cells") if has < total else ""
         rows.append({**key, "term": term, **row, "flag": flags(row["flag"], fewer)})
     return rows

@@ -45,7 +45,7 @@ from judgestats.schema.clustering import (
     dependence,
     noted,
 )
-from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite
+from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite, rows_of_codes
 from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, kind_of, names, required
 from judgestats.schema.counting import merged_tally, tally
 from judgestats.schema.declared_counts import counted
@@ -724,12 +724,12 @@ def _kappas(
     codes = codes_of(table, groups)
     dependent = dependence(table)
     rows = []
-    for g, first in enumerate(codes.first):
+    for first, same in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
         key: dict[str, Any] = table[groups].iloc[int(first)].to_dict()
-        here = (codes.code == g) & (n * trial > 0)
-        if not here.any():
+        here = same[(n * trial)[same] > 0]
+        if not len(here):
             continue
-        row = _kappa(table[here], counts[here], cell[here], key, conf_level, cluster, bootstrap)
+        row = _kappa(table.iloc[here], counts[here], cell[here], key, conf_level, cluster, bootstrap)
         size = SMALL_N if row["n"] < 30 else ""
         rows.append({**key, "term": "kappa", **row, "flag": flags(dependent, row["flag"], size)})
     return rows

@@ -49,7 +49,7 @@ from judgestats.results import (
     flags,
 )
 from judgestats.schema.clustering import Cluster, columns_of, dependence, with_pair
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.counting import merged_tally, tally
 from judgestats.schema.declared_counts import call_counts, counted
@@ -516,13 +516,12 @@ def _graded_rows(
     value = np.where(np.isnan(value), 0.0, value)
     codes = codes_of(table, groups)
     rows = []
-    for g, at in enumerate(codes.first):
-        here = codes.code == g
+    for at, here in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
         key = {name: table[name].iloc[at] for name in groups}
-        row = {**key, "term": "win_rate", **_mean(table[here], value[here], n[here], cluster, conf_level)}
+        row = {**key, "term": "win_rate", **_mean(table.iloc[here], value[here], n[here], cluster, conf_level)}
         if plan is not None and row["n"] > 0 and 0 < row["estimate"] < 1:
             counts = np.column_stack([value * n, n])[here]
-            drawn = resampled(table[here], counts, ratio, plan, key)
+            drawn = resampled(table.iloc[here], counts, ratio, plan, key)
             row.update(drawn, flag=flags(row["flag"], drawn["flag"]))
         row["flag"] = flags(dependent, row["flag"])
         rows.append(row)

@@ -39,7 +39,7 @@ from judgestats.results import (
 )
 from judgestats.schema.cells import CellTable
 from judgestats.schema.clustering import Cluster
-from judgestats.schema.coding import as_scores, codes_of, compact, joint
+from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
 from judgestats.schema.splitting import as_runs, reference_as_runs
 from judgestats.verdicts.aggregation import MISSING_PARTNER, to_native, to_table
@@ -214,10 +214,9 @@ def mapped(
     codes = codes_of(table, keys)
     before = table[score].to_numpy(dtype=float)
     after, slope = np.full(len(table), np.nan), np.full(len(table), np.nan)
-    for g, first in enumerate(codes.first):
+    for first, here in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
         fit = maps.get(name_of(table.iloc[int(first)][keys]))
         if fit is not None:
-            here = codes.code == g
             after[here], slope[here] = fit.apply(before[here]), fit.slope
     lost = np.isnan(after) & ~np.isnan(before)
     result = table.assign(**{score: after})

@@ -42,7 +42,7 @@ from judgestats.results import (
 )
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.splitting import KEYS, splits_of
 
@@ -147,8 +147,7 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     rows_of_matrix = options.call(score_matrix, data).groupby(groups, dropna=False)["estimate"].mean().reset_index()
     means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
-    ends = np.cumsum(np.bincount(codes.code, minlength=len(means)))[:-1]
-    parts = np.split(np.argsort(codes.code, kind="stable"), ends)
+    parts = rows_of_codes(codes.code, codes.size)
     for g, key in enumerate(means[groups].to_dict("records")):
         here = table.iloc[parts[g]]
         averaged = SEVERAL_AVERAGED if not numbered and (here["runs"] > 1).any() else ""
@@ -353,8 +352,8 @@ def judges_apart(data: Any) -> set[Any]:
     judge, names = pd.factorize(seen["judge"], use_na_sentinel=False)
     item = pd.factorize(seen["item"], use_na_sentinel=False)[0]
     there = csr_array((np.ones(len(seen)), (judge, item)))
-    shared = (there @ there.T).toarray() > 0
-    return {name for name, row in zip(names, shared, strict=True) if not row.all()}
+    shared = (there @ there.T).tocsr()
+    return set(names[np.diff(shared.indptr) < len(names)])
 
 
 def _criterion_sections(data: Any, options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
