@@ -1,5 +1,7 @@
 """What a page says first: which cards are shown for which data, and by which rule each sentence is chosen."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +9,8 @@ import pytest
 from judgestats.metrics.measure_registry import measures
 from judgestats.published import paper_tables
 from judgestats.reporting import pages
-from judgestats.reporting.pages import measure_all
-from judgestats.reporting.summary import Column, listed, printed
+from judgestats.reporting.pages import as_html, as_markdown, measure_all
+from judgestats.reporting.summary import MOST_COMPARED, MOST_JUDGES, Column, listed, printed
 from judgestats.schema import preferences, ratings
 from reporting.designs import dark_current_design, plain_verdicts, self_ratings
 from reporting.sentences import contradictions, random_study
@@ -376,3 +378,65 @@ def test_a_column_without_a_value_is_neither_shown_nor_sorted_by():
     assert len(judges) == 4
     assert all(any(c.text(j)[0] != "—" for j in judges) for c in page.summary.columns)
     assert contradictions(page) == []
+
+
+def crowd(judges: int) -> pd.DataFrame:
+    """Verdicts of many judges, each on four pairs in both orders."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"judge": np.repeat([f"j{k:04}" for k in range(judges)], 8)})
+    rows["item"] = np.tile(np.repeat(["a", "b", "c", "d"], 2), judges)
+    rows["first"] = np.tile(["x", "y"], 4 * judges)
+    rows["second"] = np.tile(["y", "x"], 4 * judges)
+    return rows.assign(choice=rng.choice(["first", "second"], len(rows)))
+
+
+def test_of_very_many_judges_the_two_ends_are_shown_and_the_rest_is_said():
+    found = measure_all(crowd(MOST_COMPARED + 1), n_resamples=20)
+    summary = found.summary
+    assert len(summary.judges) == MOST_JUDGES
+    assert summary.left_out.startswith(f"Shown are {MOST_JUDGES} of {MOST_COMPARED + 1} judges: ")
+    assert summary.left_out in summary.note
+    everybody = summary.columns[0].cells
+    values = [everybody[j]["estimate"] for j in summary.judges]
+    rest = [cell["estimate"] for judge, cell in everybody.items() if judge not in summary.judges]
+    half = MOST_JUDGES // 2
+    assert min(values[:half]) >= max(rest)
+    assert max(values[half:]) <= min(rest)
+    compared = [c for c in summary.cards if c.claim.startswith("Not compared")]
+    assert compared
+    assert f"at most {MOST_COMPARED} judges" in compared[0].detail
+    assert not summary.differences
+
+
+def test_what_a_page_leaves_out_is_said_on_it():
+    found = measure_all(crowd(MOST_JUDGES + 1), n_resamples=20)
+    page, text = as_html(found), as_markdown(found)
+    said = found.summary.left_out
+    assert page.count('<details class="judge"') == MOST_JUDGES
+    assert f"<b>Left out.</b> {said}" in page
+    assert page.count(said) >= 3  # under the table, under the picture, above the cards
+    assert said in text.partition("## Datasheets")[2]
+    (absent,) = set(found.sheet["judge"]) - set(found.summary.judges)
+    assert absent not in text
+
+
+def test_all_judges_are_shown_where_there_are_not_very_many():
+    summary = measure_all(crowd(MOST_JUDGES), n_resamples=20).summary
+    assert (len(summary.judges), summary.left_out) == (MOST_JUDGES, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["preferences", "ratings"])
+def test_three_times_the_judges_take_at_most_four_times_the_time(kind):
+    def seconds(judges: int) -> float:
+        calls = crowd(judges)
+        if kind == "ratings":
+            calls = calls.assign(system=calls["first"], score=(calls["choice"] == "first") + 1.0)
+            calls = calls.drop(columns=["first", "second", "choice"])
+        start = time.process_time()
+        as_html(measure_all(calls, n_resamples=20))
+        return time.process_time() - start
+
+    seconds(30)
+    small = min(seconds(300), seconds(300))
+    assert seconds(900) < 4 * small + 1
