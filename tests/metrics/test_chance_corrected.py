@@ -20,7 +20,7 @@ import twins_coincidence as twins
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.chance import cohen_kappa
 from judgestats.metrics import measure_registry
-from judgestats.metrics.agreement.chance_corrected import LEVELS, ac1, alpha, kappa
+from judgestats.metrics.agreement.chance_corrected import LEVELS, ac1, alpha, kappa, scott_pi
 from judgestats.results import (
     BY_STRUCTURE,
     COLUMNS,
@@ -552,7 +552,7 @@ def test_a_reference_answers_once():
 # what is matched, what is missing
 
 
-def test_repeats_and_orders_are_matched_with_their_like():
+def test_orders_are_matched_with_their_like_and_repeats_put_together():
     said = {"g": (["low", "high", "tie"], ["low", "low", "tie"]), "h": (["low", "high", "tie"], ["low", "low", "high"])}
     runs = pd.concat(
         [calls_of(a, j, replicate=r) for j, both in said.items() for r, a in enumerate(both)], ignore_index=True
@@ -560,14 +560,46 @@ def test_repeats_and_orders_are_matched_with_their_like():
     orders = pd.concat([calls_of(a, j) for j, both in said.items() for a in both[:1]] + [
         turned(calls_of(both[1], j), np.ones(3, dtype=bool)) for j, both in said.items()
     ], ignore_index=True)  # fmt: skip
-    for table in (runs, orders):
-        row = kappa(table, cluster=False).iloc[0]
-        assert (row["n"], row["observed"]) == (6, pytest.approx(5 / 6))
-        assert NOT_INDEPENDENT in row["flag"]
-        assert "clustered by" in kappa(table)["method"].iloc[0]
+    row = kappa(orders, cluster=False).iloc[0]
+    assert (row["n"], row["observed"]) == (6, pytest.approx(5 / 6))
+    assert NOT_INDEPENDENT in row["flag"]
+    assert "clustered by" in kappa(orders)["method"].iloc[0]
+    numbered = orders.assign(replicate=[0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0])
+    assert kappa(numbered)["observed"].item() == pytest.approx(kappa(orders)["observed"].item())
+    row = kappa(runs).iloc[0]
+    assert row["n"] == 1
+    assert row["method"].endswith("mode of repeats")
+    assert "2 units without two answers excluded" in row["flag"]
     assert NOT_INDEPENDENT not in kappa(runs, by="replicate")["flag"].iloc[0]
     with pytest.raises(DesignError, match=r"answered twice.*replicate"):
         kappa(pd.concat([runs, runs]).drop(columns="replicate"))
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        alpha, ac1, kappa, scott_pi, lambda t: ac1(t, weights="linear"), lambda t: kappa(t, weights="quadratic"),
+        lambda t: kappa(t, pairs="fleiss"), lambda t: js.icc(t, by="criterion"),
+    ],
+)  # fmt: skip
+def test_numbers_of_repeats_and_order_of_rows_do_not_matter(measure):
+    rng = np.random.default_rng(5)
+    keys = ["judge", "system", "item", "criterion"]
+    runs = pd.concat(
+        [scores_of(noisy(seed=s, units=20, missing=0), replicate=s % 3, criterion=f"c{s // 3}") for s in range(6)],
+        ignore_index=True,
+    )
+    numbers = runs.groupby(keys)["replicate"].transform(lambda x: rng.permutation(x.to_numpy()))
+    mixed = runs.assign(replicate=numbers).sample(frac=1, random_state=0, ignore_index=True)
+    want = measure(runs)
+    pd.testing.assert_frame_equal(measure(mixed), want, rtol=1e-9)
+    assert set(want["criterion"]) == {"c0", "c1"}
+
+
+def test_average_over_replicate_says_what_is_done_anyway():
+    runs = pd.concat([scores_of(noisy(seed=s, units=20), replicate=s) for s in range(3)], ignore_index=True)
+    for measure in (alpha, ac1, kappa, scott_pi):
+        pd.testing.assert_frame_equal(measure(runs, average_over="replicate"), measure(runs))
 
 
 def test_a_condition_of_the_judge_does_not_part_the_judges(verdicts):

@@ -372,7 +372,7 @@ def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
     1     a          1      8
     """
     wanted = list(dict.fromkeys(names(average_over)))
-    if not wanted:
+    if not set(wanted) - {"replicate"}:  # repeats are put together in any case
         return frame
     data = nw.from_native(frame)
     present = data.collect_schema().names()
@@ -380,14 +380,16 @@ def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
     for name in wanted:
         if name in names(by):
             raise DesignError(f"{name!r} is in average_over= and in another argument. A column can have one role only.")
-        if name in KEYS or name in ("score", COUNTS, "first", "second", "choice"):
-            cure = "It names what runs are of." if name != "replicate" else "Repeats are averaged in any case."
-            raise DesignError(f"average_over={name!r} cannot be. {cure} Name a condition of the calls.")
+        if name != "replicate" and (name in KEYS or name in ("score", COUNTS, "first", "second", "choice")):
+            raise DesignError(
+                f"average_over={name!r} cannot be. It names what runs are of. Name a condition of the calls."
+            )
     if not {"score", "choice"} & set(present):
         raise DesignError(
             "average_over= averages raw scores, and this table holds means or other results. Average it, or name "
             "the column in by=."
         )
+    wanted = [name for name in wanted if name != "replicate"]
     columns = [*wanted, *(c for c in ("replicate",) if c in present)]
     if isinstance(data, nw.LazyFrame):
         text = [nw.col(c).cast(nw.String).fill_null("") for c in columns]

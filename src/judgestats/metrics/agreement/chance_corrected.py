@@ -50,11 +50,12 @@ from judgestats.results import (
     flags,
 )
 from judgestats.schema.clustering import Cluster, auto_cluster, clusters, column_of, columns_of, dependence, with_pair
-from judgestats.schema.coding import codes_of, compact, joint
+from judgestats.schema.coding import as_scores, codes_of, compact, joint
 from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
 from judgestats.schema.counting import is_tally, tally
+from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.patterns import PATTERNS
-from judgestats.schema.raters import ABOUT, INVALID, SIDES, SLOTS, Labels, labels_of
+from judgestats.schema.raters import ABOUT, GOLD, GOLD_CANDIDATE, INVALID, SIDES, SLOTS, Labels, labels_of
 from judgestats.schema.splitting import as_runs, reference_as_runs, refuse_splits, splits_of
 
 # ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
@@ -537,10 +538,10 @@ def alpha(
     Parameters
     ----------
     data : frame
-        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Repeated scores of a
-        judge on one unit are put together first: their mean, for an ordinal scale the median, for a nominal one the
-        mode (repeats without a single mode are excluded, with a flag). ``method`` says so. Repeated preferences are
-        separate units.
+        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Repeats of a judge
+        (``replicate``) on one unit are put together first: their mean, for an ordinal scale the median, for a nominal
+        one and for preferences the mode in each order shown (repeats without a single mode are excluded, with a flag).
+        ``method`` says so. Several criteria are not pooled: each has a row.
     level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}
         Level of measurement of the answers. Preferences are nominal, or ordinal with the tie between the two sides.
         Interval alpha of continuous scores needs no more memory than the scores.
@@ -602,7 +603,8 @@ def alpha(
     choose(level_of_measurement, LEVELS, "level_of_measurement")
     if interval is not None:
         choose(interval, ("t", "percentile"), "interval")
-    data, repeats, unsettled = one_score(data, level_of_measurement, by)
+    by = by_criterion(data, by)
+    data, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
     data, column, dependent = resolved(data, by, cluster)
     found = labels_of(data, by, [column] if column else [])
     values = positions(found.answers)[0]
@@ -634,38 +636,95 @@ def alpha(
 
 #: Level of measurement -> what stands for the repeats of a judge on one unit.
 _TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
+#: Code of each verdict among those of which the mode is taken; an abstention is a tie.
+_VERDICTS = {"first": 0.0, "tie": 1.0, "abstain": 1.0, "second": 2.0}
 
 
-def one_score(data: Any, level: Level, by: By) -> tuple[Any, str, str]:
-    """One score of each judge on each unit in place of its repeats, so that their numbers do not matter.
+def by_criterion(data: Any, by: By) -> list[str]:
+    """Grouping columns, and the criterion where there are several: they are not pooled."""
+    groups, frame = list(dict.fromkeys(names(by))), nw.from_native(data)
+    if "criterion" in groups or "criterion" not in frame.collect_schema().names():
+        return groups
+    criteria = frame.lazy().select("criterion").unique().collect(backend="pandas").to_native()["criterion"]
+    return [*groups, "criterion"] if len(criteria) > 1 else groups
 
+
+def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, str]:
+    """One answer of each judge on each unit in place of its repeats, so that their numbers do not matter.
+
+    `how`: mean, median, low median (one of the answers) or mode of scores; of preferences the mode in each order shown.
     Returns the data, what stands for the repeats (empty without repeats), and a flag that counts repeats without a
-    single mode, which have no score.
+    single mode, which have no answer.
     """
     frame = nw.from_native(data)
     present = frame.collect_schema().names()
-    if not {"score", "replicate"} <= set(present) or COUNTS in present:
+    if not {"judge", "item", "replicate"} <= set(present) or COUNTS in present or "replicate" in names(by):
         return data, "", ""
-    keys = [c for c in dict.fromkeys([*names(by), "judge", *ABOUT["ratings"]]) if c in present]
+    kind = kind_of(present)
+    about = [*ABOUT["ratings"]] if kind == "ratings" else ["item", "first", "second", *UNIT_COLUMNS]
+    keys = [c for c in dict.fromkeys([*names(by), "judge", *about]) if c in present and c != "replicate"]
+    size, units = (
+        table.select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].item()
+        for table in (frame.lazy(), frame.lazy().select(*keys).unique())
+    )
+    if units == size:  # without repeats in an order shown, a number would only part the judges
+        return (frame.drop("replicate").to_native() if kind == "preferences" else data), "", ""
+    refuse_splits(splits_of(data, keys, kind), keys, kind)
+    frame = as_scores(frame.lazy().collect(backend="pandas")) if kind == "ratings" else frame
     table = frame.lazy().collect(backend="pandas").to_native()
-    score = pd.to_numeric(table["score"], errors="coerce")
-    if not table.duplicated(keys).any() or (score.isna() & table["score"].notna()).any():
-        return data, "", ""  # text is refused with its row where the answers are read
-    refuse_splits(splits_of(table, keys), keys)
+    if kind == "ratings":
+        name = "score"
+        answer = pd.to_numeric(table["score"], errors="coerce")
+        text = answer.isna() & table["score"].notna()
+    else:
+        name, how = "choice", "mode"
+        answer = table["choice"].astype(object).map(_VERDICTS)
+        text = answer.isna() & table["choice"].notna() & (table["choice"] != INVALID)
+    if table.duplicated([*keys, "replicate"]).any() or text.any():
+        return data, "", ""  # refused with its row where the answers are read
     number = codes_of(table, keys)
-    scores, of_unit = score.astype(float), pd.Series(number.code, index=score.index)
+    answers, of_unit = answer.astype(float), pd.Series(number.code, index=answer.index)
     unsettled = 0
-    if level == "nominal":
-        times = scores.groupby([of_unit, scores]).size().rename_axis(["unit", "value"]).reset_index(name="times")
+    if how == "mode":
+        times = answers.groupby([of_unit, answers]).size().rename_axis(["unit", "value"]).reset_index(name="times")
         top = times[times["times"] == times.groupby("unit")["times"].transform("max")]
         single = top.drop_duplicates("unit", keep=False).set_index("unit")["value"]
         unsettled = top["unit"].nunique() - len(single)
         together = single.reindex(range(number.size))
+    elif how == "low median":
+        together = answers.groupby(of_unit).quantile(0.5, interpolation="lower").reindex(range(number.size))
     else:
-        together = scores.groupby(of_unit).agg(_TOGETHER[level]).reindex(range(number.size))
-    made = table.iloc[number.first].drop(columns="replicate").assign(score=together.to_numpy())
+        together = answers.groupby(of_unit).agg(how).reindex(range(number.size))
+    if kind == "preferences":
+        together = together.map(dict(zip((0.0, 1.0, 2.0), SLOTS, strict=True))).astype(object).fillna(INVALID)
+    made = table.iloc[number.first].drop(columns="replicate").assign(**{name: together.to_numpy()})
     what = "set(s) of repeats without a single mode"
-    return made.reset_index(drop=True), f"{_TOGETHER[level]} of repeats", EXCLUDED.of(unsettled, what=what)
+    return made.reset_index(drop=True), f"{how} of repeats", EXCLUDED.of(unsettled, what=what)
+
+
+def _of_categories(data: Any, reference: Any, weights: Weights | None, by: By) -> tuple[Any, Any, str, str]:
+    """:func:`one_answer`, which is one of the answers, of judges and of a reference; with a note and a flag.
+
+    Beside right answers, or a frame, each repeat of a judge stays: its answers all have the same one beside them.
+    """
+    how = "mode" if weights is None else "low median"
+    if reference is None or (isinstance(reference, str) and reference not in (GOLD, GOLD_CANDIDATE)):
+        data, repeats, unsettled = one_answer(data, how, by)
+        return data, reference, repeats, unsettled
+    frame = nw.from_native(reference, pass_through=True)
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame) or "judge" not in frame.collect_schema().names():
+        return data, reference, "", ""
+    present = frame.collect_schema().names()
+    reference, repeats, _ = one_answer(reference, how, [c for c in names(by) if c in present])
+    return data, reference, repeats and f"{repeats} of the reference", ""
+
+
+def _noted(rows: pd.DataFrame, repeats: str, unsettled: str = "") -> pd.DataFrame:
+    """Say in the method, and in the flag, what stands for the repeats."""
+    if not repeats:
+        return rows
+    flag = [flags(f, unsettled) for f in rows["flag"]]
+    return rows.assign(method=rows["method"] + f", {repeats}", flag=pd.Series(flag, rows.index, dtype="str"))
 
 
 def _resampled(group: Group, value: float, values: Floats, level: Level, plan: Bootstrap) -> dict[str, Any]:
@@ -731,8 +790,11 @@ def kappa(
     data : frame
         Preferences: a unit is an item with a pair of candidates, in either order; the answer is the candidate with the
         lower id, a tie (or abstention), or the other candidate; an invalid call is missing. Or ratings: a unit is a
-        system, item and criterion; the answer is the score. Repeated calls of a judge on one unit are matched between
-        judges by replicate, condition, ..., and last by the order shown. Or a tally: ``judge, other, answer,
+        system, item and criterion; the answer is the score. Repeats of a judge (``replicate``) on
+        one unit are put together first, so that their numbers do not matter: the mode, with `weights` the lower median
+        of scores; ``method`` says so, and repeats without a single mode are no answer. Beside gold, or a frame, each
+        repeat counts. Calls under several conditions or in both orders are matched between judges by these. Several
+        criteria are not pooled: each has its own rows. Or a tally: ``judge, other, answer,
         other_answer, n`` (a published table of two raters, say).
     reference : None, 'gold', 'gold_candidate', judge or frame
         None: every pair of judges. ``'gold'``: the column ``gold``; for preferences both answers are then slots (first,
@@ -805,6 +867,7 @@ def kappa(
     [0.4701]
     """
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
+    by = by_criterion(data, by)
     choose(interval, INTERVALS, "interval")
     choose(pairs, ("all", "average", "fleiss"), "pairs")
     if weights is not None:
@@ -814,7 +877,9 @@ def kappa(
         if reference is not None:
             raise DesignError("pairs='fleiss' is for all judges together. Leave reference= out.")
         drawing = (interval, n_resamples, seed, conf_level)
-        return panel(data, "kappa", "fleiss", weights, None, by, cluster, drawing)
+        data, _, repeats, unsettled = _of_categories(data, None, weights, by)
+        return _noted(panel(data, "kappa", "fleiss", weights, None, by, cluster, drawing), repeats, unsettled)
+    data, reference, repeats, _ = _of_categories(data, reference, weights, by)
     table = _pair_counts(data, by, cluster, reference)
     plan = planned_or_none(interval, columns_of(table), n_resamples, seed, conf_level)
     column, dependent = column_of(table) if plan is None else None, dependence(table)
@@ -826,14 +891,14 @@ def kappa(
                 "leave reference= out."
             )
         rows = list(_averages(table, data, groups, weights, plan, dependent))
-        return estimates(rows, groups, ["observed", "expected", "pairs"])
+        return _noted(estimates(rows, groups, ["observed", "expected", "pairs"]), repeats)
     rows = []
     keys = [*groups, "judge", "other"]
     table, values = _coded(table, weights)
     for key, part in _split(table, keys):
         cells = _cohen(part, values, weights, plan, column, conf_level, key)
         rows.append({**key, **cells, "flag": flags(cells["flag"], dependent)})
-    return estimates(rows, keys, EXTRA)
+    return _noted(estimates(rows, keys, EXTRA), repeats)
 
 
 @Measure(
@@ -911,13 +976,15 @@ def ac1(
       term  estimate  observed  expected    n
     0  ac1       0.4    0.6667    0.4444  2.0
     """
-    data = as_runs(data, average_over, by)
+    data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
+    by = by_criterion(data, by)
     choose(interval, INTERVALS, "interval")
-    term = "ac1" if weights is None else "ac2"
+    term, drawing = "ac1" if weights is None else "ac2", (interval, n_resamples, seed, conf_level)
+    data, reference, repeats, unsettled = _of_categories(data, reference, weights, by)
     if reference is not None:
-        table = _pair_counts(data, by, cluster, reference_as_runs(reference, average_over))
-        return pairwise(table, term, "gwet", weights, labels, by, (interval, n_resamples, seed, conf_level))
-    return panel(data, term, "gwet", weights, labels, by, cluster, (interval, n_resamples, seed, conf_level))
+        table = _pair_counts(data, by, cluster, reference)
+        return _noted(pairwise(table, term, "gwet", weights, labels, by, drawing), repeats)
+    return _noted(panel(data, term, "gwet", weights, labels, by, cluster, drawing), repeats, unsettled)
 
 
 @Measure(
@@ -995,10 +1062,13 @@ def scott_pi(
       judge other term  estimate  observed  expected      n
     0     A     B   pi    0.7995      0.88    0.4014  100.0
     """
-    data = as_runs(data, average_over, by)
+    data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
+    by = by_criterion(data, by)
     choose(interval, INTERVALS, "interval")
-    table = _pair_counts(data, by, cluster, reference_as_runs(reference, average_over))
-    return pairwise(table, "pi", "fleiss", weights, None, by, (interval, n_resamples, seed, conf_level))
+    data, reference, repeats, _ = _of_categories(data, reference, weights, by)
+    table = _pair_counts(data, by, cluster, reference)
+    drawing = (interval, n_resamples, seed, conf_level)
+    return _noted(pairwise(table, "pi", "fleiss", weights, None, by, drawing), repeats)
 
 
 def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> pd.DataFrame:
