@@ -55,7 +55,7 @@ from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, ki
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.patterns import PATTERNS
-from judgestats.schema.raters import ABOUT, GOLD, GOLD_CANDIDATE, INVALID, SIDES, SLOTS, Labels, labels_of
+from judgestats.schema.raters import ABOUT, GOLD, GOLD_CANDIDATE, INVALID, SIDES, SLOTS, Labels, is_answer, labels_of
 from judgestats.schema.splitting import as_runs, reference_as_runs, refuse_splits, splits_of
 
 # ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
@@ -241,12 +241,6 @@ def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
 def few_disagreements(cells: Mapping[str, Any], discordant: float) -> str:
     """Flag of an interval based on few units with different answers."""
     return FEW_DISAGREEMENTS if np.isfinite(cells.get("conf_low", np.nan)) and discordant < 20 else ""
-
-
-def is_answer(values: pd.Series[Any]) -> NDArray[np.bool_]:
-    """Whether each entry of an ``answer`` column is a valid answer."""
-    result: NDArray[np.bool_] = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
-    return result
 
 
 def declared(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, Any]:
