@@ -169,14 +169,15 @@ def test_tokens_do_not_weight_a_kappa():
 
 
 @pytest.mark.parametrize("measure", [js.kappa, js.alpha, js.ac1])
-def test_counts_flag_what_replicates_flag(measure):
+def test_counts_are_flagged_and_replicates_put_together(measure):
     runs = pd.concat([SCORES.assign(replicate=r) for r in range(3)])
-    counted = js.ratings(SCORES.assign(n=3), counts="n")
-    want, got = measure(runs, cluster=False), measure(counted, cluster=False)
-    assert want["flag"].str.contains("calls not independent").all()
-    assert got["flag"].str.contains("calls not independent").all()
-    np.testing.assert_allclose(got[["estimate", "n"]], want[["estimate", "n"]])
-    assert not measure(SCORES)["flag"].str.contains("not independent").any()
+    counted = measure(js.ratings(SCORES.assign(n=3), counts="n"), cluster=False)
+    assert counted["flag"].str.contains("calls not independent").all()
+    single, together = measure(SCORES), measure(runs)
+    pd.testing.assert_frame_equal(together.drop(columns="method"), single.drop(columns="method"))
+    assert together["method"].str.endswith("mode of repeats").all()
+    assert counted["n"].eq(3 * single["n"]).all()
+    assert not single["flag"].str.contains("not independent").any()
 
 
 def test_counts_of_a_reference_flag_too():
