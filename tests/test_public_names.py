@@ -57,3 +57,8 @@ def test_import_is_light():
     code = f"import sys, judgestats; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["consensus_deviation", "score_matrix", "kappa", "icc", "gold_agreement"])
+def test_a_measure_may_be_the_first_name_used(name):
+    subprocess.run([sys.executable, "-c", f"import judgestats; judgestats.{name}"], check=True)

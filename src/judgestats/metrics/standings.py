@@ -19,13 +19,12 @@ from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.simultaneous import max_t
-from judgestats.metrics.agreement.chance_corrected import is_answer
 from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.clustering import cluster_codes
 from judgestats.schema.coding import rows_of_codes
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.pairing import UNIT_COLUMNS
-from judgestats.schema.raters import matched_calls
+from judgestats.schema.raters import is_answer, matched_calls
 
 Floats = NDArray[np.float64]
 #: Fewest shared clusters on which two judges are compared.

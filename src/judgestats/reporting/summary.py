@@ -963,7 +963,7 @@ def _ranked(judges: Sequence[str], columns: Sequence[Column]) -> list[str]:
 def _most_of(
     ranked: Sequence[Sequence[str]], columns: Sequence[Column], data: pd.DataFrame, kind: Kind, who: _Contenders
 ) -> tuple[Group, ...]:
-    """The groups with at most MOST_JUDGES judges in all: of one that is larger than what is left, the two ends."""
+    """The groups with at most MOST_JUDGES judges in all: of a group that does not fit, its two ends."""
     rows = data.groupby("judge", sort=False).indices
     groups: list[Group] = []
     room = MOST_JUDGES

@@ -172,6 +172,12 @@ def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") 
     return np.where(turned, 2 - code, code).astype(np.int8), pd.Index(SIDES)
 
 
+def is_answer(values: pd.Series[Any]) -> NDArray[np.bool_]:
+    """Whether each entry of an ``answer`` column is a valid answer."""
+    result: NDArray[np.bool_] = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
+    return result
+
+
 def _choices(choice: pd.Series[Any]) -> Any:
     code, labels = ranked_codes(choice)
     known = [None if pd.isna(x) else str(x) for x in labels]

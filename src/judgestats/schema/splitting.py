@@ -372,7 +372,7 @@ def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
     1     a          1      8
     """
     wanted = list(dict.fromkeys(names(average_over)))
-    if not set(wanted) - {"replicate"}:  # repeats are put together in any case
+    if not set(wanted) - {"replicate"} and not set(wanted) & set(names(by)):  # repeats are put together in any case
         return frame
     data = nw.from_native(frame)
     present = data.collect_schema().names()

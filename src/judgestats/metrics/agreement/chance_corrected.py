@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
@@ -53,9 +54,10 @@ from judgestats.schema.clustering import Cluster, auto_cluster, clusters, column
 from judgestats.schema.coding import as_scores, codes_of, compact, joint
 from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
 from judgestats.schema.counting import is_tally, tally
+from judgestats.schema.opening import memory_advice
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.patterns import PATTERNS
-from judgestats.schema.raters import ABOUT, GOLD, GOLD_CANDIDATE, INVALID, SIDES, SLOTS, Labels, labels_of
+from judgestats.schema.raters import ABOUT, GOLD, GOLD_CANDIDATE, INVALID, SIDES, SLOTS, Labels, is_answer, labels_of
 from judgestats.schema.splitting import as_runs, reference_as_runs, refuse_splits, splits_of
 
 # ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
@@ -241,12 +243,6 @@ def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
 def few_disagreements(cells: Mapping[str, Any], discordant: float) -> str:
     """Flag of an interval based on few units with different answers."""
     return FEW_DISAGREEMENTS if np.isfinite(cells.get("conf_low", np.nan)) and discordant < 20 else ""
-
-
-def is_answer(values: pd.Series[Any]) -> NDArray[np.bool_]:
-    """Whether each entry of an ``answer`` column is a valid answer."""
-    result: NDArray[np.bool_] = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
-    return result
 
 
 def declared(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, Any]:
@@ -630,16 +626,20 @@ def alpha(
             cells |= _resampled(group, float(fit.alpha[0]), values, level_of_measurement, plan)
             cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.discordant))
         cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
-        rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.exclusions, unsettled, dependent)})
+        left = unsettled.get(plain(group.key), "")
+        rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.exclusions, left, dependent)})
     return estimates(rows, list(dict.fromkeys(names(by))), ["observed_disagreement", "expected_disagreement", "values"])
 
 
 #: Level of measurement -> what stands for the repeats of a judge on one unit.
 _TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
+#: Labels of a group -> flag that counts its repeats without a single mode.
+Unsettled = Mapping[tuple[str, ...], str]
 #: Code of each verdict among those of which the mode is taken; an abstention is a tie.
 _VERDICTS = {"first": 0.0, "tie": 1.0, "abstain": 1.0, "second": 2.0}
 
 
+@memory_advice()
 def by_criterion(data: Any, by: By) -> list[str]:
     """Grouping columns, and the criterion where there are several: they are not pooled."""
     groups, frame = list(dict.fromkeys(names(by))), nw.from_native(data)
@@ -649,17 +649,18 @@ def by_criterion(data: Any, by: By) -> list[str]:
     return [*groups, "criterion"] if len(criteria) > 1 else groups
 
 
-def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, str]:
+@memory_advice()
+def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
     """One answer of each judge on each unit in place of its repeats, so that their numbers do not matter.
 
     `how`: mean, median, low median (one of the answers) or mode of scores; of preferences the mode in each order shown.
-    Returns the data, what stands for the repeats (empty without repeats), and a flag that counts repeats without a
-    single mode, which have no answer.
+    Returns the data, what stands for the repeats (empty without repeats), and for each group a flag that counts repeats
+    without a single mode, which have no answer.
     """
     frame = nw.from_native(data)
     present = frame.collect_schema().names()
     if not {"judge", "item", "replicate"} <= set(present) or COUNTS in present or "replicate" in names(by):
-        return data, "", ""
+        return data, "", {}
     kind = kind_of(present)
     about = [*ABOUT["ratings"]] if kind == "ratings" else ["item", "first", "second", *UNIT_COLUMNS]
     keys = [c for c in dict.fromkeys([*names(by), "judge", *about]) if c in present and c != "replicate"]
@@ -668,7 +669,7 @@ def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, str]:
         for table in (frame.lazy(), frame.lazy().select(*keys).unique())
     )
     if units == size:  # without repeats in an order shown, a number would only part the judges
-        return (frame.drop("replicate").to_native() if kind == "preferences" else data), "", ""
+        return (frame.drop("replicate").to_native() if kind == "preferences" else data), "", {}
     refuse_splits(splits_of(data, keys, kind), keys, kind)
     frame = as_scores(frame.lazy().collect(backend="pandas")) if kind == "ratings" else frame
     table = frame.lazy().collect(backend="pandas").to_native()
@@ -681,15 +682,15 @@ def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, str]:
         answer = table["choice"].astype(object).map(_VERDICTS)
         text = answer.isna() & table["choice"].notna() & (table["choice"] != INVALID)
     if table.duplicated([*keys, "replicate"]).any() or text.any():
-        return data, "", ""  # refused with its row where the answers are read
+        return data, "", {}  # refused with its row where the answers are read
     number = codes_of(table, keys)
     answers, of_unit = answer.astype(float), pd.Series(number.code, index=answer.index)
-    unsettled = 0
+    tied: Any = []
     if how == "mode":
         times = answers.groupby([of_unit, answers]).size().rename_axis(["unit", "value"]).reset_index(name="times")
         top = times[times["times"] == times.groupby("unit")["times"].transform("max")]
         single = top.drop_duplicates("unit", keep=False).set_index("unit")["value"]
-        unsettled = top["unit"].nunique() - len(single)
+        tied = top.loc[~top["unit"].isin(single.index), "unit"].unique()
         together = single.reindex(range(number.size))
     elif how == "low median":
         together = answers.groupby(of_unit).quantile(0.5, interpolation="lower").reindex(range(number.size))
@@ -698,11 +699,13 @@ def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, str]:
     if kind == "preferences":
         together = together.map(dict(zip((0.0, 1.0, 2.0), SLOTS, strict=True))).astype(object).fillna(INVALID)
     made = table.iloc[number.first].drop(columns="replicate").assign(**{name: together.to_numpy()})
-    what = "set(s) of repeats without a single mode"
-    return made.reset_index(drop=True), f"{how} of repeats", EXCLUDED.of(unsettled, what=what)
+    groups, what = list(dict.fromkeys(names(by))), "set(s) of repeats without a single mode"
+    unsettled = Counter(plain(key) for key in made.iloc[tied][groups].to_dict("records"))
+    flag = {key: EXCLUDED.of(times, what=what) for key, times in unsettled.items()}
+    return made.reset_index(drop=True), f"{how} of repeats", flag
 
 
-def _of_categories(data: Any, reference: Any, weights: Weights | None, by: By) -> tuple[Any, Any, str, str]:
+def _of_categories(data: Any, reference: Any, weights: Weights | None, by: By) -> tuple[Any, Any, str, Unsettled]:
     """:func:`one_answer`, which is one of the answers, of judges and of a reference; with a note and a flag.
 
     Beside right answers, or a frame, each repeat of a judge stays: its answers all have the same one beside them.
@@ -713,17 +716,18 @@ def _of_categories(data: Any, reference: Any, weights: Weights | None, by: By) -
         return data, reference, repeats, unsettled
     frame = nw.from_native(reference, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame) or "judge" not in frame.collect_schema().names():
-        return data, reference, "", ""
+        return data, reference, "", {}
     present = frame.collect_schema().names()
     reference, repeats, _ = one_answer(reference, how, [c for c in names(by) if c in present])
-    return data, reference, repeats and f"{repeats} of the reference", ""
+    return data, reference, repeats and f"{repeats} of the reference", {}
 
 
-def _noted(rows: pd.DataFrame, repeats: str, unsettled: str = "") -> pd.DataFrame:
-    """Say in the method, and in the flag, what stands for the repeats."""
+def _noted(rows: pd.DataFrame, repeats: str, by: By = (), unsettled: Unsettled | None = None) -> pd.DataFrame:
+    """Say in the method, and in the flag of each group, what stands for the repeats."""
     if not repeats:
         return rows
-    flag = [flags(f, unsettled) for f in rows["flag"]]
+    keys = [plain(key) for key in rows[list(dict.fromkeys(names(by)))].to_dict("records")]
+    flag = [flags(f, (unsettled or {}).get(key, "")) for f, key in zip(rows["flag"], keys, strict=True)]
     return rows.assign(method=rows["method"] + f", {repeats}", flag=pd.Series(flag, rows.index, dtype="str"))
 
 
@@ -878,7 +882,7 @@ def kappa(
             raise DesignError("pairs='fleiss' is for all judges together. Leave reference= out.")
         drawing = (interval, n_resamples, seed, conf_level)
         data, _, repeats, unsettled = _of_categories(data, None, weights, by)
-        return _noted(panel(data, "kappa", "fleiss", weights, None, by, cluster, drawing), repeats, unsettled)
+        return _noted(panel(data, "kappa", "fleiss", weights, None, by, cluster, drawing), repeats, by, unsettled)
     data, reference, repeats, _ = _of_categories(data, reference, weights, by)
     table = _pair_counts(data, by, cluster, reference)
     plan = planned_or_none(interval, columns_of(table), n_resamples, seed, conf_level)
@@ -984,7 +988,7 @@ def ac1(
     if reference is not None:
         table = _pair_counts(data, by, cluster, reference)
         return _noted(pairwise(table, term, "gwet", weights, labels, by, drawing), repeats)
-    return _noted(panel(data, term, "gwet", weights, labels, by, cluster, drawing), repeats, unsettled)
+    return _noted(panel(data, term, "gwet", weights, labels, by, cluster, drawing), repeats, by, unsettled)
 
 
 @Measure(

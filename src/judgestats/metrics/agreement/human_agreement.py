@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
-from judgestats.metrics.agreement.chance_corrected import is_answer
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import jackknife_cells
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
@@ -36,7 +35,7 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts
-from judgestats.schema.raters import ABOUT, count_raters
+from judgestats.schema.raters import ABOUT, count_raters, is_answer
 from judgestats.schema.selection import gathered
 
 Floats = NDArray[np.float64]
