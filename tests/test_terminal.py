@@ -157,7 +157,10 @@ def test_an_interrupt_in_the_middle_of_writing_leaves_no_half_page(tmp_path, com
         "app()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *command, "--out", "page.html"], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", program, *command, "--out", "page.html", "--overwrite"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode in (1, 130, -signal.SIGINT)
     assert "Traceback" not in done.stderr

@@ -17,7 +17,7 @@ import signal
 import sqlite3
 import traceback
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -187,13 +187,16 @@ def arrow_rows(raw: bytes) -> int:
     return int(opened.read_all().num_rows)
 
 
-def calls_in(path: Path, reader: str) -> int | None:
-    """How many calls a sound file holds, counted without the readers; None if that cannot be told."""
+def calls_in(path: Path, reader: str, unread: Collection[str] = ()) -> int | None:
+    """How many calls a sound file holds, counted without the readers; None if that cannot be told.
+
+    Members of a zip archive that check() names as unread, as ``archive/member``, are left out.
+    """
     if reader in BINARY:
         return BINARY[reader](path)
     if reader == "zip":
         with zipfile.ZipFile(path) as archive:
-            found = [n for n in archive.namelist() if n.startswith("run=")]
+            found = [n for n in archive.namelist() if n.startswith("run=") and f"{path.name}/{n}" not in unread]
             inside = [path.with_name(f"{path.stem}.{n.replace('/', '_')}") for n in found]
             for name, member in zip(found, inside, strict=True):
                 member.write_bytes(archive.read(name))
@@ -335,10 +338,11 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
             except JudgestatsError:
                 frame = None
             if frame is not None:
-                found = js.check(frame).set_index("what")["n"]
+                checked = js.check(frame)
+                found = checked.set_index("what")["n"]
                 if found["rows in"] != found["rows used"] + found["rows excluded"]:
                     return "lost rows", "used and excluded are not the rows"
-                wanted = calls_in(path, reader)
+                wanted = calls_in(path, reader, set(checked.loc[checked["level"] == "file", "where"]))
                 account = account_of(frame)
                 unread = account.n_excluded if account is not None else 0
                 if not len(frame) + unread == found["rows in"] == (found["rows in"] if wanted is None else wanted):
