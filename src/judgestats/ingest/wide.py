@@ -383,7 +383,7 @@ def exploded(table: pd.DataFrame, name: str) -> Long:
     if len({*rest.columns, *named.values()}) < rest.shape[1] + len(named):
         raise SchemaError(f"explode={name!r} makes a column that the table has. Rename yours first.")
     made = {named[n]: [cell_text(r.get(n)) for r in records] for n in columns}
-    return Long(rest.assign(**made), np.array(source), empty)
+    return Long(pd.concat([rest, pd.DataFrame(made)], axis=1), np.array(source), empty)  # many columns, joined once
 
 
 def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) -> Wide | None:
