@@ -83,7 +83,7 @@ FILES: dict[str, tuple[dict[str, Any], int, int]] = {
             {"parse": "auto", "columns": {"judge": f"={name}", "item": "question_1", "first": "A", "second": "B", "choice": name}},
             192, missing,
         )
-        for name, missing in (("gemini-pro", 2), ("gpt-4-0613", 0))
+        for name, missing in (("gemini-pro", 0), ("gpt-4-0613", 0))  # "[A]", "[B]" alone on the last line are read
     },
     "inspect_ai/input-task_model_graded_fact.eval": ({}, 1, 0),
     "inspect_ai/popularity_10_samples.eval": ({}, 10, 0),
