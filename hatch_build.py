@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,22 @@ class CommitHook(BuildHookInterface):
     """Put the commit into the build; an sdist carries it on to wheels that are built without git."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the file of the commit, unless this is an editable installation."""
-        path = Path(self.root, FILE)
+        """Write the file of the commit, unless this is an editable installation.
+
+        It is written outside the clone: two builds may run there at once.
+        """
         if version == "editable" or not (commit := self._commit()):
             return
+        self._folder = tempfile.TemporaryDirectory()
+        path = Path(self._folder.name, Path(FILE).name)
         path.write_text(f"{commit}\n")
-        self._written = path
         inside = FILE.removeprefix("src/") if self.target_name == "wheel" else FILE
         build_data["force_include"][str(path)] = inside
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Leave the clone as it was."""
-        if hasattr(self, "_written"):
-            self._written.unlink(missing_ok=True)
+        """Leave nothing behind."""
+        if hasattr(self, "_folder"):
+            self._folder.cleanup()
 
     def _commit(self) -> str:
         if not Path(self.root, ".git").exists():

@@ -105,3 +105,18 @@ def test_the_source_distribution_has_what_the_tests_need(tmp_path):
     wanted |= {"tests/conftest.py", "data/datapackage.json", "src/judgestats/py.typed", "docs/measures.md"}
     assert wanted <= names
     assert not any(name.startswith(("build", ".venv", ".git/")) for name in names)
+
+
+@pytest.mark.slow
+def test_two_builds_in_one_clone_do_not_disturb_each_other(tmp_path):
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d"]
+    running = [
+        subprocess.Popen(
+            [*command, str(tmp_path / str(k))], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        for k in range(3)
+    ]
+    errors = [process.communicate()[1].decode() for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], errors
+    wheels = [next((tmp_path / str(k)).iterdir()).read_bytes() for k in range(3)]
+    assert wheels[0] == wheels[1] == wheels[2]
