@@ -726,7 +726,7 @@ def _noted(rows: pd.DataFrame, repeats: str, by: By = (), unsettled: Unsettled |
     """Say in the method, and in the flag of each group, what stands for the repeats."""
     if not repeats:
         return rows
-    keys = [plain(key) for key in rows[list(dict.fromkeys(names(by)))].to_dict("records")]
+    keys = [plain({c: rows[c].iloc[i] for c in names(by)}) for i in range(len(rows))]
     flag = [flags(f, (unsettled or {}).get(key, "")) for f, key in zip(rows["flag"], keys, strict=True)]
     return rows.assign(method=rows["method"] + f", {repeats}", flag=pd.Series(flag, rows.index, dtype="str"))
 
