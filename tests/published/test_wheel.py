@@ -1,6 +1,7 @@
 """The wheel, installed outside the checkout: it holds the published tables, and reads, measures, audits and reports."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -105,3 +106,9 @@ def test_the_source_distribution_has_what_the_tests_need(tmp_path):
     wanted |= {"tests/conftest.py", "data/datapackage.json", "src/judgestats/py.typed", "docs/measures.md"}
     assert wanted <= names
     assert not any(name.startswith(("build", ".venv", ".git/")) for name in names)
+
+
+def test_every_file_of_data_has_a_licence():
+    table = (ROOT / "docs" / "data_licences.md").read_text(encoding="utf-8")
+    listed = re.findall(r"(?m)^\| `([^`]+)` \| (?:figures|ours)", table)
+    assert sorted(listed) == sorted(p.relative_to(ROOT / "data").as_posix() for p in (ROOT / "data").rglob("*.*"))
