@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
+from enum import IntEnum
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_type_hints
@@ -30,6 +31,13 @@ from judgestats.terminal import sturdy_streams, visible, working
 
 #: What typer raises where an option is wrong.
 _UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+class ExitCode(IntEnum):
+    """How a command ends where it does not end well; docs/stability.md explains them."""
+
+    NOT_HELD = 1  # audit --strict: a number does not follow, or nothing could be decided
+    REFUSED = 2  # a wrong option, a file that does not open, data that are not understood; nothing was written
 
 
 #: Where a context holds the command line.
@@ -329,7 +337,7 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
         except OSError as error:
             message = f"{error.filename or 'a file'}: {error.strerror or error}."
         Console(stderr=True, highlight=False, soft_wrap=True).print(_text(f"judgestats: {message}"))
-        raise typer.Exit(2)
+        raise typer.Exit(ExitCode.REFUSED)
 
     return run
 
@@ -558,7 +566,7 @@ def check(
     found = reading.detected()
     if found is not None and found.confidence == "needs a mapping" and not reading.mapped:
         _show_proposal(console, reading, found)
-        raise typer.Exit(2)
+        raise typer.Exit(ExitCode.REFUSED)
     data = reading.verdicts()
     against = reading.against()
     if against:  # refuse names that do not occur before anything is measured
@@ -721,7 +729,7 @@ def audit(
 
         typer.echo(visible(f"Page: {audit_page(found, out, overwrite=overwrite)}"))
     if strict and not all(_holds(a) for a in found):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.NOT_HELD)
 
 
 def _holds(audit: Any) -> bool:
