@@ -1,75 +1,315 @@
-"""The results of every measure on the data of the test registry, written to a file or compared with one.
+"""The numbers of the package, written to a file, compared with one, or compared between two commits.
 
-python benchmarks/same_results.py --out before.pkl       # before a restructuring
-python benchmarks/same_results.py --against before.pkl   # after it: what differs by more than 1e-9, relative
+python benchmarks/same_results.py                        # compare with the stored results: what moved
+python benchmarks/same_results.py --out FILE             # write them (the stored ones: benchmarks/same_results.json.gz)
+python benchmarks/same_results.py --against FILE         # compare with a file
+python benchmarks/same_results.py --commits OLD NEW      # each commit in a worktree of its own
+python benchmarks/same_results.py --commits OLD NEW --pythons build/old/bin/python build/new/bin/python
+
+Closed forms may move by 1e-12, relative; what is found by iteration (fits, and what is computed from them) by 1e-7.
 """
 
 from __future__ import annotations
 
 import argparse
-import pickle
+import gzip
+import inspect
+import json
+import os
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
 
 import judgestats as js
-from registry import registry
+from judgestats.errors import JudgestatsError
+from judgestats.metrics.measure_registry import measures
+from registry import calls, of_record, registry, scores, single_scores, strategies
+
+STORED = ROOT / "benchmarks" / "same_results.json.gz"
+CLOSED_FORM, ITERATIVE = 1e-12, 1e-7
+#: Measures that iterate.
+ITERATED = (
+    "rank_systems",
+    "dawid_skene",
+    "detection_threshold",
+    "delta0",
+    "icc",
+    "variance_components",
+    "decision_study",
+)
+#: Verbs of a fit that give a table.
+VERBS = ("tidy", "glance", "random_effects", "variance_components", "check")
+#: Values of one argument beside its default, for all measures that take it.
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "by": {"by": "criterion"},
+    "cluster": {"cluster": "item"},
+    "bootstrap": {"interval": "bootstrap", "n_resamples": 50, "seed": 7},
+    "conf_level": {"conf_level": 0.9},
+}
 
 
-def results() -> dict[str, pd.DataFrame]:
-    """Name -> result, of measures and of some models."""
-    found = {name: measure.call(measure.data()) for name, measure in registry().items()}
+def stated(call: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """The result, or the error of the package, which must stay the same too."""
+    try:
+        return call()
+    except JudgestatsError as error:
+        return pd.DataFrame({"error": [type(error).__name__], "message": [str(error)]})
+
+
+def of_measures() -> Iterator[tuple[str, pd.DataFrame]]:
+    """Every measure on the data of the test registry."""
+    for name, case in registry().items():
+        yield name, case.call(case.data())
+
+
+def of_variants() -> Iterator[tuple[str, pd.DataFrame]]:
+    """Every measure on the tally of its data, on a lazy frame, and with other arguments."""
+    import polars as pl
+
+    from judgestats.schema import tally
+
+    for name, case in registry().items():
+        record = measures()[name.partition(",")[0]]
+        data = case.data()
+        if "tally" not in {**of_record(record, case.data), **case.exempt}:
+            counts = tally(data, record.counted_as, baseline=case.baseline)
+            yield f"{name} | tally", stated(lambda c=case, t=counts: c.call(t))
+        if "engine" not in case.exempt:
+            lazy = pl.from_pandas(data).lazy()
+            yield f"{name} | lazy", stated(lambda c=case, t=lazy: c.call(t))
+        parameters = inspect.signature(record.function).parameters
+        if "," in name or getattr(case.call, "__name__", "") == "<lambda>":
+            continue  # the call fixes its arguments
+        for title, arguments in ARGUMENTS.items():
+            if set(arguments) <= set(parameters):
+                yield f"{name} | {title}", stated(lambda c=case, d=data, a=arguments: c.call(d, **a))
+
+
+def rated() -> pd.DataFrame:
+    """Four judges on sixty items: a score, right or wrong, one of four levels, a number."""
     rng = np.random.default_rng(0)
     data = pd.DataFrame([(j, i) for j in "abcd" for i in range(60)], columns=["judge", "item"])
     item = rng.normal(size=60)
     data["score"] = item[data["item"]] + (data["judge"] == "a") + rng.normal(size=len(data))
     data["correct"] = (data["score"] + rng.logistic(size=len(data)) > 0).astype(int)
     data["level"] = pd.cut(data["score"], [-9, -1, 0, 1, 9], labels=["1", "2", "3", "4"])
-    for family, answer in (("gaussian", "score"), ("binomial", "correct"), ("cumulative", "level")):
-        fit = js.fit(f"{answer} ~ judge + (1|item)", data, family=family)
-        for verb in ("tidy", "glance", "random_effects", "variance_components", "check"):
-            found[f"{family}.{verb}"] = getattr(fit, verb)()
-        found[f"{family}.contrasts"] = fit.contrasts("judge")
-    found["audit"] = js.audit("dark_current")
-    return found
+    data["number"] = rng.poisson(np.exp(0.5 * data["score"]))
+    return data
 
 
-def different(one: pd.DataFrame, other: pd.DataFrame, aside: str = "") -> str:
-    """What differs, in words; empty where nothing does."""
-    try:
-        one, other = (f.drop(columns=aside, errors="ignore") for f in (one, other))
-        pd.testing.assert_frame_equal(one, other, rtol=1e-9, atol=1e-12)
-    except AssertionError as error:
-        return " ".join(str(error).split())[:200]
-    return ""
+def of_models() -> Iterator[tuple[str, pd.DataFrame]]:
+    """Fits with and without random effects, of every family, and the models of bias."""
+    data = rated()
+    answers = {
+        "gaussian": "score",
+        "binomial": "correct",
+        "cumulative": "level",
+        "poisson": "number",
+        "negative_binomial": "number",
+    }
+    for family, answer in answers.items():
+        for terms in ("judge", "judge + (1|item)"):
+            fit = js.fit(f"{answer} ~ {terms}", data, family=family)
+            for verb in VERBS:
+                if hasattr(fit, verb):
+                    yield f"fit {answer} ~ {terms} | {family}.{verb}", stated(getattr(fit, verb))
+            yield f"fit {answer} ~ {terms} | {family}.contrasts", stated(lambda f=fit: f.contrasts("judge"))
+            yield f"fit {answer} ~ {terms} | {family}.margins", stated(lambda f=fit: f.margins("judge"))
+            yield f"fit {answer} ~ {terms} | {family}.confint", stated(lambda f=fit: f.confint())
+    separated = data.assign(correct=lambda t: t["correct"].where(t["judge"] != "a", 1))
+    yield "fit separated", js.fit("correct ~ judge", separated).tidy()
+    for engine, answer, terms in (
+        ("statsmodels", "correct", "judge + (1|item)"),
+        ("glm", "correct", "judge"),
+        ("gee", "correct", "judge"),
+        ("mixedlm", "score", "judge + (1|item)"),
+    ):
+        family = "gaussian" if answer == "score" else "binomial"
+        formula, cluster = f"{answer} ~ {terms}", {"cluster": "item"} if engine == "gee" else {}
+        yield (
+            f"fit {formula} | {engine}",
+            stated(lambda f=formula, k={"family": family, "engine": engine, **cluster}: js.fit(f, data, **k).tidy()),
+        )
+    verdicts = calls()[lambda t: t["choice"] != "invalid"]
+    bias_models = {
+        "position_bias_model": verdicts,
+        "tie_model": verdicts,
+        "item_difficulty": data[["judge", "item", "correct"]],
+        "self_preference": single_scores(),
+    }
+    for name, table in bias_models.items():
+        yield f"fit models.{name}", stated(lambda n=name, t=table: getattr(js.models, n)(t).tidy())
+    yield "fit models.strategy_effects", js.models.strategy_effects(strategies(), baseline="B0").tidy()
+
+
+def of_tables() -> Iterator[tuple[str, pd.DataFrame]]:
+    """What is counted, checked, chosen and audited."""
+    pairwise, rating = calls(), scores()
+    damaged = pairwise.astype({"choice": object})
+    damaged.loc[[0, 5], "choice"] = ["left", None]
+    for name, table in (("preferences", pairwise), ("ratings", rating), ("damaged", damaged)):
+        yield f"check | {name}", stated(lambda t=table: js.check(t))
+        yield f"available_measures | {name}", stated(lambda t=table: js.available_measures(t))
+    yield "aggregate", stated(lambda: js.aggregate(pairwise))
+    yield "datasheet", stated(lambda: frame(js.datasheet(pairwise)))
+    yield "formats", js.formats()
+    for paper in ("dark_current", "merchant_risk", "debiasing", "rationalization", "consensus_illusion"):
+        yield f"audit | {paper}", frame(js.audit(paper))
+
+
+def frame(result: Any) -> pd.DataFrame:
+    """A result that is a table, or holds one."""
+    return result if isinstance(result, pd.DataFrame) else result.to_frame()
+
+
+def of_outputs() -> Iterator[tuple[str, pd.DataFrame]]:
+    """What two pages and ``judgestats check`` say, line by line."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, table in (("preferences", calls()), ("ratings", scores())):
+            source, page = Path(folder, f"{name}.csv"), Path(folder, f"{name}.html")
+            table.to_csv(source, index=False)
+            js.report(js.read(source), page, title=name, source=name, n_resamples=50)
+            yield f"page | {name}", lines(text_of(page.read_text(encoding="utf-8")))
+            command = [sys.executable, "-m", "judgestats", "check", source.name]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8")
+            yield f"judgestats check | {name}", lines(f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def text_of(page: str) -> str:
+    """The words and numbers of a page: neither its style, nor its script, nor the coordinates of its pictures."""
+    page = re.sub(r"(?s)<(style|script)\b.*?</\1>", "", page)
+    text = unescape(re.sub(r"<[^>]+>", "\n", page))
+    return re.sub(r"judgestats \d\S*|\d{4}-\d\d-\d\d( \d\d:\d\d)?", "", text)
+
+
+def lines(text: str) -> pd.DataFrame:
+    """Lines of a text that have any words, as a table."""
+    return pd.DataFrame({"text": [" ".join(line.split()) for line in text.splitlines() if line.strip()]})
+
+
+def results() -> dict[str, pd.DataFrame]:
+    """Name -> result; what follows a bar says how it was obtained."""
+    parts = (of_measures(), of_variants(), of_models(), of_tables(), of_outputs())
+    return {name: result for part in parts for name, result in part}
+
+
+def stored(found: dict[str, pd.DataFrame]) -> bytes:
+    """Results as compressed JSON, the same bytes for the same numbers."""
+    tables = {
+        name: {
+            "columns": [str(c) for c in table.columns],
+            "rows": [[plain(v) for v in row] for row in table.to_numpy(object)],
+        }
+        for name, table in found.items()
+    }
+    return gzip.compress(json.dumps(tables, separators=(",", ":"), ensure_ascii=False).encode(), mtime=0)
+
+
+def plain(value: Any) -> Any:
+    """A cell as JSON has it."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    return None if value is None or value is pd.NA or value is pd.NaT else str(value)
+
+
+def tolerance(name: str) -> float:
+    """What a result may move by, relative."""
+    iterated = name.startswith(("fit ", *ITERATED))
+    return ITERATIVE if iterated else CLOSED_FORM
+
+
+def moved(before: bytes, after: bytes) -> list[str]:
+    """What differs between two stored results, a line for each column of each result."""
+    old, new = (json.loads(gzip.decompress(data)) for data in (before, after))
+    differences = [f"{name}: gone" for name in old if name not in new]
+    differences += [f"{name}: new" for name in new if name not in old]
+    for name in old:
+        if name in new:
+            differences += [f"{name}: {text}" for text in changed(old[name], new[name], tolerance(name))]
+    return differences
+
+
+def changed(old: dict[str, Any], new: dict[str, Any], rtol: float) -> Iterator[str]:
+    """What differs between two tables."""
+    if old["columns"] != new["columns"]:
+        lost = [c for c in old["columns"] if c not in new["columns"]]
+        added = [c for c in new["columns"] if c not in old["columns"]]
+        yield f"columns lost: {lost}, added: {added}" if lost or added else "columns in another order"
+    if len(old["rows"]) != len(new["rows"]):
+        yield f"{len(old['rows'])} rows before, {len(new['rows'])} now"
+        return
+    for column in old["columns"]:
+        if column not in new["columns"]:
+            continue
+        i, j = old["columns"].index(column), new["columns"].index(column)
+        cells = [(k, a[i], b[j]) for k, (a, b) in enumerate(zip(old["rows"], new["rows"], strict=True))]
+        unequal = [(k, a, b) for k, a, b in cells if not same(a, b, rtol)]
+        if unequal:
+            k, a, b = unequal[0]
+            yield f"{column} differs in {len(unequal)} of {len(cells)} rows; row {k}: {a!r} before, {b!r} now"
+
+
+def same(one: Any, other: Any, rtol: float) -> bool:
+    """Whether two cells are equal; numbers up to a relative difference."""
+    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (one, other))
+    if not numbers:
+        return type(one) is type(other) and one == other
+    return bool(np.isclose(one, other, rtol=rtol, atol=1e-12, equal_nan=True))
+
+
+def at_commit(commit: str, python: str) -> bytes:
+    """Results of a commit, from a worktree of its own; this script computes them there too."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree, out = Path(folder, "tree"), Path(folder, "results.gz")
+        git = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run([*git, "add", "--quiet", "--detach", str(tree), commit], check=True)
+        try:
+            script = shutil.copy(__file__, tree / "benchmarks")
+            environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
+            subprocess.run([python, script, "--out", str(out)], cwd=tree, env=environment, check=True)
+            return out.read_bytes()
+        finally:
+            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+
+
+def main() -> int:
+    """Write, or compare and say what moved."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    task = parser.add_mutually_exclusive_group()
+    task.add_argument("--out", type=Path, help="write the results to this file")
+    task.add_argument("--against", type=Path, default=STORED, help="compare with this file")
+    task.add_argument("--commits", nargs=2, metavar=("OLD", "NEW"), help="compare two commits")
+    parser.add_argument("--pythons", nargs=2, default=(sys.executable,) * 2, help="an interpreter for each commit")
+    options = parser.parse_args()
+    if options.out:
+        found = results()
+        options.out.write_bytes(stored(found))
+        print(f"{len(found)} results in {options.out}: {options.out.stat().st_size / 1e6:.2f} MB")
+        return 0
+    if options.commits:
+        before, after = map(at_commit, options.commits, options.pythons)
+    else:
+        before, after = options.against.read_bytes(), stored(results())
+    differences = moved(before, after)
+    print("\n".join([*differences, f"{len(differences)} differences"]))
+    return bool(differences)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--out", type=Path)
-    group.add_argument("--against", type=Path)
-    parser.add_argument("--but", default="", help="a column that may differ (flag)")
-    asked = parser.parse_args()
-    now = results()
-    if asked.out:
-        asked.out.write_bytes(pickle.dumps(now))
-        print(f"{len(now)} results in {asked.out}")
-    else:
-        before = pickle.loads(asked.against.read_bytes())
-        gone = sorted(before.keys() ^ now.keys())
-        odd = {
-            name: told
-            for name in sorted(before.keys() & now.keys())
-            if (told := different(before[name], now[name], asked.but))
-        }
-        for name, told in odd.items():
-            print(f"{name}: {told}")
-        print(
-            f"{len(before)} results before, {len(now)} now; {len(odd)} differ; in one only: {', '.join(gone) or 'none'}"
-        )
-        sys.exit(bool(odd or gone))
+    sys.exit(main())

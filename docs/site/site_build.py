@@ -83,7 +83,7 @@ CHAPTERS: dict[str, tuple[str, str, list[str]]] = {
         ],
     ),
     "about": ("About", "For people and programs that use or change the package.", [
-        "docs/citing.md", "docs/agents.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md",
+        "docs/citing.md", "docs/agents.md", "docs/stability.md", "docs/releasing.md", "docs/data_licences.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md",
     ]),
 }  # fmt: skip
 #: Sections that are pages of their own on the site: file -> words in the heading of the section -> page.

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, fields, replace
+from enum import IntEnum
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_type_hints
@@ -30,6 +31,13 @@ from judgestats.terminal import sturdy_streams, visible, working
 
 #: What typer raises where an option is wrong.
 _UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+class ExitCode(IntEnum):
+    """How a command ends where it does not end well; docs/stability.md explains them."""
+
+    NOT_HELD = 1  # audit --strict: a number does not follow, or nothing could be decided
+    REFUSED = 2  # a wrong option, a file that does not open, data that are not understood; nothing was written
 
 
 #: Where a context holds the command line.
@@ -361,7 +369,7 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
         except OSError as error:
             message = masked(f"{error.filename or 'a file'}: {error.strerror or error}.")
         Console(stderr=True, highlight=False, soft_wrap=True).print(_text(f"judgestats: {message}"))
-        raise typer.Exit(2)
+        raise typer.Exit(ExitCode.REFUSED)
 
     return run
 
@@ -625,7 +633,7 @@ def check(
     found = reading.detected()
     if found is not None and found.confidence == "needs a mapping" and not reading.mapped:
         _show_proposal(console, reading, found)
-        raise typer.Exit(2)
+        raise typer.Exit(ExitCode.REFUSED)
     data = reading.verdicts()
     against = reading.against()
     groups = _grouped(by, cluster, no_cluster=no_cluster)
@@ -803,7 +811,7 @@ def audit(
         else:
             typer.echo(visible(f"Findings: {write_findings(found, path, overwrite=overwrite)}"))
     if strict and not all(_holds(a) for a in found):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.NOT_HELD)
 
 
 def _holds(audit: Any) -> bool:

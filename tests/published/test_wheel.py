@@ -1,6 +1,7 @@
 """The wheel, installed outside the checkout: it holds the published tables, and reads, measures, audits and reports."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -120,3 +121,9 @@ def test_two_builds_in_one_clone_do_not_disturb_each_other(tmp_path):
     assert [process.returncode for process in running] == [0, 0, 0], errors
     wheels = [next((tmp_path / str(k)).iterdir()).read_bytes() for k in range(3)]
     assert wheels[0] == wheels[1] == wheels[2]
+
+
+def test_every_file_of_data_has_a_licence():
+    table = (ROOT / "docs" / "data_licences.md").read_text(encoding="utf-8")
+    listed = re.findall(r"(?m)^\| `([^`]+)` \| (?:figures|ours)", table)
+    assert sorted(listed) == sorted(p.relative_to(ROOT / "data").as_posix() for p in (ROOT / "data").rglob("*.*"))
