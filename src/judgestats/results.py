@@ -223,7 +223,7 @@ NOT_TESTED = Flag("not_tested", "not tested: {why}",
 TEST_LENIENT = Flag("test_lenient", "fewer than 30 clusters: test lenient",
     "With so few clusters (or unequal ones, worth so few) the cluster-robust t test rejects somewhat too often.")
 TAKEN_AS_NUMBERS = Flag("taken_as_numbers", "whole numbers taken as a scale",
-    "The answers are few whole numbers: the points of a scale, or codes of classes. They were taken as a scale, and "
+    "The answers are whole numbers: the points of a scale, or codes of classes. They were taken as a scale, and "
     'their distances count. If they are codes, name alignment="accuracy"; if they are a scale, alignment="rmse".')
 TASKS_FIXED = Flag("tasks_fixed", "{n} {what}s taken as fixed",
     "Items are taken as independent within these few prompts or tasks, so the result is about them and no others. To "

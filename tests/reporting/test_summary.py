@@ -119,9 +119,9 @@ def test_intervals_of_cards_say_whether_they_are_simultaneous(clear):
     assert "simultaneous 95\u202f% interval" in several.detail or several.detail == "every estimate is 0"
     two = summary(verdicts({"good": 0.95, "poor": 0.5})).cards[0]
     assert "(95\u202f% interval " in two.detail  # one pair: nothing is selected
-    severity = next(c for c in summary(self_ratings()).cards if c.kind == "biased")
-    assert "simultaneous 95\u202f% interval" in severity.detail
-    assert "Bonferroni" in severity.method
+    leniency = next(c for c in summary(self_ratings()).cards if c.kind == "biased")
+    assert "simultaneous 95\u202f% interval" in leniency.detail
+    assert "Bonferroni" in leniency.method
 
 
 def test_verdicts_on_answers_are_not_called_right_without_gold():
