@@ -215,6 +215,10 @@ ONE_LABEL = Flag("one_label", "one label only",
     "Every answer is the same, so chance agreement is 1 and the coefficient is not defined.", "invalid")
 CHANCE_IS_ONE = Flag("chance_is_one", "chance agreement is 1",
     "Chance agreement is already 1, so agreement beyond chance is not defined.", "invalid")
+OTHER_SCALE = Flag("other_scale", "not on one scale: {high}, and {low}",
+    "The scores are on scales of different length, so that their distance and their equality say nothing. Bring them "
+    "to one scale, or use measures that are free of scale: rank_correlation(), the term pearson of score_error().",
+    "invalid")
 NO_PAIRS = Flag("no_pairs", "no unit with two answers", "Agreement needs units that two judges answered.", "invalid")
 ONE_PERSON = Flag("one_person", "one person only", "Agreement between people needs two of them.", "invalid")
 NOT_TESTED = Flag("not_tested", "not tested: {why}",

@@ -203,7 +203,7 @@ def test_scores_with_gold_are_compared_with_the_constant_answer():
     gold = rng.integers(0, 4, 120)
     rows = [
         {"judge": j, "system": "s", "item": f"i{i}", "score": float(g + rng.choice([0, e])), "gold": float(g)}
-        for j, e in (("near", 1), ("far", 6)) for i, g in enumerate(gold)
+        for j, e in (("near", 1), ("far", 5)) for i, g in enumerate(gold)
     ]  # fmt: skip
     table = pd.DataFrame(rows)
     made = summary(ratings(table).assign(gold=table["gold"]))

@@ -21,6 +21,7 @@ from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.proportions import ROUNDING, clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
+from judgestats.metrics.scales import refuse_several_scales
 from judgestats.results import (
     EXCLUDED,
     INVALID_EXCLUDED,
@@ -205,6 +206,12 @@ def alternative_annotator_test(
     rows: list[dict[str, Any]] = []
     for g, (at, part) in enumerate(zip(both.first, parts, strict=True)):
         ours = both.code[: len(calls)] == g
+        if how == "rmse":
+            judged = calls[ours & known[0].to_numpy()]
+            theirs = people[people["thing"].isin(judged["thing"])]
+            refuse_several_scales(
+                *(pd.concat([judged[c], theirs[c]]).reset_index(drop=True) for c in ("answer", "judge"))
+            )
         lost = INVALID_EXCLUDED.of((ours & invalid).sum()), EXCLUDED.of((ours & alone).sum(), what=_ALONE)
         own = _Group(units.iloc[part], float(epsilon), column, flags(dependent, *lost), conf_level)
         rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in own.rows(found.humans)]

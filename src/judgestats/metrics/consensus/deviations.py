@@ -22,7 +22,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
-from judgestats.metrics.scales import refuse_several_scales
+from judgestats.metrics.scales import refuse_declared_scales, refuse_several_scales
 from judgestats.results import (
     CONSTANT,
     DEPENDENT_PAIRS,
@@ -589,6 +589,8 @@ def consensus_deviation(
     14     c         False  self_excess       NaN  no own system
     """
     ratings, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
+    if "scale" not in names(average_over):
+        refuse_declared_scales(ratings, names(by))
     peers = isinstance(reference, str)
     if peers and reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and mean.")
@@ -610,7 +612,7 @@ def consensus_deviation(
         )
     group, judge = (pd.Series(codes[data.pair]) for codes in (data.pair_group, data.pair_judge))
     for _, means in pd.Series(data.table.mean).groupby(group):
-        refuse_several_scales(means, judge[means.index], data.judges)
+        refuse_several_scales(means, judge[means.index].map(dict(enumerate(map(str, data.judges)))))
     own = own_systems(data, identity, family)
     uncertainty, cautions = Uncertainty(data), PairFlags(data)
     rows = [*_pair_rows(uncertainty, own, cautions, conf_level), *_judge_rows(uncertainty, own, cautions, conf_level)]
