@@ -246,6 +246,28 @@ def test_the_tally_gives_what_the_frame_gives(name):
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("column", ["prompt", "task"])
+def test_a_column_of_one_value_is_no_cluster(name, column):
+    data, result = of_the_data(name)
+    if column not in data:
+        pd.testing.assert_frame_equal(MEASURES[name].call(data.assign(**{column: "only"})), result)
+
+
+CLUSTERED_ALONE = [n for n, m in measures().items() if n in MEASURES and MEASURES[n].call is m.function
+                   and "cluster" in inspect.signature(m.function).parameters]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CLUSTERED_ALONE)
+def test_one_cluster_gives_no_interval_and_a_flag(name):
+    result = MEASURES[name].call(MEASURES[name].data().assign(source="only"), cluster="source")
+    assert result["conf_low"].isna().all()
+    known = result[result["estimate"].notna() & ~result["flag"].str.contains("structural zero|perfect correlation")]
+    assert known["flag"].str.contains("one unit").all()
+
+
 #: Measures with `cluster=` that are not clustered by the tasks that the items share.
 NOT_BY_TASK = {
     "ordering_accuracy": "systems are drawn, not items",

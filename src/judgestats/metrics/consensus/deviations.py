@@ -37,6 +37,7 @@ from judgestats.results import (
     NO_PEER,
     NO_REFERENCE,
     NO_SD,
+    ONE_UNIT,
     REPLICATES_AVERAGED,
     SCORES_EXCLUDED,
     SINGLE_RUN,
@@ -131,7 +132,7 @@ class Uncertainty:
         method = np.full(self.data.n_pairs, "", dtype=object)
         for g in np.unique(clusters[~short]):
             method[~short & (clusters == g)] = self._over(int(g))
-        if short.any():
+        if short.any() and not self.data.shares_cluster:
             by_runs, squares = self._pairs_from_runs()
             variance[short], df[short] = by_runs[short], _satterthwaite(by_runs, squares)[short]
             method[short & ~np.isnan(variance)] = FROM_RUNS
@@ -292,8 +293,8 @@ class Uncertainty:
     def _from_runs(self, weights: Floats) -> Spread:
         """Uncertainty from independent means of units (and of the reference), with their linear coefficients."""
         taken = weights != 0
-        if not taken.any() or (self.data.items[taken] == 0).any():
-            return Spread(math.nan)
+        if self.data.shares_cluster or not taken.any() or (self.data.items[taken] == 0).any():
+            return Spread(math.nan, clusters=int(self.data.shares_cluster))
         defined = ~np.isnan(self.data.deviation)
         b = np.zeros(self.data.pair.size)
         pair = self.data.pair[defined]
@@ -417,6 +418,8 @@ class PairFlags:
     def of_interval(self, taken: Any, variance: float, se: float, low: float, df: float, method: str) -> list[str]:
         """Flags of its interval."""
         if math.isnan(variance):
+            if self.data.shares_cluster:
+                return [ONE_UNIT]
             return [SINGLE_RUN if self.single_run[taken].any() else NO_SD]
         found: list[str] = [CONSTANT] if math.isnan(low) and se >= 0 else []
         reference = self.data.reference
