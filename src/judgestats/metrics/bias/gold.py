@@ -18,7 +18,16 @@ from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure, Term, gold_column
-from judgestats.metrics.rates import Bootstrap, Floats, Interval, hits_and_trials, interval_of, rates, resampled
+from judgestats.metrics.rates import (
+    Bootstrap,
+    Floats,
+    Interval,
+    hits_and_trials,
+    interval_of,
+    no_trials,
+    rates,
+    resampled,
+)
 from judgestats.metrics.scales import beside_gold
 from judgestats.results import (
     CHANCE_IS_ONE,
@@ -729,7 +738,7 @@ def _kappas(
     counts = np.zeros((len(table), m * m))
     counts[np.arange(len(table)), cell] = n * trial
     codes = codes_of(table, groups)
-    dependent = dependence(table)
+    dependent, without = dependence(table), no_trials(table, ~np.asarray(trial, dtype=bool))
     rows = []
     for first, same in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
         key: dict[str, Any] = table[groups].iloc[int(first)].to_dict()
@@ -738,7 +747,8 @@ def _kappas(
             continue
         row = _kappa(table.iloc[here], counts[here], cell[here], key, conf_level, cluster, bootstrap)
         size = SMALL_N if row["n"] < 30 else ""
-        rows.append({**key, "term": "kappa", **row, "flag": flags(dependent, row["flag"], size)})
+        lost = [EXCLUDED.of(n[same][mask[same]].sum(), what=what) for what, mask in without.items()]
+        rows.append({**key, "term": "kappa", **row, "flag": flags(dependent, row["flag"], *lost, size)})
     return rows
 
 
