@@ -143,8 +143,8 @@ def _systems(names: list[str]) -> list[str]:
 def _scores(names: list[str]) -> pd.DataFrame:
     table = _each(judge=names, system=_systems(names)).assign(term="score")
     quality = {s: 6 + 2.5 * np.sin(3 * k) for k, s in enumerate(_systems(names))}
-    severity = dict(zip(names, _uniform(len(names), -0.8, 0.8), strict=True))
-    value = table["system"].map(quality) + table["judge"].map(severity) + _uniform(len(table), -0.5, 0.5, 2)
+    leniency = dict(zip(names, _uniform(len(names), -0.8, 0.8), strict=True))
+    value = table["system"].map(quality) + table["judge"].map(leniency) + _uniform(len(table), -0.5, 0.5, 2)
     return _rows(table, value, 0.3, (1, 10))
 
 

@@ -16,8 +16,8 @@ def made_ratings(judges: int = 50, systems: int = 50, items: int = 400, *, categ
     judge, system, item = judge[order], system[order], item[order]
     models = np.array([f"model-{i:02d}" for i in range(max(judges, systems))], dtype=object)
     prompts = np.array([f"prompt-{i:03d}" for i in range(items)], dtype=object)
-    severity = rng.normal(size=judges)[judge] + (judge == system) * 0.3
-    score = np.clip(np.round(6 + severity + rng.normal(size=judge.size)), 1, 10)
+    leniency = rng.normal(size=judges)[judge] + (judge == system) * 0.3
+    score = np.clip(np.round(6 + leniency + rng.normal(size=judge.size)), 1, 10)
     frame = pd.DataFrame({"judge": models[judge], "system": models[system], "item": prompts[item], "score": score})
     frame.insert(3, "criterion", "overall")
     return frame.astype(dict.fromkeys(["judge", *CELL], "category")) if categories else frame

@@ -93,10 +93,10 @@ display(
 )
 
 # %% [markdown]
-# ## Separating severity, by subtraction
+# ## Separating leniency, by subtraction
 #
-# A judge's scores for others show how strict it is. Its deviation on its own work minus its mean deviation on the
-# others' is its *self-excess*; it needs no model.
+# A judge's scores for others show how lenient it is. Its deviation on its own work minus its mean deviation on the
+# others' (its leniency, `mean_others`) is its *self-excess*; it needs no model.
 
 # %%
 parts = deviations[deviations["term"].isin(["mean_own", "mean_others", "self_excess"])]
@@ -109,7 +109,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True, layout="constrain
 for ax, term, title in zip(
     axes,
     ("mean_own", "self_excess"),
-    ("own work against peers (the paper)", "the same, severity subtracted"),
+    ("own work against peers (the paper)", "the same, leniency subtracted"),
     strict=True,
 ):
     ax.axvline(0, color="0.7", lw=1)
@@ -132,7 +132,7 @@ display(
     Markdown(
         f"*From named (filled) to hidden (open).* The mean size of the deviation goes from {size_own[0]:z.2f} to "
         f"{size_own[1]:z.2f} score points; that of the self-excess from {size_excess[0]:z.2f} to {size_excess[1]:z.2f}."
-        f" With severity subtracted it is larger with the names hidden for {len(grown)} of {len(parts)} judges "
+        f" With leniency subtracted it is larger with the names hidden for {len(grown)} of {len(parts)} judges "
         f"({', '.join(grown)}): part of what looks like attenuation is judges that became more or less strict with "
         "everybody."
     )

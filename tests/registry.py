@@ -100,9 +100,9 @@ def scores() -> pd.DataFrame:
     rng = np.random.default_rng(1)
     quality = table["system"].map({"a": 5.0, "b": 6.0, "c": 7.0, "d": 4.0})
     item = table["item"].map(dict(zip(sorted(table["item"].unique()), rng.normal(0, 1, 8), strict=True)))
-    severity = table["judge"].map({"a": 0.8, "b": 0.0, "c": -0.5})
+    leniency = table["judge"].map({"a": 0.8, "b": 0.0, "c": -0.5})
     own = 0.7 * (table["judge"] == table["system"])
-    table["score"] = np.clip(np.round(quality + item + severity + own + rng.normal(0, 1, len(table))), 1, 10)
+    table["score"] = np.clip(np.round(quality + item + leniency + own + rng.normal(0, 1, len(table))), 1, 10)
     table.loc[[3, 40], "score"] = np.nan
     return table
 

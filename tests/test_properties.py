@@ -1,6 +1,7 @@
 """Every measure is held to every property, or says why not."""
 
 import inspect
+import re
 from functools import cache
 
 import numpy as np
@@ -244,6 +245,109 @@ def test_the_tally_gives_what_the_frame_gives(name):
         rtol=1e-12,
         atol=1e-12,
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("column", ["prompt", "task"])
+def test_a_column_of_one_value_is_no_cluster(name, column):
+    data, result = of_the_data(name)
+    if column not in data:
+        pd.testing.assert_frame_equal(MEASURES[name].call(data.assign(**{column: "only"})), result)
+
+
+CLUSTERED_ALONE = [n for n, m in measures().items() if n in MEASURES and MEASURES[n].call is m.function
+                   and "cluster" in inspect.signature(m.function).parameters]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CLUSTERED_ALONE)
+def test_one_cluster_gives_no_interval_and_a_flag(name):
+    result = MEASURES[name].call(MEASURES[name].data().assign(source="only"), cluster="source")
+    assert result["conf_low"].isna().all()
+    known = result[result["estimate"].notna() & ~result["flag"].str.contains("structural zero|perfect correlation")]
+    assert known["flag"].str.contains("one unit").all()
+
+
+_PAIRED = "n counts stimuli that both sides answered: the flag has those shared of all, and the invalid calls"
+_AGREED = "n counts units with two answers: one answer fewer leaves the unit where others answered it"
+_MEANS = "n counts items, systems or cells, which are means over scores, and the flag does not yet count missing scores"
+_PEOPLE = "n counts pairs of a judge and a person: the flag has the calls that are invalid, and the units of people"
+_SPLIT = "n counts what remains after labels, steps or bins, and the flag counts the invalid calls of all of them"
+#: Measures whose n is no number of calls, pairs or items of one answer each -> what n is, or what the flag lacks.
+UNACCOUNTED = {
+    **dict.fromkeys(
+        ["compare_versions", "compare_versions, of ratings", "criterion_shift", "protocol_difference", "anchoring",
+         "preference_gap", "rationale_shift", "rationale_alignment", "revision", "bias_change"],
+        _PAIRED,
+    ),
+    **dict.fromkeys(["alpha", "ac1", "scott_pi", "disagreement", "icc"], _AGREED),
+    **dict.fromkeys(
+        ["correlation", "agreement_shift", "agreement_shift, across", "agreement_shift, relative",
+         "score_distribution", "quality_agreement", "blinding_effect", "score_matrix", "run_sd", "run_sd, ratios",
+         "level_progression", "decision_study"],
+        _MEANS,
+    ),
+    **dict.fromkeys(
+        ["judge_against_people", "alternative_annotator_test", "alternative_annotator_test, of ratings"], _PEOPLE
+    ),
+    **dict.fromkeys(
+        ["corrected_rate", "corrected_rate, random", "corrected_difference", "confidence_calibration",
+         "abstention_threshold", "rank_systems"],
+        _SPLIT,
+    ),
+    "delta0": "its unit is a pair in both orders, and pairs without two valid answers are not yet counted in its flag",
+    "validity_gates": "what is invalid is what it measures: each gate counts the calls that reached it",
+    "rationale_check": "one term counts all calls with a rationale, the others those whose answer can be checked",
+}  # fmt: skip
+
+
+def damaged(data):
+    """The data with every answer valid, and the same with 8 % of them invalid."""
+    name = next(c for c in ("choice", "correct", "score") if c in data.columns)
+    rng, whole = np.random.default_rng(5), data.copy()
+    valid = whole[name].notna() & (whole[name].astype(str) != "invalid")
+    whole.loc[~valid, name] = rng.choice(whole.loc[valid, name].to_numpy(), (~valid).sum())
+    lost = rng.random(len(whole)) < 0.08
+    answer = whole[name] if name == "score" else whole[name].astype(object)
+    return whole, whole.assign(**{name: answer.mask(lost, "invalid" if name == "choice" else None)})
+
+
+def accounted(result):
+    """What each row has in n and in its flag as excluded, by what names the row."""
+    keys = [c for c in result.columns if c not in (*NUMBERS, "method", "flag")]
+    keys = [c for c in keys if c == "delta" or not pd.api.types.is_float_dtype(result[c])]
+    excluded = [
+        sum(float(m.replace(",", "")) for m in re.findall(r"([\d,]+) [^;]*? excluded", flag)) for flag in result["flag"]
+    ]
+    noted = result["flag"].str.contains("excluded|missing|not rated by all")
+    rows = zip(result["n"] + excluded, result["estimate"].round(9), noted, strict=True)
+    return dict(zip(map(tuple, result[keys].astype(str).to_numpy()), rows, strict=True))
+
+
+def unaccounted(name):
+    """Rows whose numbers do not add up, or whose estimate is without some scores and no flag says so."""
+    whole, part = damaged(MEASURES[name].data())
+    offered, found = accounted(MEASURES[name].call(whole)), accounted(MEASURES[name].call(part))
+    assert offered.keys() & found.keys()
+    scores = "score" in whole.columns
+    return [
+        key for key in offered.keys() & found.keys()
+        if found[key][0] != offered[key][0]
+        or (scores and not np.array_equal(found[key][1], offered[key][1], equal_nan=True) and not found[key][2])
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in MEASURES if n not in UNACCOUNTED])
+def test_n_and_what_is_excluded_add_up_to_what_was_offered(name):
+    assert unaccounted(name) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNACCOUNTED)
+def test_a_measure_that_adds_up_is_not_named_as_one_that_does_not(name):
+    assert unaccounted(name)
 
 
 #: Measures with `cluster=` that are not clustered by the tasks that the items share.

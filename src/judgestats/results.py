@@ -215,6 +215,10 @@ ONE_LABEL = Flag("one_label", "one label only",
     "Every answer is the same, so chance agreement is 1 and the coefficient is not defined.", "invalid")
 CHANCE_IS_ONE = Flag("chance_is_one", "chance agreement is 1",
     "Chance agreement is already 1, so agreement beyond chance is not defined.", "invalid")
+OTHER_SCALE = Flag("other_scale", "not on one scale: {high}, and {low}",
+    "The scores are on scales of different length, so that their distance and their equality say nothing. Bring them "
+    "to one scale, or use measures that are free of scale: rank_correlation(), the term pearson of score_error().",
+    "invalid")
 NO_PAIRS = Flag("no_pairs", "no unit with two answers", "Agreement needs units that two judges answered.", "invalid")
 ONE_PERSON = Flag("one_person", "one person only", "Agreement between people needs two of them.", "invalid")
 NOT_TESTED = Flag("not_tested", "not tested: {why}",
@@ -223,7 +227,7 @@ NOT_TESTED = Flag("not_tested", "not tested: {why}",
 TEST_LENIENT = Flag("test_lenient", "fewer than 30 clusters: test lenient",
     "With so few clusters (or unequal ones, worth so few) the cluster-robust t test rejects somewhat too often.")
 TAKEN_AS_NUMBERS = Flag("taken_as_numbers", "whole numbers taken as a scale",
-    "The answers are few whole numbers: the points of a scale, or codes of classes. They were taken as a scale, and "
+    "The answers are whole numbers: the points of a scale, or codes of classes. They were taken as a scale, and "
     'their distances count. If they are codes, name alignment="accuracy"; if they are a scale, alignment="rmse".')
 TASKS_FIXED = Flag("tasks_fixed", "{n} {what}s taken as fixed",
     "Items are taken as independent within these few prompts or tasks, so the result is about them and no others. To "

@@ -222,9 +222,10 @@ def test_bad_arguments(arguments, message):
         js.alternative_annotator_test(labels(7, 3), **{"humans": PEOPLE, "epsilon": 0.2} | arguments)
 
 
-def test_whole_numbers_that_may_be_codes_are_taken_as_a_scale_and_said_so():
+@pytest.mark.parametrize("classes", [4, 25])
+def test_whole_numbers_that_may_be_codes_are_taken_as_a_scale_and_said_so(classes):
     data = scores()
-    code = data["score"].rank(method="dense") % 4
+    code = np.random.default_rng(1).integers(0, classes, len(data)).astype(float)
 
     def run(score, **alignment):
         table = data.assign(score=score)

@@ -600,6 +600,28 @@ def test_numbers_of_repeats_and_order_of_rows_do_not_matter(measure):
             assert of_one["flag"].item() == row["flag"]
 
 
+def test_a_tally_puts_repeats_together_as_the_frame_does():
+    runs = pd.concat([scores_of(noisy(seed=s, units=20), replicate=s) for s in range(3)], ignore_index=True)
+    columns = ["estimate", "std_error", "conf_low", "conf_high", "n"]
+    for measure, by in ((kappa, ()), (scott_pi, ()), (kappa, "criterion")):
+        table = runs.assign(criterion=runs["item"].astype(str).str[-1].isin([*"01234"])) if by else runs
+        counted = measure(tally(table, "kappa", by), by=by)
+        pd.testing.assert_frame_equal(counted[columns], measure(table, by=by)[columns])
+    gold = runs.assign(gold=1.0)
+    beside = tally(gold, "kappa", baseline="gold")
+    assert beside["n"].sum() > gold.groupby(["judge", "item"]).ngroups  # each repeat counts beside gold
+
+
+def test_rows_with_a_count_are_units_and_the_method_says_how_their_repeats_are_matched():
+    runs = pd.concat([scores_of(noisy(seed=s, units=20), replicate=s) for s in range(3)], ignore_index=True)
+    counted = runs.assign(n_identical=2)
+    for measure in (kappa, scott_pi, ac1, alpha):
+        found = measure(counted)
+        assert found["method"].str.endswith("repeats matched by number").all()
+        assert (found["n"] > measure(runs)["n"]).all()
+        assert not measure(runs)["method"].str.contains("by number").any()
+
+
 def test_average_over_replicate_says_what_is_done_anyway():
     runs = pd.concat([scores_of(noisy(seed=s, units=20), replicate=s) for s in range(3)], ignore_index=True)
     for measure in (alpha, ac1, kappa, scott_pi):

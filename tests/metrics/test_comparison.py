@@ -260,7 +260,7 @@ def test_a_rate_without_data_on_one_side_is_no_number():
     one, two = plain("g", ["invalid"] * 40, gold="x"), plain("h", answers(1, 40), gold="x")
     got = row(compare_datasheets(one, two), "gold", "accuracy")
     assert math.isnan(got["estimate"])
-    assert got["flag"] == "no data"
+    assert got["flag"] == "first: 40 invalid calls excluded; second: 6 invalid calls excluded; no data"
 
 
 # ---------------------------------------------------------------- judges

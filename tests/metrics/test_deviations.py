@@ -714,7 +714,8 @@ def on_scales(**tops):
 
 def test_judges_on_scales_far_apart_have_no_severity():
     with pytest.raises(
-        DesignError, match=r"those of 'c' go up to 100, of '[ab]' to 5.*Name the scale in a column and in by="
+        DesignError,
+        match=r"there is c, which goes up to 100, and [ab], which goes up to 5.*Name the scale in a column and in by=",
     ):
         consensus_deviation(on_scales(a=5, b=5, c=100))
     scales = on_scales(a=5, b=5, c=100, d=100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -685,7 +686,9 @@ def test_gold_conventions(invalid, ties, k, n):
     result = gold_agreement(gold_calls(), invalid=invalid, ties=ties).set_index("term")
     assert result.loc["accuracy", "estimate"] == pytest.approx(k / n)
     assert result.loc["accuracy", "n"] == n
-    assert result.loc["accuracy", "flag"] == "n < 30"
+    excluded = re.findall(r"(\d+) (?:invalid call|tie)s? excluded", result.loc["accuracy", "flag"])
+    assert n + sum(map(int, excluded)) == 10
+    assert result.loc["accuracy", "flag"].endswith("n < 30")
     assert result.loc[["wrong", "tie", "invalid"], "estimate"].tolist() == pytest.approx([0.2, 0.2, 0.1])
     assert (result.loc[["wrong", "tie", "invalid"], "n"] == 10).all()
 
@@ -705,7 +708,7 @@ def test_calls_without_gold_are_set_aside_and_said():
     result = gold_agreement(calls)
     mine = result[result["judge"] == "g"].set_index("term")
     assert (mine.loc["accuracy", "estimate"], mine.loc["accuracy", "n"]) == (pytest.approx(3 / 7), 7)
-    assert mine.loc["accuracy", "flag"] == "n < 30; 2 calls without gold excluded"
+    assert mine.loc["accuracy", "flag"] == "1 invalid call excluded; n < 30; 2 calls without gold excluded"
     other = result[result["judge"] == "h"].set_index("term")
     assert other.index.tolist() == ["accuracy", "wrong", "tie", "invalid"]
     assert other["estimate"].isna().all()

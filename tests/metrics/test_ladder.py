@@ -29,7 +29,7 @@ def test_accuracy_among_non_ties_of_ties_alone_is_no_number():
     counts = pd.DataFrame({"judge": "g", "delta": 1, "outcome": ["tie"], "n": [10]})
     row = js.target_sensitivity(counts, cluster=False).set_index("term").loc["non_tie_accuracy"]
     assert math.isnan(row["estimate"])
-    assert row["flag"] == "no data"
+    assert row["flag"] == "10 ties excluded; no data"
 
 
 def test_a_better_candidate_that_was_not_shown_is_a_fault(calls):
@@ -93,7 +93,7 @@ def test_d_prime_of_a_judge_with_one_slot_is_no_number_and_spares_the_others():
     assert math.isnan(got.loc["g", "estimate"])
     assert got.loc["g", "flag"] == "target in one position only"
     assert got.loc["h", "estimate"] > 4
-    assert (got.loc["i", "n"], got.loc["i", "flag"]) == (0, "no data; n < 30")
+    assert (got.loc["i", "n"], got.loc["i", "flag"]) == (0, "no data; n < 30; 40 invalid calls excluded")
 
 
 def test_d_prime_refuses_an_unknown_order(calls):

@@ -148,6 +148,14 @@ def test_the_shift_of_the_criterion_is_criterion_shifts():
     assert "agreement_change" not in set(alone["term"])
 
 
+def test_a_prompt_of_one_value_changes_nothing():
+    old, new = sides(calls())
+    people = {"humans": {"rater_type": "human"}, "n_resamples": 20}
+    got = js.compare_versions(old.assign(prompt="p"), new.assign(prompt="p"), **people)
+    pd.testing.assert_frame_equal(got, js.compare_versions(old, new, **people))
+    assert got["conf_low"].notna().any()
+
+
 def test_calls_clustered_by_prompt_give_what_another_name_of_it_gives():
     table = calls()
     old, new = (t.assign(topic="t" + (t["item"].factorize()[0] % 12).astype(str)) for t in sides(table))

@@ -125,11 +125,11 @@ def self_ratings(
     rng = np.random.default_rng(seed)
     rows = []
     for judge in names:
-        severity = rng.normal(scale=0.4)
+        leniency = rng.normal(scale=0.4)
         for k, system in enumerate(names):
             for i in range(n_items):
                 for r in range(repeats):
-                    score = 7 + 0.3 * k + severity + 0.5 * (judge == system) + rng.normal(scale=0.4)
+                    score = 7 + 0.3 * k + leniency + 0.5 * (judge == system) + rng.normal(scale=0.4)
                     rows.append({"judge": judge, "system": system, "item": f"item {i}", "replicate": r, "score": score})
     return ratings(pd.DataFrame(rows))
 

@@ -303,10 +303,10 @@ def _ratings(rng: np.random.Generator, whom: dict[str, Any], gold: bool) -> pd.D
     repeats, spread, coarse = int(rng.choice([1, 1, 3])), rng.uniform(0, 1.5), rng.random() < 0.5
     rows = []
     for judge, things in whom.items():
-        severity, noise = rng.normal(scale=spread), rng.uniform(0.0, 1.5)
+        leniency, noise = rng.normal(scale=spread), rng.uniform(0.0, 1.5)
         for i in things:
             for r in range(repeats):
-                score = 5 + 2 * math.sin(i) + severity + rng.normal(scale=noise)
+                score = 5 + 2 * math.sin(i) + leniency + rng.normal(scale=noise)
                 rows.append((judge, i, r, round(score) if coarse else score, round(5 + 2 * math.sin(i))))
     table = pd.DataFrame(rows, columns=["judge", "item", "replicate", "score", "gold"]).assign(system="s")
     table = table if repeats > 1 else table.drop(columns="replicate")

@@ -501,6 +501,15 @@ def hits_and_trials(
     return (outcome == hit) + tie * (0.5 if ties == "half" else 0.0), trial
 
 
+def no_trials(table: pd.DataFrame, without: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """Invalid calls and ties among the rows of a tally of single calls that are no trials, as a flag counts them."""
+    column = next((c for c in ("outcome", "choice") if c in table), None)
+    if column is None:
+        return {}
+    answer = table[column].astype(object).to_numpy()
+    return {what: without & (answer == name) for name, what in (("invalid", "invalid call(s)"), ("tie", "tie(s)"))}
+
+
 def rates(
     table: pd.DataFrame,
     groups: Sequence[str],
@@ -523,8 +532,8 @@ def rates(
     on G - 1, in place of Wilson on calls. `calls_per_count`: calls per count: 2 for a rate over the calls of pairs.
     `bootstrap`: a bootstrap interval in place of Wilson's (in closed form for percentiles of independent calls); if all
     calls are hits, or none, Wilson's remains, clustered where the bootstrap has one cluster. `left_out`: what is no
-    trial, and in which rows: counted in the flag. `flag`, `**columns`: further cells of every row. A group without
-    trials is NaN with the flag ``no data``.
+    trial, and in which rows: counted in the flag; by default as :func:`no_trials`. `flag`, `**columns`: further cells
+    of every row. A group without trials is NaN with the flag ``no data``.
     """
     if cluster is None and bootstrap is not None and len(bootstrap.cluster) == 1:
         cluster = bootstrap.cluster[0]
@@ -543,7 +552,8 @@ def rates(
     dependent = flags(NOT_INDEPENDENT if (of_pairs and not together) or crossed else "", dependence(table))
     low, high = wilson(k, total, conf_level)
     unit = None if cluster is None else column_codes(table[cluster])
-    lost = {what: np.bincount(codes.code, n * mask, codes.size) for what, mask in (left_out or {}).items()}
+    left_out = no_trials(table, np.broadcast_to(np.asarray(trial) == 0, n.shape)) if left_out is None else left_out
+    lost = {what: np.bincount(codes.code, n * mask, codes.size) for what, mask in left_out.items()}
     parts = rows_of_codes(codes.code, codes.size)
     common, rows = flag, []
     for g, key in enumerate(keys):

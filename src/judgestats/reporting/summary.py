@@ -16,6 +16,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import JudgestatsError, masked
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Options, measures
+from judgestats.metrics.scales import scales_apart
 from judgestats.metrics.standings import (
     DECIMALS,
     FEWEST,
@@ -310,7 +311,7 @@ def summarise(
     if found.bias is not None and not found.bias.empty:
         rows = found.bias[found.bias["judge"].isin(first)]
         cards += [_most_biased(found, rows, first, options)] if len(rows) else []
-    care = _care(data, kind, sheet, shown, ranked, findings, people.why, options)
+    care = _care(data, kind, sheet, shown, ranked, findings, people.why, found.apart, options)
     cards += [care] if care else []
     judges = [j for g in ranked for j in g]
     groups = _most_of(ranked, shown, data, kind, who)
@@ -370,13 +371,17 @@ def _biases(
 
 @dataclass(frozen=True)
 class _Found:
-    """Columns of the comparison, the questions of the cards, the biases of the judges and how they are said."""
+    """Columns of the comparison, the questions of the cards, the biases of the judges and how they are said.
+
+    `apart`: which scores are on different scales, so that none of that is made of them.
+    """
 
     columns: list[Column]
     questions: dict[str, _Question]
     against: str = ""
     bias: pd.DataFrame | None = None
     said: _Bias | None = None
+    apart: str = ""
 
 
 @dataclass(frozen=True)
@@ -584,6 +589,8 @@ def _of_ratings(
     value = answer_column(data.columns)
     if value == "correct":
         return _of_right_or_wrong(data, sheet, people, conditions, options)
+    if pair := scales_apart(data[value], data["judge"]):
+        return _Found([], {}, apart=f"there is {pair[0]}, and {pair[1]}; name the scale in a column, one page for each")
     questions: dict[str, _Question] = {}
     columns: list[Column] = []
     against = ""
@@ -825,11 +832,14 @@ def _care(
     ranked: Sequence[Sequence[str]],
     findings: pd.DataFrame,
     without_people: str,
+    apart_scales: str,
     options: Options,
 ) -> Card | None:
     """The first caution that applies, and how many more."""
     thing = "pairs" if kind == "preferences" else "items"
     said: list[tuple[str, str]] = []
+    if apart_scales:
+        said.append(("Scores on different scales are not compared", apart_scales))
     if without_people:
         said.append(("Not compared with people", without_people))
     apart = [j for judges in ranked[1:] for j in judges]

@@ -48,7 +48,8 @@ from judgestats.schema.pairing import (
     unit_columns,
 )
 from judgestats.schema.patterns import PATTERNS, SIDES, Pattern
-from judgestats.schema.raters import count_raters
+from judgestats.schema.raters import GOLD, GOLD_CANDIDATE, count_raters
+from judgestats.schema.repeats import one_answer
 from judgestats.schema.selection import chosen, gathered, selected, sources, with_outcome
 from judgestats.schema.splitting import as_runs
 
@@ -74,9 +75,11 @@ def tally(
     ----------
     frame : frame
         A canonical frame in any engine Narwhals knows (a lazy one is counted where it lies); a row stands for as many
-        calls as its declared count says (``n_identical``, from ``preferences(frame, counts="n")``). Or a tally
-        already: a table with the columns of ``PATTERNS[measure]``, the count ``n``, and no column that neither `by`,
-        `cluster` nor the pattern names.
+        calls as its declared count says (``n_identical``, from ``preferences(frame, counts="n")``). For pairs of judges
+        repeats of a judge on one unit (``replicate``) are put together first, by their mode, as in
+        :func:`judgestats.kappa`; not beside gold, or where a row carries a count. Or a tally already: a table with the
+        columns of ``PATTERNS[measure]``, the count ``n``, and no column that neither `by`, `cluster` nor the pattern
+        names.
     measure : str
         A name in :data:`PATTERNS`.
     by : str or sequence of str
@@ -142,6 +145,10 @@ def tally(
         groups = list(dict.fromkeys([*groups, *pattern.columns, *(c for c in pattern.beside if c in present)]))
         result = count(data.lazy().select(*groups, "n").collect(backend="pandas").to_native(), groups, "n")
     elif pattern.unit == "raters":
+        if baseline is None or (isinstance(baseline, str) and baseline not in (GOLD, GOLD_CANDIDATE)):
+            further = [*names(by), *(columns or ()), *names(beside)]
+            data = nw.from_native(one_answer(data.to_native(), "mode", further)[0])
+            present = list(data.collect_schema().names())
         found = Sharing("", False)
         if {"judge", "item"} <= set(present):  # else refused when counted
             found = auto_cluster(data, [c for c in keys if c != "other"], pattern.cluster, _calls(data))

@@ -21,6 +21,7 @@ from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.proportions import ROUNDING, clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
+from judgestats.metrics.scales import refuse_several_scales
 from judgestats.results import (
     EXCLUDED,
     INVALID_EXCLUDED,
@@ -100,7 +101,7 @@ def alternative_annotator_test(
     alignment : {'auto', 'accuracy', 'rmse'}
         How close an answer is to those of the other people: the share of equal answers (preferences, classes), or minus
         the root of the mean squared difference (ratings). ``auto``: by the kind of the data; ``method`` and ``flag``
-        then say so where the ratings are ten whole numbers or fewer, which may be codes of classes.
+        then say so where the ratings are whole numbers, which may be codes of classes.
     by : str or sequence of str
         Domains or conditions, each with its own tests; the p-values are adjusted over all of them.
     cluster : "auto", str or False
@@ -196,7 +197,7 @@ def alternative_annotator_test(
     people = people[people.groupby("thing")["judge"].transform("size") > 1]
     keys = [*groups, "judge"]
     invalid, alone = ~known[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
-    assumed = alignment == "auto" and kind == "ratings" and _like_codes(calls["answer"][known[0]], people["answer"])
+    assumed = alignment == "auto" and kind == "ratings" and _whole(calls["answer"][known[0]], people["answer"])
     units = _advantages(calls[known[0]], people, keys, how, asked or ())
     column, dependent = _cluster(units, [*keys, "annotator"], asked)
     both = codes_of(pd.concat([calls[keys], units[keys]], ignore_index=True), keys)
@@ -205,6 +206,12 @@ def alternative_annotator_test(
     rows: list[dict[str, Any]] = []
     for g, (at, part) in enumerate(zip(both.first, parts, strict=True)):
         ours = both.code[: len(calls)] == g
+        if how == "rmse":
+            judged = calls[ours & known[0].to_numpy()]
+            theirs = people[people["thing"].isin(judged["thing"])]
+            refuse_several_scales(
+                *(pd.concat([judged[c], theirs[c]]).reset_index(drop=True) for c in ("answer", "judge"))
+            )
         lost = INVALID_EXCLUDED.of((ours & invalid).sum()), EXCLUDED.of((ours & alone).sum(), what=_ALONE)
         own = _Group(units.iloc[part], float(epsilon), column, flags(dependent, *lost), conf_level)
         rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in own.rows(found.humans)]
@@ -216,10 +223,9 @@ def alternative_annotator_test(
     return _decided(table, keys)
 
 
-def _like_codes(*answers: pd.Series[Any]) -> bool:
-    """Whether answers are whole numbers, not more than ten: the points of a scale, or codes of classes."""
-    levels = np.unique(np.concatenate([a.to_numpy(dtype=float) for a in answers]))
-    return levels.size <= 10 and bool((levels == np.floor(levels)).all())
+def _whole(*answers: pd.Series[Any]) -> bool:
+    """Whether all answers are whole numbers: the points of a scale, or codes of classes, of which there may be many."""
+    return all(bool((a.astype(float) % 1 == 0).all()) for a in answers)
 
 
 def _advantages(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
@@ -51,14 +50,14 @@ from judgestats.results import (
     flags,
 )
 from judgestats.schema.clustering import Cluster, auto_cluster, clusters, column_of, columns_of, dependence, with_pair
-from judgestats.schema.coding import as_scores, codes_of, compact, joint
+from judgestats.schema.coding import codes_of, compact, joint
 from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.opening import memory_advice
-from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.patterns import PATTERNS
-from judgestats.schema.raters import ABOUT, GOLD, GOLD_CANDIDATE, INVALID, SIDES, SLOTS, Labels, is_answer, labels_of
-from judgestats.schema.splitting import as_runs, reference_as_runs, refuse_splits, splits_of
+from judgestats.schema.raters import GOLD, GOLD_CANDIDATE, SIDES, SLOTS, Labels, is_answer, labels_of
+from judgestats.schema.repeats import Unsettled, one_answer, plain
+from judgestats.schema.splitting import as_runs, reference_as_runs
 
 # ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
 
@@ -297,11 +296,6 @@ def in_words(plan: Bootstrap | None) -> str:
 def of_units(words: str) -> str:
     """Method of a bootstrap, corrected: it draws units, not calls."""
     return words.replace("bootstrap of calls", "bootstrap of units")
-
-
-def plain(key: dict[str, Any]) -> tuple[str, ...]:
-    """Labels of a group as text; all missing labels are equal."""
-    return tuple("" if pd.isna(label) else str(label) for label in key.values())
 
 
 def mean_intervals(
@@ -633,10 +627,6 @@ def alpha(
 
 #: Level of measurement -> what stands for the repeats of a judge on one unit.
 _TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
-#: Labels of a group -> flag that counts its repeats without a single mode.
-Unsettled = Mapping[tuple[str, ...], str]
-#: Code of each verdict among those of which the mode is taken; an abstention is a tie.
-_VERDICTS = {"first": 0.0, "tie": 1.0, "abstain": 1.0, "second": 2.0}
 
 
 @memory_advice()
@@ -647,62 +637,6 @@ def by_criterion(data: Any, by: By) -> list[str]:
         return groups
     criteria = frame.lazy().select("criterion").unique().collect(backend="pandas").to_native()["criterion"]
     return [*groups, "criterion"] if len(criteria) > 1 else groups
-
-
-@memory_advice()
-def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
-    """One answer of each judge on each unit in place of its repeats, so that their numbers do not matter.
-
-    `how`: mean, median, low median (one of the answers) or mode of scores; of preferences the mode in each order shown.
-    Returns the data, what stands for the repeats (empty without repeats), and for each group a flag that counts repeats
-    without a single mode, which have no answer.
-    """
-    frame = nw.from_native(data)
-    present = frame.collect_schema().names()
-    if not {"judge", "item", "replicate"} <= set(present) or COUNTS in present or "replicate" in names(by):
-        return data, "", {}
-    kind = kind_of(present)
-    about = [*ABOUT["ratings"]] if kind == "ratings" else ["item", "first", "second", *UNIT_COLUMNS]
-    keys = [c for c in dict.fromkeys([*names(by), "judge", *about]) if c in present and c != "replicate"]
-    size, units = (
-        table.select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].item()
-        for table in (frame.lazy(), frame.lazy().select(*keys).unique())
-    )
-    if units == size:  # without repeats in an order shown, a number would only part the judges
-        return (frame.drop("replicate").to_native() if kind == "preferences" else data), "", {}
-    refuse_splits(splits_of(data, keys, kind), keys, kind)
-    frame = as_scores(frame.lazy().collect(backend="pandas")) if kind == "ratings" else frame
-    table = frame.lazy().collect(backend="pandas").to_native()
-    if kind == "ratings":
-        name = "score"
-        answer = pd.to_numeric(table["score"], errors="coerce")
-        text = answer.isna() & table["score"].notna()
-    else:
-        name, how = "choice", "mode"
-        answer = table["choice"].astype(object).map(_VERDICTS)
-        text = answer.isna() & table["choice"].notna() & (table["choice"] != INVALID)
-    if table.duplicated([*keys, "replicate"]).any() or text.any():
-        return data, "", {}  # refused with its row where the answers are read
-    number = codes_of(table, keys)
-    answers, of_unit = answer.astype(float), pd.Series(number.code, index=answer.index)
-    tied: Any = []
-    if how == "mode":
-        times = answers.groupby([of_unit, answers]).size().rename_axis(["unit", "value"]).reset_index(name="times")
-        top = times[times["times"] == times.groupby("unit")["times"].transform("max")]
-        single = top.drop_duplicates("unit", keep=False).set_index("unit")["value"]
-        tied = top.loc[~top["unit"].isin(single.index), "unit"].unique()
-        together = single.reindex(range(number.size))
-    elif how == "low median":
-        together = answers.groupby(of_unit).quantile(0.5, interpolation="lower").reindex(range(number.size))
-    else:
-        together = answers.groupby(of_unit).agg(how).reindex(range(number.size))
-    if kind == "preferences":
-        together = together.map(dict(zip((0.0, 1.0, 2.0), SLOTS, strict=True))).astype(object).fillna(INVALID)
-    made = table.iloc[number.first].drop(columns="replicate").assign(**{name: together.to_numpy()})
-    groups, what = list(dict.fromkeys(names(by))), "set(s) of repeats without a single mode"
-    unsettled = Counter(plain(key) for key in made.iloc[tied][groups].to_dict("records"))
-    flag = {key: EXCLUDED.of(times, what=what) for key, times in unsettled.items()}
-    return made.reset_index(drop=True), f"{how} of repeats", flag
 
 
 def _of_categories(data: Any, reference: Any, weights: Weights | None, by: By) -> tuple[Any, Any, str, Unsettled]:

@@ -18,6 +18,7 @@ from judgestats.metrics.consensus.correlations import jackknife_cells
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.rates import Statistic, each_group
 from judgestats.metrics.references import Humans, References, references
+from judgestats.metrics.scales import scales_apart
 from judgestats.results import (
     EXCLUDED,
     INVALID_EXCLUDED,
@@ -25,6 +26,7 @@ from judgestats.results import (
     NO_SPREAD,
     ONE_LABEL,
     ONE_PERSON,
+    OTHER_SCALE,
     SMALL_N,
     UNDEFINED,
     estimates,
@@ -107,6 +109,9 @@ def judge_against_people(
         - ``constant_answer`` (role ``people``): the ``agreement`` of a judge that always gives the people's most
           frequent ``answer``, which is its base rate. A judge must exceed it to show any skill.
 
+        Where raters who are compared are on scales of different length (the top of one is three times that of
+        another, or their names end in ranges, as ``gpt_0_5``), these are NaN with a flag.
+
     Raises
     ------
     DesignError
@@ -174,7 +179,8 @@ def judge_against_people(
         named = {**key, "role": "judge"}
         rows += _rows(part, kind, column, conf_level, named)
         if (people := among.get(tuple(str(key[g]) for g in theirs))) is not None:
-            rows.append({**named, "term": "agreement_difference", **_difference(part, people, column, conf_level)})
+            difference = _difference(part, people, column, conf_level, scores=kind == "ratings")
+            rows.append({**named, "term": "agreement_difference", **difference})
     rows += _base_rates(found.people, theirs, kind, column, conf_level)
     result = estimates(rows, [*groups, "role", "judge"], ("answer",))
     result["flag"] = [flags(dependent, f) for f in result["flag"]]
@@ -209,6 +215,10 @@ def _rows(
     if part.empty:
         yield from ({**named, "term": t, "estimate": np.nan, "n": 0.0, "flag": NO_PAIRS} for t in (term, "agreement"))
         return
+    if kind == "ratings" and (pair := _scales_apart(part)):
+        apart = flags(OTHER_SCALE.of(high=pair[0], low=pair[1]), excluded)
+        yield from ({**named, "term": t, "estimate": np.nan, "n": n.sum(), "flag": apart} for t in (term, "agreement"))
+        return
     counts, statistic = concordance_of(part, n) if kind == "ratings" else kappa_of(part, n)
     value = float(statistic(counts.sum(axis=0)[None])[0])
     found = _jackknifed(part, counts, statistic, value, column, conf_level)
@@ -217,6 +227,15 @@ def _rows(
     yield {**named, "term": term, "estimate": value, "n": n.sum(), **found, "flag": note}
     share = _share(part["_equal"].to_numpy(dtype=float), n, part, column, conf_level)
     yield {**named, "term": "agreement", **share, "flag": flags(share["flag"], small, excluded)}
+
+
+def _scales_apart(part: pd.DataFrame) -> tuple[str, str] | None:
+    """Two raters of pairs of answers who are on different scales."""
+    scores, raters = (
+        pd.concat([part[c].astype(t) for c in pair], ignore_index=True)
+        for t, pair in ((float, ("answer", "other_answer")), (object, ("judge", "other")))
+    )
+    return scales_apart(scores, raters)
 
 
 def _jackknifed(
@@ -254,9 +273,13 @@ def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level
     }
 
 
-def _difference(judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float) -> dict[str, Any]:
+def _difference(
+    judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float, *, scores: bool
+) -> dict[str, Any]:
     """Agreement of a judge with people less that among people, on clusters that they share."""
     sides = [side[side["_known"]] for side in (judge, people)]
+    if scores and (pair := next(filter(None, map(_scales_apart, sides)), None)):
+        return {"estimate": np.nan, "n": 0.0, "flag": OTHER_SCALE.of(high=pair[0], low=pair[1])}
     if not all(side["n"].sum() for side in sides):
         return {"estimate": np.nan, "n": 0.0, "flag": NO_PAIRS}
     unit = codes_of(pd.concat([side[[column]] for side in sides], ignore_index=True), [column])

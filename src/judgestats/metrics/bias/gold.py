@@ -18,7 +18,17 @@ from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure, Term, gold_column
-from judgestats.metrics.rates import Bootstrap, Floats, Interval, hits_and_trials, interval_of, rates, resampled
+from judgestats.metrics.rates import (
+    Bootstrap,
+    Floats,
+    Interval,
+    hits_and_trials,
+    interval_of,
+    no_trials,
+    rates,
+    resampled,
+)
+from judgestats.metrics.scales import beside_gold
 from judgestats.results import (
     CHANCE_IS_ONE,
     CONSTANT,
@@ -27,6 +37,7 @@ from judgestats.results import (
     NO_DATA,
     NO_SPREAD,
     NOT_INDEPENDENT,
+    OTHER_SCALE,
     PERFECT_CORRELATION,
     SMALL_N,
     TOO_FEW,
@@ -307,7 +318,8 @@ def score_error(
     pandas.DataFrame
         Per judge ``rmse`` and ``mae`` (percentile bootstrap of clusters), ``bias``, the mean of score minus gold (t on
         the clusters minus 1), and ``pearson`` (Fisher's z; clustered, with the linearised variance and t). ``n`` is the
-        number of responses with both scores; the flag counts the others.
+        number of responses with both scores; the flag counts the others. Where score and gold are on scales of
+        different length (the top of one is three times that of the other), all but ``pearson`` are NaN with a flag.
 
     Raises
     ------
@@ -436,6 +448,10 @@ def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent:
         {"term": "pearson", **_pearson(score, right, unit, plan)},
     ]
     small = SMALL_N if n < 30 else ""
+    if pair := beside_gold(score, right, str(key["judge"])):
+        none = dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high"), math.nan)
+        apart = {**none, "flag": OTHER_SCALE.of(high=pair[0], low=pair[1])}
+        rows = [row if row["term"] == "pearson" else {**row, **apart} for row in rows]
     return [{**key, **row, "n": float(n), "flag": flags(row["flag"], dependent, small, excluded)} for row in rows]
 
 
@@ -722,7 +738,7 @@ def _kappas(
     counts = np.zeros((len(table), m * m))
     counts[np.arange(len(table)), cell] = n * trial
     codes = codes_of(table, groups)
-    dependent = dependence(table)
+    dependent, without = dependence(table), no_trials(table, ~np.asarray(trial, dtype=bool))
     rows = []
     for first, same in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
         key: dict[str, Any] = table[groups].iloc[int(first)].to_dict()
@@ -731,7 +747,8 @@ def _kappas(
             continue
         row = _kappa(table.iloc[here], counts[here], cell[here], key, conf_level, cluster, bootstrap)
         size = SMALL_N if row["n"] < 30 else ""
-        rows.append({**key, "term": "kappa", **row, "flag": flags(dependent, row["flag"], size)})
+        lost = [EXCLUDED.of(n[same][mask[same]].sum(), what=what) for what, mask in without.items()]
+        rows.append({**key, "term": "kappa", **row, "flag": flags(dependent, row["flag"], *lost, size)})
     return rows
 
 

@@ -10,9 +10,9 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
-from judgestats.metrics.bias.bias_scores import ExcludedCalls, Settings, outcome_counts, targeted
+from judgestats.metrics.bias.bias_scores import Settings, outcome_counts, targeted
 from judgestats.metrics.measure_registry import Measure
-from judgestats.metrics.rates import rates, share_differences
+from judgestats.metrics.rates import no_trials, rates, share_differences
 from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.columns import By
@@ -116,11 +116,15 @@ def verbosity_bias(
     valid = target | other | tie
     within = [g for g in groups if g != "bias"]
     options: dict[str, Any] = {"conf_level": 1 - (1 - conf_level) / 2, "cluster": column_of(table)}
-    rows = share_differences(table, within, "expansion_bias", target, other, valid & (kind == expansion), **options)
-    accuracy = rates(table, within, "truncation_accuracy", target, valid & (kind == truncation), **options)
-    lost = (table["outcome"] == "invalid").to_numpy() & (invalid == "drop")
-    for these, name in ((rows, expansion), (accuracy, truncation)):
-        ExcludedCalls.of(table, lost & (kind == name), within, "invalid calls").flagged(these, within)
+    of_expansion, of_truncation = kind == expansion, kind == truncation
+    rows = share_differences(
+        table, within, "expansion_bias", target, other, valid & of_expansion,
+        left_out=no_trials(table, of_expansion & ~valid), **options,
+    )  # fmt: skip
+    accuracy = rates(
+        table, within, "truncation_accuracy", target, valid & of_truncation,
+        left_out=no_trials(table, of_truncation & ~valid), **options,
+    )  # fmt: skip
     pairs = []
     for one, two in zip(rows, accuracy, strict=True):
         limits = (margin, chance, recognised)

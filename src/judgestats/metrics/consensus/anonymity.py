@@ -25,6 +25,7 @@ from judgestats.results import (
     JUDGES_EXCLUDED,
     NO_OWN,
     NO_SD,
+    ONE_UNIT,
     SIGN_CHANGED,
     UNBOUNDED,
     UNEQUAL_CLUSTERS,
@@ -226,7 +227,7 @@ def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -
 
 def _spread_flag(*spreads: Spread) -> str:
     if any(math.isnan(s.variance) for s in spreads):
-        return NO_SD
+        return ONE_UNIT if any(s.clusters == 1 for s in spreads) else NO_SD
     if any(0 < s.clusters < 10 for s in spreads):
         return FEW_CLUSTERS
     worth = min(s.worth for s in spreads)
@@ -242,7 +243,7 @@ def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], 
     flag = _spread_flag(*spreads)
     if math.isnan(low):
         exactly = all(s.variance <= 1e-24 for s in spreads)
-        flag = flag if flag == NO_SD else flags(flag, CONSTANT if exactly else UNBOUNDED)
+        flag = flag if flag in (NO_SD, ONE_UNIT) else flags(flag, CONSTANT if exactly else UNBOUNDED)
     else:
         least, most = max(low, -high, 0.0), max(abs(low), abs(high))
         row |= {"conf_low": 100 * (1 - most), "conf_high": 100 * (1 - least)}

@@ -22,7 +22,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
-from judgestats.metrics.scales import refuse_several_scales
+from judgestats.metrics.scales import refuse_declared_scales, refuse_several_scales
 from judgestats.results import (
     CONSTANT,
     DEPENDENT_PAIRS,
@@ -37,6 +37,7 @@ from judgestats.results import (
     NO_PEER,
     NO_REFERENCE,
     NO_SD,
+    ONE_UNIT,
     REPLICATES_AVERAGED,
     SCORES_EXCLUDED,
     SINGLE_RUN,
@@ -131,7 +132,7 @@ class Uncertainty:
         method = np.full(self.data.n_pairs, "", dtype=object)
         for g in np.unique(clusters[~short]):
             method[~short & (clusters == g)] = self._over(int(g))
-        if short.any():
+        if short.any() and not self.data.shares_cluster:
             by_runs, squares = self._pairs_from_runs()
             variance[short], df[short] = by_runs[short], _satterthwaite(by_runs, squares)[short]
             method[short & ~np.isnan(variance)] = FROM_RUNS
@@ -292,8 +293,8 @@ class Uncertainty:
     def _from_runs(self, weights: Floats) -> Spread:
         """Uncertainty from independent means of units (and of the reference), with their linear coefficients."""
         taken = weights != 0
-        if not taken.any() or (self.data.items[taken] == 0).any():
-            return Spread(math.nan)
+        if self.data.shares_cluster or not taken.any() or (self.data.items[taken] == 0).any():
+            return Spread(math.nan, clusters=int(self.data.shares_cluster))
         defined = ~np.isnan(self.data.deviation)
         b = np.zeros(self.data.pair.size)
         pair = self.data.pair[defined]
@@ -417,6 +418,8 @@ class PairFlags:
     def of_interval(self, taken: Any, variance: float, se: float, low: float, df: float, method: str) -> list[str]:
         """Flags of its interval."""
         if math.isnan(variance):
+            if self.data.shares_cluster:
+                return [ONE_UNIT]
             return [SINGLE_RUN if self.single_run[taken].any() else NO_SD]
         found: list[str] = [CONSTANT] if math.isnan(low) and se >= 0 else []
         reference = self.data.reference
@@ -589,6 +592,8 @@ def consensus_deviation(
     14     c         False  self_excess       NaN  no own system
     """
     ratings, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
+    if "scale" not in names(average_over):
+        refuse_declared_scales(ratings, names(by))
     peers = isinstance(reference, str)
     if peers and reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and mean.")
@@ -610,7 +615,7 @@ def consensus_deviation(
         )
     group, judge = (pd.Series(codes[data.pair]) for codes in (data.pair_group, data.pair_judge))
     for _, means in pd.Series(data.table.mean).groupby(group):
-        refuse_several_scales(means, judge[means.index], data.judges)
+        refuse_several_scales(means, judge[means.index].map(dict(enumerate(map(str, data.judges)))))
     own = own_systems(data, identity, family)
     uncertainty, cautions = Uncertainty(data), PairFlags(data)
     rows = [*_pair_rows(uncertainty, own, cautions, conf_level), *_judge_rows(uncertainty, own, cautions, conf_level)]

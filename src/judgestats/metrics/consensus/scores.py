@@ -312,7 +312,7 @@ def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
         UNEQUAL_CRITERIA: row["unequal"],
         SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
         SCORES_EXCLUDED: row["missing"],
-        str(row["few"]): several and bool(row["clusters"] > 1),
+        str(row["few"]): several,
         CONSTANT: known and np.isnan(row["conf_low"]),
         FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,
     }

@@ -26,7 +26,7 @@ from judgestats.metrics.rates import (
     paired_difference,
     size_flag,
 )
-from judgestats.results import NO_DATA, NOTHING_SHARED, ONE_SIDE, SMALL_N, STIMULI_SHARED, estimates, flags
+from judgestats.results import NO_DATA, NOTHING_SHARED, ONE_SIDE, SMALL_N, STIMULI_SHARED, estimates, flags, in_part
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import kind_of
@@ -224,7 +224,9 @@ def _compared(record: _Row, joint: _Joint | _Scores, conf_level: float) -> _Row:
     row, pairing = joint.difference(record, conf_level)
     if row is None:
         row = _independent(record, conf_level)
-    notes = [*_flags_but_size(record["flag_1"]), *_flags_but_size(record["flag_2"])]
+    sides = {side: _flags_but_size(record[f"flag_{k}"]) for k, side in enumerate(("first", "second"), 1)}
+    of_one = {f for f in {*sides["first"]} ^ {*sides["second"]} if f.endswith(" excluded")}
+    notes = [in_part(side, f) if f in of_one else f for side, found in sides.items() for f in found]
     both = {"first": record["estimate_1"], "second": record["estimate_2"]}
     return {**both, **row, "flag": flags(*notes, pairing, size_flag(row["n"]))}
 

@@ -14,7 +14,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import choose
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates
-from judgestats.results import CEILING, NO_DATA, ONE_POSITION, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import CEILING, INVALID_EXCLUDED, NO_DATA, ONE_POSITION, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
@@ -178,7 +178,8 @@ def d_prime(
         if column is not None and n1 and n2:
             sides = [(n * (here & side), toward_first) for side in (in_first, ~in_first)]
             found = _clustered(found, sides, codes_of(table, [column]).code, column, conf_level)
-        rows += [{**key, **row, "flag": flags(row["flag"], dependent)} for row in found]
+        lost = INVALID_EXCLUDED.of(float(table.loc[here & (table["choice"] == "invalid"), "n"].sum()))
+        rows += [{**key, **row, "flag": flags(row["flag"], dependent, lost)} for row in found]
     return estimates(rows, groups)
 
 

@@ -19,6 +19,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.psychometrics.ladder import settled
 from judgestats.results import (
     EXCLUDED,
+    INVALID_EXCLUDED,
     LEFT_CENSORED,
     NO_DATA,
     NOT_INDEPENDENT,
@@ -176,7 +177,10 @@ def _row(
 ) -> dict[str, Any]:
     valid = calls[(calls["outcome"] != "invalid") & (calls["n"] > 0)]
     on_ladder = valid["delta"].astype(float) > 0
-    excluded = EXCLUDED.of(float(valid.loc[~on_ladder, "n"].sum()), what="call(s) without a step")
+    excluded = flags(
+        INVALID_EXCLUDED.of(float(calls.loc[calls["outcome"] == "invalid", "n"].sum())),
+        EXCLUDED.of(float(valid.loc[~on_ladder, "n"].sum()), what="call(s) without a step"),
+    )
     valid = valid[on_ladder]
     steps = np.unique(valid["delta"].to_numpy(dtype=float))
     n = float(valid["n"].sum())

@@ -1,0 +1,86 @@
+"""Repeats of a judge on one unit, put together to one answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from judgestats.results import EXCLUDED
+from judgestats.schema.coding import as_scores, codes_of
+from judgestats.schema.columns import COUNTS, By, N, kind_of, names
+from judgestats.schema.opening import memory_advice
+from judgestats.schema.pairing import UNIT_COLUMNS
+from judgestats.schema.raters import ABOUT, INVALID, SLOTS
+from judgestats.schema.splitting import refuse_splits, splits_of
+
+#: Labels of a group -> flag that counts its repeats without a single mode.
+Unsettled = Mapping[tuple[str, ...], str]
+#: Code of each verdict among those of which the mode is taken; an abstention is a tie.
+_VERDICTS = {"first": 0.0, "tie": 1.0, "abstain": 1.0, "second": 2.0}
+
+
+def plain(key: dict[str, Any]) -> tuple[str, ...]:
+    """Labels of a group as text; all missing labels are equal."""
+    return tuple("" if pd.isna(label) else str(label) for label in key.values())
+
+
+@memory_advice()
+def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
+    """One answer of each judge on each unit in place of its repeats, so that their numbers do not matter.
+
+    `how`: mean, median, low median (one of the answers) or mode of scores; of preferences the mode in each order shown.
+    Returns the data, what stands for the repeats (empty without repeats), and for each group a flag that counts repeats
+    without a single mode, which have no answer. Rows that carry a count are units and stay, matched by their number.
+    """
+    frame = nw.from_native(data)
+    present = frame.collect_schema().names()
+    if not {"judge", "item", "replicate"} <= set(present) or "replicate" in names(by):
+        return data, "", {}
+    kind = kind_of(present)
+    about = [*ABOUT["ratings"]] if kind == "ratings" else ["item", "first", "second", *UNIT_COLUMNS]
+    keys = [c for c in dict.fromkeys([*names(by), "judge", *about]) if c in present and c != "replicate"]
+    size, units = (
+        table.select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].item()
+        for table in (frame.lazy(), frame.lazy().select(*keys).unique())
+    )
+    if COUNTS in present:  # a row is then as many units
+        return data, "repeats matched by number" if units < size else "", {}
+    if units == size:  # without repeats in an order shown, a number would only part the judges
+        return (frame.drop("replicate").to_native() if kind == "preferences" else data), "", {}
+    refuse_splits(splits_of(data, keys, kind), keys, kind)
+    frame = as_scores(frame.lazy().collect(backend="pandas")) if kind == "ratings" else frame
+    table = frame.lazy().collect(backend="pandas").to_native()
+    if kind == "ratings":
+        name = "score"
+        answer = pd.to_numeric(table["score"], errors="coerce")
+        text = answer.isna() & table["score"].notna()
+    else:
+        name, how = "choice", "mode"
+        answer = table["choice"].astype(object).map(_VERDICTS)
+        text = answer.isna() & table["choice"].notna() & (table["choice"] != INVALID)
+    if table.duplicated([*keys, "replicate"]).any() or text.any():
+        return data, "", {}  # refused with its row where the answers are read
+    number = codes_of(table, keys)
+    answers, of_unit = answer.astype(float), pd.Series(number.code, index=answer.index)
+    tied: Any = []
+    if how == "mode":
+        times = answers.groupby([of_unit, answers]).size().rename_axis(["unit", "value"]).reset_index(name="times")
+        top = times[times["times"] == times.groupby("unit")["times"].transform("max")]
+        single = top.drop_duplicates("unit", keep=False).set_index("unit")["value"]
+        tied = top.loc[~top["unit"].isin(single.index), "unit"].unique()
+        together = single.reindex(range(number.size))
+    elif how == "low median":
+        together = answers.groupby(of_unit).quantile(0.5, interpolation="lower").reindex(range(number.size))
+    else:
+        together = answers.groupby(of_unit).agg(how).reindex(range(number.size))
+    if kind == "preferences":
+        together = together.map(dict(zip((0.0, 1.0, 2.0), SLOTS, strict=True))).astype(object).fillna(INVALID)
+    made = table.iloc[number.first].drop(columns="replicate").assign(**{name: together.to_numpy()})
+    groups, what = list(dict.fromkeys(names(by))), "set(s) of repeats without a single mode"
+    unsettled = Counter(plain(key) for key in made.iloc[tied][groups].to_dict("records"))
+    flag = {key: EXCLUDED.of(times, what=what) for key, times in unsettled.items()}
+    return made.reset_index(drop=True), f"{how} of repeats", flag
