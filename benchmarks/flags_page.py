@@ -1,14 +1,14 @@
-"""Write docs/flags.md from the records in judgestats.results: ``python benchmarks/flags_page.py``."""
+"""Write docs/flags.md from the records in judgestats.flags: ``python benchmarks/flags_page.py``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from judgestats.results import FLAGS
+from judgestats.flags import FLAGS
 
 HEAD = """# Flags
 
-<!-- written by benchmarks/flags_page.py from the records in src/judgestats/results.py: change those -->
+<!-- written by benchmarks/flags_page.py from the records in src/judgestats/flags.py: change those -->
 
 A flag stands in the column `flag` of the row it is about; several are separated by `; `. `judgestats.results.explain`
 takes a result, a column or a cell and returns the code, the severity and the explanation of each flag, and `flag_codes`

@@ -27,8 +27,8 @@ import site_reference
 import typer
 
 from judgestats import cli
+from judgestats.flags import FLAGS
 from judgestats.ingest.registry import GROUP, formats
-from judgestats.results import FLAGS
 from judgestats.schema.columns import CHECK_COLUMNS
 
 PAGE = ROOT / "docs" / "public_surface.txt"

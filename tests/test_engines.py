@@ -10,9 +10,9 @@ import pytest
 
 import judgestats as js
 import registry
+from judgestats.flags import NOT_DRAWN
 from judgestats.metrics import rates
 from judgestats.metrics.measure_registry import measures
-from judgestats.results import NOT_DRAWN
 from judgestats.schema import PATTERNS, counting, tally
 from judgestats.schema.clustering import ALIKE
 from judgestats.schema.opening import refuse_nested

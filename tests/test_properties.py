@@ -11,8 +11,8 @@ import pytest
 
 import judgestats as js
 import registry
+from judgestats.flags import explain
 from judgestats.metrics.measure_registry import measures
-from judgestats.results import explain
 from judgestats.schema import PATTERNS, tally
 
 MEASURES = registry.registry()

@@ -850,9 +850,10 @@ def _check_identity(data: Any, identity: dict[str, str]) -> None:
 
 def _json(source: str, data: Any, against: dict[str, Any], groups: dict[str, Any]) -> str:
     """What ``check`` prints, for programs; each flag with its code, its severity and its explanation."""
+    from judgestats import flags
     from judgestats.metrics.agreement import judge_against_people
     from judgestats.metrics.measure_registry import available_measures, describe
-    from judgestats.results import estimates, explain, flag_codes
+    from judgestats.results import estimates
     from judgestats.schema import check as check_frame
 
     rows = check_frame(data).drop(columns="rows")
@@ -867,8 +868,8 @@ def _json(source: str, data: Any, against: dict[str, Any], groups: dict[str, Any
             found = judge_against_people(data, humans=against["humans"], **groups)
         except JudgestatsError:  # the reason stands among the measures
             found = estimates([])
-        content["agreement"] = found.assign(codes=found["flag"].map(flag_codes))
-        content["flags"] = explain(found)
+        content["agreement"] = found.assign(codes=found["flag"].map(flags.flag_codes))
+        content["flags"] = flags.explain(found)
     frames = {
         k: json.loads(v.to_json(orient="records")) if isinstance(v, pd.DataFrame) else v for k, v in content.items()
     }

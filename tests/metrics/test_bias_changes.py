@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from judgestats.errors import SchemaError
+from judgestats.flags import NOT_INDEPENDENT, SIGN_CHANGED
 from judgestats.metrics.bias import bias_change, bias_score
-from judgestats.results import NOT_INDEPENDENT, SIGN_CHANGED
 from judgestats.schema import tally
 from metrics.tables import outcome_of, pick, random_calls, signed_calls
 

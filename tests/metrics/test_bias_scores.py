@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError, confidence
+from judgestats.flags import NO_DATA, NOT_INDEPENDENT
 from judgestats.kernels.proportions import clustered_wilson, newcombe_paired, wilson
 from judgestats.metrics.bias import (
     best_of_accuracy,
@@ -25,7 +26,7 @@ from judgestats.metrics.bias import (
 )
 from judgestats.metrics.consensus.calibration import calibrate
 from judgestats.metrics.rates import cell_mean, clustered_cell_mean
-from judgestats.results import COLUMNS, NO_DATA, NOT_INDEPENDENT
+from judgestats.results import COLUMNS
 from judgestats.schema import tally
 from judgestats.verdicts.composites import composite
 from metrics.tables import as_counts, outcome_of, pick, random_calls, scored_responses, signed_calls

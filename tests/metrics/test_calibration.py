@@ -15,8 +15,8 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
 from judgestats.errors import DesignError, SchemaError
+from judgestats.flags import CONSTANT, CONSTANT_GAP, FEW_CELLS, FEW_CLUSTERS, NO_FOLDS
 from judgestats.metrics.consensus import calibrate, consensus_deviation
-from judgestats.results import CONSTANT, CONSTANT_GAP, FEW_CELLS, FEW_CLUSTERS, NO_FOLDS
 from judgestats.schema import check
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]

@@ -10,8 +10,8 @@ from scipy import stats
 
 import judgestats as js
 from judgestats.errors import DesignError
+from judgestats.flags import NOT_INDEPENDENT
 from judgestats.metrics.clustered import clustered_by
-from judgestats.results import NOT_INDEPENDENT
 
 MEASURES = [
     "ac1", "agreement_levels", "agreement_shift", "agreement_slope", "alpha", "blinding_effect", "calibrate",

@@ -19,13 +19,21 @@ from typer.testing import CliRunner
 import judgestats as js
 from judgestats.cli import app
 from judgestats.errors import DesignError, SchemaError
+from judgestats.flags import (
+    CHANCE_IS_ONE,
+    CONSTANT,
+    ERRORS_ALIKE,
+    NO_DATA,
+    NO_SPREAD,
+    NOT_INDEPENDENT,
+    PERFECT_CORRELATION,
+    TOO_FEW,
+)
 from judgestats.kernels.chance import cohen_kappa
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.agreement import ac1, kappa, quality_agreement
 from judgestats.metrics.bias import answer_rates, best_of_accuracy, gold_agreement, position_bias, score_error
-from judgestats.metrics.bias.gold import ERRORS_ALIKE, NO_SPREAD, TOO_FEW
 from judgestats.metrics.consensus import rank_correlation
-from judgestats.results import CHANCE_IS_ONE, CONSTANT, NO_DATA, NOT_INDEPENDENT, PERFECT_CORRELATION
 from judgestats.schema import tally
 from judgestats.verdicts import aggregate
 from metrics.tables import PAIRS, both_orders, calls, calls_of, scored_responses, whole_scores

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import judgestats as js
 import twins_variance as twins
 from judgestats.errors import DesignError, SchemaError
+from judgestats.flags import FEW_RATERS
 from judgestats.metrics.agreement import icc
-from judgestats.results import FEW_RATERS
 from judgestats.schema import tally
 from metrics.tables import panel_scores, whole_scores
 

@@ -15,11 +15,11 @@ from scipy.stats import chi2, chi2_contingency, f
 from statsmodels.stats.contingency_tables import SquareTable
 
 from judgestats.errors import DesignError, SchemaError
+from judgestats.flags import NO_DATA, NO_SPREAD, SINGLE_RUN
 from judgestats.ingest import read
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, outcomes, protocol_difference
 from judgestats.metrics.invariance.outcomes import stuart_maxwell
-from judgestats.results import NO_DATA, NO_SPREAD, SINGLE_RUN
 from judgestats.schema.counting import tally
 from metrics.tables import anchored_calls, cell, counts, margins, probed_calls
 

@@ -11,7 +11,7 @@ from statsmodels.formula.api import ols
 
 from judgestats import correlation, icc
 from judgestats.errors import DesignError
-from judgestats.results import CONSTANT, NOT_INDEPENDENT
+from judgestats.flags import CONSTANT, NOT_INDEPENDENT
 
 #: Bland and Altman (1995): pH and PaCO2 of eight subjects; rmcorr and pingouin print -0.507 on 38 degrees of freedom.
 PH = "6.68 6.53 6.43 6.33, 6.85 7.06 7.13 7.17, 7.4 7.42 7.41 7.37 7.34 7.35 7.28 7.3 7.34, 7.36 7.33 7.29 7.3 7.35, "

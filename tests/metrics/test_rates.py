@@ -16,11 +16,10 @@ from scipy import stats
 import judgestats
 import registry
 from judgestats.errors import DesignError, JudgestatsError
+from judgestats.flags import BIASED, FEW_CLUSTERS, FEW_DRAWN, LONE_UNIT, NO_DATA, NOT_BCA, ONE_UNIT, RESAMPLES_AGREE
 from judgestats.kernels.proportions import clustered_wilson, newcombe_paired, wilson
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.metrics.rates import (
-    LONE_UNIT,
-    NOT_BCA,
     Bootstrap,
     cell_mean,
     clustered_cell_mean,
@@ -31,7 +30,6 @@ from judgestats.metrics.rates import (
     rates,
     resampled,
 )
-from judgestats.results import BIASED, FEW_CLUSTERS, FEW_DRAWN, NO_DATA, ONE_UNIT, RESAMPLES_AGREE
 
 
 def share(totals):

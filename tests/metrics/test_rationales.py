@@ -11,10 +11,10 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from judgestats.errors import DesignError, SchemaError
+from judgestats.flags import NOT_INDEPENDENT
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.invariance import rationale_alignment, rationale_check, rationale_shift
 from judgestats.metrics.invariance.rationales import mentions, stated_winner
-from judgestats.results import NOT_INDEPENDENT
 from metrics.tables import probed_calls
 
 #: Texts with a vector each, so that every cosine is known.

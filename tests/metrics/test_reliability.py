@@ -7,7 +7,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.results import explain
+from judgestats.flags import explain
 
 
 def calls(n=120, seed=0, **columns):

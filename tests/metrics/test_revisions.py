@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from judgestats.errors import DesignError
+from judgestats.flags import RESAMPLES_AGREE
 from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, protocol_difference, revision
-from judgestats.results import RESAMPLES_AGREE
 from judgestats.schema.counting import tally
 from metrics.tables import anchored_calls, cell, counts, margins, probed_calls
 

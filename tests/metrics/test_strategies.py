@@ -19,6 +19,18 @@ from statsmodels.stats.multitest import multipletests
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
+from judgestats.flags import (
+    DISCORDANT_ONLY,
+    ESTIMATED_COST,
+    FEW_DISCORDANT,
+    INFINITE,
+    NO_COST,
+    NO_DATA,
+    NO_SPREAD,
+    NO_VALUE,
+    NOT_INDEPENDENT,
+    OVER_BUDGET,
+)
 from judgestats.kernels.proportions import newcombe_paired
 from judgestats.metrics.bias import (
     compare_strategies,
@@ -28,19 +40,7 @@ from judgestats.metrics.bias import (
     pareto_front,
     recommend,
 )
-from judgestats.metrics.bias.strategies import (
-    DISCORDANT_ONLY,
-    FEW_DISCORDANT,
-    INFINITE,
-    METHODS,
-    NAMELESS,
-    NO_COST,
-    NO_VALUE,
-    OVER_BUDGET,
-    costs,
-    mcnemar_test,
-)
-from judgestats.results import ESTIMATED_COST, NO_DATA, NO_SPREAD, NOT_INDEPENDENT
+from judgestats.metrics.bias.strategies import METHODS, NAMELESS, costs, mcnemar_test
 from judgestats.schema.counting import tally
 
 

@@ -10,6 +10,7 @@ pytest.importorskip("arviz_stats")
 
 import judgestats as js  # noqa: E402
 from judgestats.errors import DesignError, FitError  # noqa: E402
+from judgestats.flags import CONFLICT, PRIOR_DRIVEN  # noqa: E402
 from judgestats.models.bayes.draws import Draws, diagnostics, pointwise  # noqa: E402
 from judgestats.models.bayes.priors import Prior, priors  # noqa: E402
 from judgestats.models.designs import design  # noqa: E402
@@ -22,7 +23,6 @@ from judgestats.models.ml import (  # noqa: E402
 )
 from judgestats.models.postestimation import crossvalidation  # noqa: E402
 from judgestats.models.thresholds import thresholds  # noqa: E402
-from judgestats.results import CONFLICT, PRIOR_DRIVEN  # noqa: E402
 from models.toys import calls, tallied  # noqa: E402
 
 FAST = {"draws": 300, "tune": 400, "chains": 2, "progress": False}

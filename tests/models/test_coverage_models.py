@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from coverage_models import COLUMNS, cells, drawn, fitted, is_fixed, laid_out, too_low, whole
 
+from judgestats.flags import FEW_CALLS, RARE
 from judgestats.models.fitting import as_fit
 from judgestats.models.postestimation.diagnosis import scarce
-from judgestats.results import FEW_CALLS, RARE
 
 TABLE = Path(__file__).parents[2] / "docs" / "coverage_models.csv"
 CELLS = {cell.name: cell for cell in cells()}

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from judgestats.errors import DesignError
+from judgestats.flags import SINGULAR
 from judgestats.models.postestimation.effects import random_effects, variance_components
-from judgestats.results import SINGULAR
 from models.examples import example, fitted
 from models.reference import data, results
 

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 
 import judgestats as js
 from judgestats.errors import DesignError
+from judgestats.flags import ONE_NOT_EXCLUDED, OPEN_END, RESAMPLES_AGREE, ZERO_NOT_EXCLUDED
 from judgestats.models.postestimation.intervals import confint, parameters, profile_rise
 from judgestats.models.postestimation.tables import tidy
-from judgestats.results import ONE_NOT_EXCLUDED, OPEN_END, RESAMPLES_AGREE, ZERO_NOT_EXCLUDED
 from models.examples import example, fitted
 from models.reference import results, spelled
 

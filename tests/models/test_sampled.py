@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from judgestats.results import OUTSIDE_INTERVAL
+from judgestats.flags import OUTSIDE_INTERVAL
 
 pytest.importorskip("arviz_stats")
 

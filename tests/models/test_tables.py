@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from judgestats.errors import DesignError
+from judgestats.flags import NEAR_ZERO
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.postestimation.tables import tidy
-from judgestats.results import NEAR_ZERO
 from models import reference
 from models.test_ml import MODELS
 from models.toys import calls

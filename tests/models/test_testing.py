@@ -12,8 +12,9 @@ import pytest
 from scipy.stats import chi2
 
 from judgestats.errors import DesignError, FitError, FormulaError
+from judgestats.flags import BOUNDARY, NOT_NESTED, REFITTED, SAME_SIZE
 from judgestats.models.fitting import fit
-from judgestats.models.postestimation.testing import BOUNDARY, NOT_NESTED, REFITTED, SAME_SIZE, anova, hypothesis
+from judgestats.models.postestimation.testing import anova, hypothesis
 from models.reference import data, results, value
 from models.test_contrasting import CASES, fitted
 

@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 from scipy.special import log_expit, logsumexp
 
 import judgestats as js
+from judgestats.flags import UNSETTLED
 from judgestats.models.thresholds import thresholds
-from judgestats.results import UNSETTLED
 from models.reference import data
 from models.toys import calls
 

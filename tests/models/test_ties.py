@@ -13,9 +13,9 @@ from scipy.stats import chi2
 
 import judgestats as js
 from judgestats.errors import DesignError
+from judgestats.flags import NO_RATIO, WIDE
 from judgestats.models.bias_models.ties import tie_model
 from judgestats.published import paper_tables
-from judgestats.results import NO_RATIO, WIDE
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "models"
 CDF = {"logit": expit, "probit": ndtr}

@@ -28,6 +28,7 @@ import judgestats as js
 import registry
 from judgestats.cli import app
 from judgestats.errors import DesignError, JudgestatsError, SchemaError
+from judgestats.flags import NOT_INDEPENDENT, UNEQUAL_CRITERIA, explain
 from judgestats.ingest import read, source_info
 from judgestats.metrics import consensus
 from judgestats.metrics.bias import consistency, position_bias
@@ -39,7 +40,6 @@ from judgestats.reporting.formatting import in_words, interval
 from judgestats.reporting.markup import environment
 from judgestats.reporting.pages import MOST, chapters, estimates_table, row_sums
 from judgestats.reporting.sheets import NON_CLAIMS
-from judgestats.results import NOT_INDEPENDENT, UNEQUAL_CRITERIA, explain
 from judgestats.schema import check, preferences, ratings
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 from reporting.drawing import scored

@@ -10,7 +10,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.results import explain
+from judgestats.flags import explain
 
 REFERENCE = Path(os.environ.get("JUDGESTATS_REFERENCE_DATA", "absent"))
 ANSWERS = {"g": "1112212212", "h": "1112211212", "k": "1212212211"}

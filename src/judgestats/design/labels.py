@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.kernels.corrected import (
@@ -30,19 +31,6 @@ from judgestats.metrics.bias.corrections import Sampling
 from judgestats.metrics.bias.label_sources import Labelled, labelled_levels
 from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
 from judgestats.metrics.bias.rogan_gladen import without_rate
-from judgestats.results import (
-    FEW_IN_CLASS,
-    FEW_LABELS,
-    LABELS_ALONE,
-    NO_DATA,
-    NO_LABELS,
-    NO_SPREAD,
-    NOT_BETTER_THAN_CHANCE,
-    ONE_CLASS,
-    TOO_FEW_VERDICTS,
-    TOO_PRECISE,
-    flags,
-)
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 
@@ -172,7 +160,7 @@ def label_plan(
             row |= _planned(study, precision, price, verdicts, assurance, replications, rng)
         if prices is None:
             row |= {"cost": math.nan, "cost_labels_alone": math.nan}
-        rows.append({**row, "flag": flags(row["flag"], part.flag, study.caution)})
+        rows.append({**row, "flag": flags.join(row["flag"], part.flag, study.caution)})
     made = pd.DataFrame(rows).reindex(columns=[*keys, *_COLUMNS])
     for name in _COLUMNS[:-2]:
         made[name] = made[name].astype(float)
@@ -224,7 +212,7 @@ def _planned(
     labels_only = float(np.ceil(alone * (study.quantile / precision) ** 2))
     instead = {"labels_alone": labels_only, "cost_labels_alone": price[1] * labels_only}
     if not math.isfinite(found.cost):
-        return {**instead, "flag": TOO_PRECISE if verdicts is None else TOO_FEW_VERDICTS.of(verdicts)}
+        return {**instead, "flag": flags.TOO_PRECISE if verdicts is None else flags.TOO_FEW_VERDICTS.of(verdicts)}
     same = study.half_widths(study.estimates(), found, replications, rng)
     varied = study.half_widths(study.draws(rng, replications), found, replications, rng)
     return {
@@ -237,8 +225,9 @@ def _planned(
         "simulated_share": float(np.mean(varied <= precision)),
         **instead,
         "method": study.method,
-        "flag": flags(
-            FEW_LABELS if found.m.sum() < 30 else "", LABELS_ALONE if price[1] * labels_only <= found.cost else ""
+        "flag": flags.join(
+            flags.FEW_LABELS if found.m.sum() < 30 else "",
+            flags.LABELS_ALONE if price[1] * labels_only <= found.cost else "",
         ),
     }
 
@@ -275,8 +264,8 @@ class _ByClass:
             self.effect = _effect(gradient @ wide, gradient @ found.influence, part)
         _, m0, m1 = self.sizes / self.effect
         low, _ = newcombe(self.shares[2] * m1, m1, (1 - self.shares[1]) * m0, m0, conf_level)
-        self.refusal = "" if low > 0 else NOT_BETTER_THAN_CHANCE
-        self.caution = FEW_IN_CLASS if found.sizes[1:].min() < 10 else ""
+        self.refusal = "" if low > 0 else flags.NOT_BETTER_THAN_CHANCE
+        self.caution = flags.FEW_IN_CLASS if found.sizes[1:].min() < 10 else ""
 
     @property
     def method(self) -> str:
@@ -319,7 +308,7 @@ class _Random:
         known = ~np.isnan(part.y)
         self.quantile, self.effect, self.caution = normal_quantile(conf_level), 1.0, ""
         size = float(part.n[known].sum())
-        self.refusal = NO_DATA if not part.n.sum() > 0 else NO_LABELS if not size > 0 else ""
+        self.refusal = flags.NO_DATA if not part.n.sum() > 0 else flags.NO_LABELS if not size > 0 else ""
         if self.refusal:
             return
         cells = pd.DataFrame({"f": part.f[known], "y": part.y[known], "n": part.n[known]})
@@ -331,9 +320,11 @@ class _Random:
         self.f, self.y, self.n = (cells[c].to_numpy(float) for c in ("f", "y", "n"))
         classes = [float(self.n[self.y == c].sum()) for c in (0.0, 1.0)]
         if not np.ptp(self.y[self.n > 0]) > 0:
-            self.refusal = ONE_CLASS if self.binary else NO_SPREAD
+            self.refusal = flags.ONE_CLASS if self.binary else flags.NO_SPREAD
             return
-        self.caution = (FEW_IN_CLASS if min(classes) < 10 else "") if self.binary else FEW_LABELS if size < 30 else ""
+        self.caution = (
+            (flags.FEW_IN_CLASS if min(classes) < 10 else "") if self.binary else flags.FEW_LABELS if size < 30 else ""
+        )
         if part.unit is not None:
             found = prediction_powered(part.f[:, None], part.y, part.n, part.unit)
             flat = prediction_powered(part.f[:, None], part.y, part.n, coefficients=found.coefficients)

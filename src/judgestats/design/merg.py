@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.collecting import replied
 from judgestats.design.plans import CALL, TEXTS, Plan, build, need_columns, opened, opened_table
@@ -20,7 +21,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.invariance.rationales import Embed, Vectors, embedders
 from judgestats.metrics.rates import Bootstrap, ratio, resampled
-from judgestats.results import EXCLUDED, SMALL_N, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping
 
 #: Variant -> its prompts, a stage each.
@@ -499,8 +500,10 @@ def rubric_similarity(
                 n = here["item"].nunique()
                 counts = np.column_stack([value, np.ones(len(value))])
                 drawn = resampled(here.assign(n=1.0), counts, ratio, plan, {**names, "term": term, "embed": name})
-                alone = EXCLUDED.of(total[_key(key[2:] or ("",))] - n, what="item(s) without a rubric of both")
-                flag = flags(drawn["flag"], SMALL_N if 0 < n < 30 else "", alone if term == "similarity" else "")
+                alone = flags.EXCLUDED.of(total[_key(key[2:] or ("",))] - n, what="item(s) without a rubric of both")
+                flag = flags.join(
+                    drawn["flag"], flags.SMALL_N if 0 < n < 30 else "", alone if term == "similarity" else ""
+                )
                 estimate = value.mean() if n else np.nan
                 rows.append({**names, "embed": name, "term": term, **drawn, "estimate": estimate, "n": n, "flag": flag})
     return estimates(rows, ["embed", *groups])

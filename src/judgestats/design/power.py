@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.design.judges import Judge, changed, named_judges
 from judgestats.design.plans import Plan
@@ -18,7 +19,7 @@ from judgestats.errors import DesignError, JudgestatsError, suggestion
 from judgestats.kernels.proportions import wilson
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.measure_registry import measures
-from judgestats.results import COLUMNS, STUDIES_WITHOUT_INTERVAL, flags
+from judgestats.results import COLUMNS
 
 #: Columns of a result that do not say which row it is.
 _VALUES = {*COLUMNS, "df", "statistic", "p_value"} - {"term"}
@@ -228,7 +229,7 @@ def _power(
                 "conf_high": float(ends[1]),
                 "n": float(replications),
                 "method": "simulated, Wilson",
-                "flag": flags(STUDIES_WITHOUT_INTERVAL.of(failed)),
+                "flag": flags.join(flags.STUDIES_WITHOUT_INTERVAL.of(failed)),
                 "mean_estimate": part["estimate"].mean(),
                 "sd_estimate": part["estimate"].std(),
                 "mean_width": part["_width"].mean(),

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 
+from judgestats import flags
 from judgestats.errors import DesignError
-from judgestats.results import NOT_INDEPENDENT
 from judgestats.schema.clustering import CANDIDATES, Cluster, auto_cluster, clusters
 
 #: Columns that identify a rated response.
@@ -57,4 +57,4 @@ def clustered_by(
             found = whole  # items are not nested in it
     if columns is None:
         return Clustered(found or whole, "")
-    return Clustered(whole, NOT_INDEPENDENT if found not in ("", whole) else "")
+    return Clustered(whole, flags.NOT_INDEPENDENT if found not in ("", whole) else "")

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.clusters import effective_clusters
@@ -34,25 +35,6 @@ from judgestats.kernels.resampling import (
     percentile_interval,
     student_interval,
     two_way_totals,
-)
-from judgestats.results import (
-    BIASED,
-    EXCLUDED,
-    LONE_UNIT,
-    NO_DATA,
-    NOT_BCA,
-    NOT_DRAWN,
-    NOT_INDEPENDENT,
-    NOTHING_SHARED,
-    ONE_UNIT,
-    REPEATED,
-    RESAMPLES_AGREE,
-    SMALL_N,
-    STIMULI_SHARED,
-    UNDEFINED,
-    UNEQUAL_COUNTS,
-    few_clusters,
-    flags,
 )
 from judgestats.schema.clustering import (
     CANDIDATES,
@@ -117,7 +99,7 @@ def paired_difference(
     how many units they share.
     """
     if sides.shared is None:
-        return None, REPEATED
+        return None, flags.REPEATED
     (hit_1, trial_1, n_1), (hit_2, trial_2, n_2) = (
         _weighted(table, *marks) for table, marks in zip(sides.units, (one, two), strict=True)
     )
@@ -125,11 +107,11 @@ def paired_difference(
     both = trial_1[rows_1] & trial_2[rows_2]
     n = n_1[rows_1][both]
     if not n.sum() > 0:
-        return None, NOTHING_SHARED if trial_1.any() and trial_2.any() else ""
+        return None, flags.NOTHING_SHARED if trial_1.any() and trial_2.any() else ""
     if (n != n_2[rows_2][both]).any():
-        return None, UNEQUAL_COUNTS
+        return None, flags.UNEQUAL_COUNTS
     judged = n_1[trial_1].sum() + n_2[trial_2].sum() - n.sum()
-    left_out = "" if judged == n.sum() else STIMULI_SHARED.of(n.sum(), total=f"{judged:,.0f}")
+    left_out = "" if judged == n.sum() else flags.STIMULI_SHARED.of(n.sum(), total=f"{judged:,.0f}")
     first, second = hit_1[rows_1][both], hit_2[rows_2][both]
     cells = (first & second, first & ~second, ~first & second, ~first & ~second)
     a, b, c, d = (float(n[x].sum()) for x in cells)
@@ -151,7 +133,7 @@ def paired_difference(
         "conf_low": found.low,
         "conf_high": found.high,
         "method": f"Tango, paired, clustered by {name} (G = {found.clusters})",
-    }, flags(few_clusters(size), left_out)
+    }, flags.join(flags.few_clusters(size), left_out)
 
 
 def _detected_cluster(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
@@ -195,7 +177,7 @@ def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_leve
 
 def size_flag(n: float) -> str:
     """Flag of a small or empty sample."""
-    return NO_DATA if not n > 0 else SMALL_N if n < 30 else ""
+    return flags.NO_DATA if not n > 0 else flags.SMALL_N if n < 30 else ""
 
 
 def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> _Row:
@@ -357,17 +339,17 @@ def resampled(
     table, counts = table[adds], counts[adds]
     cells: dict[str, Any] = {**_NO_INTERVAL, "method": plan.words, "flag": ""}
     if not adds.any():
-        return {**cells, "flag": NO_DATA}
+        return {**cells, "flag": flags.NO_DATA}
     rng = generator(plan.seed, tuple(map(str, key.values())))
     value = statistic(counts.sum(axis=0)[None, :])[0]
     units, sizes, draws, influence, weight, lone = _drawn(table, counts, statistic, plan, rng)
     if units < 2 or np.isnan(value):
-        return {**cells, "flag": ONE_UNIT if units < 2 else ""}
-    undefined = UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
+        return {**cells, "flag": flags.ONE_UNIT if units < 2 else ""}
+    undefined = flags.UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
     found = read_off(value, draws, units, plan, limits, influence=influence, weight=weight)
     narrow = plan.method != "t" and not math.isnan(found["conf_low"])
-    few = few_clusters(sizes, drawn=narrow) if plan.cluster else ""
-    return {**cells, **found, "flag": flags(few, LONE_UNIT if lone else "", undefined, found["flag"])}
+    few = flags.few_clusters(sizes, drawn=narrow) if plan.cluster else ""
+    return {**cells, **found, "flag": flags.join(few, flags.LONE_UNIT if lone else "", undefined, found["flag"])}
 
 
 def read_off(
@@ -392,7 +374,7 @@ def read_off(
     kept = draws[~np.isnan(draws)]
     rounding = 1e-12 * (max(1.0, abs(value)) if np.isfinite(value) else 1.0)
     if not kept.size or not float(kept.max()) - float(kept.min()) > rounding:
-        return {**none, "flag": RESAMPLES_AGREE}
+        return {**none, "flag": flags.RESAMPLES_AGREE}
     finite = bool(np.isfinite(kept).all())
     low = high = math.nan
     if plan.method == "bca" and influence is not None:
@@ -400,13 +382,13 @@ def read_off(
     elif plan.method == "percentile":
         low, high = percentile_interval(draws, plan.conf_level)
     if plan.method != "t" and not high - low > rounding:
-        return {**none, "flag": NOT_BCA if plan.method == "bca" else RESAMPLES_AGREE}
+        return {**none, "flag": flags.NOT_BCA if plan.method == "bca" else flags.RESAMPLES_AGREE}
     if plan.method != "t" and (low - rounding <= value <= high + rounding or not finite):
         spread = float(kept.std(ddof=1)) if finite else math.nan
         return {**none, "std_error": spread, "conf_low": low, "conf_high": high}
     error, bias, low, high = student_interval(draws, value, units, plan.conf_level, limits)
     cells = {"std_error": error, "conf_low": low, "conf_high": high, "method": replace(plan, method="t").words}
-    return {**cells, "flag": BIASED if abs(bias) > error / 2 else ""}
+    return {**cells, "flag": flags.BIASED if abs(bias) > error / 2 else ""}
 
 
 def ratio(totals: Floats) -> Floats:
@@ -538,7 +520,7 @@ def rates(
     if cluster is None and bootstrap is not None and len(bootstrap.cluster) == 1:
         cluster = bootstrap.cluster[0]
     if _too_many(table, bootstrap):
-        bootstrap, flag = None, flags(flag, NOT_DRAWN)
+        bootstrap, flag = None, flags.join(flag, flags.NOT_DRAWN)
     n = table["n"].to_numpy(dtype=float) * calls_per_count
     trials = n * np.broadcast_to(np.asarray(trial, dtype=float), n.shape)
     hits = trials * np.broadcast_to(np.asarray(hit, dtype=float), n.shape)
@@ -549,7 +531,7 @@ def rates(
     crossed = bootstrap is not None and len(bootstrap.cluster) == 2  # a Wilson interval then ignores both clusters
     of_pairs = calls_per_count > 1 and cluster is None  # a count is a pair: its calls stay together
     together = of_pairs and independent(table)
-    dependent = flags(NOT_INDEPENDENT if (of_pairs and not together) or crossed else "", dependence(table))
+    dependent = flags.join(flags.NOT_INDEPENDENT if (of_pairs and not together) or crossed else "", dependence(table))
     low, high = wilson(k, total, conf_level)
     unit = None if cluster is None else column_codes(table[cluster])
     left_out = no_trials(table, np.broadcast_to(np.asarray(trial) == 0, n.shape)) if left_out is None else left_out
@@ -557,7 +539,9 @@ def rates(
     parts = rows_of_codes(codes.code, codes.size)
     common, rows = flag, []
     for g, key in enumerate(keys):
-        flag = flags(common, *(EXCLUDED.of(round(many[g] / calls_per_count), what=what) for what, many in lost.items()))
+        flag = flags.join(
+            common, *(flags.EXCLUDED.of(round(many[g] / calls_per_count), what=what) for what, many in lost.items())
+        )
         p = k[g] / total[g] if total[g] else math.nan
         row = {
             **key,
@@ -569,15 +553,15 @@ def rates(
             "conf_high": high[g],
             "std_error": math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan,
             "method": "Wilson",
-            "flag": flags(flag, dependent, size_flag(total[g])),
+            "flag": flags.join(flag, dependent, size_flag(total[g])),
         }
         if (cluster is not None or together) and total[g]:
-            flagged = flags(flag, dependence(table))
+            flagged = flags.join(flag, dependence(table))
             row.update(_clustered(table, parts[g], hits, trials, cluster, unit, conf_level, flagged, total[g]))
         if bootstrap is not None and 0 < k[g] < total[g]:
-            clustered = flags(flag, dependence(table) if bootstrap.cluster else dependent)
+            clustered = flags.join(flag, dependence(table) if bootstrap.cluster else dependent)
             row.update(_resampled(table, parts[g], hits, trials, bootstrap, key))
-            row["flag"] = flags(clustered, row["flag"], size_flag(total[g]))
+            row["flag"] = flags.join(clustered, row["flag"], size_flag(total[g]))
         rows.append(row)
     return rows
 
@@ -610,7 +594,7 @@ def _clustered(
         "conf_low": low,
         "conf_high": high,
         "method": f"Wilson, clustered by {cluster or 'pair'} (G = {clusters})",
-        "flag": flags(flag, few_clusters(n, alike=alike), size_flag(total)),
+        "flag": flags.join(flag, flags.few_clusters(n, alike=alike), size_flag(total)),
     }
 
 
@@ -655,7 +639,7 @@ def share_differences(
     calls have the same answer Newcombe's replaces the bootstrap's. n and flags are those of the share of `one`.
     """
     if bootstrap is not None and _too_many(table, bootstrap):
-        cluster, bootstrap, flag = bootstrap.cluster[0], None, flags(flag, NOT_DRAWN)
+        cluster, bootstrap, flag = bootstrap.cluster[0], None, flags.join(flag, flags.NOT_DRAWN)
     shape = len(table)
     trial = np.broadcast_to(np.asarray(trial, dtype=bool), shape)
     one, other = (np.broadcast_to(np.asarray(x, dtype=bool), shape) & trial for x in (one, other))
@@ -677,10 +661,10 @@ def share_differences(
         if bootstrap is not None and (counts.sum(axis=0) > 0).sum() > 1:
             key = {name: row[name] for name in groups}
             drawn = resampled(table.iloc[here], counts, _share_difference, bootstrap, key)
-            kept = [f for f in row["flag"].split("; ") if f != NOT_INDEPENDENT or not bootstrap.cluster]
-            row.update(drawn, flag=flags(*kept, drawn["flag"]))
+            kept = [f for f in row["flag"].split("; ") if f != flags.NOT_INDEPENDENT or not bootstrap.cluster]
+            row.update(drawn, flag=flags.join(*kept, drawn["flag"]))
         elif bootstrap is not None and len(bootstrap.cluster) == 2:
-            row["flag"] = flags(NOT_INDEPENDENT, row["flag"])
+            row["flag"] = flags.join(flags.NOT_INDEPENDENT, row["flag"])
     return rows
 
 

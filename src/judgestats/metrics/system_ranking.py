@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from scipy.stats import kendalltau
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.clusters import effective_clusters
@@ -39,29 +40,7 @@ from judgestats.kernels.simultaneous import max_t_of_pairs
 from judgestats.metrics.measure_registry import MANY, Measure, Options, Term, column_names
 from judgestats.metrics.rates import Bootstrap, each_group, read_off
 from judgestats.metrics.references import labels
-from judgestats.results import (
-    ALWAYS,
-    EXCLUDED,
-    FINITE_BY_PRIOR,
-    INVALID_EXCLUDED,
-    NEVER_LOST,
-    NEVER_WON,
-    NO_DATA,
-    NO_INTERVAL,
-    NO_SPREAD,
-    NOT_CONVERGED,
-    NOT_DRAWN,
-    NOT_INDEPENDENT,
-    NOT_PLACED,
-    ONE_UNIT,
-    POSITION_UNBALANCED,
-    REFERENCE,
-    SMALL_N,
-    UNDEFINED,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import ENOUGH, MOST_CLUSTERS, Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of, column_codes, combine, hashed
 from judgestats.schema.columns import By, grouping, names
@@ -402,21 +381,25 @@ class _Group:
         if not self.n.sum():
             if len(systems) < 2:
                 raise DesignError(self._said(_one_system(systems)))
-            gone = {"estimate": math.nan, "n": 0.0, "flag": flags(NO_DATA, *self.excluded)}
+            gone = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, *self.excluded)}
             return [{"system": s, "term": t, **gone} for t in ("strength", "rank") for s in systems]
         self._refuse()
         self.whole = self._fitted(self._counts(self.n))
         silent = [s for s in systems if s not in self.systems]
-        common = flags(*self.excluded, "" if self.whole.found.converged else NOT_CONVERGED)
+        common = flags.join(*self.excluded, "" if self.whole.found.converged else flags.NOT_CONVERGED)
         if self.whole.model == "bradley-terry" and asked.ties in ("davidson", "rao-kupper") and self._all_tied():
-            cells = {"estimate": math.nan, "n": float(self.n.sum()), "flag": flags(ALWAYS.of(what="tie"), common)}
+            cells = {
+                "estimate": math.nan,
+                "n": float(self.n.sum()),
+                "flag": flags.join(flags.ALWAYS.of(what="tie"), common),
+            }
             return [{"system": s, "term": t, **cells} for t in ("strength", "rank") for s in self.systems]
         covariance, df, units = self._covariance()
         self.made = self._made(units)
-        self.few = few_clusters(self._sizes) if self.clusters and asked.interval != "model" else ""
+        self.few = flags.few_clusters(self._sizes) if self.clusters and asked.interval != "model" else ""
         self.common = common
         made = self._strengths(covariance, df, units)
-        none = {"estimate": math.nan, "n": 0.0, "flag": flags(NO_DATA, common)}
+        none = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, common)}
         parts = []
         for term in dict.fromkeys(r["term"] for r in made):
             parts += [r for r in made if r["term"] == term]
@@ -435,15 +418,15 @@ class _Group:
         itself = one == two
         valid = (outcome >= 0) & ~itself & (n > 0)
         self.excluded = [
-            INVALID_EXCLUDED.of(float(n[(outcome < 0) & ~itself].sum())),
-            EXCLUDED.of(float(n[itself].sum()), what="call(s) of a system with itself"),
+            flags.INVALID_EXCLUDED.of(float(n[(outcome < 0) & ~itself].sum())),
+            flags.EXCLUDED.of(float(n[itself].sum()), what="call(s) of a system with itself"),
         ]
         if asked.ties == "drop":
-            self.excluded.append(EXCLUDED.of(float(n[valid & (outcome == TIE)].sum()), what="tie(s)"))
+            self.excluded.append(flags.EXCLUDED.of(float(n[valid & (outcome == TIE)].sum()), what="tie(s)"))
             valid &= outcome != TIE
         for name in asked.covariates:
             unknown = valid & ~np.isfinite(table[name].to_numpy(dtype=float, na_value=np.nan))
-            self.excluded.append(EXCLUDED.of(float(n[unknown].sum()), what=f"call(s) without {name}"))
+            self.excluded.append(flags.EXCLUDED.of(float(n[unknown].sum()), what=f"call(s) without {name}"))
             valid &= ~unknown
         kept = [*asked.covariates, *dict.fromkeys([*self.clusters, *asked.stability])]
         table = table[kept] if valid.all() else table.loc[valid, kept].reset_index(drop=True)
@@ -660,7 +643,7 @@ class _Group:
     def _dependence(self) -> str:
         if self.asked.interval == "model":
             about = dependence(self.table)
-            return NOT_INDEPENDENT if self.clusters else about
+            return flags.NOT_INDEPENDENT if self.clusters else about
         return "" if self.clusters and self.clusters != list(columns_of(self.table)) else dependence(self.table)
 
     def _strengths(self, covariance: Floats, df: float, units: int) -> list[_Row]:
@@ -684,24 +667,32 @@ class _Group:
             unbalanced = ""
             if self.ordered and not asked.slot:
                 excess = abs(first[k] / n[k] - 0.5)
-                unbalanced = POSITION_UNBALANCED if excess > 0.1 and 2 * excess * math.sqrt(n[k]) > 2 else ""
+                unbalanced = flags.POSITION_UNBALANCED if excess > 0.1 and 2 * excess * math.sqrt(n[k]) > 2 else ""
             limit = fit.limit[k]
-            infinite = NOT_PLACED if np.isnan(limit) else NEVER_LOST if limit > 0 else NEVER_WON if limit < 0 else ""
+            infinite = (
+                flags.NOT_PLACED
+                if np.isnan(limit)
+                else flags.NEVER_LOST
+                if limit > 0
+                else flags.NEVER_WON
+                if limit < 0
+                else ""
+            )
             if asked.pseudo_ties and fit.maximum[k] != 0:
-                infinite = FINITE_BY_PRIOR
-            small = SMALL_N if n[k] < 30 else ""
+                infinite = flags.FINITE_BY_PRIOR
+            small = flags.SMALL_N if n[k] < 30 else ""
             cells = {"system": self.systems[k], "n": float(n[k])}
-            beside = flags(self._dependence(), self.few, small, unbalanced, self.common)
-            flag = flags(infinite, beside)
+            beside = flags.join(self._dependence(), self.few, small, unbalanced, self.common)
+            flag = flags.join(infinite, beside)
             strength = {"term": "strength", "estimate": fit.strength[k], "method": self.made, "flag": flag}
             if self.systems[k] == asked.reference:
-                strength["flag"] = flags(REFERENCE, flag)
+                strength["flag"] = flags.join(flags.REFERENCE, flag)
             elif drawn is not None and not (asked.pseudo_ties and fit.maximum.any()):
                 found = read_off(float(fit.strength[k]), drawn[0][:, k], units, drawn[2])
-                lost = UNDEFINED.of(int(np.isnan(drawn[0][:, k]).sum()), what="resample(s)")
+                lost = flags.UNDEFINED.of(int(np.isnan(drawn[0][:, k]).sum()), what="resample(s)")
                 found["method"] = f"{self.made.split(', sandwich')[0]}, {found['method']}"
-                found["flag"] = flags(
-                    flag, few_clusters(self._sizes, drawn=True) if self.clusters else "", found["flag"], lost
+                found["flag"] = flags.join(
+                    flag, flags.few_clusters(self._sizes, drawn=True) if self.clusters else "", found["flag"], lost
                 )
                 strength |= found if inside[k] else {"method": found["method"]}
             elif inside[k]:
@@ -709,23 +700,31 @@ class _Group:
             rows["strength"].append({**cells, **strength})
             ends = {"conf_low": low[k], "conf_high": high[k]} if units != 1 else {}
             rows["rank"].append(
-                {**cells, "term": "rank", "estimate": rank[k], **ends, "method": f"max-T, {self.made}",
-                 "flag": flags(NOT_PLACED if np.isnan(rank[k]) else "" if np.isnan(limit) else infinite, beside)}
-            )  # fmt: skip
+                {
+                    **cells,
+                    "term": "rank",
+                    "estimate": rank[k],
+                    **ends,
+                    "method": f"max-T, {self.made}",
+                    "flag": flags.join(
+                        flags.NOT_PLACED if np.isnan(rank[k]) else "" if np.isnan(limit) else infinite, beside
+                    ),
+                }
+            )
             if drawn is not None:
                 rows["best"].append(
                     {**cells, "term": "best", "estimate": drawn[1][k], "method": drawn[2].words,
-                     "flag": flags(NO_INTERVAL, flag)}
+                     "flag": flags.join(flags.NO_INTERVAL, flag)}
                 )  # fmt: skip
         return [row for part in rows.values() for row in part]
 
     def _interval(self, value: float, variance: float, df: float, flag: str) -> _Row:
         """Cells of an interval by t; NaN with a flag where nothing varies."""
         if df < 1:
-            return {**_NO_INTERVAL, "flag": flags(ONE_UNIT, flag)}
+            return {**_NO_INTERVAL, "flag": flags.join(flags.ONE_UNIT, flag)}
         error = math.sqrt(max(variance, 0.0))
         if not error > 1e-10:
-            return {**_NO_INTERVAL, "flag": flags(NO_SPREAD, flag)}
+            return {**_NO_INTERVAL, "flag": flags.join(flags.NO_SPREAD, flag)}
         level = self.asked.conf_level
         half = error * (normal_quantile(level) if math.isinf(df) else float(stdtrit(df, 0.5 + level / 2)))
         return {"std_error": error, "conf_low": value - half, "conf_high": value + half, "flag": flag}
@@ -733,7 +732,7 @@ class _Group:
     def _others(self, covariance: Floats, df: float) -> list[_Row]:
         """Rows of the parameter of ties, of the slot and of the covariates."""
         fit, size, total = self.whole, len(self.systems), float(self.n.sum())
-        flag = flags(self._dependence(), self.few, self.common)
+        flag = flags.join(self._dependence(), self.few, self.common)
         cells = {"system": "", "n": total, "method": self.made}
         rows = []
         if fit.model != "bradley-terry":
@@ -761,7 +760,7 @@ class _Group:
             return None
         plan = Bootstrap("percentile", tuple(self.clusters), None, asked.n_resamples, asked.seed, asked.conf_level)
         if any(self.codes[c].size > MOST_CLUSTERS for c in self.clusters):
-            self.common = flags(self.common, NOT_DRAWN)
+            self.common = flags.join(self.common, flags.NOT_DRAWN)
             return None
         rng = generator(asked.seed, tuple(map(str, self.key.values())))
         size = len(self.systems)
@@ -794,7 +793,7 @@ class _Group:
             codes = self.codes[column]
             cells: _Row = {"system": "", "term": f"stability_{column}", "method": "Kendall's tau, halves"}
             if codes.size < 2:
-                rows.append({**cells, "estimate": math.nan, "n": 0.0, "flag": flags(ONE_UNIT, self.common)})
+                rows.append({**cells, "estimate": math.nan, "n": 0.0, "flag": flags.join(flags.ONE_UNIT, self.common)})
                 continue
             rng = generator(self.asked.seed, (*map(str, self.key.values()), column))
             found = []
@@ -807,7 +806,7 @@ class _Group:
                 found.append(float(kendalltau(one, two).statistic))
             known = np.array(found)[~np.isnan(found)]
             cells |= {"estimate": float(known.mean()) if known.size else math.nan, "n": float(known.size)}
-            rows.append({**cells, "flag": flags(NO_INTERVAL, self.common)})
+            rows.append({**cells, "flag": flags.join(flags.NO_INTERVAL, self.common)})
         return rows
 
 

@@ -11,12 +11,12 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.frames import Rows, coded_levels, columns, distinct, finite, independent, level_names
 from judgestats.models.coding.responses import Response, count_column, prior_weights, refuse_fractions
 from judgestats.models.families import FAMILIES
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
-from judgestats.results import EXCLUDED
 from judgestats.schema.columns import N
 
 Floats = NDArray[np.float64]
@@ -185,7 +185,7 @@ def _coded(
     if not kept.all():
         frame, count = frame[kept].reset_index(drop=True), count[kept]
         _refuse_empty(parsed, rows, frame)
-    without = EXCLUDED.of(rows.count[~kept].sum(), what="row(s) without trials")
+    without = flags.EXCLUDED.of(rows.count[~kept].sum(), what="row(s) without trials")
     notes = (*answer.notes, without) if without else answer.notes
     fixed, X, aliased = _fixed(parsed, frame, count, family)
     lefts = [_left(part, parsed, frame, count) for part in parsed.random]

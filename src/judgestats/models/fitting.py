@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.bayes.draws import Sampling, sampling_options
 from judgestats.models.coding.frames import independent, labels
@@ -24,7 +25,6 @@ from judgestats.models.ml import Model
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.diagnosis import separated, sparse
 from judgestats.models.thresholds import THRESHOLDS, Partition, by_kind
-from judgestats.results import FEW_CALLS, SEPARATION
 
 #: More nodes than this gain nothing.
 MOST_NODES = 100
@@ -193,7 +193,7 @@ def _noted(fitted: Fitted) -> Fitted:
     """The same fit, flagged for separation and sparse levels."""
     runaway = () if "draws" in fitted.options else separated(fitted)  # priors bound estimates that would diverge
     few = any(sparse(fitted))
-    notes = (*fitted.notes, *([SEPARATION] if runaway else []), *([FEW_CALLS] if few else []))
+    notes = (*fitted.notes, *([flags.SEPARATION] if runaway else []), *([flags.FEW_CALLS] if few else []))
     return replace(fitted, notes=tuple(dict.fromkeys(notes)), options={**fitted.options, "separated": runaway})
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.kernels.elimination import Structure, cross, solve_many
 from judgestats.kernels.laplace import Laplace
@@ -38,7 +39,6 @@ from judgestats.models.likelihood.minimisation import (
     turned,
 )
 from judgestats.models.thresholds import NONE, Thresholds
-from judgestats.results import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED
 from judgestats.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -147,7 +147,7 @@ def _fit_generalised(model: Model) -> Fitted:
     method = _method(model, target)
     notes = _notes(found.converged, bool(boundary.any()), sound)
     if refinement is not None and not refinement.settled:
-        notes = (*notes, UNSETTLED)
+        notes = (*notes, flags.UNSETTLED)
     effects = cache(partial(_posterior, model, params, covariance))
     return wrapped(
         model, "ml", method, params, covariance, loglik=loglik, converged=found.converged, notes=notes, run=fit_design,
@@ -290,8 +290,8 @@ def _partly(
 
 
 def _notes(converged: bool, singular: bool, sound: bool) -> tuple[str, ...]:
-    flags = ((not converged, NOT_CONVERGED), (singular, SINGULAR), (not sound, NO_HESSIAN))
-    return tuple(name for wrong, name in flags if wrong)
+    flagged = ((not converged, flags.NOT_CONVERGED), (singular, flags.SINGULAR), (not sound, flags.NO_HESSIAN))
+    return tuple(name for wrong, name in flagged if wrong)
 
 
 def wrapped(
@@ -299,7 +299,7 @@ def wrapped(
     converged: bool = True, notes: tuple[str, ...] = (), run: Callable[[Model], Fitted], **further: Any,
 ) -> Fitted:  # fmt: skip
     """Make a Fitted of what an engine found; `run` is the engine, to fit another design."""
-    own = notes if converged else (*notes, NOT_CONVERGED)
+    own = notes if converged else (*notes, flags.NOT_CONVERGED)
     return Fitted(
         design=model.design,
         family=model.family,
@@ -312,7 +312,7 @@ def wrapped(
         loglik=float(loglik),
         df=len(params),
         n=float(model.design.count.sum()),
-        converged=bool(converged) and NOT_CONVERGED not in own,
+        converged=bool(converged) and flags.NOT_CONVERGED not in own,
         notes=tuple(dict.fromkeys(own)),
         thresholds=model.thresholds,
         part=model.parts,

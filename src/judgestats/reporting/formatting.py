@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from judgestats.results import LEFT_CENSORED, RIGHT_CENSORED
+from judgestats import flags
 
 #: Between groups of three digits: a thin space that does not break.
 THIN = "\u202f"
@@ -99,9 +99,9 @@ def estimate(
     >>> estimate(1.0, "left-censored"), estimate(math.nan, "right-censored", last=5), estimate(math.nan, "no data")
     ('≤ 1', '> 5', 'n/a')
     """
-    if LEFT_CENSORED in flag and not math.isnan(value):
+    if flags.LEFT_CENSORED in flag and not math.isnan(value):
         return f"≤ {value:g}" if first is None else f"≤ {first:g}"
-    if RIGHT_CENSORED in flag and last is not None:
+    if flags.RIGHT_CENSORED in flag and last is not None:
         return f"> {last:g}"
     return number(value, decimals)
 

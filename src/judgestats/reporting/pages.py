@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import __version__
+from judgestats import __version__, flags
 from judgestats.csv_files import as_csv
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, confidence, masked
@@ -54,7 +54,7 @@ from judgestats.reporting.sheets import (
     to_markdown,
 )
 from judgestats.reporting.summary import Column, Summary, summarise
-from judgestats.results import COLUMNS, explain
+from judgestats.results import COLUMNS
 from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
@@ -1064,7 +1064,7 @@ def _limits(found: PageData) -> list[str]:
 
 
 def _cautions(marked: Iterable[Iterable[str]]) -> list[dict[str, str]]:
-    used = explain(cell for flags in marked for cell in flags).drop_duplicates("code")
+    used = flags.explain(cell for flagged in marked for cell in flagged).drop_duplicates("code")
     return [{"flag": f, "why": why} for f, why in zip(used["flag"], used["explanation"], strict=True)]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from judgestats import flags
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.agreement.human_agreement import concordance_of
 from judgestats.metrics.consensus.deviations import deviations_of
@@ -22,7 +23,6 @@ from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import MATPLOTLIB, anchor, inline
 from judgestats.reporting.plots.canvas import step
 from judgestats.reporting.summary import listed
-from judgestats.results import explain
 from judgestats.schema.raters import count_raters
 
 _Drawing = Callable[[], Any]
@@ -279,7 +279,7 @@ def _most_and_least(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 def _doubts(scores: pd.DataFrame) -> str:
     """Flags of the cells of a matrix, with how many bear them and what they say."""
     marked = Counter(f for cell in scores["flag"] for f in str(cell).split("; ") if f)
-    explained = dict(zip(*explain(marked)[["flag", "explanation"]].to_numpy().T, strict=True)) if marked else {}
+    explained = dict(zip(*flags.explain(marked)[["flag", "explanation"]].to_numpy().T, strict=True)) if marked else {}
     return "".join(
         f" Flagged “{f}” ({count(k)} of {noun(len(scores), 'cell')}): {explained[f]}" for f, k in marked.items()
     )

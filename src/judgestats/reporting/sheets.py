@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.formatting import NONE, THIN, bad_direction, count, estimate, in_words, interval
 from judgestats.reporting.markup import bar
 from judgestats.reporting.plots.canvas import step, whose
-from judgestats.results import NOT_INDEPENDENT, ORDER_CONFOUNDED, RIGHT_CENSORED, explain
 
 # ---- Datasheets as tables of a page: a judge's rows, and all judges at a glance --------------------------------------
 
@@ -93,7 +93,7 @@ def shown_measures(sheet: pd.DataFrame) -> set[str]:
 
     `sheet`: a result of :func:`judgestats.datasheet`.
     """
-    known = sheet[sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(RIGHT_CENSORED, regex=False)]
+    known = sheet[sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(flags.RIGHT_CENSORED, regex=False)]
     sections = known["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
     there = {*sections, *(f"{s}: {t}" for s, t in zip(sections, known["term"], strict=True))}
     return {name for name, record in measures().items() if there & set(record.sheet)}
@@ -151,8 +151,8 @@ def drawn(r: dict[str, Any]) -> dict[str, str | None] | None:
 @cache
 def flag_marks(flag: str) -> tuple[dict[str, Any], ...]:
     """Flags as small marks, each explained where the pointer rests; the usual one is quiet."""
-    marks = zip(*explain(str(flag))[["flag", "explanation"]].to_numpy().T, strict=True) if flag else ()
-    return tuple({"flag": f, "why": why, "quiet": f == NOT_INDEPENDENT} for f, why in marks)
+    marks = zip(*flags.explain(str(flag))[["flag", "explanation"]].to_numpy().T, strict=True) if flag else ()
+    return tuple({"flag": f, "why": why, "quiet": f == flags.NOT_INDEPENDENT} for f, why in marks)
 
 
 def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
@@ -167,8 +167,8 @@ def headline_rows(rows: pd.DataFrame, most: int = 8) -> pd.DataFrame:
     fits = ~section.str.match("criterion|Δ0, different")
     fits &= (term != "tie") | section.isin(["slots", "answers"])
     fits &= (term != "dark_current") | rows["detail"].isin(["", "all"])
-    fits &= rows["estimate"].notna() | rows["flag"].str.contains(RIGHT_CENSORED, regex=False)
-    fits &= ~rows["flag"].str.contains(ORDER_CONFOUNDED, regex=False)
+    fits &= rows["estimate"].notna() | rows["flag"].str.contains(flags.RIGHT_CENSORED, regex=False)
+    fits &= ~rows["flag"].str.contains(flags.ORDER_CONFOUNDED, regex=False)
     of_term: dict[str, list[tuple[float, Any]]] = {}
     for place, name, at in zip(rows.index[fits], term[fits], step(rows)[fits], strict=True):
         of_term.setdefault(name, []).append((at, place))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import JudgestatsError, masked
 from judgestats.metrics.clustered import clustered_by
@@ -38,7 +39,6 @@ from judgestats.metrics.standings import (
 )
 from judgestats.reporting.formatting import count, noun, number, signed
 from judgestats.reporting.plots.canvas import step, whose
-from judgestats.results import ORDER_CONFOUNDED, few_clusters
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
 
@@ -434,7 +434,7 @@ def _cells(sheet: pd.DataFrame, term: str, sections: Sequence[str] = (), at: str
 def _from_means(means: pd.DataFrame, cluster: str = "") -> dict[str, dict[str, Any]]:
     by = f", clustered by {cluster}" if cluster else ""
     return {
-        str(r["judge"]): {**r, "method": f"t{by} (G = {r['clusters']})", "flag": few_clusters(r["clusters"])}
+        str(r["judge"]): {**r, "method": f"t{by} (G = {r['clusters']})", "flag": flags.few_clusters(r["clusters"])}
         for r in means.to_dict("records")
     }
 
@@ -476,7 +476,9 @@ def _of_pairs(
         marks = steady_marks(data, conditions, cluster)
         head = "Steady when the order is swapped"
         questions["steady"] = _Question(head, marks, "share", "consistency", _levels(cluster, "pairs"))
-    slots = {j: r for j, r in _cells(sheet, "position_bias", ["slots"]).items() if ORDER_CONFOUNDED not in r["flag"]}
+    slots = {
+        j: r for j, r in _cells(sheet, "position_bias", ["slots"]).items() if flags.ORDER_CONFOUNDED not in r["flag"]
+    }
     if slots:
         columns.append(
             Column(

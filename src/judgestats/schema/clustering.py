@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError
-from judgestats.results import CLUSTERING_UNKNOWN, NOT_INDEPENDENT, PAIRS_OF_AN_ITEM
 from judgestats.schema.coding import Codes, column_codes, combine, each
 from judgestats.schema.pairing import candidates as candidate_codes
 
@@ -256,14 +256,14 @@ def dependence(table: pd.DataFrame) -> str:
     """Flag of an interval that takes the calls of a tally as independent though they are not."""
     about = table.attrs.get(CLUSTERING)
     if about is None:
-        return NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
+        return flags.NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
     return dependence_flag(about)
 
 
 def dependence_flag(note: Mapping[str, Any]) -> str:
     """Flag of an interval, from a note of :func:`noted`."""
     if note["columns"]:
-        return PAIRS_OF_AN_ITEM if note["items"] and note["known"] else ""
+        return flags.PAIRS_OF_AN_ITEM if note["items"] and note["known"] else ""
     if not note["known"]:
-        return CLUSTERING_UNKNOWN if note["auto"] else ""
-    return NOT_INDEPENDENT if note["shared"] else ""
+        return flags.CLUSTERING_UNKNOWN if note["auto"] else ""
+    return flags.NOT_INDEPENDENT if note["shared"] else ""

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from judgestats.results import EXCLUDED
+from judgestats import flags
 from judgestats.schema.coding import as_scores, codes_of
 from judgestats.schema.columns import COUNTS, By, N, kind_of, names
 from judgestats.schema.opening import memory_advice
@@ -82,5 +82,5 @@ def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
     made = table.iloc[number.first].drop(columns="replicate").assign(**{name: together.to_numpy()})
     groups, what = list(dict.fromkeys(names(by))), "set(s) of repeats without a single mode"
     unsettled = Counter(plain(key) for key in made.iloc[tied][groups].to_dict("records"))
-    flag = {key: EXCLUDED.of(times, what=what) for key, times in unsettled.items()}
+    flag = {key: flags.EXCLUDED.of(times, what=what) for key, times in unsettled.items()}
     return made.reset_index(drop=True), f"{how} of repeats", flag

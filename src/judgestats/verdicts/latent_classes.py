@@ -12,20 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.kernels.latent_classes import LatentClasses, latent_classes, standard_errors
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
-from judgestats.results import (
-    NO_DATA,
-    NOT_IDENTIFIABLE,
-    NOT_ITS_LABEL,
-    NOT_SETTLED,
-    ON_BOUNDARY,
-    SEVERAL_OPTIMA,
-    estimates,
-    flags,
-)
+from judgestats.results import estimates
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -136,13 +128,13 @@ def fit_panels(
         each[panel.labelled] = found.posterior
         posterior[panel.units] = each[panel.pattern]
         errors = standard_errors(panel.tables, panel.weight, found, labels.mirror)
-        several = SEVERAL_OPTIMA.of(found.n_best, total=n_starts + 1) if 2 * found.n_best < n_starts + 1 else ""
-        note = flags(several, "" if found.converged else NOT_SETTLED)
+        several = flags.SEVERAL_OPTIMA.of(found.n_best, total=n_starts + 1) if 2 * found.n_best < n_starts + 1 else ""
+        note = flags.join(several, "" if found.converged else flags.NOT_SETTLED)
         n = _expected_counts(panel.tables, panel.weight, found)
         strange = _strange(labels, panel.tables, panel.weight, found)
         for row in _rows(labels, found, errors, n, panel.raters, conf_level):
-            unlike = NOT_ITS_LABEL if row["true"] in strange else ""
-            parameters.append({**key, **row, "flag": flags(row["flag"], unlike, note)})
+            unlike = flags.NOT_ITS_LABEL if row["true"] in strange else ""
+            parameters.append({**key, **row, "flag": flags.join(row["flag"], unlike, note)})
         fits.append(
             {
                 **key,
@@ -219,7 +211,7 @@ def verdicts_of(
 ) -> tuple[Ints, Floats]:
     """:func:`chosen_classes` of the fit; DesignError where its classes are not the labels."""
     posterior, parameters, _ = fit_panels(labels, n_starts, seed, conf_level)
-    strange = sorted({str(r["true"]) for r in parameters if NOT_ITS_LABEL in r["flag"]})
+    strange = sorted({str(r["true"]) for r in parameters if flags.NOT_ITS_LABEL in r["flag"]})
     if strange:
         raise DesignError(
             f"dawid_skene found no class for the answer {', '.join(strange)}: raters give it more often where another "
@@ -251,7 +243,9 @@ def _rows(
     def row(term: str, value: float, error: float, count: float) -> dict[str, Any]:
         inside = 0 < value < 1 - 1e-12
         absent = math.isnan(value)
-        flag = NO_DATA if absent else ON_BOUNDARY if not inside else NOT_IDENTIFIABLE if unknown else ""
+        flag = (
+            flags.NO_DATA if absent else flags.ON_BOUNDARY if not inside else flags.NOT_IDENTIFIABLE if unknown else ""
+        )
         cells = {"term": term, "estimate": value, "n": count, "method": "EM; observed information", "flag": flag}
         if not inside or not np.isfinite(error):
             return cells
@@ -274,7 +268,7 @@ def _rows(
                 rows.append(
                     {**who, "_rater": r, "true": true, "answer": answer, **row("confusion", value, error, count)}
                 )
-    return rows if k > 1 else [{**r, "flag": flags(ON_BOUNDARY)} for r in rows]
+    return rows if k > 1 else [{**r, "flag": flags.join(flags.ON_BOUNDARY)} for r in rows]
 
 
 def _merged(labels: Labels) -> Mapping[Any, tuple[int, ...]]:

@@ -11,7 +11,7 @@ from scipy.integrate import dblquad
 from scipy.stats import binom, halfnorm, norm
 from scipy.stats import t as student
 
-from judgestats.results import HEAVY
+from judgestats.flags import HEAVY
 
 pytest.importorskip("arviz_stats")
 

@@ -12,6 +12,18 @@ from scipy import stats
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
+from judgestats.flags import (
+    CONFLICT,
+    CRITERIA_TOGETHER,
+    DIVERGENT,
+    FEW_EFFECTIVE,
+    FEW_JUDGES,
+    HEAVY,
+    NOT_MIXED,
+    ONE_LEVEL_OF,
+    ONE_SCORE,
+    PRIOR_DRIVEN,
+)
 from judgestats.models.bayes.draws import Draws, Top
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical import components
@@ -26,18 +38,6 @@ from judgestats.models.hierarchical.posteriors import (
     prior_table,
     row,
     tabled,
-)
-from judgestats.results import (
-    CONFLICT,
-    CRITERIA_TOGETHER,
-    DIVERGENT,
-    FEW_EFFECTIVE,
-    FEW_JUDGES,
-    HEAVY,
-    NOT_MIXED,
-    ONE_LEVEL_OF,
-    ONE_SCORE,
-    PRIOR_DRIVEN,
 )
 
 pytest.importorskip("arviz_stats")

@@ -15,6 +15,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.clusters import effective_clusters
@@ -22,24 +23,7 @@ from judgestats.kernels.proportions import ROUNDING, clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
 from judgestats.metrics.scales import refuse_several_scales
-from judgestats.results import (
-    EXCLUDED,
-    INVALID_EXCLUDED,
-    NO_DATA,
-    NO_INTERVAL,
-    NO_SPREAD,
-    NOBODY_TESTED,
-    NOT_INDEPENDENT,
-    NOT_REPLACEABLE,
-    NOT_TESTED,
-    TAKEN_AS_NUMBERS,
-    TASKS_FIXED,
-    TEST_LENIENT,
-    UNEQUAL_CLUSTERS,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import CANDIDATES, ENOUGH, SAMPLED, Cluster, auto_cluster, cluster_codes, clusters
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
@@ -212,12 +196,12 @@ def alternative_annotator_test(
             refuse_several_scales(
                 *(pd.concat([judged[c], theirs[c]]).reset_index(drop=True) for c in ("answer", "judge"))
             )
-        lost = INVALID_EXCLUDED.of((ours & invalid).sum()), EXCLUDED.of((ours & alone).sum(), what=_ALONE)
-        own = _Group(units.iloc[part], float(epsilon), column, flags(dependent, *lost), conf_level)
+        lost = flags.INVALID_EXCLUDED.of((ours & invalid).sum()), flags.EXCLUDED.of((ours & alone).sum(), what=_ALONE)
+        own = _Group(units.iloc[part], float(epsilon), column, flags.join(dependent, *lost), conf_level)
         rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in own.rows(found.humans)]
     if assumed:
         for row in rows:
-            row["flag"] = flags(row["flag"], TAKEN_AS_NUMBERS)
+            row["flag"] = flags.join(row["flag"], flags.TAKEN_AS_NUMBERS)
             row["method"] = ", ".join(filter(None, (row.get("method", ""), "alignment by rmse")))
     table = estimates(rows, [*keys, "annotator"], ("p_value", "p_adjusted", "passed"), sort=False)
     return _decided(table, keys)
@@ -270,7 +254,7 @@ def _cluster(units: pd.DataFrame, groups: list[str], asked: tuple[str, ...] | No
         return (asked or ("",))[0], ""
     found = auto_cluster(nw.from_native(units, eager_only=True), groups, "item", len(units))
     if asked is not None:
-        return "", NOT_INDEPENDENT if found.shared else ""
+        return "", flags.NOT_INDEPENDENT if found.shared else ""
     return found.column, "" if found.column else _fixed(units)
 
 
@@ -278,7 +262,7 @@ def _fixed(units: pd.DataFrame) -> str:
     """Flag of things that share so few prompts or tasks that these are taken as fixed."""
     things = units["thing"].nunique()
     few = {c: units[c].nunique() for c in ("task", "prompt") if c in units.columns}
-    return next((TASKS_FIXED.of(n, what=c) for c, n in few.items() if 1 < n < SAMPLED and n < things), "")
+    return next((flags.TASKS_FIXED.of(n, what=c) for c, n in few.items() if 1 < n < SAMPLED and n < things), "")
 
 
 @dataclass(frozen=True)
@@ -300,11 +284,11 @@ class _Group:
         """Rows of the judge, then of each person; whether the judge passes is decided over all groups."""
         each = [self._person(name) for name in humans]
         tested = [name for name, rows in zip(humans, each, strict=True) if not math.isnan(rows[1]["p_value"])]
-        skipped = EXCLUDED.of(len(humans) - len(tested), what="annotator(s) not tested")
+        skipped = flags.EXCLUDED.of(len(humans) - len(tested), what="annotator(s) not tested")
         rate = {"annotator": np.nan, "term": "winning_rate", "estimate": np.nan, "n": len(tested)}
-        yield {**rate, "flag": flags(self.flag, skipped, NO_INTERVAL if tested else NOBODY_TESTED)}
+        yield {**rate, "flag": flags.join(self.flag, skipped, flags.NO_INTERVAL if tested else flags.NOBODY_TESTED)}
         mean = {"annotator": np.nan, "term": "advantage_probability", **self._probability(tested)}
-        yield {**mean, "flag": flags(self.flag, skipped, mean["flag"])}
+        yield {**mean, "flag": flags.join(self.flag, skipped, mean["flag"])}
         for rows in each:
             yield from rows
 
@@ -312,7 +296,7 @@ class _Group:
         """Mean over people of how often the judge is as close as they are."""
         here = self.units[self.units["annotator"].isin(people)]
         if here.empty:
-            return {"estimate": np.nan, "n": 0.0, "flag": NO_DATA}
+            return {"estimate": np.nan, "n": 0.0, "flag": flags.NO_DATA}
         size = here.groupby("annotator")["won"].transform("size").to_numpy()
         things = float(here["thing"].nunique())
         weight = things / size / len(people)
@@ -326,7 +310,7 @@ class _Group:
             **ends,
             "n": things,
             "method": kind,
-            "flag": few_clusters(np.bincount(unit)),
+            "flag": flags.few_clusters(np.bincount(unit)),
         }
 
     def _codes(self, here: pd.DataFrame) -> NDArray[np.intp]:
@@ -340,10 +324,13 @@ class _Group:
         here = self.units[self.units["annotator"] == name]
         probability = {"annotator": name, "term": "advantage_probability", **self._probability([name])}
         cells: dict[str, Any] = {"annotator": name, "term": "difference", "estimate": np.nan, "n": len(here)}
-        cells |= {"p_value": np.nan, "flag": flags(self.flag, NOT_TESTED.of(why=f"fewer than {LEAST_ITEMS} items"))}
-        probability["flag"] = flags(self.flag, probability["flag"])
+        cells |= {
+            "p_value": np.nan,
+            "flag": flags.join(self.flag, flags.NOT_TESTED.of(why=f"fewer than {LEAST_ITEMS} items")),
+        }
+        probability["flag"] = flags.join(self.flag, probability["flag"])
         if here.empty:
-            return probability, {**cells, "flag": flags(self.flag, NO_DATA)}
+            return probability, {**cells, "flag": flags.join(self.flag, flags.NO_DATA)}
         unit, d = self._codes(here), here["difference"].to_numpy()
         mean, n, G = float(d.mean()), len(d), int(unit.max()) + 1
         cells["estimate"] = mean
@@ -359,13 +346,21 @@ class _Group:
             return probability, cells
         worth = effective_clusters(np.bincount(unit).astype(float))
         if self.column and worth < LEAST_CLUSTERS:
-            why = f"fewer than {LEAST_CLUSTERS} clusters" if G < LEAST_CLUSTERS else UNEQUAL_CLUSTERS.of(round(worth))
-            return probability, {**cells, "flag": flags(self.flag, NOT_TESTED.of(why=why))}
-        lenient = TEST_LENIENT if self.column and worth < ENOUGH else ""
+            why = (
+                f"fewer than {LEAST_CLUSTERS} clusters"
+                if G < LEAST_CLUSTERS
+                else flags.UNEQUAL_CLUSTERS.of(round(worth))
+            )
+            return probability, {**cells, "flag": flags.join(self.flag, flags.NOT_TESTED.of(why=why))}
+        lenient = flags.TEST_LENIENT if self.column and worth < ENOUGH else ""
         if error > 0:
             p = float(stdtr(G - 1, (mean - self.epsilon) / error))
-            return probability, {**cells, "p_value": p, "flag": flags(self.flag, lenient)}
-        return probability, {**cells, "p_value": float(mean >= self.epsilon), "flag": flags(self.flag, NO_SPREAD)}
+            return probability, {**cells, "p_value": p, "flag": flags.join(self.flag, lenient)}
+        return probability, {
+            **cells,
+            "p_value": float(mean >= self.epsilon),
+            "flag": flags.join(self.flag, flags.NO_SPREAD),
+        }
 
 
 def _decided(table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
@@ -387,5 +382,5 @@ def _decided(table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
             share = float(own.mean())
             table.loc[rate, ["estimate", "passed"]] = share, share >= MAJORITY
             if share < MAJORITY:
-                table.loc[rate, "flag"] = flags(NOT_REPLACEABLE, table["flag"].iat[rate])
+                table.loc[rate, "flag"] = flags.join(flags.NOT_REPLACEABLE, table["flag"].iat[rate])
     return table.sort_values(groups, kind="stable", ignore_index=True)

@@ -15,6 +15,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.chance import (
@@ -33,22 +34,7 @@ from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges, several_judges
 from judgestats.metrics.rates import Bootstrap, Statistic, planned, read_off, resampled
-from judgestats.results import (
-    BY_STRUCTURE,
-    EXCLUDED,
-    FEW_DISAGREEMENTS,
-    NO_PAIRS,
-    NOT_INDEPENDENT,
-    ONE_LABEL,
-    ONE_UNIT,
-    PERFECT_AGREEMENT,
-    RATED_ONCE,
-    SMALL_N,
-    UNDEFINED,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, auto_cluster, clusters, column_of, columns_of, dependence, with_pair
 from judgestats.schema.coding import codes_of, compact, joint
 from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
@@ -99,7 +85,7 @@ class Group:
     def exclusions(self) -> tuple[str, str]:
         """Flags that count the units with one answer and with none."""
         single = int(self.n[self.units.judges == 1].sum())
-        return RATED_ONCE.of(single), EXCLUDED.of(int(self.unanswered), what="unit(s) without an answer")
+        return flags.RATED_ONCE.of(single), flags.EXCLUDED.of(int(self.unanswered), what="unit(s) without an answer")
 
 
 def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Any, str | None, str]:
@@ -119,7 +105,7 @@ def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Any, str | None, str]
         n = float(calls.to_native()[N].iloc[0] or 0)
         found = auto_cluster(frame, [*(c for c in names(by) if c in present), "judge"], "item", n)
         columns = (found.column,) if columns is None and found.column else ()
-        flag = NOT_INDEPENDENT if found.shared and not columns else ""
+        flag = flags.NOT_INDEPENDENT if found.shared and not columns else ""
     column = columns[0] if columns else None
     if column == "pair" and "pair" not in present:
         data = with_pair(frame).to_native()
@@ -241,7 +227,7 @@ def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
 
 def few_disagreements(cells: Mapping[str, Any], discordant: float) -> str:
     """Flag of an interval based on few units with different answers."""
-    return FEW_DISAGREEMENTS if np.isfinite(cells.get("conf_low", np.nan)) and discordant < 20 else ""
+    return flags.FEW_DISAGREEMENTS if np.isfinite(cells.get("conf_low", np.nan)) and discordant < 20 else ""
 
 
 def declared(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, Any]:
@@ -284,8 +270,8 @@ def drawn(
 ) -> dict[str, Any]:
     """As :func:`resampled`, for a bootstrap of units with all their answers."""
     cells = resampled(table, counts, statistic, plan, key)
-    small = SMALL_N if table["n"].sum() < 30 else ""
-    return {**cells, "method": of_units(cells["method"]), "flag": flags(cells["flag"], small)}
+    small = flags.SMALL_N if table["n"].sum() < 30 else ""
+    return {**cells, "method": of_units(cells["method"]), "flag": flags.join(cells["flag"], small)}
 
 
 def in_words(plan: Bootstrap | None) -> str:
@@ -331,7 +317,7 @@ def mean_intervals(
         cells = drawn(table, counts, mean, plan, key)
         lowest = np.where(answers < 0, len(w), answers).min(axis=1)
         discordant = float(table["n"].to_numpy()[answers.max(axis=1) > lowest].sum())
-        intervals[plain(key)] = {**cells, "flag": flags(cells["flag"], few_disagreements(cells, discordant))}
+        intervals[plain(key)] = {**cells, "flag": flags.join(cells["flag"], few_disagreements(cells, discordant))}
     return intervals
 
 
@@ -417,7 +403,7 @@ def _row(
     cells: dict[str, Any] = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": in_words(plan)}
     cells |= {"observed": fit.observed, "expected": fit.expected if group.paired else math.nan}
     if np.isnan(fit.estimate):
-        cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
+        cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
     elif plan is None:
         cells |= _student(fit, group.n, None if unit is None else unit.code, conf_level)
         cells["method"] = f"linearised, clustered by {column} (G = {unit.size})" if unit else cells["method"]
@@ -433,10 +419,10 @@ def _row(
             return result
 
         cells |= drawn(group.table, counts, corrected, plan, group.key)
-    cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.discordant))
+    cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
     if coefficient == "fleiss":
         cells |= {"z": math.nan, "p_value": math.nan} if unit else _fleiss_test(units, group.n, fit, w)
-    return {**group.key, **cells, "flag": flags(cells["flag"], *group.exclusions, dependent)}
+    return {**group.key, **cells, "flag": flags.join(cells["flag"], *group.exclusions, dependent)}
 
 
 def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> dict[str, Any]:
@@ -455,14 +441,14 @@ def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> dict[str, A
 def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[str, Any]:
     """Student's interval over units or clusters, and the test of 0."""
     estimate, std_error, units = fit.estimate, fit.std_error, float(n.sum())
-    small = SMALL_N if units < 30 else ""
+    small = flags.SMALL_N if units < 30 else ""
     if cluster is not None:
         sums = np.bincount(cluster, weights=n * fit.influence)
-        small, units = flags(small, few_clusters(np.bincount(cluster, n))), float(sums.size)
+        small, units = flags.join(small, flags.few_clusters(np.bincount(cluster, n))), float(sums.size)
         if units > 1:
             std_error = math.sqrt(units / (units - 1) * float(sums @ sums)) / float(n.sum())
     if units < 2:
-        return {"flag": ONE_UNIT}
+        return {"flag": flags.ONE_UNIT}
     return _interval(estimate, std_error, conf_level, units - 1, small)
 
 
@@ -472,7 +458,7 @@ def _interval(estimate: float, std_error: float, conf_level: float, df: float | 
     `small`: flags of the sample size.
     """
     if not std_error > 1e-12:
-        return {"flag": flags(PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", small)}
+        return {"flag": flags.join(flags.PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", small)}
     half = std_error * (normal_quantile(conf_level) if df is None else float(stdtrit(df, 0.5 + conf_level / 2)))
     cells: dict[str, Any] = {"std_error": std_error, "flag": small}
     cells |= {"conf_low": max(estimate - half, -1.0), "conf_high": min(estimate + half, 1.0)}
@@ -615,13 +601,13 @@ def alpha(
         cells |= {"observed_disagreement": fit.observed[0], "expected_disagreement": fit.expected[0]}
         cells["values"] = fit.values[0]
         if np.isnan(fit.alpha[0]):
-            cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
+            cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
         elif interval is not None:
             cells |= _resampled(group, float(fit.alpha[0]), values, level_of_measurement, plan)
-            cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.discordant))
+            cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
         cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
         left = unsettled.get(plain(group.key), "")
-        rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.exclusions, left, dependent)})
+        rows.append({**group.key, **cells, "flag": flags.join(cells["flag"], *group.exclusions, left, dependent)})
     return estimates(rows, list(dict.fromkeys(names(by))), ["observed_disagreement", "expected_disagreement", "values"])
 
 
@@ -661,7 +647,7 @@ def _noted(rows: pd.DataFrame, repeats: str, by: By = (), unsettled: Unsettled |
     if not repeats:
         return rows
     keys = [plain({c: rows[c].iloc[i] for c in names(by)}) for i in range(len(rows))]
-    flag = [flags(f, (unsettled or {}).get(key, "")) for f, key in zip(rows["flag"], keys, strict=True)]
+    flag = [flags.join(f, (unsettled or {}).get(key, "")) for f, key in zip(rows["flag"], keys, strict=True)]
     return rows.assign(method=rows["method"] + f", {repeats}", flag=pd.Series(flag, rows.index, dtype="str"))
 
 
@@ -671,21 +657,21 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
     n = np.where(paired, group.n, 0.0)
     cells: dict[str, Any] = {"method": in_words(plan)}
     cluster = None
-    drawn, few = int(n.sum()), SMALL_N if n.sum() < 30 else ""
+    drawn, few = int(n.sum()), flags.SMALL_N if n.sum() < 30 else ""
     if plan.cluster:
         codes = codes_of(group.table[paired], list(plan.cluster))
         cluster = np.full(n.size, -1, dtype=np.int64)
         cluster[paired] = codes.code
         drawn = codes.size
-        few = flags(few_clusters(np.bincount(codes.code, n[paired]), drawn=plan.method != "t"), few)
+        few = flags.join(flags.few_clusters(np.bincount(codes.code, n[paired]), drawn=plan.method != "t"), few)
     if drawn < 2:
-        return {**cells, "flag": flags(ONE_UNIT, few)}
+        return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))
     blocks = unit_weights(n, rng, plan.n_resamples, cluster)
     draws = np.concatenate([krippendorff(group.units, weight, values, level).alpha for weight in blocks])
     lost = int(np.isnan(draws).sum())
     found = read_off(value, draws, drawn, plan, (-math.inf, 1.0))
-    flag = flags(few, UNDEFINED.of(lost, what="resample(s)"), found["flag"])
+    flag = flags.join(few, flags.UNDEFINED.of(lost, what="resample(s)"), found["flag"])
     return {**cells, **found, "method": of_units(found["method"]), "flag": flag}
 
 
@@ -835,7 +821,7 @@ def kappa(
     table, values = _coded(table, weights)
     for key, part in _split(table, keys):
         cells = _cohen(part, values, weights, plan, column, conf_level, key)
-        rows.append({**key, **cells, "flag": flags(cells["flag"], dependent)})
+        rows.append({**key, **cells, "flag": flags.join(cells["flag"], dependent)})
     return _noted(estimates(rows, keys, EXTRA), repeats)
 
 
@@ -1073,9 +1059,9 @@ def _cohen(
     good = (one >= 0) & (two >= 0)
     total = n[good].sum()
     cells: dict[str, Any] = {"term": "kappa", "estimate": math.nan, "n": total, "method": in_words(plan)}
-    excluded = EXCLUDED.of(n[~good].sum(), what="unit(s) without two answers")
+    excluded = flags.EXCLUDED.of(n[~good].sum(), what="unit(s) without two answers")
     if not total > 0:
-        return {**cells, "flag": flags(NO_PAIRS, excluded)}
+        return {**cells, "flag": flags.join(flags.NO_PAIRS, excluded)}
     used, code = np.unique(np.concatenate([one[good], two[good]]), return_inverse=True)
     row, column = code[: good.sum()], code[good.sum() :]
     w = agreement_weights(values[used], weights)
@@ -1084,9 +1070,9 @@ def _cohen(
     margins = shares.sum(axis=1), shares.sum(axis=0)
     cells |= {"estimate": float(fit.estimate), "observed": (shares * w).sum(), "expected": margins[0] @ w @ margins[1]}
     if np.isnan(fit.estimate):
-        return {**cells, "flag": flags(ONE_LABEL, excluded)}
+        return {**cells, "flag": flags.join(flags.ONE_LABEL, excluded)}
     if min(map(np.count_nonzero, margins)) < 2:  # observed equals expected agreement whatever the other answers
-        return {**cells, "estimate": 0.0, "flag": flags(BY_STRUCTURE, excluded)}
+        return {**cells, "estimate": 0.0, "flag": flags.join(flags.BY_STRUCTURE, excluded)}
     if fit.null_error > 0 and cluster is None:
         cells["z"] = float(fit.estimate / fit.null_error)
         cells["p_value"] = float(2 * ndtr(-abs(cells["z"])))
@@ -1094,11 +1080,13 @@ def _cohen(
         influence = n[good] * kappa_influence(shares, w)[row, column]
         cells |= _clustered(float(fit.estimate), influence, part[good], cluster, conf_level, total)
     elif plan is None:
-        cells |= _interval(float(fit.estimate), float(fit.std_error), conf_level, None, SMALL_N if total < 30 else "")
+        cells |= _interval(
+            float(fit.estimate), float(fit.std_error), conf_level, None, flags.SMALL_N if total < 30 else ""
+        )
     else:
         cells |= _bootstrapped(part if good.all() else part[good], row, column, w, plan, key)
     few = few_disagreements(cells, n[good][row != column].sum())
-    return {**cells, "flag": flags(cells["flag"], few, excluded)}
+    return {**cells, "flag": flags.join(cells["flag"], few, excluded)}
 
 
 def _clustered(
@@ -1107,7 +1095,7 @@ def _clustered(
     """Linearised interval over clusters, from the influence of each row, and the test of 0."""
     unit = codes_of(part, [cluster])
     cells: dict[str, Any] = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
-    few = flags(few_clusters(np.bincount(unit.code, part["n"])), SMALL_N if n < 30 else "")
+    few = flags.join(flags.few_clusters(np.bincount(unit.code, part["n"])), flags.SMALL_N if n < 30 else "")
     if unit.size < 2:
         return {**cells, "flag": few}
     sums = np.bincount(unit.code, weights=influence, minlength=unit.size)
@@ -1142,6 +1130,6 @@ def _averages(
         rows = pd.DataFrame(found).reindex(columns=["estimate", "observed", "expected", "n"])
         defined = int(rows["estimate"].notna().sum())
         cells = intervals.get(plain(key), {"method": "mean of pairs", "flag": ""})
-        flag = flags(cells["flag"], UNDEFINED.of(len(rows) - defined, what="pair(s)"), dependent)
+        flag = flags.join(cells["flag"], flags.UNDEFINED.of(len(rows) - defined, what="pair(s)"), dependent)
         means = {c: rows[c].mean() for c in ("estimate", "observed", "expected")}
         yield {**key, "term": "kappa", **cells, **means, "pairs": float(defined), "n": rows["n"].sum(), "flag": flag}

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.correlation import grouped, midrange, weighted_totals
@@ -39,20 +40,7 @@ from judgestats.metrics.agreement.levels import (
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap
-from judgestats.results import (
-    CONSTANT,
-    EXCLUDED,
-    MISSING,
-    NO_DATA,
-    NOT_INDEPENDENT,
-    NOT_RATED_BY_ALL,
-    ONE_SYSTEM,
-    SCALE_MAXIMUM,
-    SMALL_N,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
@@ -188,7 +176,7 @@ def disagreement(
     for block in blocks(table, groups, (), unit, drawn.column):
         rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, ddof, cluster is not False)
     for row in rows:
-        row |= {"unit": unit, "flag": flags(row["flag"], drawn.flag)}
+        row |= {"unit": unit, "flag": flags.join(row["flag"], drawn.flag)}
         for name in ("judge", "other", "system", "item"):
             if name not in groups:
                 row.setdefault(name, "")
@@ -217,9 +205,9 @@ def _spread_rows(
     high, low = (f(scores, axis=1) if len(scores) else np.empty(0) for f in (np.nanmax, np.nanmin))
     spread, n = high - low, len(row)
     owner = block.owner[point]
-    partly = NOT_RATED_BY_ALL.of(int((judges < len(block.judges)).sum()))
-    alone = EXCLUDED.of(int((n_judges == 1).sum()), what="rated by one judge")
-    notes = flags(partly, alone, SMALL_N if 0 < n < 30 else "", NO_DATA if not n else "")
+    partly = flags.NOT_RATED_BY_ALL.of(int((judges < len(block.judges)).sum()))
+    alone = flags.EXCLUDED.of(int((n_judges == 1).sum()), what="rated by one judge")
+    notes = flags.join(partly, alone, flags.SMALL_N if 0 < n < 30 else "", flags.NO_DATA if not n else "")
     best = np.abs(scores - high[:, None]) < 1e-9
     with np.errstate(divide="ignore", invalid="ignore"):
         shared = np.where(np.isnan(scores), np.nan, best / best.sum(axis=1, keepdims=True))
@@ -230,23 +218,23 @@ def _spread_rows(
 
     def share(hits: Any, of: Any) -> dict[str, Any]:
         found = share_cells(hits[of], owner[of], plan, clustered)
-        return {**found, "flag": flags(notes, found["flag"])}
+        return {**found, "flag": flags.join(notes, found["flag"])}
 
     spreads = next(means)
-    rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags(notes, spreads["flag"])}]
+    rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags.join(notes, spreads["flag"])}]
     rows.append({"term": "sd_of_means", **_sd_of_means(block, plan, ddof)})
     for t in thresholds:
         rows.append({"term": "share_above", "threshold": float(t), **share(spread > t + 1e-9, np.ones(n, bool))})
     for i, j in pairs:
         difference, a, b = next(means), block.judges[i], block.judges[j]
-        size = NO_DATA if not difference["n"] else SMALL_N if difference["n"] < 30 else ""
+        size = flags.NO_DATA if not difference["n"] else flags.SMALL_N if difference["n"] < 30 else ""
         labels = {"term": "mean_difference", "judge": a, "other": b}
-        rows.append({**labels, **difference, "flag": flags(size, difference["flag"])})
+        rows.append({**labels, **difference, "flag": flags.join(size, difference["flag"])})
     for i, judge in enumerate(block.judges):
         mine = ~np.isnan(scores[:, i])
         rows.append({"term": "highest_alone", "judge": judge, **share(best[:, i] & (best.sum(axis=1) == 1), mine)})
         cells_of = next(means)
-        rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags(notes, cells_of["flag"])})
+        rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags.join(notes, cells_of["flag"])})
     for k in np.lexsort((np.arange(n), -spread.round(9)))[:top]:
         labels = {"term": "disputed", "system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
         rows.append({**labels, "estimate": float(spread[k]), "n": int(judges[k]), "flag": ""})
@@ -264,8 +252,8 @@ def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> dict[str, Any]:
     cells_of = from_draws(
         float(sd_defined(here, ddof)[0]), sd_defined(draws, ddof), block.unit_sizes, plan, (0.0, math.inf)
     )
-    missing = MISSING.of(block.n_missing, what="score(s)")
-    return {**cells_of, "n": int((~np.isnan(here)).sum()), "flag": flags(missing, cells_of["flag"])}
+    missing = flags.MISSING.of(block.n_missing, what="score(s)")
+    return {**cells_of, "n": int((~np.isnan(here)).sum()), "flag": flags.join(missing, cells_of["flag"])}
 
 
 def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) -> Iterator[dict[str, Any]]:
@@ -301,10 +289,10 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
     if n <= units.size:
         return row
     if not clustered:
-        return {**row, "flag": NOT_INDEPENDENT}
+        return {**row, "flag": flags.NOT_INDEPENDENT}
     of_hits, of_all = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
     error, lowest, highest = clustered_wilson(of_hits, of_all, plan.conf_level)
-    row |= {"std_error": error, "conf_low": lowest, "conf_high": highest, "flag": few_clusters(of_all)}
+    row |= {"std_error": error, "conf_low": lowest, "conf_high": highest, "flag": flags.few_clusters(of_all)}
     return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} (G = {units.size})"}
 
 
@@ -425,15 +413,17 @@ def score_distribution(
         rows += [{**named, **row} for row in _moments(part, cluster is not False, top, scale is None, plan, named)]
         known = part["mean"].dropna().to_numpy(dtype=float)
         for q in asked:
-            row = {"term": f"q{100 * q:02g}", "n": known.size, "flag": "" if known.size else NO_DATA}
+            row = {"term": f"q{100 * q:02g}", "n": known.size, "flag": "" if known.size else flags.NO_DATA}
             row["estimate"] = float(np.quantile(known, q)) if known.size else math.nan
             rows.append({**named, **row})
         for value, inside in part.groupby(tier, dropna=False, sort=True) if tier else ():
             means = inside.groupby("system")["mean"].mean().dropna()
             row = {"term": "tier_range", tier: str(value), "n": len(means)}
             row["estimate"] = float(means.max() - means.min()) if len(means) > 1 else math.nan
-            rows.append({**named, **row, "flag": "" if len(means) > 1 else ONE_SYSTEM if len(means) else NO_DATA})
-    rows = [{**row, "flag": flags(row.get("flag"), drawn.flag)} for row in rows]
+            rows.append(
+                {**named, **row, "flag": "" if len(means) > 1 else flags.ONE_SYSTEM if len(means) else flags.NO_DATA}
+            )
+    rows = [{**row, "flag": flags.join(row.get("flag"), drawn.flag)} for row in rows]
     return estimates(rows, groups, [tier] if tier and tier not in groups else [])
 
 
@@ -443,9 +433,11 @@ def _moments(
     score = part["mean"].to_numpy(dtype=float)
     used = ~np.isnan(score)
     x, n = score[used], int(used.sum())
-    missing = MISSING.of(int((~used).sum()), what="score(s)")
+    missing = flags.MISSING.of(int((~used).sum()), what="score(s)")
     if not n:
-        return [{"term": t, "n": 0, "flag": flags(NO_DATA, missing)} for t in ("mean", "sd", "skew", "ceiling")]
+        return [
+            {"term": t, "n": 0, "flag": flags.join(flags.NO_DATA, missing)} for t in ("mean", "sd", "skew", "ceiling")
+        ]
     owner, labels = codes(part[used], list(plan.cluster))
     centre = float(midrange(x))
     powers = np.stack([(x - centre) ** k for k in range(4)], axis=-1)
@@ -457,11 +449,11 @@ def _moments(
         value = float(values[k][0]) + (centre if term == "mean" else 0.0)
         drawn = draws[k] + (centre if term == "mean" else 0.0)
         cells_of = from_draws(value, drawn, sums[:, 0], plan, (0.0 if term == "sd" else -math.inf, math.inf))
-        why = CONSTANT if n > 1 and math.isnan(value) else ""
-        flag = flags(missing, why, SMALL_N if n < 30 else "", cells_of["flag"])
+        why = flags.CONSTANT if n > 1 and math.isnan(value) else ""
+        flag = flags.join(missing, why, flags.SMALL_N if n < 30 else "", cells_of["flag"])
         rows.append({"term": term, **cells_of, "n": n, "flag": flag})
     at_top = share_cells(x >= top - 1e-9, owner, plan, clustered)
-    flag = flags(SCALE_MAXIMUM if observed else "", missing, SMALL_N if n < 30 else "", at_top["flag"])
+    flag = flags.join(flags.SCALE_MAXIMUM if observed else "", missing, flags.SMALL_N if n < 30 else "", at_top["flag"])
     return [*rows, {"term": "ceiling", **at_top, "flag": flag}]
 
 

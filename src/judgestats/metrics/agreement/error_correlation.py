@@ -11,23 +11,14 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.correlation import correlations_of, effective_number, product_sums
 from judgestats.metrics.bias.gold import labelled_calls, with_right_scores
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap, resampled
-from judgestats.results import (
-    ERRORS_CANCEL,
-    ERRORS_CONSTANT,
-    EXCLUDED,
-    NO_DATA,
-    NOT_INDEPENDENT,
-    SMALL_N,
-    TWO_VARYING,
-    estimates,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.clustering import Cluster, auto_cluster, clusters
 from judgestats.schema.coding import codes_of
@@ -214,15 +205,15 @@ def _panel(
     if len(errors):
         varies |= np.ptp(errors, axis=0) > 1e-12 * np.abs(errors).max(initial=1.0)
     left_out = sorted(who[~varies])
-    notes = flags(
-        ERRORS_CONSTANT.of(len(left_out), who=", ".join(left_out)),
-        EXCLUDED.of(int((~answered).sum()), what="judge(s) without an answer"),
-        EXCLUDED.of(int((~complete).sum()), what="not answered by all judges"),
+    notes = flags.join(
+        flags.ERRORS_CONSTANT.of(len(left_out), who=", ".join(left_out)),
+        flags.EXCLUDED.of(int((~answered).sum()), what="judge(s) without an answer"),
+        flags.EXCLUDED.of(int((~complete).sum()), what="not answered by all judges"),
     )
     errors, k, n = errors[:, varies], int(varies.sum()), len(errors)
     terms = ("effective_judges", "mean_correlation")
     if k < 2 or n < 2:
-        flag = flags(NO_DATA if n < 1 else TWO_VARYING, notes)
+        flag = flags.join(flags.NO_DATA if n < 1 else flags.TWO_VARYING, notes)
         return [{"term": t, "estimate": math.nan, "n": float(n), "judges": k, "flag": flag} for t in terms]
     here = table.iloc[thing.first[complete]].assign(n=1.0)
     found = auto_cluster(nw.from_native(here, eager_only=True), groups, "item", n) if "item" in here else None
@@ -230,9 +221,9 @@ def _panel(
     if "pair" in drawn and "pair" not in here:
         here = here.assign(pair=codes_of(here, ["item", "first", "second"]).code)
     plan = Bootstrap(plan.method, drawn, None, plan.n_resamples, plan.seed, plan.conf_level)
-    dependent = NOT_INDEPENDENT if chosen == () and found and found.shared else ""
+    dependent = flags.NOT_INDEPENDENT if chosen == () and found and found.shared else ""
     counts = product_sums(errors)
-    small = SMALL_N if n < 30 else ""
+    small = flags.SMALL_N if n < 30 else ""
 
     def number(totals: Floats) -> Floats:
         return effective_number(totals, k)
@@ -246,6 +237,6 @@ def _panel(
         value = float(statistic(counts.sum(axis=0)[None])[0])
         cells_of = resampled(here, counts, statistic, plan, {**key, "term": term})
         cells_of["method"] = cells_of["method"].replace("bootstrap of calls", "bootstrap of units")
-        flag = flags(cells_of["flag"], dependent, small, ERRORS_CANCEL if math.isnan(value) else "", notes)
+        flag = flags.join(cells_of["flag"], dependent, small, flags.ERRORS_CANCEL if math.isnan(value) else "", notes)
         rows.append({"term": term, "estimate": value, **cells_of, "n": float(n), "judges": k, "flag": flag})
     return rows

@@ -13,35 +13,14 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
-from judgestats.results import (
-    AVERAGED_OVER,
-    COLUMNS,
-    COMPONENTS_MISSING,
-    CONSTANT,
-    FAR_BELOW_ERROR,
-    FEW_LEVELS,
-    MEANS_OF_RUNS,
-    N_SCORES_EXCLUDED,
-    NEGATIVE,
-    NO_DATA,
-    NO_RESIDUAL,
-    NOT_CONVERGED,
-    NOT_IDENTIFIABLE,
-    NOT_REACHED,
-    ONE_LEVEL,
-    REPLICATES_AVERAGED,
-    RUNS_NOT_IDENTIFIABLE,
-    VARIANCE_AT_ZERO,
-    VARIANCE_ZERO,
-    estimates,
-    flags,
-)
+from judgestats.results import COLUMNS, estimates
 from judgestats.schema.cells import ABOUT, score_counts
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
@@ -140,7 +119,7 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
         kept = sorted(dict.fromkeys(names(facets)), key=lambda f: FACETS.index(f) if f in FACETS else len(FACETS))
     y = numbers_of(table[value])
     n = call_counts(table[weight]) if weight else None
-    return kept, list(_split(y, n, coded, by, kept, [MEANS_OF_RUNS] if value == "mean" else []))
+    return kept, list(_split(y, n, coded, by, kept, [flags.MEANS_OF_RUNS] if value == "mean" else []))
 
 
 def _split(
@@ -167,7 +146,7 @@ def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequenc
     crossed = [f for f in facets if f != "replicate"]
     kept = [f for f in facets if f in varied]
     averaged = [
-        REPLICATES_AVERAGED if name == "replicate" else AVERAGED_OVER.of(what=name)
+        flags.REPLICATES_AVERAGED if name == "replicate" else flags.AVERAGED_OVER.of(what=name)
         for name in varied
         if name not in facets
     ]
@@ -176,12 +155,12 @@ def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequenc
     runs = np.bincount(unit, weights=w, minlength=units.size)
     score = np.bincount(unit, weights=w * y[rows], minlength=units.size) / np.maximum(runs, 1)
     if runs.max(initial=1) > 1 and not averaged:
-        averaged = [REPLICATES_AVERAGED]
+        averaged = [flags.REPLICATES_AVERAGED]
     first = np.zeros(units.size, np.int64)
     first[unit] = np.arange(len(rows))
     found = {f: local[f][0][first] for f in crossed if f in kept}
     cells = np.unique(np.stack([*found.values()]), axis=1).shape[1] if found else 0
-    notes = [*notes, *([N_SCORES_EXCLUDED.of(excluded)] if excluded else []), *averaged]
+    notes = [*notes, *([flags.N_SCORES_EXCLUDED.of(excluded)] if excluded else []), *averaged]
     return Design(score, found, tuple(f for f in crossed if f not in kept), len(score) > cells > 0, notes)
 
 
@@ -297,10 +276,10 @@ def _components(
     crossed = [f for f in facets if f != "replicate"]
     rows: list[dict[str, Any]]
     unknown: list[dict[str, Any]] = [
-        {"term": f, "levels": 1.0, "flag": ONE_LEVEL} for f in crossed if f in design.single
+        {"term": f, "levels": 1.0, "flag": flags.ONE_LEVEL} for f in crossed if f in design.single
     ]
     if not len(design.y) or constant or not effects:
-        flag = CONSTANT if constant else ONE_LEVEL if len(design.y) else NO_DATA
+        flag = flags.CONSTANT if constant else flags.ONE_LEVEL if len(design.y) else flags.NO_DATA
         rows = [{"term": t, "flag": flag} for t in [*map(":".join, effects), "residual"]]
     else:
         array = design.array()
@@ -313,7 +292,7 @@ def _components(
     for row in rows:
         row["share"] = row.get("estimate", np.nan) / total if total > 0 else np.nan
     for row in [*rows, *unknown]:
-        row |= {"n": float(len(design.y)), "flag": flags(*design.notes, *row.get("flag", "").split("; "))}
+        row |= {"n": float(len(design.y)), "flag": flags.join(*design.notes, *row.get("flag", "").split("; "))}
     places = {f: i for i, f in enumerate(crossed)}
     return sorted([*rows, *unknown], key=lambda r: places.get(r["term"], len(places)))
 
@@ -325,7 +304,7 @@ def _by_squares(
     squares, df, expected = effect_squares(array, [tuple(axes[f] for f in e) for e in effects])
     terms = [*map(":".join, effects), "residual"]
     if not (df > 0).all():
-        return [{"term": t, "flag": NOT_IDENTIFIABLE} for t in terms]
+        return [{"term": t, "flag": flags.NOT_IDENTIFIABLE} for t in terms]
     raw, se, low, high = combination(squares, df, np.linalg.inv(expected).astype(float), conf_level)
     levels = design.levels
     rows = []
@@ -335,7 +314,7 @@ def _by_squares(
         row = {"term": term, "estimate": max(raw[i], 0.0), "raw": raw[i], "std_error": se[i], "df": df[i]}
         row |= {"conf_low": low[i], "conf_high": high[i], "method": MLS} if bounded else {}
         row["levels"] = float(np.prod([levels[f] for f in effects[i]])) if i < len(effects) else np.nan
-        rows.append({**row, "flag": NEGATIVE if raw[i] < 0 else VARIANCE_ZERO if raw[i] == 0 else ""})
+        rows.append({**row, "flag": flags.NEGATIVE if raw[i] < 0 else flags.VARIANCE_ZERO if raw[i] == 0 else ""})
     return rows
 
 
@@ -357,7 +336,7 @@ def _by_reml(
             kept.append(i)
     every = [*map(":".join, effects), "residual"]
     if not kept:
-        return [{"term": t, "flag": NOT_IDENTIFIABLE} for t in every]
+        return [{"term": t, "flag": flags.NOT_IDENTIFIABLE} for t in every]
     terms = [*(":".join(effects[i]) for i in kept), "residual"]
     fit = fitted(design.y, [codes[i] for i in kept])
     df, low, high = satterthwaite(fit.variance, np.diag(fit.covariance), conf_level)
@@ -365,14 +344,23 @@ def _by_reml(
     for i, term in enumerate(terms):
         bounded = low[i] < high[i]
         size = float(levels[kept[i]]) if i < len(kept) else np.nan
-        notes = [NOT_CONVERGED if not fit.converged else "", VARIANCE_ZERO if fit.at_zero[i] else ""]
-        notes += [NOT_IDENTIFIABLE if not fit.identifiable else "", NO_RESIDUAL if not fit.has_residual else ""]
-        notes += [FEW_LEVELS if size < 10 else "", FAR_BELOW_ERROR if df[i] > 0 and not bounded else ""]
-        row = {"term": term, "estimate": fit.variance[i], "raw": fit.variance[i], "levels": size, "flag": flags(*notes)}
+        notes = [flags.NOT_CONVERGED if not fit.converged else "", flags.VARIANCE_ZERO if fit.at_zero[i] else ""]
+        notes += [
+            flags.NOT_IDENTIFIABLE if not fit.identifiable else "",
+            flags.NO_RESIDUAL if not fit.has_residual else "",
+        ]
+        notes += [flags.FEW_LEVELS if size < 10 else "", flags.FAR_BELOW_ERROR if df[i] > 0 and not bounded else ""]
+        row = {
+            "term": term,
+            "estimate": fit.variance[i],
+            "raw": fit.variance[i],
+            "levels": size,
+            "flag": flags.join(*notes),
+        }
         row |= {"std_error": np.sqrt(fit.covariance[i, i]), "df": df[i]} if fit.covariance[i, i] > 0 else {}
         row |= {"conf_low": low[i], "conf_high": high[i], "method": REML} if bounded else {}
         rows[term] = row
-    return [rows.get(t, {"term": t, "flag": NOT_IDENTIFIABLE}) for t in every]
+    return [rows.get(t, {"term": t, "flag": flags.NOT_IDENTIFIABLE}) for t in every]
 
 
 # ---- Decision studies: :func:`decision_study` ------------------------------------------------------------------------
@@ -637,12 +625,16 @@ class _Study:
         row |= {**self._cells(numbers), "error_variance": np.nan if unknown_runs else error}
         value = τ / (τ + error) if τ + error > 0 and not unknown_runs else np.nan
         known = not np.isnan(error + τ)
-        notes = [RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if known else COMPONENTS_MISSING]
+        notes = [flags.RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if known else flags.COMPONENTS_MISSING]
         if self.draws and not np.isnan(value):
             of, drawn = self.draws[self.object], self.error(numbers, absolute, self.draws)
             with np.errstate(divide="ignore", invalid="ignore"):
                 row |= self._interval(value, np.nan_to_num(of / (of + drawn)), "linear")
-        return {**row, "estimate": value, "flag": flags(*notes, VARIANCE_AT_ZERO.of(τ == 0, what=self.object))}
+        return {
+            **row,
+            "estimate": value,
+            "flag": flags.join(*notes, flags.VARIANCE_AT_ZERO.of(τ == 0, what=self.object)),
+        }
 
     def _needed(self, numbers: dict[str, int], facet: str, absolute: bool, target: float) -> dict[str, Any]:
         """Smallest number n of one facet with τ / (τ + error) >= target, where error is a + b / n."""
@@ -654,7 +646,7 @@ class _Study:
         row: dict[str, Any] = {"term": f"{plural}_for_{'dependability' if absolute else 'generalizability'}"}
         row |= {"estimate": n, "method": "from variance components", **self._cells({**numbers, facet: n})}
         if numbers["runs"] > 1 and not self.has_runs:
-            unknown = {"estimate": np.nan, plural: np.nan, "flag": RUNS_NOT_IDENTIFIABLE}
+            unknown = {"estimate": np.nan, plural: np.nan, "flag": flags.RUNS_NOT_IDENTIFIABLE}
             return {**row, **self._cells(numbers), **unknown}
         known = not np.isnan(a + τ)
         row["error_variance"] = a + (one - a) / n
@@ -664,5 +656,5 @@ class _Study:
             with np.errstate(divide="ignore", invalid="ignore"):
                 needed = np.where(margin > 0, np.maximum(np.ceil((one - a) / margin - 1e-9), 1.0), np.inf)
             row |= self._interval(n, needed, "inverted_cdf")
-        unreached = NOT_REACHED.of(known and np.isnan(n), target=f"{target:g}", what=plural)
-        return {**row, "flag": flags(unreached, "" if known else COMPONENTS_MISSING)}
+        unreached = flags.NOT_REACHED.of(known and np.isnan(n), target=f"{target:g}", what=plural)
+        return {**row, "flag": flags.join(unreached, "" if known else flags.COMPONENTS_MISSING)}

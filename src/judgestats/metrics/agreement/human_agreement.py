@@ -10,6 +10,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
@@ -19,20 +20,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term, people_n
 from judgestats.metrics.rates import Statistic, each_group
 from judgestats.metrics.references import Humans, References, references
 from judgestats.metrics.scales import scales_apart
-from judgestats.results import (
-    EXCLUDED,
-    INVALID_EXCLUDED,
-    NO_PAIRS,
-    NO_SPREAD,
-    ONE_LABEL,
-    ONE_PERSON,
-    OTHER_SCALE,
-    SMALL_N,
-    UNDEFINED,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
@@ -172,7 +160,7 @@ def judge_against_people(
             rows += _rows(part, kind, column, conf_level, {**key, "judge": np.nan, "role": "people"})
     else:
         keys = found.people[theirs].drop_duplicates().to_dict("records") if theirs else [{}]
-        none = {"judge": np.nan, "role": "people", "term": corrected, "estimate": np.nan, "flag": ONE_PERSON}
+        none = {"judge": np.nan, "role": "people", "term": corrected, "estimate": np.nan, "flag": flags.ONE_PERSON}
         rows += [{**key, **none} for key in keys]
     beside = _compared(count_raters(found.models, groups, column, found.people)[0])
     for key, part in each_group(beside, [*groups, "judge"]):
@@ -183,7 +171,7 @@ def judge_against_people(
             rows.append({**named, "term": "agreement_difference", **difference})
     rows += _base_rates(found.people, theirs, kind, column, conf_level)
     result = estimates(rows, [*groups, "role", "judge"], ("answer",))
-    result["flag"] = [flags(dependent, f) for f in result["flag"]]
+    result["flag"] = [flags.join(dependent, f) for f in result["flag"]]
     for name in ("judge", "answer"):
         result[name] = result[name].astype(object).where(result[name].notna(), np.nan)
     return result
@@ -210,23 +198,25 @@ def _rows(
     """Chance-corrected and raw agreement of pooled pairs of answers."""
     total, part = float(part["n"].sum()), part[part["_known"]]
     n = part["n"].to_numpy(dtype=float)
-    excluded = EXCLUDED.of((total - n.sum()) * (named["role"] == "judge"), what="unit(s) without two answers")
+    excluded = flags.EXCLUDED.of((total - n.sum()) * (named["role"] == "judge"), what="unit(s) without two answers")
     term = "concordance" if kind == "ratings" else "kappa"
     if part.empty:
-        yield from ({**named, "term": t, "estimate": np.nan, "n": 0.0, "flag": NO_PAIRS} for t in (term, "agreement"))
+        yield from (
+            {**named, "term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS} for t in (term, "agreement")
+        )
         return
     if kind == "ratings" and (pair := _scales_apart(part)):
-        apart = flags(OTHER_SCALE.of(high=pair[0], low=pair[1]), excluded)
+        apart = flags.join(flags.OTHER_SCALE.of(high=pair[0], low=pair[1]), excluded)
         yield from ({**named, "term": t, "estimate": np.nan, "n": n.sum(), "flag": apart} for t in (term, "agreement"))
         return
     counts, statistic = concordance_of(part, n) if kind == "ratings" else kappa_of(part, n)
     value = float(statistic(counts.sum(axis=0)[None])[0])
     found = _jackknifed(part, counts, statistic, value, column, conf_level)
-    small = SMALL_N if n.sum() < 30 else ""
-    note = flags(found["flag"], small, ONE_LABEL if np.isnan(value) else "", excluded)
+    small = flags.SMALL_N if n.sum() < 30 else ""
+    note = flags.join(found["flag"], small, flags.ONE_LABEL if np.isnan(value) else "", excluded)
     yield {**named, "term": term, "estimate": value, "n": n.sum(), **found, "flag": note}
     share = _share(part["_equal"].to_numpy(dtype=float), n, part, column, conf_level)
-    yield {**named, "term": "agreement", **share, "flag": flags(share["flag"], small, excluded)}
+    yield {**named, "term": "agreement", **share, "flag": flags.join(share["flag"], small, excluded)}
 
 
 def _scales_apart(part: pd.DataFrame) -> tuple[str, str] | None:
@@ -246,14 +236,14 @@ def _jackknifed(
     added = np.column_stack([np.bincount(unit.code, c, unit.size) for c in counts.T])
     without = statistic(added.sum(axis=0) - added)
     without = without[~np.isnan(without)]
-    few = flags(
-        few_clusters(np.bincount(unit.code, table["n"])),
-        UNDEFINED.of(unit.size - len(without), what="value(s) without a cluster"),
+    few = flags.join(
+        flags.few_clusters(np.bincount(unit.code, table["n"])),
+        flags.UNDEFINED.of(unit.size - len(without), what="value(s) without a cluster"),
     )
     if unit.size < 2 or np.isnan(value):
         return {"flag": few if unit.size < 2 else ""}
     cells = jackknife_cells(value, without, column, conf_level) if len(without) > 1 else {}
-    return {**cells, "flag": few if cells else flags(few, NO_SPREAD)}
+    return {**cells, "flag": few if cells else flags.join(few, flags.NO_SPREAD)}
 
 
 def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level: float) -> dict[str, Any]:
@@ -269,7 +259,7 @@ def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level
         "conf_high": high,
         "n": float(size.sum()),
         "method": f"Wilson, clustered by {column} (G = {clusters})",
-        "flag": few_clusters(size),
+        "flag": flags.few_clusters(size),
     }
 
 
@@ -279,9 +269,9 @@ def _difference(
     """Agreement of a judge with people less that among people, on clusters that they share."""
     sides = [side[side["_known"]] for side in (judge, people)]
     if scores and (pair := next(filter(None, map(_scales_apart, sides)), None)):
-        return {"estimate": np.nan, "n": 0.0, "flag": OTHER_SCALE.of(high=pair[0], low=pair[1])}
+        return {"estimate": np.nan, "n": 0.0, "flag": flags.OTHER_SCALE.of(high=pair[0], low=pair[1])}
     if not all(side["n"].sum() for side in sides):
-        return {"estimate": np.nan, "n": 0.0, "flag": NO_PAIRS}
+        return {"estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS}
     unit = codes_of(pd.concat([side[[column]] for side in sides], ignore_index=True), [column])
     parts = np.split(unit.code, [len(sides[0])])
     pairs = list(zip(parts, sides, strict=True))
@@ -291,9 +281,9 @@ def _difference(
     )
     shared = (size > 0).all(axis=1)
     if not shared.any():
-        return {"estimate": np.nan, "n": 0.0, "flag": NO_PAIRS}
+        return {"estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS}
     k, size, n = k[shared], size[shared], size[shared].sum(axis=0)
-    apart = EXCLUDED.of(int((~shared).sum()), what=f"{column}(s) without both agreements")
+    apart = flags.EXCLUDED.of(int((~shared).sum()), what=f"{column}(s) without both agreements")
     value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level, bound=1.0)
     return {
         "estimate": value,
@@ -302,7 +292,7 @@ def _difference(
         "conf_high": high,
         "n": float(n[0]),
         "method": f"t with pseudo-observations, clustered by {column} (G = {len(k)})",
-        "flag": flags(few_clusters(size[:, 0]), SMALL_N if n[0] < 30 else "", apart),
+        "flag": flags.join(flags.few_clusters(size[:, 0]), flags.SMALL_N if n[0] < 30 else "", apart),
     }
 
 
@@ -362,16 +352,22 @@ def _base_rates(
     table = people[list(dict.fromkeys([*groups, column]))].assign(_answer=answer, _n=n)
     for key, part in each_group(table, groups):
         known = part["_answer"].notna().to_numpy()
-        invalid = INVALID_EXCLUDED.of(part["_n"].to_numpy()[~known].sum())
+        invalid = flags.INVALID_EXCLUDED.of(part["_n"].to_numpy()[~known].sum())
         here = part[known]
         size = here["_n"].to_numpy(dtype=float)
         totals = here.groupby("_answer", sort=True)["_n"].sum()
         row = {**key, "role": "people", "judge": np.nan}
         if not len(totals):
-            yield {**row, "term": "constant_answer", "estimate": np.nan, "n": 0.0, "flag": flags(NO_PAIRS, invalid)}
+            yield {
+                **row,
+                "term": "constant_answer",
+                "estimate": np.nan,
+                "n": 0.0,
+                "flag": flags.join(flags.NO_PAIRS, invalid),
+            }
             continue
         top = totals.idxmax()
         listed = [("base_rate", a) for a in totals.index if kind == "preferences" or len(totals) <= MOST_LEVELS]
         for term, given in [*listed, ("constant_answer", top)]:
             share = _share(size * here["_answer"].eq(given).to_numpy(), size, here, column, conf_level)
-            yield {**row, "term": term, "answer": given, **share, "flag": flags(share["flag"], invalid)}
+            yield {**row, "term": term, "answer": given, **share, "flag": flags.join(share["flag"], invalid)}

@@ -13,6 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
@@ -20,31 +21,7 @@ from judgestats.metrics.agreement.components import Components, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, several_judges
-from judgestats.results import (
-    AVERAGED_OVER,
-    COLUMNS,
-    COMPONENTS_NOT_IDENTIFIABLE,
-    CONSTANT,
-    FEW_RATERS,
-    INCOMPLETE_SUBJECTS,
-    MEAN_SQUARES,
-    NO_COMPLETE,
-    NO_DATA,
-    NO_DIFFERENCE,
-    NO_LOWER,
-    NO_RESIDUAL,
-    NOT_CONVERGED,
-    NOT_INDEPENDENT,
-    ONE_RATER,
-    ONE_SUBJECT,
-    REPLICATES_AVERAGED,
-    SILENT_RATERS,
-    SUBJECTS_DROPPED,
-    UNEQUAL_WEIGHTS,
-    VARIANCE_AT_ZERO,
-    few_clusters,
-    flags,
-)
+from judgestats.results import COLUMNS
 from judgestats.schema.cells import ABOUT, CellTable, cell_table
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import compact, joint
@@ -154,12 +131,12 @@ def _laid_out(
     scores, unequal = _scores(table, row, rows.size, averaged=bool(varied))
     notes: list[list[str]] = [[] for _ in range(groups.size)]
     for g in np.unique(group[table.cell[table.runs > 1]]):
-        notes[g].append(REPLICATES_AVERAGED)
+        notes[g].append(flags.REPLICATES_AVERAGED)
     for name, cells in varied.items():
         for g in np.unique(group[cells]):
-            notes[g].append(AVERAGED_OVER.of(what="judge" if name == _JUDGE else name))
+            notes[g].append(flags.AVERAGED_OVER.of(what="judge" if name == _JUDGE else name))
     for g, n in zip(*np.unique(group_of_row[unequal], return_counts=True), strict=True):
-        notes[g].append(UNEQUAL_WEIGHTS.of(int(n), what=" x ".join(varied)))
+        notes[g].append(flags.UNEQUAL_WEIGHTS.of(int(n), what=" x ".join(varied)))
     start = np.searchsorted(group_of_row, np.arange(groups.size))
     silent = np.zeros((start.size, scores.shape[1]), dtype=bool)
     missing = np.isnan(table.mean)
@@ -366,7 +343,7 @@ class _Rows:
         self.method = np.full(shape, "", dtype=object)
         for g, silent in enumerate(data.silent.sum(axis=1)):
             if silent:
-                self.notes[g].append(SILENT_RATERS.of(int(silent)))
+                self.notes[g].append(flags.SILENT_RATERS.of(int(silent)))
 
     def put(self, groups: Any, **values: Any) -> None:
         for name, value in values.items():
@@ -385,9 +362,9 @@ class _Rows:
         for name, values in self.cells.items():
             columns[name] = values[terms].T.ravel()
         columns["method"] = self.method[terms].T.ravel()
-        common = [flags(*notes) for notes in self.notes]
+        common = [flags.join(*notes) for notes in self.notes]
         columns["flag"] = [
-            flags(common[g], *self.of_term[t, g]) if (t, g) in self.of_term else common[g]
+            flags.join(common[g], *self.of_term[t, g]) if (t, g) in self.of_term else common[g]
             for g in range(self.data.groups)
             for t in terms
         ]
@@ -434,12 +411,12 @@ def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_lev
     constant = (ms.subjects == 0) & (ms.within == 0)
     divided = (used > 1) & ~constant
     for flag, mask in {
-        CONSTANT: np.broadcast_to(constant & (used > 1), known.shape),
-        NO_DIFFERENCE: ~known & divided,
-        NO_RESIDUAL: known & ~bounded & np.isinf(found.F),
-        MEAN_SQUARES: known & ~bounded & ~np.isinf(found.F),
-        NO_LOWER: np.isinf(found.low),
-        FEW_RATERS: bounded & few,
+        flags.CONSTANT: np.broadcast_to(constant & (used > 1), known.shape),
+        flags.NO_DIFFERENCE: ~known & divided,
+        flags.NO_RESIDUAL: known & ~bounded & np.isinf(found.F),
+        flags.MEAN_SQUARES: known & ~bounded & ~np.isinf(found.F),
+        flags.NO_LOWER: np.isinf(found.low),
+        flags.FEW_RATERS: bounded & few,
     }.items():
         if mask.any():
             whole[:, groups] = mask
@@ -481,10 +458,10 @@ def _clustered(
         if labels.size == code.size or not (rows.method[:, g] != "").any():
             continue  # one subject per cluster, or no interval
         if ignored_by:
-            rows.notes[g].append(NOT_INDEPENDENT)
+            rows.notes[g].append(flags.NOT_INDEPENDENT)
             continue
         found = clustered_correlations(scores[mine][:, present[g]][complete], code.astype(np.int64), conf_level)
-        rows.notes[g] += [few] if (few := few_clusters(np.bincount(code), drawn=True)) else []
+        rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), drawn=True)) else []
         known = rows.method[:, g] != ""
         for name, values in (("conf_low", found.low), ("conf_high", found.high), ("p_value", found.p)):
             rows.cells[name][known, g] = values[known]
@@ -497,14 +474,14 @@ def _clustered(
 def _note_subjects(notes: list[str], k: int, used: int, lost: int) -> None:
     """Add flags for too few raters or subjects, and for subjects dropped."""
     if k == 0:
-        notes.append(NO_DATA)
+        notes.append(flags.NO_DATA)
         return
     if k == 1:
-        notes.append(ONE_RATER)
+        notes.append(flags.ONE_RATER)
     elif used < 2:
-        notes.append(ONE_SUBJECT if used else NO_COMPLETE)
+        notes.append(flags.ONE_SUBJECT if used else flags.NO_COMPLETE)
     if lost:
-        notes.append(SUBJECTS_DROPPED.of(lost))
+        notes.append(flags.SUBJECTS_DROPPED.of(lost))
 
 
 def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
@@ -519,40 +496,40 @@ def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: 
         notes = rows.notes[g]
         _note_subjects(notes, k, n, int((~rated).sum()))
         if partly:
-            notes.append(INCOMPLETE_SUBJECTS.of(partly))
+            notes.append(flags.INCOMPLETE_SUBJECTS.of(partly))
         if k < 2 or n < 2:
             continue
         s, j = np.nonzero(given[rated])
         y = table[rated][s, j]
         if np.ptp(y) == 0:
-            notes.append(CONSTANT)
+            notes.append(flags.CONSTANT)
             continue
         two, one = fitted(y, [s, j]), fitted(y, [s])
         for t, (fit, weight) in enumerate([(one, [1.0]), (two, [1.0, 1.0]), (two, [0.0, 1.0])] * 2):
             _reml_row(rows, t, g, fit, np.array(weight) / (1 if t < 3 else k), conf_level)
             if t % 3 == 1 and k < 10 and rows.method[t, g]:
-                rows.of_term[t, g].append(FEW_RATERS)
+                rows.of_term[t, g].append(flags.FEW_RATERS)
 
 
 def _reml_row(rows: _Rows, t: int, g: int, fit: Components, weight: Floats, conf_level: float) -> None:
     """One correlation: the subjects' variance over its sum with the weighted other components."""
     notes = rows.of_term.setdefault((t, g), [])
     if not (fit.identifiable and fit.has_residual):
-        notes.append(NO_RESIDUAL if fit.identifiable else COMPONENTS_NOT_IDENTIFIABLE)
+        notes.append(flags.NO_RESIDUAL if fit.identifiable else flags.COMPONENTS_NOT_IDENTIFIABLE)
         return
     subjects, error = fit.variance[0], float(weight @ fit.variance[1:])
     total = subjects + error
     rows.cells["estimate"][t, g] = rho = subjects / total if total > 0 else np.nan
-    notes += [NOT_CONVERGED] if not fit.converged else []
-    notes += [VARIANCE_AT_ZERO.of(what="rater")] if len(fit.variance) > 2 and fit.at_zero[1] else []
-    notes += [VARIANCE_AT_ZERO.of(what="subject")] if subjects == 0 else []
+    notes += [flags.NOT_CONVERGED] if not fit.converged else []
+    notes += [flags.VARIANCE_AT_ZERO.of(what="rater")] if len(fit.variance) > 2 and fit.at_zero[1] else []
+    notes += [flags.VARIANCE_AT_ZERO.of(what="subject")] if subjects == 0 else []
     if not (subjects > 0 and error > 0):
         return
     slope = np.concatenate([[1 / subjects], -weight / error])
     kept = ~fit.at_zero
     variance = slope[kept] @ fit.covariance[np.ix_(kept, kept)] @ slope[kept]
     if not variance > 0:
-        notes.append(MEAN_SQUARES)
+        notes.append(flags.MEAN_SQUARES)
         return
     half = ndtri((1 + conf_level) / 2) * np.sqrt(variance)
     odds = np.log(subjects / error)

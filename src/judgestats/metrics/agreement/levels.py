@@ -14,6 +14,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import (
@@ -31,23 +32,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
 from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap, read_off
-from judgestats.results import (
-    CONSTANT,
-    EXCLUDED,
-    FEW_DRAWN,
-    FEW_SYSTEMS,
-    MISSING,
-    NO_DATA,
-    NOT_INDEPENDENT,
-    ONE_UNIT,
-    PERFECT_CORRELATION,
-    SMALL_N,
-    TOO_FEW,
-    UNDEFINED,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
@@ -213,10 +198,10 @@ def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, sh
 def pair_flags(r: Floats, common: NDArray[np.int64], n_missing: int = 0) -> str:
     """Flags that count the pairs excluded, by reason, and the missing scores."""
     undefined = np.isnan(r)
-    return flags(
-        EXCLUDED.of(int((undefined & (common >= 2)).sum()), what="pair(s) with constant scores"),
-        EXCLUDED.of(int((undefined & (common < 2)).sum()), what="pair(s) with fewer than 2 common points"),
-        MISSING.of(n_missing, what="score(s)"),
+    return flags.join(
+        flags.EXCLUDED.of(int((undefined & (common >= 2)).sum()), what="pair(s) with constant scores"),
+        flags.EXCLUDED.of(int((undefined & (common < 2)).sum()), what="pair(s) with fewer than 2 common points"),
+        flags.MISSING.of(n_missing, what="score(s)"),
     )
 
 
@@ -339,11 +324,11 @@ def from_draws(
     if math.isnan(value):
         return row
     if sizes.size < 2:
-        return {**row, "flag": ONE_UNIT}
+        return {**row, "flag": flags.ONE_UNIT}
     lost = int(np.isnan(draws).sum())
     cells = read_off(value, draws, sizes.size, plan, limits)
-    few = flags(few_clusters(sizes), UNDEFINED.of(lost, what="resample(s)"))
-    return {**row, **cells, "flag": flags(few, cells["flag"])}
+    few = flags.join(flags.few_clusters(sizes), flags.UNDEFINED.of(lost, what="resample(s)"))
+    return {**row, **cells, "flag": flags.join(few, cells["flag"])}
 
 
 def plan_of(cluster: str, n_resamples: int, seed: int | np.random.Generator | None, conf_level: float) -> Bootstrap:
@@ -362,7 +347,7 @@ def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> di
         return row
     row["p_value"] = spearman_p(r, n)
     if 1 - abs(r) < 1e-12 or n < 4:
-        return {**row, "flag": PERFECT_CORRELATION if n >= 4 else TOO_FEW}
+        return {**row, "flag": flags.PERFECT_CORRELATION if n >= 4 else flags.TOO_FEW}
     variance = (1 + r * r / 2 if method == "spearman" else 1.0) / (n - 3)
     return {**row, **fisher_cells(r, variance, conf_level), "method": FISHER}
 
@@ -522,10 +507,10 @@ def correlation(
         row.update(
             unit=unit,
             term=row.get("term", "sd_of_pairs" if pairs == "sd" else term),
-            flag=flags(drawn.flag, row.get("flag")),
+            flag=flags.join(drawn.flag, row.get("flag")),
         )
         if unit == "criterion" and row.get("method") == FISHER and level != "system":
-            row["flag"] = flags(NOT_INDEPENDENT, row["flag"])
+            row["flag"] = flags.join(flags.NOT_INDEPENDENT, row["flag"])
     labels = [] if level == "system" else [*named, *([] if "system" in groups else ["system"])]
     columns = [*groups, *labels, *(["judge", "other"] if pairs == "each" else [])]
     return estimates(rows, columns, ["p_value", "unit"], sort=False)
@@ -545,8 +530,16 @@ def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: fl
             r, df = repeated_measures(x, y, items[both])
             cells = correlation_cells(r, df + 2, "pearson", conf_level)
             cells["method"] = f"{version()}, {FISHER} ({df:,} df)" if cells["method"] else ""
-            why = "" if not np.isnan(r) else NO_DATA if not both.any() else TOO_FEW if df < 1 else CONSTANT
-            flag = flags(drawn.flag, NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])
+            why = (
+                ""
+                if not np.isnan(r)
+                else flags.NO_DATA
+                if not both.any()
+                else flags.TOO_FEW
+                if df < 1
+                else flags.CONSTANT
+            )
+            flag = flags.join(drawn.flag, flags.NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])
             labels = {**block.key, "judge": judge, "other": other, "term": "r_within", "unit": unit}
             rows.append({**labels, **cells, "n": int(both.sum()), "flag": flag})
     return estimates(rows, [*groups, "judge", "other"], ["p_value", "unit"], sort=False)
@@ -584,23 +577,23 @@ def _rows(
         if pairs == "each":
             for p, (judge, other) in enumerate(block.pairs):
                 n, mine = int(common[k, p]), {**key, "judge": judge, "other": other}
-                size = NO_DATA if not n else SMALL_N if n < 30 else ""
+                size = flags.NO_DATA if not n else flags.SMALL_N if n < 30 else ""
                 cells = (
                     correlation_cells(float(r[k, p]), n, method, plan.conf_level)
                     if draws is None
                     else from_draws(float(r[k, p]), draws[:, k, p], block.unit_sizes, plan, CORRELATION)
                 )
-                why = (CONSTANT if n > 1 else TOO_FEW) if n and np.isnan(r[k, p]) else ""
-                lacking = MISSING.of(missing * over_systems, what="score(s)")
-                rows.append({**mine, **cells, "n": n, "flag": flags(size, why, lacking, cells["flag"])})
+                why = (flags.CONSTANT if n > 1 else flags.TOO_FEW) if n and np.isnan(r[k, p]) else ""
+                lacking = flags.MISSING.of(missing * over_systems, what="score(s)")
+                rows.append({**mine, **cells, "n": n, "flag": flags.join(size, why, lacking, cells["flag"])})
         elif draws is not None:
             if pairs == "sd":
                 value, many, limits = float(sd_defined(r[k], ddof)), sd_defined(draws[:, k], ddof), _SD
             else:
                 value, many, limits = float(mean_defined(r[k])), mean_defined(draws[:, k]), CORRELATION
             cells = from_draws(value, many, block.unit_sizes, plan, limits)
-            size = NO_DATA if not points[k] else SMALL_N if points[k] < 30 else ""
-            flag = flags(pair_flags(r[k], common[k], missing), size, cells["flag"])
+            size = flags.NO_DATA if not points[k] else flags.SMALL_N if points[k] < 30 else ""
+            flag = flags.join(pair_flags(r[k], common[k], missing), size, cells["flag"])
             rows.append({**key, **cells, "n": int(points[k]), "flag": flag})
     if level == "cell" and pairs != "sd":
         rows += _over_cells(block, r, draws, method, pairs, plan)
@@ -622,10 +615,10 @@ def _over_cells(
     rows = []
     for label, value, many in taken:
         n = int((~np.isnan(value)).sum())
-        without = EXCLUDED.of(len(value) - n, what="cell(s) without a correlation")
+        without = flags.EXCLUDED.of(len(value) - n, what="cell(s) without a correlation")
         for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, _SD)):
             cells = from_draws(float(function(value)), function(many), block.unit_sizes, plan, limits)
-            flag = flags(without, cells["flag"])
+            flag = flags.join(without, cells["flag"])
             rows.append({**block.key, **blank, **label, "term": term, **cells, "n": n, "flag": flag})
     return rows
 
@@ -740,7 +733,7 @@ def agreement_levels(
     rows: list[dict[str, Any]] = []
     for items, units in zip(by_item, by_unit, strict=True):
         rows += [
-            {**items.key, **row, "flag": flags(row["flag"], drawn.flag)}
+            {**items.key, **row, "flag": flags.join(row["flag"], drawn.flag)}
             for row in _levels(items, units, unit, plan, ddof)
         ]
     return estimates(rows, groups, ["unit"])
@@ -757,30 +750,32 @@ def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) 
     many = [mean_defined(values) for values in of_rows]  # over rows
     values = [(float(mean_defined(mean_defined(p))[0]), draws) for p, draws in zip(points, many, strict=True)]
     undefined = [
-        UNDEFINED.of(int(np.isnan(p).sum()), what=what)
+        flags.UNDEFINED.of(int(np.isnan(p).sum()), what=what)
         for p, what in zip(points, ("pair(s)", "pair(s)", "ICC(s) of a cell"), strict=True)
     ]
     systems, n_cells = int(items.rows["system"].nunique()), len(items.rows)
-    missing = flags(
-        MISSING.of(items.n_missing, what="score(s)"),
-        FEW_DRAWN if 10 <= items.n_units < 30 else "",
+    missing = flags.join(
+        flags.MISSING.of(items.n_missing, what="score(s)"),
+        flags.FEW_DRAWN if 10 <= items.n_units < 30 else "",
     )
     terms = ("rho_system", "r_sample", "icc")
     rows = []
     for k, term in enumerate(terms):
         cells = from_draws(*values[k], items.unit_sizes, plan, CORRELATION)
-        flag = flags(undefined[k], missing, cells["flag"], FEW_SYSTEMS if not k and systems < 10 else "")
+        flag = flags.join(undefined[k], missing, cells["flag"], flags.FEW_SYSTEMS if not k and systems < 10 else "")
         n = n_cells if k else systems
         rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": flag})
     for k, term in ((0, "gap_system_sample"), (1, "gap_sample_icc")):
         gap, draws = values[k][0] - values[k + 1][0], values[k][1] - values[k + 1][1]
-        empty = NO_DATA if math.isnan(gap) else ""
+        empty = flags.NO_DATA if math.isnan(gap) else ""
         cells = from_draws(gap, draws, items.unit_sizes, plan, DIFFERENCE)
-        rows.append({"term": term, **cells, "n": n_cells, "unit": unit, "flag": flags(empty, missing, cells["flag"])})
+        rows.append(
+            {"term": term, **cells, "n": n_cells, "unit": unit, "flag": flags.join(empty, missing, cells["flag"])}
+        )
     for k, term in ((1, "sd_sample"), (2, "sd_icc")):
         of_cells = mean_defined(points[k])[0]
         n = int((~np.isnan(of_cells)).sum())
         cells = from_draws(float(sd_defined(of_cells, ddof)), sd_defined(of_rows[k], ddof), items.unit_sizes, plan, _SD)
-        flag = flags(ONE_UNIT if n < 2 else "", missing, cells["flag"])
+        flag = flags.join(flags.ONE_UNIT if n < 2 else "", missing, cells["flag"])
         rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": flag})
     return rows

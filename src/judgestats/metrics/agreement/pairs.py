@@ -12,11 +12,12 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import fdtrc, stdtr, stdtrit
 from scipy.stats import f_oneway
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.variance import mean_squares
 from judgestats.metrics.measure_registry import Measure
-from judgestats.results import COLUMNS, CONSTANT, EXCLUDED, NOT_INDEPENDENT, SMALL_N, TOO_FEW, estimates, flags
+from judgestats.results import COLUMNS, estimates
 from judgestats.schema.columns import By, grouping, names
 
 
@@ -115,9 +116,9 @@ def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[di
         raise DesignError("Pairs are compared with each other: the table has one pair. Give three judges or more.")
     values, whole = wide.to_numpy(dtype=float), wide.dropna().to_numpy(dtype=float)
     n, k = whole.shape
-    notes = flags(
-        EXCLUDED.of(len(wide) - n, what="cell(s) without every pair"),
-        TOO_FEW if n < 2 else SMALL_N if n < 30 else "",
+    notes = flags.join(
+        flags.EXCLUDED.of(len(wide) - n, what="cell(s) without every pair"),
+        flags.TOO_FEW if n < 2 else flags.SMALL_N if n < 30 else "",
     )
     away = whole - whole.mean(axis=1, keepdims=True) if n else whole
     rows: list[dict[str, Any]] = []
@@ -130,7 +131,7 @@ def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[di
             row |= {"std_error": error, "conf_low": row["estimate"] - half, "conf_high": row["estimate"] + half}
             row |= {"p_value": float(2 * stdtr(n - 1, -abs(row["estimate"]) / error)), "method": "t over cells"}
         elif n > 1:
-            row["flag"] = flags(notes, CONSTANT)
+            row["flag"] = flags.join(notes, flags.CONSTANT)
         rows.append(row)
     repeated = {"term": "F_repeated", "n": n, "flag": notes, "method": "F, cells as subjects"}
     if n > 1:
@@ -141,13 +142,13 @@ def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[di
             repeated |= {"estimate": pairs / residual, "df1": df1, "df2": df2}
             repeated["p_value"] = float(fdtrc(df1, df2, pairs / residual))
         else:
-            repeated["flag"] = flags(notes, CONSTANT)
+            repeated["flag"] = flags.join(notes, flags.CONSTANT)
     samples = [column[~np.isnan(column)] for column in values.T]
     total = sum(len(s) for s in samples)
-    one_way = {"term": "F_one_way", "n": total, "method": "F, one-way", "flag": NOT_INDEPENDENT}
+    one_way = {"term": "F_one_way", "n": total, "method": "F, one-way", "flag": flags.NOT_INDEPENDENT}
     if min(map(len, samples)) and total > k:
         found = f_oneway(*samples)
         one_way |= {"estimate": found.statistic, "p_value": found.pvalue, "df1": k - 1, "df2": total - k}
     else:
-        one_way["flag"] = flags(TOO_FEW, NOT_INDEPENDENT)
+        one_way["flag"] = flags.join(flags.TOO_FEW, flags.NOT_INDEPENDENT)
     return [*rows, *({"judge": "", "other": "", **row} for row in (repeated, one_way))]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.resampling import generator, multinomial_totals
@@ -33,7 +34,7 @@ from judgestats.metrics.consensus.correlations import correlated
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import Bootstrap
 from judgestats.metrics.references import labels
-from judgestats.results import EXCLUDED, LONE_UNIT, NO_DATA, OTHER_TIERS, UNDEFINED, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster, clusters
 from judgestats.schema.coding import refuse_infinite
@@ -196,9 +197,9 @@ def _parts(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[dict[str, A
 def _over_systems(part: pd.DataFrame, conf_level: float, family: str) -> dict[str, Any]:
     kept = part.dropna(subset=["_score", "_r"])
     undefined = int(part["_undefined"].sum()) if "_undefined" in part else 0
-    excluded = flags(
-        EXCLUDED.of(len(part) - len(kept), what="system(s) without a value"),
-        UNDEFINED.of(undefined, what="pair(s)"),
+    excluded = flags.join(
+        flags.EXCLUDED.of(len(part) - len(kept), what="system(s) without a value"),
+        flags.UNDEFINED.of(undefined, what="pair(s)"),
     )
     score, r = (kept[c].to_numpy(dtype=float) for c in ("_score", "_r"))
     clusters_of = (family, kept["_family"].to_numpy()) if family else None
@@ -372,16 +373,16 @@ def _ordered(
     place = part[tier].astype(str).map({t: i for i, t in enumerate(order)}).to_numpy(dtype=float)
     value = part["_score"].to_numpy(dtype=float)
     used = ~(np.isnan(place) | np.isnan(value))
-    excluded = flags(
-        OTHER_TIERS.of(int(np.isnan(place).sum())),
-        EXCLUDED.of(int((np.isnan(value) & ~np.isnan(place)).sum()), what="system(s) without a score"),
+    excluded = flags.join(
+        flags.OTHER_TIERS.of(int(np.isnan(place).sum())),
+        flags.EXCLUDED.of(int((np.isnan(value) & ~np.isnan(place)).sum()), what="system(s) without a score"),
     )
     place, value = place[used].astype(np.int64), value[used]
     family = pd.factorize(part["_family"][used], use_na_sentinel=False)[0] if "_family" in part else None
     if np.unique(place).size < 2:
         if key:
             row = {"lower": "", "higher": "", "term": "ordering_accuracy", "estimate": math.nan, "n": 0, "correct": 0}
-            return [{**row, "flag": flags(NO_DATA, excluded)}]
+            return [{**row, "flag": flags.join(flags.NO_DATA, excluded)}]
         found = ", ".join(sorted(map(str, part[tier].unique())))
         raise DesignError(
             f"Fewer than two of the tiers in order= occur. {tier!r} has {found}; order= has {', '.join(order)}."
@@ -415,6 +416,8 @@ def _ordering_row(
     inside = pairs.any(axis=0) | pairs.any(axis=1)
     involved = np.ones(inside.sum()) if family is None else np.unique(family[inside], return_counts=True)[1]
     cells_of = from_draws(k / n if n else math.nan, drawn, involved, plan, (0.0, 1.0))
-    alone = LONE_UNIT if family is None and ((pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any()) else ""
+    alone = (
+        flags.LONE_UNIT if family is None and ((pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any()) else ""
+    )
     row = {"lower": lower, "higher": higher, "term": "ordering_accuracy", "correct": k, **cells_of, "n": n}
-    return {**row, "flag": flags(NO_DATA if not n else "", excluded, alone, cells_of["flag"])}
+    return {**row, "flag": flags.join(flags.NO_DATA if not n else "", excluded, alone, cells_of["flag"])}

@@ -14,6 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, chdtrc, stdtr, stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import wilson
@@ -42,25 +43,7 @@ from judgestats.metrics.agreement.levels import (
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of, values_of
 from judgestats.metrics.rates import Bootstrap
-from judgestats.results import (
-    BEYOND_LIMIT,
-    COLUMNS,
-    CONDITIONS_UNMOVED,
-    CONSTANT_SHIFTS,
-    EXCLUDED,
-    MISSING,
-    NO_DATA,
-    NOT_POSITIVE,
-    ONE_CONDITION,
-    ONE_SIDED,
-    SMALL_N,
-    SUBGROUPS_OVERLAP,
-    UNBOUNDED,
-    UNDEFINED,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import COLUMNS, estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
@@ -227,8 +210,8 @@ def agreement_shift(
         rows: list[dict[str, Any]] = []
         for record in table.to_dict("records"):
             moved = _moved(record["before"], record["after"], flag_at, relative)
-            empty = NO_DATA if math.isnan(record["after"] - record["before"]) else ""
-            rows.append({**{c: record[c] for c in labels}, **moved, "flag": flags(empty, moved["flag"])})
+            empty = flags.NO_DATA if math.isnan(record["after"] - record["before"]) else ""
+            rows.append({**{c: record[c] for c in labels}, **moved, "flag": flags.join(empty, moved["flag"])})
         return estimates(rows, labels, ["before", "after", "relative"], sort=False)
     columns = [] if split == [PAIR] else split
     data = two_sides(before, after, condition, by, [*names(cell), *columns], cluster, unit, average_over)
@@ -240,13 +223,13 @@ def agreement_shift(
             if subgroup is not None:  # no unit is in two subgroups
                 block = replace(block, strata=subgroup * 2 + (0 if block.strata is None else block.strata))
             both = matched(block, method, plan)
-            flag = flags(both.exclusions(plan.cluster[0]), data.flag)
-            rows += [{**row, "flag": flags(row["flag"], flag)} for row in _compared(both, columns, plan)]
+            flag = flags.join(both.exclusions(plan.cluster[0]), data.flag)
+            rows += [{**row, "flag": flags.join(row["flag"], flag)} for row in _compared(both, columns, plan)]
         return estimates(rows, [*data.groups, "subgroup", "other"], ["df", "p_value"], sort=False)
     for block in data.blocks:
         rows += _shift_rows(matched(block, method, plan), pairs, flag_at, plan, relative)
     for row in rows:
-        row |= {"unit": unit, "flag": flags(row["flag"], data.flag)}
+        row |= {"unit": unit, "flag": flags.join(row["flag"], data.flag)}
     columns = [*data.groups, *(["judge", "other"] if pairs == "each" else [])]
     extra = ["before", "after", "relative", "correlations", "unit"]
     return estimates(rows, columns, extra)
@@ -345,9 +328,9 @@ class Matched:
 
     def exclusions(self, unit: str, pairs: slice = slice(None)) -> str:
         """Flags for what the correlations of these pairs exclude."""
-        return flags(
-            EXCLUDED.of(int(self.undefined[pairs].sum()), what="correlation(s)"),
-            ONE_SIDED.of(self.one_sided, what=f"{unit}(s)"),
+        return flags.join(
+            flags.EXCLUDED.of(int(self.undefined[pairs].sum()), what="correlation(s)"),
+            flags.ONE_SIDED.of(self.one_sided, what=f"{unit}(s)"),
         )
 
 
@@ -391,9 +374,9 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap, re
             shift = float(value[1] - value[0])
             cells = from_draws(shift, draws[:, 1] - draws[:, 0], data.block.unit_sizes, plan, DIFFERENCE)
         used = int((~np.isnan(data.r[0][:, p])).sum())
-        size = SMALL_N if data.block.n_units < 30 else ""
+        size = flags.SMALL_N if data.block.n_units < 30 else ""
         excluded = data.exclusions(plan.cluster[0], p)
-        flag = flags(NO_DATA if not used else "", moved["flag"], excluded, size, cells["flag"])
+        flag = flags.join(flags.NO_DATA if not used else "", moved["flag"], excluded, size, cells["flag"])
         row = {**data.block.key, **label, **moved, **cells, "n": data.block.n_units, "correlations": used}
         rows.append({**row, "method": words(data.paired, plan), "flag": flag})
     return rows
@@ -406,7 +389,7 @@ def _relative_cells(value: Floats, draws: Floats, sizes: Floats, plan: Bootstrap
     if not value[0] > 0:
         return cells | dict.fromkeys(("estimate", *_INTERVAL), math.nan) | {"flag": ""}
     if not from_draws(float(value[0]), draws[:, 0], sizes, plan)["conf_low"] > 0:
-        return cells | dict.fromkeys(_INTERVAL, math.nan) | {"flag": UNBOUNDED}
+        return cells | dict.fromkeys(_INTERVAL, math.nan) | {"flag": flags.UNBOUNDED}
     return cells
 
 
@@ -414,15 +397,15 @@ def _moved(before: float, after: float, flag_at: float, relative: bool) -> dict[
     """Cells of a shift that need no resamples."""
     shift = float(after - before)
     positive = before > 0
-    beyond = BEYOND_LIMIT.of(abs(shift) > flag_at and not relative, at=f"{flag_at:g}")
-    undefined = NOT_POSITIVE if not positive and not math.isnan(before) else ""
+    beyond = flags.BEYOND_LIMIT.of(abs(shift) > flag_at and not relative, at=f"{flag_at:g}")
+    undefined = flags.NOT_POSITIVE if not positive and not math.isnan(before) else ""
     return {
         "term": "relative_shift" if relative else "shift",
         "estimate": shift if not relative else shift / float(before) if positive else math.nan,
         "before": float(before),
         "after": float(after),
         "relative": 100 * shift / float(before) if positive else math.nan,
-        "flag": flags(beyond, undefined),
+        "flag": flags.join(beyond, undefined),
     }
 
 
@@ -498,7 +481,7 @@ def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str
         cells = from_draws(float(value), drawn, data.block.unit_sizes, plan)
         if term != "shift":
             more["p_value"] = _p_value(cells, data.block.n_units, plan.conf_level)
-        flag = flags(NO_DATA if math.isnan(value) else "", cells["flag"])
+        flag = flags.join(flags.NO_DATA if math.isnan(value) else "", cells["flag"])
         base = {**data.block.key, "subgroup": "", "other": "", "term": term, **cells, **more}
         rows.append({**base, "n": data.block.n_units, "method": words(data.paired, plan), "flag": flag})
 
@@ -527,12 +510,12 @@ def _homogeneity(
     known = ~np.isnan(shift)
     shift, draws = shift[known], draws[:, known]
     draws = draws[~np.isnan(draws).any(axis=1)]
-    excluded = EXCLUDED.of(int((~known).sum()), what="subgroup(s) without a shift")
-    few = few_clusters(sizes)
+    excluded = flags.EXCLUDED.of(int((~known).sum()), what="subgroup(s) without a shift")
+    few = flags.few_clusters(sizes)
     g = shift.size
     covariance = np.cov(draws, rowvar=False) * sizes.size / max(sizes.size - 1, 1)  # n - 1 as in the standard errors
     q = cochran_q(shift, covariance, shared) if g > 1 and len(draws) > g else math.nan
-    flag = flags(excluded, SUBGROUPS_OVERLAP if shared else "", few, NO_DATA if math.isnan(q) else "")
+    flag = flags.join(excluded, flags.SUBGROUPS_OVERLAP if shared else "", few, flags.NO_DATA if math.isnan(q) else "")
     row = {**key, "subgroup": "", "other": "", "n": g, "flag": flag}
     p = math.nan if math.isnan(q) else float(chdtrc(g - 1, q))
     share = math.nan if math.isnan(q) else max(0.0, (q - (g - 1)) / q) if q > 0 else 0.0
@@ -649,7 +632,7 @@ def agreement_slope(
     named = [c for c in dict.fromkeys([over, *names(cell)]) if c not in groups and c != "system"]
     rows = [_slope(b, over, method, plan) for b in blocks(table, groups, named, unit, drawn.column)]
     for row in rows:
-        row["flag"] = flags(row["flag"], drawn.flag)
+        row["flag"] = flags.join(row["flag"], drawn.flag)
     return estimates(rows, groups)
 
 
@@ -662,18 +645,18 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str
     (drawn,) = resampled(block, plan, lambda weights: mean_defined(pair_correlations(block, method, weights)))
     level, many = (np.stack([mean_defined(r[:, code == g]) for g in range(x.size)], axis=-1) for r in (each, drawn))
     used = ~(np.isnan(level[0]) | np.isnan(x))
-    excluded = flags(
-        EXCLUDED.of(int((~used).sum()), what=f"{over}(s) without a correlation"),
-        UNDEFINED.of(int(np.isnan(pair_correlations(block, method, whole(block))).sum()), what="pair(s)"),
-        MISSING.of(block.n_missing, what="score(s)"),
+    excluded = flags.join(
+        flags.EXCLUDED.of(int((~used).sum()), what=f"{over}(s) without a correlation"),
+        flags.UNDEFINED.of(int(np.isnan(pair_correlations(block, method, whole(block))).sum()), what="pair(s)"),
+        flags.MISSING.of(block.n_missing, what="score(s)"),
     )
     away = x[used] - x[used].mean() if used.any() else x[used]
     row: dict[str, Any] = {**block.key, "term": "slope", "n": int(used.sum())}
     if used.sum() < 2:
-        return {**row, "estimate": math.nan, "flag": flags(excluded, NO_DATA)}
+        return {**row, "estimate": math.nan, "flag": flags.join(excluded, flags.NO_DATA)}
     weight = away / (away @ away)
     cells = from_draws(float(level[0, used] @ weight), many[:, used] @ weight, block.unit_sizes, plan)
-    return {**row, **cells, "flag": flags(excluded, cells["flag"])}
+    return {**row, **cells, "flag": flags.join(excluded, cells["flag"])}
 
 
 # ---- Tests of shifts over conditions, from the correlations alone: :func:`shift_tests` -------------------------------
@@ -789,10 +772,12 @@ def shift_tests(
         divisor = f"n - {ddof}" if ddof else "n"
         effect = {"term": "cohen_d", "estimate": cohen_d(x, y, d=d, ddof=ddof), "n": x.size}
         effect["method"] = f"Cohen's d ({d}, divisor {divisor})"
-        size = NO_DATA if not len(part) else SMALL_N if len(part) < 30 else ""
-        excluded = flags(MISSING.of(absent, what="value(s)"), EXCLUDED.of(n_means, what="mean(s) of others"), size)
+        size = flags.NO_DATA if not len(part) else flags.SMALL_N if len(part) < 30 else ""
+        excluded = flags.join(
+            flags.MISSING.of(absent, what="value(s)"), flags.EXCLUDED.of(n_means, what="mean(s) of others"), size
+        )
         for row in (_paired_t(x, y, alternative, planned, conf_level), effect, _sign(x, y, alternative, conf_level)):
-            rows.append({**dict(zip(groups, key, strict=True)), **row, "flag": flags(excluded, row.get("flag"))})
+            rows.append({**dict(zip(groups, key, strict=True)), **row, "flag": flags.join(excluded, row.get("flag"))})
     return estimates(rows, groups, ["statistic", "df", "p_value", "p_adjusted"])
 
 
@@ -845,7 +830,7 @@ def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level
     row: dict[str, Any] = {"term": "mean_shift", "estimate": float(away.mean()) if n else math.nan, "n": n}
     spread = float(away.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
     if not spread > 1e-15:
-        return {**row, "flag": CONSTANT_SHIFTS if n > 1 else ONE_CONDITION if n else ""}
+        return {**row, "flag": flags.CONSTANT_SHIFTS if n > 1 else flags.ONE_CONDITION if n else ""}
     t = row["estimate"] / spread
     tail = {"less": stdtr(n - 1, t), "greater": stdtr(n - 1, -t), "two-sided": 2 * stdtr(n - 1, -abs(t))}[alternative]
     half = float(stdtrit(n - 1, (1 + conf_level) / 2)) * spread
@@ -870,7 +855,7 @@ def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> 
         low, high = wilson(k, n, conf_level)
         row |= {"conf_low": float(low), "conf_high": float(high)}
     row |= {"p_value": sign_p(k, n, alternative), "method": "Wilson; exact sign test"}
-    return {**row, "flag": CONDITIONS_UNMOVED.of(x.size - n)}
+    return {**row, "flag": flags.CONDITIONS_UNMOVED.of(x.size - n)}
 
 
 def sign_p(k: int, n: int, alternative: Alternative = "two-sided") -> float:

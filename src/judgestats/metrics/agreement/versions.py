@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
@@ -22,18 +23,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term, with_peo
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.rates import Bootstrap, each_group, resampled
 from judgestats.metrics.references import Baseline, Humans, controls, references
-from judgestats.results import (
-    INVALID_EXCLUDED,
-    NO_SPREAD,
-    NOISE_UNKNOWN,
-    NOTHING_SHARED,
-    ONE_VERSION_REPEATED,
-    SMALL_N,
-    STIMULI_SHARED,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import By, Kind, grouping, kind_of, names
@@ -190,12 +180,12 @@ def compare_versions(
         label = "new" if version == _NEW else version
         for key, part in each_group(both, [*groups, "judge"]):
             if part[_VERSION].nunique() < 2:
-                none = {"term": "flips", "estimate": np.nan, "n": 0.0, "flag": NOTHING_SHARED}
+                none = {"term": "flips", "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED}
                 rows.append({**key, "version": label, "stimulus": "", **none})
                 continue
             theirs = _of_group(people, key, groups)
             for row in _Pair(part.reset_index(drop=True), theirs, kind, plan, key).rows():
-                note = flags(dependent, row.get("flag", ""))
+                note = flags.join(dependent, row.get("flag", ""))
                 rows.append({**key, "version": label, "stimulus": "", **row, "flag": note})
     return estimates(rows, [*groups, "judge", "version"], ("stimulus",))
 
@@ -320,15 +310,15 @@ class _Pair:
         unit = codes_of(label, [self.column])
         noisy = [bool(total[:, side].any()) for side in (1, 2)]
         k, n = (np.bincount(unit.code, x[:, 0], unit.size).astype(np.float64) for x in (flipped, total))
-        unknown = "" if any(noisy) else NOISE_UNKNOWN
-        yield {"term": "flips", **self._share(k, n), "flag": flags(unknown, self._size(n))}
+        unknown = "" if any(noisy) else flags.NOISE_UNKNOWN
+        yield {"term": "flips", **self._share(k, n), "flag": flags.join(unknown, self._size(n))}
         for term, side, known in zip(("rerun_flips_old", "rerun_flips_new"), sides.values(), noisy, strict=True):
             if known:
                 same = consistency(side, over="replicate", cluster=self.column, conf_level=self.plan.conf_level).iloc[0]
                 turned = {"estimate": 1 - same["estimate"], "conf_low": 1 - same["conf_high"]}
                 turned["conf_high"] = 1 - same["conf_low"]
                 yield {"term": term, **same[["std_error", "n", "method", "flag"]].to_dict(), **turned}
-        row: dict[str, Any] = {"term": "flips_above_noise", "estimate": np.nan, "n": 0.0, "flag": NOISE_UNKNOWN}
+        row: dict[str, Any] = {"term": "flips_above_noise", "estimate": np.nan, "n": 0.0, "flag": flags.NOISE_UNKNOWN}
         used = [0, *(side for side, known in zip((1, 2), noisy, strict=True) if known)]
         here = (total[:, used] > 0).all(axis=1) & (len(used) > 1)
         if here.any():
@@ -336,7 +326,7 @@ class _Pair:
             above = rate[:, 0] - rate[:, 1:].mean(axis=1)
             k, n = (np.bincount(unit.code[here], x, unit.size).astype(np.float64) for x in (above, np.ones(here.sum())))
             row = {"term": "flips_above_noise", **self._mean(k, n, 1.0)}
-            row["flag"] = flags(row["flag"], "" if all(noisy) else ONE_VERSION_REPEATED)
+            row["flag"] = flags.join(row["flag"], "" if all(noisy) else flags.ONE_VERSION_REPEATED)
         yield row
 
     def _distinct(self, side: pd.DataFrame) -> list[str]:
@@ -356,8 +346,8 @@ class _Pair:
 
     def _size(self, n: Floats) -> str:
         if not n.sum() > 0:
-            return NOTHING_SHARED
-        return flags(few_clusters(n), SMALL_N if n.sum() < 30 else "")
+            return flags.NOTHING_SHARED
+        return flags.join(flags.few_clusters(n), flags.SMALL_N if n.sum() < 30 else "")
 
     def _mean(self, k: Floats, n: Floats, bound: float) -> dict[str, Any]:
         """A mean between -bound and bound with its clustered t interval; without a bound NaN where nothing varies."""
@@ -368,14 +358,14 @@ class _Pair:
             row["std_error"] = error
         if high > low:
             row |= {"conf_low": low, "conf_high": high}
-        return {**row, "flag": flags(self._size(n), NO_SPREAD if high == low else "")}
+        return {**row, "flag": flags.join(self._size(n), flags.NO_SPREAD if high == low else "")}
 
     def _paired(self, table: pd.DataFrame, value: str) -> tuple[pd.DataFrame, str]:
         """Mean of a column per thing under both versions, on the things of both; and a flag if there are others."""
         wide = table.pivot_table(index=["_at", "thing"], columns=_VERSION, values=value, aggfunc="mean", sort=True)
         wide = wide.reindex(columns=[_OLD, _NEW])
         shared = wide.dropna()
-        left = "" if len(shared) == len(wide) else STIMULI_SHARED.of(len(shared), total=f"{len(wide):,}")
+        left = "" if len(shared) == len(wide) else flags.STIMULI_SHARED.of(len(shared), total=f"{len(wide):,}")
         return shared.reset_index(), left
 
     def _mean_shift(self) -> dict[str, Any]:
@@ -384,17 +374,17 @@ class _Pair:
         table = self.calls[[_VERSION]].assign(_score=value, thing=thing, _at=codes_of(self.calls, [self.column]).code)
         wide, left = self._paired(table, "_score")
         if wide.empty:
-            return {"term": "mean_shift", "estimate": np.nan, "n": 0.0, "flag": NOTHING_SHARED}
+            return {"term": "mean_shift", "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED}
         d = (wide[_NEW] - wide[_OLD]).to_numpy()
         k, n = (np.bincount(wide["_at"], x).astype(np.float64) for x in (d, np.ones(len(d))))
         row = self._mean(k, n, math.inf)
-        return {"term": "mean_shift", **row, "flag": flags(left, row["flag"])}
+        return {"term": "mean_shift", **row, "flag": flags.join(left, row["flag"])}
 
     def _agreement(self) -> Iterator[dict[str, Any]]:
         keep = [self.column] if self.column not in ABOUT[self.kind] else []
         calls, people, _ = matched_calls(self.calls, self.people, [_VERSION], keep)
         known = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
-        invalid = INVALID_EXCLUDED.of((~known[0]).sum())
+        invalid = flags.INVALID_EXCLUDED.of((~known[0]).sum())
         calls, people = calls[known[0]], people[known[1]].rename(columns={"answer": "other_answer"})
         calls = calls.assign(_at=codes_of(calls, [self.column]).code)
         met = calls.merge(people[["thing", "other_answer"]], on="thing")
@@ -402,12 +392,12 @@ class _Pair:
         wide, left = self._paired(met, "_equal")
         terms = ("agreement_old", "agreement_new", "agreement_change")
         if wide.empty:
-            yield from ({"term": t, "estimate": np.nan, "n": 0.0, "flag": NOTHING_SHARED} for t in terms)
+            yield from ({"term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED} for t in terms)
             return
         old, new = (wide[v].to_numpy() for v in (_OLD, _NEW))
         at, one = wide["_at"].to_numpy(), np.ones(len(wide))
         sums = [np.bincount(at, x).astype(np.float64) for x in (old, new, one)]
-        note = flags(invalid, left, self._size(sums[2]))
+        note = flags.join(invalid, left, self._size(sums[2]))
         for term, k in zip(terms, sums[:2], strict=False):
             yield {"term": term, **self._share(k, sums[2]), "flag": note}
         gains, losses = (np.bincount(at, np.maximum(d, 0.0)).astype(np.float64) for d in (new - old, old - new))
@@ -432,8 +422,8 @@ class _Pair:
 
             value = float(change_of(halves.sum(axis=0)[None])[0])
             drawn = resampled(both, halves, change_of, self.plan, {**self.key, "term": term}, (-2.0, 2.0))
-            alike = NO_SPREAD if np.isnan(value) else ""
-            drawn["flag"] = flags(alike, invalid, left, drawn["flag"], SMALL_N if len(wide) < 30 else "")
+            alike = flags.NO_SPREAD if np.isnan(value) else ""
+            drawn["flag"] = flags.join(alike, invalid, left, drawn["flag"], flags.SMALL_N if len(wide) < 30 else "")
             yield {"term": term, "estimate": value, "n": float(len(wide)), **drawn}
 
     def _coefficients(self, both: pd.DataFrame) -> dict[str, tuple[Floats, Any]]:

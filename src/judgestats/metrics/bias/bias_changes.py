@@ -15,6 +15,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.proportions import ROUNDING, normal_quantile
@@ -32,18 +33,7 @@ from judgestats.metrics.rates import (
     planned,
     resampled,
 )
-from judgestats.results import (
-    EXCLUDED,
-    JUDGES_OF,
-    NO_DATA,
-    NOT_INDEPENDENT,
-    SIGN_CHANGED,
-    SIGN_UNCERTAIN,
-    SMALL_N,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
@@ -418,21 +408,21 @@ def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
     """Rows of one sample."""
     terms = ("baseline_bias", "bias", *_TERMS)
     lacking = "pairs without an answer under both" if sample.counts.shape[1] == 9 else "calls without an answer"
-    left_out = EXCLUDED.of(sample.left_out, what=lacking)
+    left_out = flags.EXCLUDED.of(sample.left_out, what=lacking)
     if not sample.n > 0:
-        none = flags(NO_DATA, left_out)
+        none = flags.join(flags.NO_DATA, left_out)
         return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
     cells = _composed(sample, settings)
-    few = few_clusters(_clusters([sample], settings.cluster).calls) if settings.cluster else ""
-    common = flags(sample.dependent, few, left_out, SMALL_N if sample.n < 30 else "")
+    few = flags.few_clusters(_clusters([sample], settings.cluster).calls) if settings.cluster else ""
+    common = flags.join(sample.dependent, few, left_out, flags.SMALL_N if sample.n < 30 else "")
     pair = (cells["baseline_bias"], cells["bias"])
-    changed = SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
-    uncertain = SIGN_UNCERTAIN if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else ""
+    changed = flags.SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
+    uncertain = flags.SIGN_UNCERTAIN if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else ""
     rows = []
     for term in terms:
         row = {**sample.key, "term": term, "n": sample.n, **cells[term], "flag": common}
         if term == "magnitude_change":
-            row["flag"] = flags(common, changed, uncertain)
+            row["flag"] = flags.join(common, changed, uncertain)
         if settings.bootstrap is not None and term in _TERMS:
             row = _drawn(row, sample.drawn, sample.counts, settings.bootstrap, term, 1, sample.key)
         rows.append(row)
@@ -457,7 +447,7 @@ def _drawn(
 
     within = STRATUM if not plan.cluster else None
     cells = resampled(table, counts, statistic, dataclasses.replace(plan, strata=within), key)
-    return {**row, **cells, "method": plan.words, "flag": flags(row["flag"], cells["flag"])}
+    return {**row, **cells, "method": plan.words, "flag": flags.join(row["flag"], cells["flag"])}
 
 
 def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
@@ -475,14 +465,14 @@ def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
     """Means over judges."""
     key = {**samples[0].key, "judge": None}
     filled = [s for s in samples if s.n > 0]
-    lacking = JUDGES_OF.of(len(filled), total=len(samples)) if len(filled) < len(samples) else ""
+    lacking = flags.JUDGES_OF.of(len(filled), total=len(samples)) if len(filled) < len(samples) else ""
     if not filled:
-        return [{**key, "term": t, "estimate": math.nan, "n": 0.0, "flag": NO_DATA} for t in _MEANS.values()]
+        return [{**key, "term": t, "estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA} for t in _MEANS.values()]
     plain = dataclasses.replace(settings, cluster=None)
     cells = [_composed(s, plain) for s in filled]
     dependent = filled[0].dependent
     if len(filled) > 1 and not settings.clusters:
-        dependent = flags(NOT_INDEPENDENT, dependent)
+        dependent = flags.join(flags.NOT_INDEPENDENT, dependent)
     clustered = _clusters(filled, settings.cluster) if settings.cluster is not None else None
     rows = []
     for term in reversed(_TERMS):
@@ -497,13 +487,13 @@ def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
             "conf_high": value + float(np.sqrt(((parts["conf_high"] - parts["estimate"]) ** 2).sum())) / k,
             "n": sum(s.n for s in filled),
             "method": f"{cells[0][term]['method']}, mean of {k} judges",
-            "flag": flags(lacking, dependent),
+            "flag": flags.join(lacking, dependent),
         }
         if clustered is not None:
             influence = np.sum([clustered.influence(s, term) for s in filled], axis=0) / k
             row |= clustered.widened(row, influence, row["std_error"] ** 2, settings.conf_level)
             row["method"] += f", clustered by {settings.cluster} (G = {clustered.size})"
-            row["flag"] = flags(row["flag"], few_clusters(clustered.calls))
+            row["flag"] = flags.join(row["flag"], flags.few_clusters(clustered.calls))
         if settings.bootstrap is not None:
             row = _drawn(row, *_side_by_side(filled), settings.bootstrap, term, k, {**key, "judge": ""})
         rows.append(row)

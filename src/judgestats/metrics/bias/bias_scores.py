@@ -15,6 +15,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.metrics.bias.position import flag_forced
@@ -31,17 +32,7 @@ from judgestats.metrics.rates import (
     resampled,
     share_differences,
 )
-from judgestats.results import (
-    CELLS_OF,
-    EMPTY_CELL,
-    EXCLUDED,
-    NO_DATA,
-    ONE_POSITION,
-    SMALL_N,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names, required
@@ -84,7 +75,7 @@ class ExcludedCalls:
         number = {_key(key): n for *key, n in sums.itertuples(index=False)}
         for row in rows:
             n = number.get(_key([row[g] for g in known]), 0)
-            row["flag"] = flags(row["flag"], EXCLUDED.of(n, what=self.what))
+            row["flag"] = flags.join(row["flag"], flags.EXCLUDED.of(n, what=self.what))
         return rows
 
     def with_empty(self, table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
@@ -565,8 +556,8 @@ def averaged(
         here = same[filled[same]]
         row = _mean_row(table.iloc[here], split, settings, key, dependence(table))
         has, total = np.unique(cell[here]).size, cells_of[alike.code[at]]
-        fewer = CELLS_OF.of(has, total=total, what="cells") if has < total else ""
-        rows.append({**key, "term": term, **row, "flag": flags(row["flag"], fewer)})
+        fewer = flags.CELLS_OF.of(has, total=total, what="cells") if has < total else ""
+        rows.append({**key, "term": term, **row, "flag": flags.join(row["flag"], fewer)})
     return rows
 
 
@@ -580,12 +571,12 @@ def _mean_row(
     numbers = dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high"), math.nan)
     blank = {**numbers, "n": total, "method": "MOVER, independent cells"}
     if not total > 0:
-        return {**blank, "flag": NO_DATA}
+        return {**blank, "flag": flags.NO_DATA}
     weight, why = _weights(table.iloc[cells.first], split)
     counts = np.zeros((len(table), cells.size, 3))
     counts[np.arange(len(table)), cells.code] = marks
     if not why and (counts.sum(axis=(0, 2)) == 0).any():
-        why = EMPTY_CELL
+        why = flags.EMPTY_CELL
     if why:
         return {**blank, "flag": why}
     if settings.cluster is None:
@@ -598,7 +589,7 @@ def _mean_row(
         clusters = int((size > 0).sum())
         method = f"MOVER, clustered by {settings.cluster} (G = {clusters})"
         row = clustered_cell_mean(sums, weight, settings.conf_level)
-        row |= {"method": method, "flag": few_clusters(size)}
+        row |= {"method": method, "flag": flags.few_clusters(size)}
     if settings.bootstrap is not None and not math.isnan(row["estimate"]):
 
         def mean(totals: Floats) -> Floats:
@@ -608,7 +599,7 @@ def _mean_row(
             return result
 
         row.update(resampled(table, counts.reshape(len(table), -1), mean, settings.bootstrap, key))
-    return {**row, "n": total, "flag": flags(dependent, row.get("flag"), SMALL_N if total < 30 else "")}
+    return {**row, "n": total, "flag": flags.join(dependent, row.get("flag"), flags.SMALL_N if total < 30 else "")}
 
 
 def _weights(cells: pd.DataFrame, split: Sequence[str]) -> tuple[NDArray[np.float64], str]:
@@ -617,4 +608,4 @@ def _weights(cells: pd.DataFrame, split: Sequence[str]) -> tuple[NDArray[np.floa
         return np.full(len(cells), 1 / len(cells)), ""
     outer = [c for c in split if c != TARGET_SLOT]
     slots = cells.groupby(outer, dropna=False).size() if outer else pd.Series([len(cells)])
-    return np.full(len(cells), 1 / (2 * len(slots))), "" if (slots == 2).all() else ONE_POSITION
+    return np.full(len(cells), 1 / (2 * len(slots))), "" if (slots == 2).all() else flags.ONE_POSITION

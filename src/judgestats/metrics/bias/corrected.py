@@ -12,6 +12,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import wilson
@@ -43,16 +44,7 @@ from judgestats.metrics.bias.labelled_samples import (
 from judgestats.metrics.bias.prediction_powered import mean_label
 from judgestats.metrics.bias.rogan_gladen import rate_by_class
 from judgestats.metrics.measure_registry import Measure, Options, Term
-from judgestats.results import (
-    EXCLUDED,
-    INVALID_EXCLUDED,
-    NO_DATA,
-    NO_SPREAD,
-    ONE_CLASS,
-    ONE_UNIT,
-    estimates,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 
@@ -74,10 +66,10 @@ def _rate(group: Group, level: Level, options: Correction) -> Rate:
 def _result(rate: Rate, group: Group, conf_level: float, dependent: str = "") -> dict[str, Any]:
     """The row of a corrected rate."""
     row: dict[str, Any] = {"term": "corrected_rate", "estimate": math.nan, "n": rate.n, "n_labels": rate.n_labels}
-    if rate.refusal == NO_DATA:
-        return {**row, "flag": NO_DATA}
+    if rate.refusal == flags.NO_DATA:
+        return {**row, "flag": flags.NO_DATA}
     if rate.refusal:
-        return {**row, "flag": flags(rate.refusal, dependent, rate.cautions)}
+        return {**row, "flag": flags.join(rate.refusal, dependent, rate.cautions)}
     row["method"] = rate.method
     if rate.interval is not None:
         error, low, high = rate.interval
@@ -85,14 +77,14 @@ def _result(rate: Rate, group: Group, conf_level: float, dependent: str = "") ->
     else:
         error, clusters = std_error(group, rate.influence, rate.rows)
         small = few(group, rate.rows)
-        one_class = ONE_CLASS in rate.cautions.split("; ")
+        one_class = flags.ONE_CLASS in rate.cautions.split("; ")
         if not error > 1e-12 or one_class:
-            alone = ONE_UNIT if math.isnan(error) else "" if one_class else NO_SPREAD
-            return {**row, "estimate": rate.estimate, "flag": flags(alone, dependent, small, rate.cautions)}
+            alone = flags.ONE_UNIT if math.isnan(error) else "" if one_class else flags.NO_SPREAD
+            return {**row, "estimate": rate.estimate, "flag": flags.join(alone, dependent, small, rate.cautions)}
         low, high = _interval(rate, error, t_quantile(clusters, conf_level))
     least, most = (0.0, 1.0) if rate.binary else (-math.inf, math.inf)
     row |= clipped(rate.estimate, error, low, high, least, most)
-    return {**row, "flag": flags(row["flag"], dependent, small, rate.cautions)}
+    return {**row, "flag": flags.join(row["flag"], dependent, small, rate.cautions)}
 
 
 def _interval(rate: Rate, error: float, quantile: float) -> tuple[float, float]:
@@ -278,7 +270,7 @@ def corrected_rate(
             if level.transported and margin is not None:
                 found = with_gap_difference(found, gap_difference(group, level, options, rate), margin)
             excluded = _excluded(sample, named)
-            rows += [{**named, **row, "flag": flags(row["flag"], excluded)} for row in found]
+            rows += [{**named, **row, "flag": flags.join(row["flag"], excluded)} for row in found]
     rows += [] if panel else _silent(sample, rows, "corrected_rate")
     return estimates(rows, keys, EXTRA)
 
@@ -408,10 +400,12 @@ def corrected_difference(
                 continue
             named = {"judge": judge, **level.labels}
             if _key(level, by) not in base:
-                rows.append({**named, "term": "corrected_difference", "estimate": math.nan, "n": 0.0, "flag": NO_DATA})
+                rows.append(
+                    {**named, "term": "corrected_difference", "estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
+                )
                 continue
             found = _difference(group, (level, rate), base[_key(level, by)], options, sample.dependent)
-            rows += [{**named, **row, "flag": flags(row["flag"], _excluded(sample, named))} for row in found]
+            rows += [{**named, **row, "flag": flags.join(row["flag"], _excluded(sample, named))} for row in found]
     silent = [] if panel else _silent(sample, rows, "corrected_difference")
     rows += [row for row in silent if str(row[compare]) != baseline]
     return estimates(rows, keys, EXTRA)
@@ -430,25 +424,25 @@ def _difference(
     n = min(rate.n, base_rate.n)
     row: dict[str, Any] = {"term": "corrected_difference", "estimate": math.nan, "n": n,
                            "n_labels": group.size(level.source | base.source)}  # fmt: skip
-    cautions = flags(dependent, rate.cautions, base_rate.cautions)
+    cautions = flags.join(dependent, rate.cautions, base_rate.cautions)
     single = [_result(r, group, options.conf_level) for r in (rate, base_rate)]
     refusal = next((r["flag"] for r in single if math.isnan(r["estimate"])), "")
     if refusal:
-        row["flag"] = flags(refusal, cautions)
+        row["flag"] = flags.join(refusal, cautions)
     else:
         rows = rate.rows | base_rate.rows
         row |= by_influence(
             group, rate.estimate - base_rate.estimate, rate.influence - base_rate.influence, rows, options.conf_level,
             rate.method.partition(",")[0] + ", influences", 1.0 if rate.binary and base_rate.binary else math.inf,
         )  # fmt: skip
-        if ONE_CLASS in cautions.split("; "):
+        if flags.ONE_CLASS in cautions.split("; "):
             row |= dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
         errors = few_errors(group, (level.source | base.source) & group.labelled) if options.by_class else ""
-        row["flag"] = flags(row["flag"], few(group, rows), cautions, errors)
+        row["flag"] = flags.join(row["flag"], few(group, rows), cautions, errors)
     found = [row]
     if group.f.shape[1] == 1:
         apparent = _apparent(group, (level, base), options)
-        found.append({**apparent, "n": n, "n_labels": 0.0, "flag": flags(apparent["flag"], dependent)})
+        found.append({**apparent, "n": n, "n_labels": 0.0, "flag": flags.join(apparent["flag"], dependent)})
     transported = one if level.transported else two if base.transported else None
     if transported is not None and options.margin is not None:
         found = with_gap_difference(found, gap_difference(group, transported[0], options, transported[1]),
@@ -462,14 +456,14 @@ def _apparent(group: Group, pair: tuple[Level, Level], options: Correction) -> d
     for sign, level in zip((1, -1), pair, strict=True):
         rows = level.rows & ~group.labelled if options.by_class else level.rows
         if not rows.any():
-            return {"term": "apparent_difference", "estimate": math.nan, "flag": NO_DATA}
+            return {"term": "apparent_difference", "estimate": math.nan, "flag": flags.NO_DATA}
         share, of_share = mean(group, group.f[:, 0], rows)
         value += sign * share
         influence += sign * of_share
         used |= rows
     most = 1.0 if is_share(group, used) else math.inf
     cells = by_influence(group, value, influence, used, options.conf_level, "t, influences", most)
-    return {"term": "apparent_difference", **cells, "flag": flags(cells["flag"], few(group, used))}
+    return {"term": "apparent_difference", **cells, "flag": flags.join(cells["flag"], few(group, used))}
 
 
 # ---- Checks and exclusions -------------------------------------------------------------------------------------------
@@ -487,9 +481,9 @@ def _excluded(sample: Sample, named: Mapping[str, Any]) -> str:
     """Flag of the verdicts without an answer."""
     key = tuple(str(named[k]) for k in sample.keys)
     if named["judge"] != PANEL:
-        return INVALID_EXCLUDED.of(sample.invalid.get(key, 0))
+        return flags.INVALID_EXCLUDED.of(sample.invalid.get(key, 0))
     without = sum(n for other, n in sample.invalid.items() if other[1:] == key[1:])
-    return EXCLUDED.of(without, what="verdicts of an incomplete panel")
+    return flags.EXCLUDED.of(without, what="verdicts of an incomplete panel")
 
 
 def _silent(sample: Sample, rows: Iterable[Mapping[str, Any]], term: str) -> list[dict[str, Any]]:
@@ -498,7 +492,7 @@ def _silent(sample: Sample, rows: Iterable[Mapping[str, Any]], term: str) -> lis
     given = {tuple(str(row[k]) for k in sample.keys) for row in rows}
     empty = {"term": term, "estimate": math.nan, "n": 0.0, "n_labels": 0.0}
     return [
-        {**values, **empty, "flag": flags(NO_DATA, _excluded(sample, values))}
+        {**values, **empty, "flag": flags.join(flags.NO_DATA, _excluded(sample, values))}
         for values in known
         if (key := tuple(str(values[k]) for k in sample.keys)) not in given and key in sample.invalid
     ]

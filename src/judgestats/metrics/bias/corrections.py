@@ -11,22 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.corrected import covariance, small_sample
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.bias.labelled_samples import Group
-from judgestats.results import (
-    FEW_ERRORS,
-    NO_DATA,
-    NO_SPREAD,
-    ONE_UNIT,
-    RATES_DO_NOT_FIT,
-    SMALL_N,
-    few_clusters,
-    flags,
-)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -140,7 +131,7 @@ def few(group: Group, *samples: Mask) -> str:
     if not group.cluster or group.unit is None:
         return ""
     sizes = [np.bincount(group.unit[rows], group.n[rows]).astype(np.float64) for rows in samples]
-    return few_clusters(min(sizes, key=effective_clusters))
+    return flags.few_clusters(min(sizes, key=effective_clusters))
 
 
 def few_errors(group: Group, labelled: Mask) -> str:
@@ -148,7 +139,7 @@ def few_errors(group: Group, labelled: Mask) -> str:
     if not is_share(group, labelled):
         return ""
     errors = [group.size(labelled & (f != group.y)) for f in group.f.T]
-    return FEW_ERRORS if min(errors) < 5 else ""
+    return flags.FEW_ERRORS if min(errors) < 5 else ""
 
 
 def mean(group: Group, values: Floats, rows: Mask) -> tuple[float, Floats]:
@@ -163,10 +154,10 @@ def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float) -> dic
     """Mean of some rows with its interval: Wilson's for a share, t for other numbers."""
     size = group.size(rows)
     if size == 0:
-        return {"estimate": math.nan, "n": 0.0, "flag": NO_DATA}
+        return {"estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
     value, influence = mean(group, values, rows)
     error, clusters = std_error(group, influence, rows)
-    cautions = flags(few(group, rows), SMALL_N if size < 30 else "")
+    cautions = flags.join(few(group, rows), flags.SMALL_N if size < 30 else "")
     by = clustered_by(group, clusters)
     row: dict[str, Any] = {"estimate": value, "std_error": error, "n": size, "flag": cautions}
     if set(np.unique(values[rows])) <= {0.0, 1.0}:
@@ -181,7 +172,7 @@ def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float) -> dic
             row |= {"conf_low": float(low), "conf_high": float(high)}
         return {**row, "method": "Wilson" + by}
     if not error > 1e-12:
-        return {**row, "std_error": math.nan, "method": "t", "flag": flags(cautions, NO_SPREAD)}
+        return {**row, "std_error": math.nan, "method": "t", "flag": flags.join(cautions, flags.NO_SPREAD)}
     half = t_quantile(clusters, conf_level) * error
     return {**row, "conf_low": value - half, "conf_high": value + half, "method": "t" + by}
 
@@ -198,7 +189,7 @@ def by_influence(
     """Cells of an estimate between -`most` and `most` with a t interval; without one where nothing varies."""
     error, clusters = std_error(group, influence, rows)
     if not error > 1e-12:
-        return {"estimate": estimate, "flag": ONE_UNIT if math.isnan(error) else NO_SPREAD}
+        return {"estimate": estimate, "flag": flags.ONE_UNIT if math.isnan(error) else flags.NO_SPREAD}
     half = t_quantile(clusters, conf_level) * error
     method += clustered_by(group, clusters)
     return {"method": method, **clipped(estimate, error, estimate - half, estimate + half, -most, most)}
@@ -207,7 +198,7 @@ def by_influence(
 def clipped(estimate: float, error: float, low: float, high: float, least: float, most: float) -> dict[str, Any]:
     """Cells of an estimate and its interval, clipped to the possible values; NaN where none of them is possible."""
     if high < least or low > most:
-        return {"estimate": math.nan, "method": "", "flag": RATES_DO_NOT_FIT}
+        return {"estimate": math.nan, "method": "", "flag": flags.RATES_DO_NOT_FIT}
     estimate = min(max(estimate, least), most)
     return {
         "estimate": estimate,

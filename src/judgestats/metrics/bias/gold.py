@@ -12,6 +12,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, data_rows
 from judgestats.kernels.chance import cohen_kappa, kappa_influence
@@ -29,22 +30,7 @@ from judgestats.metrics.rates import (
     resampled,
 )
 from judgestats.metrics.scales import beside_gold
-from judgestats.results import (
-    CHANCE_IS_ONE,
-    CONSTANT,
-    ERRORS_ALIKE,
-    EXCLUDED,
-    NO_DATA,
-    NO_SPREAD,
-    NOT_INDEPENDENT,
-    OTHER_SCALE,
-    PERFECT_CORRELATION,
-    SMALL_N,
-    TOO_FEW,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.clustering import (
     CLUSTERING,
@@ -368,7 +354,7 @@ def score_error(
         raise DesignError("score_error needs right scores, and no response has one.")
     plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
-    dependent = NOT_INDEPENDENT if shared and not columns else ""
+    dependent = flags.NOT_INDEPENDENT if shared and not columns else ""
     for key, part in matched.groupby(groups, dropna=False, sort=True):
         rows += _errors(part, dict(zip(groups, key, strict=True)), plan, dependent)
     return estimates(rows, groups)
@@ -429,12 +415,14 @@ def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent:
     """Four rows of one group."""
     known = part["mean"].notna() & part["_gold"].notna()
     unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
-    excluded = flags(EXCLUDED.of(without, what="without gold"), EXCLUDED.of(unscored, what="without a score"))
+    excluded = flags.join(
+        flags.EXCLUDED.of(without, what="without gold"), flags.EXCLUDED.of(unscored, what="without a score")
+    )
     here = part[known].assign(n=1.0)
     score, right = here["mean"].to_numpy(float), here["_gold"].to_numpy(float)
     n = score.size
     if n == 0:
-        empty = {"estimate": math.nan, "n": 0.0, "flag": flags(NO_DATA, excluded)}
+        empty = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, excluded)}
         return [{**key, "term": t, **empty} for t in ("rmse", "mae", "bias", "pearson")]
     error = score - right
     counts = np.column_stack([np.ones(n), error**2, np.abs(error)])
@@ -447,25 +435,25 @@ def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent:
         {"term": "bias", **_mean_error(error, unit, plan)},
         {"term": "pearson", **_pearson(score, right, unit, plan)},
     ]
-    small = SMALL_N if n < 30 else ""
+    small = flags.SMALL_N if n < 30 else ""
     if pair := beside_gold(score, right, str(key["judge"])):
         none = dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high"), math.nan)
-        apart = {**none, "flag": OTHER_SCALE.of(high=pair[0], low=pair[1])}
+        apart = {**none, "flag": flags.OTHER_SCALE.of(high=pair[0], low=pair[1])}
         rows = [row if row["term"] == "pearson" else {**row, **apart} for row in rows]
-    return [{**key, **row, "n": float(n), "flag": flags(row["flag"], dependent, small, excluded)} for row in rows]
+    return [{**key, **row, "n": float(n), "flag": flags.join(row["flag"], dependent, small, excluded)} for row in rows]
 
 
 def _mean_error(error: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
     """Mean error with its clustered interval."""
     mean, clusters = float(error.mean()), unit.size
     row: dict[str, Any] = {"estimate": mean, "method": f"t{_by(plan, clusters)}"}
-    few = few_clusters(np.bincount(unit.code))
+    few = flags.few_clusters(np.bincount(unit.code))
     if clusters < 2:
         return {**row, "flag": few}
     sums = np.bincount(unit.code, error - mean, clusters)
     se = math.sqrt(clusters / (clusters - 1) * float((sums**2).sum())) / error.size
     if se <= 1e-12 * max(1.0, abs(mean)):
-        return {**row, "flag": flags(few, ERRORS_ALIKE)}
+        return {**row, "flag": flags.join(few, flags.ERRORS_ALIKE)}
     half = float(stdtrit(clusters - 1, 0.5 + plan.conf_level / 2)) * se
     return {**row, "std_error": se, "conf_low": mean - half, "conf_high": mean + half, "flag": few}
 
@@ -478,16 +466,16 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict
     """Pearson's correlation with the interval of Fisher's z."""
     row: dict[str, Any] = {"estimate": math.nan, "method": "Pearson, Fisher z", "flag": ""}
     if np.ptp(score) == 0 or np.ptp(right) == 0:
-        return {**row, "flag": CONSTANT}
+        return {**row, "flag": flags.CONSTANT}
     r = float(np.corrcoef(score, right)[0, 1])
     if abs(r) > 1 - 1e-12:
-        return {**row, "estimate": math.copysign(1.0, r), "flag": PERFECT_CORRELATION}
+        return {**row, "estimate": math.copysign(1.0, r), "flag": flags.PERFECT_CORRELATION}
     if score.size < 4:
-        return {**row, "estimate": r, "flag": TOO_FEW}
+        return {**row, "estimate": r, "flag": flags.TOO_FEW}
     se, quantile, few = (1 - r**2) / math.sqrt(score.size - 3), normal_quantile(plan.conf_level), ""
     if unit.size < score.size:
         row["method"] += _by(plan, unit.size)
-        few = few_clusters(np.bincount(unit.code))
+        few = flags.few_clusters(np.bincount(unit.code))
         if unit.size < 2:
             return {**row, "estimate": r, "flag": few}
         x, y = ((v - v.mean()) / v.std() for v in (score, right))
@@ -746,9 +734,9 @@ def _kappas(
         if not len(here):
             continue
         row = _kappa(table.iloc[here], counts[here], cell[here], key, conf_level, cluster, bootstrap)
-        size = SMALL_N if row["n"] < 30 else ""
-        lost = [EXCLUDED.of(n[same][mask[same]].sum(), what=what) for what, mask in without.items()]
-        rows.append({**key, "term": "kappa", **row, "flag": flags(dependent, row["flag"], *lost, size)})
+        size = flags.SMALL_N if row["n"] < 30 else ""
+        lost = [flags.EXCLUDED.of(n[same][mask[same]].sum(), what=what) for what, mask in without.items()]
+        rows.append({**key, "term": "kappa", **row, "flag": flags.join(dependent, row["flag"], *lost, size)})
     return rows
 
 
@@ -766,7 +754,7 @@ def _kappa(
     kappa, error, _ = (float(x) for x in cohen_kappa(total))
     row: dict[str, Any] = {"estimate": kappa, "n": total.sum(), "method": "asymptotic (Fleiss, Cohen, Everitt)"}
     if math.isnan(kappa):
-        return {**row, "flag": CHANCE_IS_ONE}
+        return {**row, "flag": flags.CHANCE_IS_ONE}
     if plan is not None:
 
         def statistic(totals: Floats) -> Floats:
@@ -779,13 +767,13 @@ def _kappa(
         influence = counts.sum(axis=1) * kappa_influence(total).ravel()[cell]
         sums = np.bincount(unit.code, weights=influence, minlength=unit.size)
         row["method"] = f"linearised, clustered by {cluster} (G = {unit.size})"
-        few = few_clusters(np.bincount(unit.code, counts.sum(axis=1)))
+        few = flags.few_clusters(np.bincount(unit.code, counts.sum(axis=1)))
         if unit.size < 2:
             return {**row, "flag": few}
         error = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / row["n"]
         quantile = float(stdtrit(unit.size - 1, 0.5 + conf_level / 2))
     if error < 1e-7:  # perfect agreement
-        return {**row, "flag": flags(few, NO_SPREAD)}
+        return {**row, "flag": flags.join(few, flags.NO_SPREAD)}
     low, high = max(kappa - quantile * error, -1.0), min(kappa + quantile * error, 1.0)
     return {**row, "std_error": error, "conf_low": low, "conf_high": high, "flag": few}
 

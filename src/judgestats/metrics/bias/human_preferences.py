@@ -14,6 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.errors import confidence as coverage
@@ -36,18 +37,7 @@ from judgestats.metrics.rates import (
     size_flag,
 )
 from judgestats.metrics.references import column_and_value, labels
-from judgestats.results import (
-    CONSTANT,
-    EXCLUDED,
-    INVALID_EXCLUDED,
-    NO_DATA,
-    NOT_INDEPENDENT,
-    PAIRS_SHARED,
-    SMALL_N,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, columns_of, dependence, with_pair
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
@@ -211,7 +201,7 @@ def preference_gap(
         mask = pd.Series(True, index=screened.index)
         for name, v in key.items():
             mask &= screened[name].isna() if pd.isna(v) else screened[name] == v
-        flag = EXCLUDED.of(screened.loc[mask, "judge"].nunique(), what="constant annotator(s)")
+        flag = flags.EXCLUDED.of(screened.loc[mask, "judge"].nunique(), what="constant annotator(s)")
         rows += _Group(key, here, annotators, conf_level, flag).rows()
     named = [r for r in rows if r["judge"] is not None]
     found.excluded.flagged(named, [c for c in found.excluded.table.columns if all(c in r for r in named)])
@@ -292,7 +282,7 @@ class _Group:
     def _row(self, role: str, who: Any, term: str, **cells: Any) -> dict[str, Any]:
         row = {**self.key, "role": role, "judge": who, "term": term, "flag": "", **cells}
         if role == "people" or term == "gap":
-            row["flag"] = flags(row["flag"], self.screened)
+            row["flag"] = flags.join(row["flag"], self.screened)
         return row
 
     def _rate(self, role: str, who: Any, table: pd.DataFrame) -> dict[str, Any]:
@@ -301,28 +291,30 @@ class _Group:
         p = k / n if n else math.nan
         error = math.sqrt(p * (1 - p) / n) if n else math.nan
         span = {"estimate": p, "std_error": error, "conf_low": float(low), "conf_high": float(high), "n": n}
-        shared = NOT_INDEPENDENT if "_pair" in table and n > table.loc[table["_trial"] > 0, "_pair"].nunique() else ""
-        flag = flags(shared, size_flag(n), _invalid_excluded(table))
+        shared = (
+            flags.NOT_INDEPENDENT if "_pair" in table and n > table.loc[table["_trial"] > 0, "_pair"].nunique() else ""
+        )
+        flag = flags.join(shared, size_flag(n), _invalid_excluded(table))
         return self._row(role, who, "rate", **span, method="Wilson", flag=flag)
 
     def _judge(self, who: Any, judge: pd.DataFrame, people: pd.DataFrame) -> list[dict[str, Any]]:
         if "_pair" not in self.table:
             gap = independent_difference(*_totals(judge), *_totals(people), self.conf_level)
-            flag = flags(size_flag(gap["n"]), _invalid_excluded(judge))
+            flag = flags.join(size_flag(gap["n"]), _invalid_excluded(judge))
             return [self._rate("judge", who, judge), self._row("judge", who, "gap", **gap, flag=flag)]
         valid = [set(t.loc[t["_trial"] > 0, "_pair"]) for t in (judge, people)]
         both = valid[0] & valid[1]
-        shared = "" if valid[0] == valid[1] else PAIRS_SHARED.of(len(both), total=f"{len(valid[0] | valid[1]):,}")
-        flag = flags(shared, _invalid_excluded(judge))
+        shared = "" if valid[0] == valid[1] else flags.PAIRS_SHARED.of(len(both), total=f"{len(valid[0] | valid[1]):,}")
+        flag = flags.join(shared, _invalid_excluded(judge))
         judge, people = (t[t["_pair"].isin(both)] for t in (judge, people))
         rate = self._rate("judge", who, judge)
         gap = self._gap(judge, people)
-        return [{**r, "flag": flags(r["flag"], flag)} for r in (rate, self._row("judge", who, "gap", **gap))]
+        return [{**r, "flag": flags.join(r["flag"], flag)} for r in (rate, self._row("judge", who, "gap", **gap))]
 
     def _gap(self, judge: pd.DataFrame, people: pd.DataFrame) -> dict[str, Any]:
         (k1, n1), (k2, n2) = _totals(judge), _totals(people)
         if not (n1 and n2):
-            return {"estimate": math.nan, "n": 0.0, "flag": NO_DATA}
+            return {"estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
         value = k1 / n1 - k2 / n2
         of_judge, of_people = (
             ((t["_hit"] - k / n) * t["_trial"] / n).to_numpy() for t, k, n in ((judge, k1, n1), (people, k2, n2))
@@ -337,9 +329,9 @@ class _Group:
             variance = max(variance + among - cells, variance)
             method, fewest = f"t, clustered by pair x annotator (G = {levels} x {persons})", min(levels, persons)
             sizes = min(sizes, people["judge"].value_counts().to_numpy(dtype=float), key=effective_clusters)
-        few = few_clusters(sizes)
+        few = flags.few_clusters(sizes)
         if not variance > 0:
-            few = flags(few, "" if fewest < 2 else CONSTANT)
+            few = flags.join(few, "" if fewest < 2 else flags.CONSTANT)
         half = math.sqrt(variance) * float(stdtrit(fewest - 1, 0.5 + self.conf_level / 2)) if fewest > 1 else math.nan
         half = half if variance > 0 else math.nan
         return {
@@ -349,7 +341,7 @@ class _Group:
             "conf_high": min(value + half, 1.0) if half == half else math.nan,
             "n": n1,
             "method": method,
-            "flag": flags(few, SMALL_N if n1 < 30 else ""),
+            "flag": flags.join(few, flags.SMALL_N if n1 < 30 else ""),
         }
 
 
@@ -359,7 +351,9 @@ def _by_judge(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
 
 def _invalid_excluded(table: pd.DataFrame) -> str:
     """Flag of the excluded invalid calls."""
-    return INVALID_EXCLUDED.of(float(table.loc[(table["outcome"] == "invalid") & (table["_trial"] == 0), "n"].sum()))
+    return flags.INVALID_EXCLUDED.of(
+        float(table.loc[(table["outcome"] == "invalid") & (table["_trial"] == 0), "n"].sum())
+    )
 
 
 def _totals(table: pd.DataFrame) -> tuple[float, float]:
@@ -522,8 +516,8 @@ def _graded_rows(
         if plan is not None and row["n"] > 0 and 0 < row["estimate"] < 1:
             counts = np.column_stack([value * n, n])[here]
             drawn = resampled(table.iloc[here], counts, ratio, plan, key)
-            row.update(drawn, flag=flags(row["flag"], drawn["flag"]))
-        row["flag"] = flags(dependent, row["flag"])
+            row.update(drawn, flag=flags.join(row["flag"], drawn["flag"]))
+        row["flag"] = flags.join(dependent, row["flag"])
         rows.append(row)
     return rows
 
@@ -564,11 +558,11 @@ def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFram
 def _mean(table: pd.DataFrame, value: Floats, n: Floats, cluster: list[str], conf_level: float) -> dict[str, Any]:
     """Mean strength with Wilson's interval."""
     total = float(n.sum())
-    cells: dict[str, Any] = {"estimate": math.nan, "n": total, "method": "Wilson, of a mean", "flag": NO_DATA}
+    cells: dict[str, Any] = {"estimate": math.nan, "n": total, "method": "Wilson, of a mean", "flag": flags.NO_DATA}
     if not total > 0:
         return cells
     mean = float((value * n).sum() / total)
-    small = SMALL_N if total < 30 else ""
+    small = flags.SMALL_N if total < 30 else ""
     if len(cluster) == 1:
         unit = codes_of(table, cluster)
         k, m = (np.bincount(unit.code, x, unit.size).astype(float) for x in (value * n, n))
@@ -576,12 +570,12 @@ def _mean(table: pd.DataFrame, value: Floats, n: Floats, cluster: list[str], con
         error, lowest, highest = clustered_wilson(k, m, conf_level)
         cells |= {
             "method": f"Wilson of a mean, clustered by {cluster[0]} (G = {clusters})",
-            "flag": flags(few_clusters(m), small),
+            "flag": flags.join(flags.few_clusters(m), small),
         }
         return {**cells, "estimate": mean, "std_error": error, "conf_low": lowest, "conf_high": highest}
     variance = float((n * (value - mean) ** 2).sum()) / (total - 1) / total if total > 1 else math.nan
     if mean not in (0.0, 1.0) and not variance > 0:  # equal strengths: no estimate of their spread
-        return {**cells, "estimate": mean, "std_error": variance, "flag": flags(CONSTANT, small)}
+        return {**cells, "estimate": mean, "std_error": variance, "flag": flags.join(flags.CONSTANT, small)}
     effective = total if mean in (0.0, 1.0) else mean * (1 - mean) / variance
     low, high = wilson(mean * effective, effective, conf_level)
     ends = {"conf_low": float(low), "conf_high": float(high)}

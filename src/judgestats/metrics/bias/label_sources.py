@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.corrected import class_rates
 from judgestats.metrics.bias.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
 from judgestats.metrics.bias.labelled_samples import CALIBRATES, Group, Reading, Sample, groups, read_sample
-from judgestats.results import FEW_LABELS, NO_LABELS, ONE_CLASS, TRANSPORT_NOT_SHOWN, flags
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -95,7 +95,7 @@ def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) 
     row: dict[str, Any] = {"term": "gap_difference", "estimate": math.nan, "n": group.size(own),
                            "n_labels": group.size(own | other)}  # fmt: skip
     if not own.any() or not other.any():
-        return {**row, "flag": NO_LABELS}
+        return {**row, "flag": flags.NO_LABELS}
     value, influence, rows = 0.0, np.zeros(len(own)), own | other
     if options.by_class:
         if rate.refusal:
@@ -110,7 +110,7 @@ def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) 
             slope += sign * (q0 + q1)
             influence += sign * (share * found.influence[2] - (1 - share) * found.influence[1])
         if math.isnan(value):
-            return {**row, "flag": ONE_CLASS}
+            return {**row, "flag": flags.ONE_CLASS}
         influence = influence + slope * rate.influence
         rows = rows | rate.rows
     else:
@@ -119,14 +119,14 @@ def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) 
             value += sign * gap
             influence += sign * of_gap
     cells = by_influence(group, value, influence, rows, options.conf_level, "t, by influences")
-    small = FEW_LABELS if min(group.size(own), group.size(other)) < 30 else ""
-    return {**row, **cells, "flag": flags(cells["flag"], few(group, own, other), small)}
+    small = flags.FEW_LABELS if min(group.size(own), group.size(other)) < 30 else ""
+    return {**row, **cells, "flag": flags.join(cells["flag"], few(group, own, other), small)}
 
 
 def with_gap_difference(found: list[dict[str, Any]], gap: Mapping[str, Any], margin: float) -> list[dict[str, Any]]:
     """Add a difference of gaps to the rows of a result, and a flag to the first unless it is within `margin`."""
     shown = gap.get("conf_low", math.nan) > -margin and gap.get("conf_high", math.nan) < margin
-    first = {**found[0], "flag": flags(found[0]["flag"], "" if shown else TRANSPORT_NOT_SHOWN)}
+    first = {**found[0], "flag": flags.join(found[0]["flag"], "" if shown else flags.TRANSPORT_NOT_SHOWN)}
     return [first, *found[1:], dict(gap)]
 
 

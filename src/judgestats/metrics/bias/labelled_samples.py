@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.corrected import n_clusters
 from judgestats.metrics.references import with_gold
-from judgestats.results import CLUSTERING_UNKNOWN
 from judgestats.schema.clustering import CANDIDATES, CLUSTERING, Cluster, cluster_codes, clusters, column_of, dependence
 from judgestats.schema.coding import as_scores, as_text, codes_of, numbers_of
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
@@ -196,7 +196,7 @@ def _printed(data: Any, calibration: Any, reading: Reading) -> Sample:
             cells = {VERDICT: verdict, LABEL: label, UNITS: (part * printed[number]).astype(float), CALIBRATES: False}
             parts.append(printed[reading.keys].assign(**cells))
     table = pd.concat(parts, ignore_index=True)
-    return Sample(table, reading.keys, (), {}, None, CLUSTERING_UNKNOWN if reading.cluster == "auto" else "")
+    return Sample(table, reading.keys, (), {}, None, flags.CLUSTERING_UNKNOWN if reading.cluster == "auto" else "")
 
 
 def _counts(data: Any, reading: Reading) -> pd.DataFrame:

@@ -11,11 +11,12 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import rates, share_differences
-from judgestats.results import FORCED_CHOICE, ORDER_CONFOUNDED, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import COUNTS, By, Kind, N, grouping, names, required
@@ -43,7 +44,7 @@ def flag_forced(
     free = {tuple(key) for *key, allowed in seen.itertuples(index=False) if allowed}
     for row in rows:
         if row["term"] in terms and tuple(row[g] for g in groups) not in free:
-            row["flag"] = flags(row["flag"], FORCED_CHOICE)
+            row["flag"] = flags.join(row["flag"], flags.FORCED_CHOICE)
     return rows
 
 
@@ -90,7 +91,7 @@ def flag_confounded(
     where = {key if isinstance(key, tuple) else (key,) for key in found.index[confounded.to_numpy(dtype=bool)]}
     for row in rows:
         if row["term"] in terms and tuple(row[g] for g in groups) in where:
-            row["flag"] = flags(row["flag"], ORDER_CONFOUNDED)
+            row["flag"] = flags.join(row["flag"], flags.ORDER_CONFOUNDED)
     return rows
 
 

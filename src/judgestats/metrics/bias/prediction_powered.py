@@ -9,21 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.kernels.corrected import Powered, inversely_weighted, prediction_powered
 from judgestats.metrics.bias.corrections import Correction, Rate, clustered_by, few, few_errors, is_share, mean_row
 from judgestats.metrics.bias.labelled_samples import Group
-from judgestats.results import (
-    FEW_IN_CLASS,
-    FEW_LABELS,
-    MORE_LABELS,
-    NO_DATA,
-    NO_LABELS,
-    ONE_CLASS,
-    SMALL_N,
-    VERDICTS_UNUSED,
-    flags,
-)
 from judgestats.schema.coding import numbers_of
 
 Floats = NDArray[np.float64]
@@ -44,14 +34,14 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
     parts.append({"term": "label_rate", **row, "n_labels": row["n"]})
     n = group.size(every)
     basis: dict[str, Any] = {"rows": rows, "n": n, "n_labels": size, "binary": binary, "parts": parts}
-    cautions = flags(few(group, labelled), _few_labels(group, labelled, binary), SMALL_N if n < 30 else "")
-    refusal = NO_DATA if n == 0 else NO_LABELS if size == 0 else ""
+    cautions = flags.join(few(group, labelled), _few_labels(group, labelled, binary), flags.SMALL_N if n < 30 else "")
+    refusal = flags.NO_DATA if n == 0 else flags.NO_LABELS if size == 0 else ""
     at_random = options.sampling == "random"
     if not refusal and at_random and not transported and size > group.size(judged & ~labelled):
-        refusal = MORE_LABELS
+        refusal = flags.MORE_LABELS
     if refusal:
         return Rate(math.nan, np.zeros(len(y)), method="", refusal=refusal, cautions=cautions, **basis)
-    cautions = flags(cautions, few_errors(group, labelled))
+    cautions = flags.join(cautions, few_errors(group, labelled))
     method = "PPI++" if at_random else "inverse weights"
     total, influence = 0.0, np.zeros(len(y))
     for weight, stratum, name in _strata(group, rows, options):
@@ -68,10 +58,10 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
             parts.append({"term": f"lambda[{inside}]" if inside else "lambda", "estimate": float(value),
                           "n": n, "n_labels": size, "method": method, "flag": ""})  # fmt: skip
     if not any(part["estimate"] for part in parts if str(part["term"]).startswith("lambda")):
-        cautions = flags(cautions, VERDICTS_UNUSED)
+        cautions = flags.join(cautions, flags.VERDICTS_UNUSED)
     known = group.y[labelled & (group.n > 0)]
     if binary and known.min() == known.max():
-        cautions = flags(cautions, ONE_CLASS)
+        cautions = flags.join(cautions, flags.ONE_CLASS)
     method += (", Wilson" if binary and 0 < total < 1 else "") + clustered_by(group, group.clusters(rows))
     return Rate(total, influence, method=method, refusal="", cautions=cautions, **basis)
 
@@ -79,8 +69,8 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
 def _few_labels(group: Group, labelled: Mask, binary: bool) -> str:
     """Flag of too few labels, in one of the classes if there are two."""
     if not binary:
-        return FEW_LABELS if group.size(labelled) < 30 else ""
-    return FEW_IN_CLASS if min(group.size(labelled & (group.y == c)) for c in (0.0, 1.0)) < 10 else ""
+        return flags.FEW_LABELS if group.size(labelled) < 30 else ""
+    return flags.FEW_IN_CLASS if min(group.size(labelled & (group.y == c)) for c in (0.0, 1.0)) < 10 else ""
 
 
 def _estimate(group: Group, held: Mask, y: Floats, options: Correction, *, transported: bool) -> Powered:

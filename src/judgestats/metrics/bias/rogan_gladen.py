@@ -10,22 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.kernels.corrected import class_rates, corrected_interval, corrected_share, covariance
 from judgestats.kernels.proportions import newcombe, normal_quantile
 from judgestats.metrics.bias.corrections import Rate, clustered_by, few, is_share, mean_row, t_quantile
 from judgestats.metrics.bias.labelled_samples import Group
-from judgestats.results import (
-    FEW_IN_CLASS,
-    MORE_LABELS,
-    NO_DATA,
-    NO_LABELS,
-    NOT_BETTER_THAN_CHANCE,
-    ONE_CLASS,
-    RATES_DO_NOT_FIT,
-    SMALL_N,
-    flags,
-)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -48,10 +38,10 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     p, q0, q1 = found.p, found.specificity, found.sensitivity
     sizes = found.sizes
     labels = float(sizes[1:].sum())
-    cautions = flags(
-        FEW_IN_CLASS if sizes[1:].min() < 10 else "",
-        SMALL_N if sizes[0] < 30 else "",
-        MORE_LABELS if labels > sizes[0] else "",
+    cautions = flags.join(
+        flags.FEW_IN_CLASS if sizes[1:].min() < 10 else "",
+        flags.SMALL_N if sizes[0] < 30 else "",
+        flags.MORE_LABELS if labels > sizes[0] else "",
         few(group, judged, labelled),
     )
     negative, positive = labelled & (y == 0), labelled & (y == 1)
@@ -76,10 +66,10 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     estimate = float(corrected_share(p, q0, q1))
     method = "Rogan-Gladen, Lee et al." + clustered_by(group, clusters)
     if not low > 0:
-        return Rate(estimate, nothing, method=method, refusal=NOT_BETTER_THAN_CHANCE, **basis)
+        return Rate(estimate, nothing, method=method, refusal=flags.NOT_BETTER_THAN_CHANCE, **basis)
     made = corrected_interval(p, q0, q1, verdicts, negatives, positives, quantile, inflation)
     interval = float(made.std_error), float(made.low), float(made.high)
-    refusal = RATES_DO_NOT_FIT if interval[2] < 0 or interval[1] > 1 else ""
+    refusal = flags.RATES_DO_NOT_FIT if interval[2] < 0 or interval[1] > 1 else ""
     influence = np.array([1.0, 1 - estimate, -estimate]) @ found.influence / gap
     return Rate(estimate, influence, method=method, refusal=refusal, interval=interval, **basis)
 
@@ -87,8 +77,8 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
 def without_rate(sizes: Floats) -> str:
     """Flag of no verdicts, no labels, or labels of one class; `sizes`: verdicts, negative labels, positive labels."""
     if sizes[0] == 0:
-        return NO_DATA
-    return NO_LABELS if sizes[1:].sum() == 0 else "" if sizes[1:].all() else ONE_CLASS
+        return flags.NO_DATA
+    return flags.NO_LABELS if sizes[1:].sum() == 0 else "" if sizes[1:].all() else flags.ONE_CLASS
 
 
 def _effective(

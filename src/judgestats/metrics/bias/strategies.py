@@ -15,33 +15,13 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import hits_and_trials, paired_cells, paired_error, size_flag
-from judgestats.results import (
-    BEYOND,
-    COST_UNKNOWN,
-    DISCORDANT_ONLY,
-    ESTIMATED_COST,
-    EXCLUDED,
-    FEW_DISCORDANT,
-    INFINITE,
-    NO_COST,
-    NO_DATA,
-    NO_SPREAD,
-    NO_VALUE,
-    NOT_SUPPORTED,
-    OVER_BUDGET,
-    SAME_GAIN,
-    SMALL_N,
-    UNDER_ONE_ONLY,
-    Flag,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
@@ -141,10 +121,10 @@ def pareto_front(
     parts = parts.where(parts.notna(), NAMELESS)
     name = np.array([" / ".join(map(str, row)) for row in parts.itertuples(index=False)], dtype=object)
     cautions = [
-        flags(
-            NO_COST if np.isnan(x) else ESTIMATED_COST if prices is not None else "",
-            NO_VALUE if np.isnan(v) else "",
-            INFINITE if np.isinf(x) or np.isinf(v) else "",
+        flags.join(
+            flags.NO_COST if np.isnan(x) else flags.ESTIMATED_COST if prices is not None else "",
+            flags.NO_VALUE if np.isnan(v) else "",
+            flags.INFINITE if np.isinf(x) or np.isinf(v) else "",
         )
         for x, v in zip(paid, worth, strict=True)
     ]
@@ -274,7 +254,9 @@ def evaluation_cost(
     for key, here in items.groupby(groups, dropna=False, sort=True):
         known = here["_paid"].dropna().to_numpy(dtype=float)
         n, lost = known.size, here["_paid"].isna().sum()
-        notes = flags(ESTIMATED_COST if prices is not None else "", EXCLUDED.of(lost, what="item(s) without a cost"))
+        notes = flags.join(
+            flags.ESTIMATED_COST if prices is not None else "", flags.EXCLUDED.of(lost, what="item(s) without a cost")
+        )
         row: dict[str, Any] = {
             "term": "cost",
             "estimate": math.nan,
@@ -288,8 +270,8 @@ def evaluation_cost(
             half = float(stdtrit(n - 1, quantile)) * error
             row |= {"std_error": error, "conf_low": max(mean - half, 0.0), "conf_high": mean + half, "method": method}
         elif n:
-            notes = flags(notes, NO_SPREAD)
-        rows.append({**row, "flag": flags(notes, size_flag(n))})
+            notes = flags.join(notes, flags.NO_SPREAD)
+        rows.append({**row, "flag": flags.join(notes, size_flag(n))})
     return estimates(rows, groups)
 
 
@@ -442,7 +424,7 @@ def minimum_detectable_effect(
             "estimate": d if ok else np.nan,
             "n": s,
             "method": "McNemar, normal approximation",
-            "flag": "" if ok else BEYOND,
+            "flag": "" if ok else flags.BEYOND,
             "discordance": p,
             "alpha": alpha,
             "power": power,
@@ -618,12 +600,12 @@ def compare_strategies(
         total = math.nan if known else _total(table[here], pairs)
         known = known or (b + c == 0 and math.isnan(total))
         row = _difference(concordant, b, c, neither, conf_level) if known else _of_discordant(b, c, total, conf_level)
-        few = FEW_DISCORDANT if method in ("corrected", "asymptotic") and 0 < b + c < 25 else ""
+        few = flags.FEW_DISCORDANT if method in ("corrected", "asymptotic") and 0 < b + c < 25 else ""
         if row["n"] != 0:
             row["statistic"], row["p_value"] = mcnemar_test(b, c, method)
         if cluster_column is not None and known and row["n"] > 0:
             row |= _clustered(row, table[here], cells[:, here], cluster_column, conf_level)
-        row["flag"] = flags(row.get("flag", ""), few, dependent, excluded[i])
+        row["flag"] = flags.join(row.get("flag", ""), few, dependent, excluded[i])
         rows.append({**key, "term": "difference", "baseline_only": b, "strategy_only": c, **row})
     return _adjusted(estimates(rows, groups, EXTRA), baseline, adjust, n_tests, conf_level)
 
@@ -681,7 +663,7 @@ def _crossed(
     without = np.bincount(codes.code, n * absent, codes.size)
     dropped = np.bincount(codes.code, n * (~both & ~absent), codes.size)
     excluded = [
-        flags(UNDER_ONE_ONLY.of(a), EXCLUDED.of(d, what="pairs not scored"))
+        flags.join(flags.UNDER_ONE_ONLY.of(a), flags.EXCLUDED.of(d, what="pairs not scored"))
         for a, d in zip(without, dropped, strict=True)
     ]
     return counts, excluded, np.vstack([n * (both & cells[1]), n * (both & cells[2]), n * both])
@@ -701,7 +683,7 @@ def _clustered(
         "statistic": found.statistic,
         "p_value": found.p_value,
         "method": f"Tango, paired, clustered by {column} (G = {found.clusters})",
-        "flag": flags(row.get("flag", ""), few_clusters(size)),
+        "flag": flags.join(row.get("flag", ""), flags.few_clusters(size)),
     }
 
 
@@ -722,7 +704,7 @@ def _total(table: pd.DataFrame, pairs: int | str | None) -> float:
 def _difference(a: float, b: float, c: float, d: float, conf_level: float) -> dict[str, Any]:
     total = a + b + c + d
     if not total > 0:
-        return {"n": 0.0, "method": "Newcombe, paired", "flag": NO_DATA}
+        return {"n": 0.0, "method": "Newcombe, paired", "flag": flags.NO_DATA}
     return {
         **paired_cells(a, c, b, d, conf_level),
         "accuracy_baseline": (a + b) / total,
@@ -734,7 +716,7 @@ def _difference(a: float, b: float, c: float, d: float, conf_level: float) -> di
 def _of_discordant(b: float, c: float, total: float, conf_level: float) -> dict[str, Any]:
     """The difference from the discordant pairs and the total."""
     if math.isnan(total):
-        return {"n": math.nan, "flag": DISCORDANT_ONLY}
+        return {"n": math.nan, "flag": flags.DISCORDANT_ONLY}
     if total < b + c:
         raise DesignError(f"pairs={total:g} is less than the {b + c:g} discordant pairs of a comparison.")
     shifted = total + 2  # Agresti and Min (2005): a half more in each of the four cells
@@ -747,7 +729,7 @@ def _of_discordant(b: float, c: float, total: float, conf_level: float) -> dict[
         "conf_high": min(middle + half, 1.0),
         "n": total,
         "method": "Agresti-Min, paired",
-        "flag": flags(DISCORDANT_ONLY, SMALL_N if total < 30 else ""),
+        "flag": flags.join(flags.DISCORDANT_ONLY, flags.SMALL_N if total < 30 else ""),
     }
 
 
@@ -915,7 +897,7 @@ def recommend(
         for key, part in table.groupby(groups, sort=True, dropna=False)
     ]
     if judge is not None and not rows:
-        absent = _stay(baseline, f"no comparison of {judge!r} in the data", NO_DATA) | {"judge": judge}
+        absent = _stay(baseline, f"no comparison of {judge!r} in the data", flags.NO_DATA) | {"judge": judge}
         rows = [absent | here for here in parts]
     tested = estimates(rows, groups, ADVICE)
     printed = _as_printed(tested[groups], table, budget, costs, baseline, cost_matters)
@@ -948,14 +930,14 @@ def _as_printed(
         judge, advice, because = paper_advice(key.get("task"), budget, key["judge"], cost_matters)
         unit = costs.get(baseline, math.nan)
         multiple = costs.get(advice, math.nan) / unit if unit else math.nan
-        over = OVER_BUDGET if budget is not None and multiple > budget + 1e-12 else ""
+        over = flags.OVER_BUDGET if budget is not None and multiple > budget + 1e-12 else ""
         row = _stay(baseline, because, over) | {"advice": advice, "cost": multiple}
         if compared is not None:
             same = [compared[c].isna() if pd.isna(v) else compared[c] == v for c, v in key.items()]
             here = compared[np.logical_and.reduce([*same, compared["strategy"] == advice])]
             if len(here):
                 kept = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "p_adjusted")
-                row |= {c: here.iloc[0][c] for c in kept} | {"flag": flags(here.iloc[0]["flag"], over)}
+                row |= {c: here.iloc[0][c] for c in kept} | {"flag": flags.join(here.iloc[0]["flag"], over)}
         rows.append({**key, **row, "judge": judge if compared is None else key["judge"]})
     return estimates(rows, groups, ADVICE, sort=False).assign(other_rule="")
 
@@ -999,19 +981,19 @@ def _advice(part: pd.DataFrame, budget: float | None, costs: dict[str, float], b
     unit = costs.get(baseline, math.nan)
     multiple = part["strategy"].map(lambda s: costs.get(s, math.nan) / unit if unit else math.nan).astype(float)
     part = part.assign(_cost=multiple)
-    unknown = "" if budget is None else _named(COST_UNKNOWN, part[part["_cost"].isna()])
+    unknown = "" if budget is None else _named(flags.COST_UNKNOWN, part[part["_cost"].isna()])
     affordable = part if budget is None else part[part["_cost"] <= budget + 1e-12]
     gains = affordable[affordable["survives"].astype(bool) & (affordable["estimate"] > 0)]
     if not len(gains):
-        over = OVER_BUDGET if budget is not None and budget < 1 - 1e-12 else ""
-        return _stay(baseline, _nearest(affordable, baseline), flags(NOT_SUPPORTED, over, unknown))
+        over = flags.OVER_BUDGET if budget is not None and budget < 1 - 1e-12 else ""
+        return _stay(baseline, _nearest(affordable, baseline), flags.join(flags.NOT_SUPPORTED, over, unknown))
     top = gains[np.isclose(gains["estimate"], gains["estimate"].max(), rtol=0, atol=1e-12)]
     top = top.sort_values(["_cost", "strategy"], kind="stable", na_position="last")
     best = top.iloc[0]
-    equal = _named(SAME_GAIN, top.iloc[1:])
+    equal = _named(flags.SAME_GAIN, top.iloc[1:])
     row = {c: best[c] for c in ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method")}
     advice = {"advice": best["strategy"], "because": _described(best, baseline), "p_adjusted": best["p_adjusted"]}
-    return {**row, **advice, "cost": best["_cost"], "flag": flags(best["flag"], equal, unknown)}
+    return {**row, **advice, "cost": best["_cost"], "flag": flags.join(best["flag"], equal, unknown)}
 
 
 def _stay(baseline: str, because: str, flag: str) -> dict[str, Any]:
@@ -1038,5 +1020,5 @@ def _described(row: pd.Series[Any], baseline: str) -> str:
     return f"{row['strategy']} vs {baseline}: {100 * row['estimate']:+.1f} pp, {name}{text}, n = {n:,.0f}"
 
 
-def _named(flag: Flag, rows: pd.DataFrame) -> str:
+def _named(flag: flags.Flag, rows: pd.DataFrame) -> str:
     return flag.of(len(rows), what=", ".join(rows["strategy"].astype(str)))

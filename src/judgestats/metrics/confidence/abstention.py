@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
 from judgestats.errors import confidence as coverage
@@ -25,7 +26,7 @@ from judgestats.kernels.proportions import wilson
 from judgestats.metrics.confidence.answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import each_group
-from judgestats.results import NO_DATA, NO_THRESHOLD, NOT_ANSWERED, TOO_FEW_ANSWERS, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.clustering import dependence
 from judgestats.schema.columns import By
 
@@ -154,7 +155,7 @@ def abstention_threshold(
     rows: list[dict[str, Any]] = []
     for key, part in each_group(answers.table, answers.groups):
         found = _rows(part, confidence, steps, target, alpha, delta, conf_level)
-        rows += [{**key, **row, "flag": flags(row["flag"], dependent)} for row in found]
+        rows += [{**key, **row, "flag": flags.join(row["flag"], dependent)} for row in found]
     return estimates(answers.excluded.flagged(rows, answers.groups), answers.groups, ["level", "bound"])
 
 
@@ -182,9 +183,9 @@ def _rows(
     silent = outcome == "invalid"
     if "choice" in part:
         silent |= (part["choice"].astype(object) == "abstain").to_numpy()
-    notes = flags(
-        NOT_ANSWERED.of(float(n[silent].sum()), what="item(s) without a verdict"),
-        NOT_ANSWERED.of(float(n[~silent & np.isnan(stated)].sum()), what="verdict(s) without a confidence"),
+    notes = flags.join(
+        flags.NOT_ANSWERED.of(float(n[silent].sum()), what="item(s) without a verdict"),
+        flags.NOT_ANSWERED.of(float(n[~silent & np.isnan(stated)].sum()), what="verdict(s) without a confidence"),
     )
     units = float(n.sum())
     wrong = (outcome != "correct").astype(float)
@@ -202,7 +203,15 @@ def _rows(
     method = f"{method}, alpha = {alpha:g}"
     shares = ((curve.answered, np.full(steps.size, units)), (curve.wrong, base))
     of_coverage, of_risk = (wilson(x, y, conf_level) for x, y in shares)
-    none = "" if at >= 0 else NO_DATA if not units else TOO_FEW_ANSWERS.of(least=least) if few else NO_THRESHOLD
+    none = (
+        ""
+        if at >= 0
+        else flags.NO_DATA
+        if not units
+        else flags.TOO_FEW_ANSWERS.of(least=least)
+        if few
+        else flags.NO_THRESHOLD
+    )
     share = np.divide(curve.answered, units, out=np.full(steps.size, math.nan), where=units > 0)
     risk = np.divide(curve.wrong, base, out=np.full(steps.size, math.nan), where=base > 0)
 
@@ -216,7 +225,7 @@ def _rows(
         yield row("coverage", at, share[at], of_coverage, units)
         yield row("risk", at, risk[at], of_risk, base[at])
     else:
-        flag = flags(none, notes)
+        flag = flags.join(none, notes)
         yield {"term": "threshold", "estimate": math.nan, "n": units, "method": method, "flag": flag}
         yield {"term": "coverage", "estimate": 0.0 if units else math.nan, "n": units, "method": method, "flag": flag}
         yield {"term": "risk", "estimate": math.nan, "n": 0.0, "method": method, "flag": flag}

@@ -13,6 +13,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.isotonic import binned_error, brier_parts, pooled
@@ -21,17 +22,7 @@ from judgestats.kernels.resampling import generator, percentile_interval
 from judgestats.metrics.confidence.answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.rates import Bootstrap, each_group, read_off
-from judgestats.results import (
-    EXCLUDED,
-    INVALID_EXCLUDED,
-    NO_DATA,
-    ONE_OUTCOME,
-    ONE_UNIT,
-    SMALL_N,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, answer_column, kind_of
@@ -207,14 +198,16 @@ def _rows(
     stated = part[confidence].to_numpy(dtype=float)
     valid = (outcome != "invalid") & ~((outcome == "tie") & (ties == "drop"))
     used = valid & ~np.isnan(stated) & (n > 0)
-    notes = flags(
-        INVALID_EXCLUDED.of(float(n[outcome == "invalid"].sum())),
-        EXCLUDED.of(float(n[valid & np.isnan(stated)].sum()), what="without a confidence"),
+    notes = flags.join(
+        flags.INVALID_EXCLUDED.of(float(n[outcome == "invalid"].sum())),
+        flags.EXCLUDED.of(float(n[valid & np.isnan(stated)].sum()), what="without a confidence"),
     )
     terms = [*TERMS, *(["ece"] if edges is not None else [])]
     total = float(n[used].sum())
     if not total:
-        yield from ({"term": t, "estimate": math.nan, "n": 0.0, "flag": flags(NO_DATA, notes)} for t in terms)
+        yield from (
+            {"term": t, "estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, notes)} for t in terms
+        )
         return
     level, place = np.unique(stated[used], return_inverse=True)
     found = _Counts(level, place.reshape(-1), n[used] * (outcome[used] == "correct"), n[used], None, int(total))
@@ -225,8 +218,8 @@ def _rows(
     value, curve = _statistics(level, right, weight, edges)
     draws, curves = _statistics(level, *found.drawn(plan, key), edges)
     alike = right.sum() in (0.0, total)
-    few = few_clusters(np.bincount(found.cluster, found.n), drawn=True) if found.cluster is not None else ""
-    small = flags(dependent, SMALL_N if total < 30 else "", few)
+    few = flags.few_clusters(np.bincount(found.cluster, found.n), drawn=True) if found.cluster is not None else ""
+    small = flags.join(dependent, flags.SMALL_N if total < 30 else "", few)
     student = replace(plan, method="t")
     for term in terms:
         row: dict[str, Any] = {
@@ -237,16 +230,16 @@ def _rows(
             "flag": "",
         }
         if term == "discrimination" and alike:
-            row.update(estimate=math.nan, flag=ONE_OUTCOME)
+            row.update(estimate=math.nan, flag=flags.ONE_OUTCOME)
         elif found.units < 2:
-            row["flag"] = ONE_UNIT
+            row["flag"] = flags.ONE_UNIT
         else:
             limits = _LIMITS.get(term, (0.0, 1.0))
             row |= read_off(row["estimate"], draws[term], found.units, student, limits)
-        yield {**row, "flag": flags(row["flag"], ONE_OUTCOME if alike else "", small, notes)}
+        yield {**row, "flag": flags.join(row["flag"], flags.ONE_OUTCOME if alike else "", small, notes)}
     for i, x in enumerate(level):
         row = {"term": "reliability", "level": float(x), "estimate": float(curve[i]), "n": float(weight[i])}
-        row |= {"method": f"t and {plan.words}", "flag": ONE_UNIT if found.units < 2 else ""}
+        row |= {"method": f"t and {plan.words}", "flag": flags.ONE_UNIT if found.units < 2 else ""}
         if found.units > 1:
             ends = read_off(row["estimate"], curves[:, i], found.units, student, (0.0, 1.0))
             row |= {**ends, "method": row["method"]}
@@ -258,8 +251,8 @@ def _rows(
                     "conf_high": float(np.nanmax([row["conf_high"], high, alone["conf_high"]])),
                 }
             row |= found.wilson(curve == curve[i], plan.conf_level) if curve[i] in (0.0, 1.0) else {}
-        few_here = flags(SMALL_N if weight[i] < 30 else "", found.few(i))
-        yield {**row, "flag": flags(row["flag"], few_here, small, notes)}
+        few_here = flags.join(flags.SMALL_N if weight[i] < 30 else "", found.few(i))
+        yield {**row, "flag": flags.join(row["flag"], few_here, small, notes)}
 
 
 @dataclass(frozen=True)
@@ -301,7 +294,7 @@ class _Counts:
         if self.cluster is None:
             return ""
         stated = self.place == level
-        return few_clusters(np.bincount(self.cluster[stated], self.n[stated]), drawn=True)
+        return flags.few_clusters(np.bincount(self.cluster[stated], self.n[stated]), drawn=True)
 
     def wilson(self, levels: NDArray[np.bool_], conf_level: float) -> dict[str, Any]:
         """Wilson's interval of the share of right verdicts at some levels: where it is 0 or 1, resamples all agree."""
@@ -311,7 +304,7 @@ class _Counts:
             return {"std_error": math.nan, "conf_low": low, "conf_high": high, "method": "Wilson", "flag": ""}
         k, n = (np.bincount(self.cluster[here], x[here], self.units).astype(np.float64) for x in (self.right, self.n))
         _, low, high = clustered_wilson(k, n, conf_level)
-        flag = ONE_UNIT if math.isnan(low) else ""
+        flag = flags.ONE_UNIT if math.isnan(low) else ""
         return {"std_error": math.nan, "conf_low": low, "conf_high": high, "method": "Wilson, clustered", "flag": flag}
 
 

@@ -12,6 +12,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import normal_quantile
@@ -19,20 +20,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import Spread, Uncertainty, interval, own_and_others, own_systems
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
-from judgestats.results import (
-    CONSTANT,
-    FEW_CLUSTERS,
-    JUDGES_EXCLUDED,
-    NO_OWN,
-    NO_SD,
-    ONE_UNIT,
-    SIGN_CHANGED,
-    UNBOUNDED,
-    UNEQUAL_CLUSTERS,
-    ZERO_BASE,
-    estimates,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 from judgestats.schema.splitting import as_runs
@@ -189,7 +177,7 @@ def _group_rows(
         both = [np.where(side & (data.pair_judge == j), weights, 0.0) for side in sides]
         row = {**key, "judge": data.judges[j]}
         if not (both[0].any() and both[1].any()):
-            rows.append({**row, "term": "attenuation", "estimate": math.nan, "n": 0, "flag": NO_OWN})
+            rows.append({**row, "term": "attenuation", "estimate": math.nan, "n": 0, "flag": flags.NO_OWN})
             continue
         spreads = [uncertainty.spread(w) for w in both]
         exact = [float(w @ np.nan_to_num(data.estimate)) for w in both]
@@ -227,29 +215,33 @@ def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -
 
 def _spread_flag(*spreads: Spread) -> str:
     if any(math.isnan(s.variance) for s in spreads):
-        return ONE_UNIT if any(s.clusters == 1 for s in spreads) else NO_SD
+        return flags.ONE_UNIT if any(s.clusters == 1 for s in spreads) else flags.NO_SD
     if any(0 < s.clusters < 10 for s in spreads):
-        return FEW_CLUSTERS
+        return flags.FEW_CLUSTERS
     worth = min(s.worth for s in spreads)
-    return UNEQUAL_CLUSTERS.of(max(round(worth), 1)) if worth < 10 else ""
+    return flags.UNEQUAL_CLUSTERS.of(max(round(worth), 1)) if worth < 10 else ""
 
 
 def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], conf_level: float) -> dict[str, Any]:
     """Cells of one attenuation."""
     row: dict[str, Any] = {"term": "attenuation", "conf_low": math.nan}
     if a == 0:
-        return {**row, "estimate": math.nan, "flag": ZERO_BASE}
+        return {**row, "estimate": math.nan, "flag": flags.ZERO_BASE}
     low, high = fieller(exact[1], exact[0], spreads[1], spreads[0], conf_level)
     flag = _spread_flag(*spreads)
     if math.isnan(low):
         exactly = all(s.variance <= 1e-24 for s in spreads)
-        flag = flag if flag in (NO_SD, ONE_UNIT) else flags(flag, CONSTANT if exactly else UNBOUNDED)
+        flag = (
+            flag
+            if flag in (flags.NO_SD, flags.ONE_UNIT)
+            else flags.join(flag, flags.CONSTANT if exactly else flags.UNBOUNDED)
+        )
     else:
         least, most = max(low, -high, 0.0), max(abs(low), abs(high))
         row |= {"conf_low": 100 * (1 - most), "conf_high": 100 * (1 - least)}
         row["method"] = f"Fieller, folded; {spreads[0].method}"
     estimate = 100 * (abs(a) - abs(b)) / abs(a)
-    return {**row, "estimate": estimate, "flag": flags(SIGN_CHANGED if a * b < 0 else "", flag)}
+    return {**row, "estimate": estimate, "flag": flags.join(flags.SIGN_CHANGED if a * b < 0 else "", flag)}
 
 
 def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_level: float) -> tuple[float, float]:
@@ -287,12 +279,12 @@ def _mean(
 ) -> dict[str, Any]:
     row = {**key, "judge": "", "term": "mean_attenuation", "n": len(found)}
     if not found:
-        return {**row, "estimate": math.nan, "flag": flags(ZERO_BASE if left_out else NO_OWN)}
+        return {**row, "estimate": math.nan, "flag": flags.join(flags.ZERO_BASE if left_out else flags.NO_OWN)}
     estimate = float(np.mean(found))
     spread = uncertainty.spread(slope / len(found))
-    excluded, caution = JUDGES_EXCLUDED.of(left_out), _spread_flag(spread)
+    excluded, caution = flags.JUDGES_EXCLUDED.of(left_out), _spread_flag(spread)
     if unbounded:
-        return {**row, "estimate": estimate, "flag": flags(excluded, caution or UNBOUNDED)}
+        return {**row, "estimate": estimate, "flag": flags.join(excluded, caution or flags.UNBOUNDED)}
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
     return {
         **row,
@@ -301,5 +293,5 @@ def _mean(
         "conf_low": float(low),
         "conf_high": float(high),
         "method": f"delta; {spread.method}" if spread.method else "",
-        "flag": flags(excluded, caution),
+        "flag": flags.join(excluded, caution),
     }

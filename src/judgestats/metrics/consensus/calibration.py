@@ -13,6 +13,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.deviation import consensus
@@ -22,21 +23,7 @@ from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
 from judgestats.metrics.rates import Statistic
-from judgestats.results import (
-    CONSTANT,
-    CONSTANT_GAP,
-    EXCLUDED,
-    FEW_CELLS,
-    NO_FOLDS,
-    NO_REFERENCE,
-    NO_SPREAD,
-    ONE_UNIT,
-    REPLICATES_AVERAGED,
-    UNDEFINED,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.cells import CellTable
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
@@ -430,7 +417,7 @@ def calibrate(
         maps[name_of(key.values())] = fit(used.x, used.y, method)
         if output == "estimates":
             of_judge = _rows(cells, used, options)
-            rows += [{**key, **row, "flag": flags(chosen.flag, row["flag"])} for row in of_judge]
+            rows += [{**key, **row, "flag": flags.join(chosen.flag, row["flag"])} for row in of_judge]
     if output == "ratings":
         scores = to_table(as_scores(nw.from_native(ratings)).to_native())
         return to_native(mapped(scores, groups, maps, overall_criterion), ratings)
@@ -441,17 +428,20 @@ def _rows(cells: Cells, used: Cells, options: _Options) -> list[_Row]:
     """Estimates of one judge."""
     cautions = _cautions(cells, options.include_own)
     if used.x.size < 3:
-        flag = flags(NO_REFERENCE if np.isnan(cells.y).all() else FEW_CELLS, *cautions)
+        flag = flags.join(flags.NO_REFERENCE if np.isnan(cells.y).all() else flags.FEW_CELLS, *cautions)
         terms = [*_PARAMETERS[options.method], *_TERMS]
         return [{"term": t, "estimate": math.nan, "n": used.x.size, "flag": flag} for t in terms]
-    constant = CONSTANT if options.method != "shift" and np.ptp(used.x) == 0 else ""
+    constant = flags.CONSTANT if options.method != "shift" and np.ptp(used.x) == 0 else ""
     rows = _parameters(used, cautions, options)
     name, unit = used.unit
     after = held_out(used.x, used.y, folds_of(unit, options.shuffled[name], options.folds), options.method)
     predicted = ~np.isnan(after)
     if not predicted.all():
-        lacking = NO_FOLDS if len(np.unique(used.unit[1])) < 2 else constant
-        cautions = [*cautions, lacking or EXCLUDED.of(int((~predicted).sum()), what="cell(s) without a held-out fit")]
+        lacking = flags.NO_FOLDS if len(np.unique(used.unit[1])) < 2 else constant
+        cautions = [
+            *cautions,
+            lacking or flags.EXCLUDED.of(int((~predicted).sum()), what="cell(s) without a held-out fit"),
+        ]
     compared = used.where(predicted) if predicted.any() else used
     scored = {"before": compared.x, "after": after[predicted] if predicted.any() else np.full(used.x.size, np.nan)}
     for what in ("deviation", "rmse"):
@@ -459,7 +449,7 @@ def _rows(cells: Cells, used: Cells, options: _Options) -> list[_Row]:
             gap = score - compared.y
             row = {"term": f"{what}_{when}", "n": int((~np.isnan(gap)).sum())}
             if np.isnan(gap).any():
-                rows.append({**row, "estimate": math.nan, "flag": flags(*cautions)})
+                rows.append({**row, "estimate": math.nan, "flag": flags.join(*cautions)})
             elif what == "deviation":
                 rows.append({**row, **_mean(gap, compared, cautions, options)})
             else:
@@ -474,10 +464,10 @@ def _cautions(cells: Cells, include_own: bool) -> list[str]:
     without = int((scored & np.isnan(cells.y) & (include_own | ~cells.own)).sum())
     unscored = int((~scored).sum())
     return [
-        *([REPLICATES_AVERAGED] if cells.averaged else []),
-        EXCLUDED.of(own, what="own cell(s)"),
-        EXCLUDED.of(without, what="cell(s) without a reference"),
-        EXCLUDED.of(unscored, what="cell(s) without a score"),
+        *([flags.REPLICATES_AVERAGED] if cells.averaged else []),
+        flags.EXCLUDED.of(own, what="own cell(s)"),
+        flags.EXCLUDED.of(without, what="cell(s) without a reference"),
+        flags.EXCLUDED.of(unscored, what="cell(s) without a score"),
     ]
 
 
@@ -489,7 +479,7 @@ def _parameters(used: Cells, cautions: list[str], options: _Options) -> list[_Ro
     if options.method == "rank":
         return []
     if np.ptp(used.x) == 0:
-        flag = flags(CONSTANT, *cautions)
+        flag = flags.join(flags.CONSTANT, *cautions)
         return [{"term": t, "n": n, "estimate": math.nan, "flag": flag} for t in ("slope", "intercept")]
     centre = float(used.x.mean()), float(used.y.mean())
     counts = moments(used.x - centre[0], used.y - centre[1])
@@ -512,17 +502,17 @@ def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> 
     g = sums.size
     row: _Row = {"estimate": mean}
     if g < 2:
-        return {**row, "flag": flags(ONE_UNIT, *cautions)}
+        return {**row, "flag": flags.join(flags.ONE_UNIT, *cautions)}
     variance = g / (g - 1) * float((sums**2).sum()) / gap.size**2
     se, low, high = (float(v) for v in interval(mean, variance, g - 1, options.conf_level))
-    caution = CONSTANT_GAP if math.isnan(low) else few_clusters(np.bincount(place))
+    caution = flags.CONSTANT_GAP if math.isnan(low) else flags.few_clusters(np.bincount(place))
     return {
         **row,
         "std_error": se,
         "conf_low": low,
         "conf_high": high,
         "method": f"t over {name}s (G = {g})",
-        "flag": flags(caution, *cautions),
+        "flag": flags.join(caution, *cautions),
     }
 
 
@@ -553,11 +543,11 @@ def _jackknifed(counts: Floats, statistic: Statistic, cells: Cells, cautions: li
     row: _Row = {"estimate": float(statistic(total[None])[0])}
     g = len(sums)
     if g < 2:
-        return {**row, "flag": flags(ONE_UNIT, *cautions)}
+        return {**row, "flag": flags.join(flags.ONE_UNIT, *cautions)}
     without = statistic(total - sums)
     error, low, high = jackknife_interval(row["estimate"], without[np.isfinite(without)], options.conf_level)
     if math.isnan(error):
-        return {**row, "flag": flags(NO_SPREAD, *cautions)}
-    lost = UNDEFINED.of(int((~np.isfinite(without)).sum()), what="value(s) without a cluster")
+        return {**row, "flag": flags.join(flags.NO_SPREAD, *cautions)}
+    lost = flags.UNDEFINED.of(int((~np.isfinite(without)).sum()), what="value(s) without a cluster")
     ends = {"std_error": error, "conf_low": low, "conf_high": high, "method": f"t over {name}s (G = {g}), jackknife"}
-    return {**row, **ends, "flag": flags(few_clusters(np.bincount(place)), lost, *cautions)}
+    return {**row, **ends, "flag": flags.join(flags.few_clusters(np.bincount(place)), lost, *cautions)}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr
 from scipy.stats import kendalltau, rankdata
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import average_ranks
@@ -22,21 +23,7 @@ from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.results import (
-    ALONE,
-    CONSTANT,
-    EXCLUDED,
-    INCOMPLETE_SYSTEMS,
-    NO_DATA,
-    NOT_WHOLE,
-    PERFECT_CORRELATION,
-    RESAMPLES_AGREE,
-    SMALL_N,
-    TOO_FEW,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import numbers_of
@@ -109,7 +96,7 @@ def ranks(
             "estimate": row["rank"],
             "n": row["count"],
             "method": "average ranks",
-            "flag": NO_DATA if math.isnan(row["rank"]) else "",
+            "flag": flags.NO_DATA if math.isnan(row["rank"]) else "",
         }
         for row in scores.to_dict("records")
     ]
@@ -172,7 +159,7 @@ def kendall_w(
     for key, part in parts:
         wide = part.pivot(index="judge", columns="system", values="estimate")
         complete = wide.dropna(axis=1)
-        flag = INCOMPLETE_SYSTEMS if complete.shape[1] < wide.shape[1] else ""
+        flag = flags.INCOMPLETE_SYSTEMS if complete.shape[1] < wide.shape[1] else ""
         rows.append({**dict(zip(groups, key, strict=True)), **_concordance(complete.to_numpy(dtype=float), flag)})
     return estimates(rows, groups, ("p_value", "chi2", "df", "judges"))
 
@@ -180,7 +167,7 @@ def kendall_w(
 def _concordance(scores: Floats, flag: str) -> dict[str, Any]:
     """Cells of Kendall's W of (judges, systems) scores."""
     k, n = scores.shape
-    row: dict[str, Any] = {"term": "kendall_w", "n": n, "judges": k, "df": n - 1, "flag": flags(flag, ALONE)}
+    row: dict[str, Any] = {"term": "kendall_w", "n": n, "judges": k, "df": n - 1, "flag": flags.join(flag, flags.ALONE)}
     if k < 2 or n < 2:
         return row
     ranked = np.apply_along_axis(rankdata, 1, scores)
@@ -188,7 +175,7 @@ def _concordance(scores: Floats, flag: str) -> dict[str, Any]:
     squares = float(((ranked.sum(axis=0) - k * (n + 1) / 2) ** 2).sum())
     most = k**2 * (n**3 - n) - k * ties
     if most <= 0:
-        return {**row, "flag": flags(flag, CONSTANT)}
+        return {**row, "flag": flags.join(flag, flags.CONSTANT)}
     w = 12 * squares / most
     chi2 = k * (n - 1) * w
     test = {"chi2": chi2, "p_value": float(chdtrc(n - 1, chi2)), "method": "chi-square p"}
@@ -329,13 +316,13 @@ def rank_correlation(
     for key, part in paired.groupby(keys, dropna=False, sort=True):
         named = dict(zip(keys, key, strict=True))
         kept = part.dropna(subset=["x", "y"])
-        flag = flags(EXCLUDED.of(len(part) - len(kept), what="unmatched"), dependent)
+        flag = flags.join(flags.EXCLUDED.of(len(part) - len(kept), what="unmatched"), dependent)
         x, y = kept["x"].to_numpy(dtype=float), kept["y"].to_numpy(dtype=float)
         clusters = (chosen.column, kept["_cluster"].to_numpy()) if chosen.column else None
         rows += [{**named, **correlated(x, y, m, conf_level, flag, clusters)} for m in methods]
         if "level" in part.columns:
             misses = _misses(part, conf_level, chosen.column)
-            rows += [{**named, **row, "flag": flags(row["flag"], dependent)} for row in misses]
+            rows += [{**named, **row, "flag": flags.join(row["flag"], dependent)} for row in misses]
     return estimates(rows, keys, ["p_value"])
 
 
@@ -351,16 +338,16 @@ def correlated(
     x, y = average_ranks(x), average_ranks(y)
     row: dict[str, Any] = {"term": method, "n": n}
     if n < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        why = CONSTANT if n > 1 else TOO_FEW if n else NO_DATA
-        return {**row, "estimate": math.nan, "flag": flags(flag, why)}
+        why = flags.CONSTANT if n > 1 else flags.TOO_FEW if n else flags.NO_DATA
+        return {**row, "estimate": math.nan, "flag": flags.join(flag, why)}
     r, p, variance = _STATISTICS[method](x, y)
-    row |= {"estimate": r, "p_value": p, "flag": flags(flag, SMALL_N if n < 30 else "")}
+    row |= {"estimate": r, "p_value": p, "flag": flags.join(flag, flags.SMALL_N if n < 30 else "")}
     if 1 - abs(r) < 1e-12:
-        return {**row, "flag": flags(row["flag"], PERFECT_CORRELATION)}
+        return {**row, "flag": flags.join(row["flag"], flags.PERFECT_CORRELATION)}
     if cluster is not None and len(pd.unique(cluster[1])) < n:
         return {**row, **_jackknifed(*given, r, method, conf_level, *cluster, row["flag"])}
     if not variance < math.inf:
-        return {**row, "flag": flags(row["flag"], TOO_FEW)}
+        return {**row, "flag": flags.join(row["flag"], flags.TOO_FEW)}
     return {**row, **fisher_cells(r, variance, conf_level), "method": f"Fisher z; {_P_VALUES[method]}"}
 
 
@@ -370,16 +357,16 @@ def _jackknifed(
     """Student's interval of a rank correlation on the scale of z, from the jackknife of clusters."""
     code, levels = pd.factorize(labels, use_na_sentinel=False)
     g = len(levels)
-    few = flags(flag, few_clusters(np.bincount(code), drawn=True))
+    few = flags.join(flag, flags.few_clusters(np.bincount(code), drawn=True))
     if g < 2:
         return {"p_value": math.nan, "flag": few}
     parts = [_STATISTICS[method](average_ranks(x[code != c]), average_ranks(y[code != c]))[0] for c in range(g)]
     without = np.array(parts)
     if not (np.abs(without) < 1 - 1e-12).all():
-        return {"p_value": math.nan, "flag": flags(few, PERFECT_CORRELATION)}
+        return {"p_value": math.nan, "flag": flags.join(few, flags.PERFECT_CORRELATION)}
     cells = jackknife_cells(r, without, column, conf_level)
     if not cells:
-        return {"p_value": math.nan, "flag": flags(few, RESAMPLES_AGREE)}
+        return {"p_value": math.nan, "flag": flags.join(few, flags.RESAMPLES_AGREE)}
     error = cells["std_error"] / (1 - r * r)
     return {**cells, "p_value": float(2 * stdtr(g - 1, -abs(math.atanh(r)) / error)), "flag": few}
 
@@ -469,7 +456,7 @@ def _misses(part: pd.DataFrame, conf_level: float, column: str) -> list[dict[str
     n = len(kept)
     x, level = kept["x"].to_numpy(dtype=float), kept["level"].to_numpy(dtype=float)
     if not n or (x != np.floor(x)).any() or (level != np.floor(level)).any():
-        flag = NOT_WHOLE if n else NO_DATA
+        flag = flags.NOT_WHOLE if n else flags.NO_DATA
         return [{"term": t, "estimate": math.nan, "n": n, "flag": flag} for t in ("off_by_one", "off_by_more")]
     off = np.abs(x - level)
     rows = []
@@ -482,7 +469,7 @@ def _misses(part: pd.DataFrame, conf_level: float, column: str) -> list[dict[str
             wrong, size = (np.bincount(code, w, groups).astype(np.float64) for w in (missed.astype(float), np.ones(n)))
             error, *ends = clustered_wilson(wrong, size, conf_level)
             low, high = (np.asarray(x) for x in ends)
-            method, few = f"Wilson, clustered by {column} (G = {groups})", few_clusters(size)
+            method, few = f"Wilson, clustered by {column} (G = {groups})", flags.few_clusters(size)
         rows.append(
             {
                 "term": term,
@@ -492,7 +479,7 @@ def _misses(part: pd.DataFrame, conf_level: float, column: str) -> list[dict[str
                 "conf_high": n * float(high),
                 "std_error": n * error,
                 "method": f"{method}, times n",
-                "flag": flags(SMALL_N if n < 30 else "", few),
+                "flag": flags.join(flags.SMALL_N if n < 30 else "", few),
             }
         )
     return rows

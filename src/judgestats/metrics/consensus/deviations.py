@@ -14,6 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.deviation import cluster_scores
@@ -23,31 +24,7 @@ from judgestats.metrics.consensus.panel import Panel, against, identities, own_p
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
 from judgestats.metrics.scales import refuse_declared_scales, refuse_several_scales
-from judgestats.results import (
-    CONSTANT,
-    DEPENDENT_PAIRS,
-    EXACT_REFERENCE,
-    FEW_CLUSTERS,
-    INCOMPLETE_PANEL,
-    INDEPENDENT_CRITERIA,
-    NAIVE,
-    NO_DATA,
-    NO_OTHER,
-    NO_OWN,
-    NO_PEER,
-    NO_REFERENCE,
-    NO_SD,
-    ONE_UNIT,
-    REPLICATES_AVERAGED,
-    SCORES_EXCLUDED,
-    SINGLE_RUN,
-    SMALL_N,
-    SOME_ALONE,
-    SOME_WITHOUT,
-    UNEQUAL_CLUSTERS,
-    estimates,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
@@ -374,14 +351,16 @@ class PairFlags:
         with_deviation = data.items > 0
         lost = self._any(data, scored & np.isnan(data.deviation))
         short = data.present < self._judges_of_group(data)[data.group_cell]
-        none, some = (NO_REFERENCE, SOME_WITHOUT) if data.reference.used else (NO_PEER, SOME_ALONE)
+        none, some = (
+            (flags.NO_REFERENCE, flags.SOME_WITHOUT) if data.reference.used else (flags.NO_PEER, flags.SOME_ALONE)
+        )
         self.masks: dict[str, Mask] = {
-            NO_DATA: ~with_deviation & ~lost,
+            flags.NO_DATA: ~with_deviation & ~lost,
             none: ~with_deviation & lost,
             some: with_deviation & lost,
-            REPLICATES_AVERAGED: self._any(data, runs > 1),
-            SCORES_EXCLUDED: self._any(data, missing > 0),
-            INCOMPLETE_PANEL: self._any(data, short[cell] & scored & (not data.reference.used)),
+            flags.REPLICATES_AVERAGED: self._any(data, runs > 1),
+            flags.SCORES_EXCLUDED: self._any(data, missing > 0),
+            flags.INCOMPLETE_PANEL: self._any(data, short[cell] & scored & (not data.reference.used)),
         }
         self.data = data
         self.many_criteria = self._any(data, data.share < 1) if data.share.size else np.zeros(data.n_pairs, dtype=bool)
@@ -419,16 +398,22 @@ class PairFlags:
         """Flags of its interval."""
         if math.isnan(variance):
             if self.data.shares_cluster:
-                return [ONE_UNIT]
-            return [SINGLE_RUN if self.single_run[taken].any() else NO_SD]
-        found: list[str] = [CONSTANT] if math.isnan(low) and se >= 0 else []
+                return [flags.ONE_UNIT]
+            return [flags.SINGLE_RUN if self.single_run[taken].any() else flags.NO_SD]
+        found: list[str] = [flags.CONSTANT] if math.isnan(low) and se >= 0 else []
         reference = self.data.reference
         if reference.used and not reference.known and (reference.shared or method == FROM_RUNS):
-            found.append(EXACT_REFERENCE)
+            found.append(flags.EXACT_REFERENCE)
         if method != FROM_RUNS:
             worth = float(np.max(self.data.worth[taken]))
-            found += [FEW_CLUSTERS] if df < 9 else [UNEQUAL_CLUSTERS.of(max(round(worth), 1))] if worth < 10 else []
-        return found + [INDEPENDENT_CRITERIA] * (method == FROM_RUNS and bool(self.many_criteria[taken].any()))
+            found += (
+                [flags.FEW_CLUSTERS]
+                if df < 9
+                else [flags.UNEQUAL_CLUSTERS.of(max(round(worth), 1))]
+                if worth < 10
+                else []
+            )
+        return found + [flags.INDEPENDENT_CRITERIA] * (method == FROM_RUNS and bool(self.many_criteria[taken].any()))
 
 
 # ---- Deviations of judges from their peers, or from a reference ------------------------------------------------------
@@ -637,7 +622,7 @@ def own_systems(data: Panel, identity: Mapping[str, str] | None, family: Mapping
 
 
 def _method(data: Panel, method: str) -> str:
-    naive = NAIVE if not data.exclude_self and not data.reference.used else ""
+    naive = flags.NAIVE if not data.exclude_self and not data.reference.used else ""
     return "; ".join(m for m in (naive, method) if m)
 
 
@@ -674,7 +659,7 @@ def _pair_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_le
         if row["n"]:
             error, lower = row["std_error"], row["conf_low"]
             found = [*found, *cautions.of_interval(p, variance[p], error, lower, df[p], method[p])]
-        rows.append({**row, "flag": flags(*found)})
+        rows.append({**row, "flag": flags.join(*found)})
     return rows
 
 
@@ -705,8 +690,8 @@ def _judge_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_l
     for o in np.unique(owner):
         of_judge = owner == o
         key = {**data.group_labels(int(o) // len(data.judges)), "judge": data.judges[int(o) % len(data.judges)]}
-        absent = (NO_OWN * (not of_own[of_judge].any()), NO_OTHER * (not of_others[of_judge].any()))
-        lacking = dict(zip(terms, (*absent, flags(*absent)), strict=True))
+        absent = (flags.NO_OWN * (not of_own[of_judge].any()), flags.NO_OTHER * (not of_others[of_judge].any()))
+        lacking = dict(zip(terms, (*absent, flags.join(*absent)), strict=True))
         for term, weights in terms.items():
             row = {**key, "system": "", "own": False, "term": term}
             if lacking[term]:
@@ -731,7 +716,7 @@ def _linear(
         "conf_high": float(high),
         "n": int(taken.sum()),
         "method": _method(data, spread.method),
-        "flag": flags(*cautions.of(taken), *found),
+        "flag": flags.join(*cautions.of(taken), *found),
     }
 
 
@@ -747,7 +732,7 @@ def _overall_rows(uncertainty: Uncertainty, cautions: PairFlags, conf_level: flo
         key = {**data.group_labels(g), "judge": "", "system": "", "own": False}
         n = int(taken.sum())
         if not n:
-            empty = {**key, "estimate": math.nan, "n": 0, "flag": NO_REFERENCE}
+            empty = {**key, "estimate": math.nan, "n": 0, "flag": flags.NO_REFERENCE}
             rows += [{**empty, "term": "mean_deviation"}, {**empty, "term": "share_positive"}]
             continue
         mean = _linear(data, weights * (data.pair_group == g), taken, spreads[g], cautions, conf_level)
@@ -764,7 +749,7 @@ def _overall_rows(uncertainty: Uncertainty, cautions: PairFlags, conf_level: flo
                 "std_error": math.sqrt(positive * (n - positive) / n**3),
                 "conf_low": float(low),
                 "conf_high": float(high),
-                "flag": flags(DEPENDENT_PAIRS, SMALL_N if n < 30 else "", *cautions.of(taken)),
+                "flag": flags.join(flags.DEPENDENT_PAIRS, flags.SMALL_N if n < 30 else "", *cautions.of(taken)),
             }
         )
     return rows

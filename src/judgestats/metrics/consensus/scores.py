@@ -10,24 +10,13 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.results import (
-    CONSTANT,
-    FINAL_NOT_MEAN,
-    NO_DATA,
-    SCORES_EXCLUDED,
-    SD_UNKNOWN,
-    SINGLE_RUN,
-    UNEQUAL_CRITERIA,
-    UNEQUAL_RUNS,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import COUNTS, By, grouping, names
@@ -156,7 +145,7 @@ def score_matrix(
         _with_cluster(scores, data, by, chosen.column), groups, ddof, decimals, conf_level, chosen.column
     )
     several = result["items"] > 1
-    result.loc[several, "flag"] = [flags(f, chosen.flag) for f in result.loc[several, "flag"]]
+    result.loc[several, "flag"] = [flags.join(f, chosen.flag) for f in result.loc[several, "flag"]]
     return result
 
 
@@ -272,7 +261,9 @@ def _over_items(
     )
     sums = sums.assign(_sum=sums["_sum"] ** 2).groupby(groups, dropna=False, observed=True)
     # clusters of each group, their squared sums, and the flag of too few or too unequal ones
-    between = sums.agg(clusters=("_sum", "count"), squared=("_sum", "sum"), few=("_size", few_clusters)).reset_index()
+    between = sums.agg(
+        clusters=("_sum", "count"), squared=("_sum", "sum"), few=("_size", flags.few_clusters)
+    ).reset_index()
     table = table.merge(between, on=groups, how="left")
     table["gap"] = table["paired"] - table["mean_of_criteria"]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -306,14 +297,19 @@ def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
     known = row["std_error"] >= 0
     method = (f"t over {column}s (G = {row['clusters']:.0f})" if several else "t over runs") if known else ""
     cautions = {
-        NO_DATA: row["items"] == 0,
-        SINGLE_RUN: row["runs"] == 1,
-        UNEQUAL_RUNS: row["most"] > row["runs"],
-        UNEQUAL_CRITERIA: row["unequal"],
-        SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
-        SCORES_EXCLUDED: row["missing"],
+        flags.NO_DATA: row["items"] == 0,
+        flags.SINGLE_RUN: row["runs"] == 1,
+        flags.UNEQUAL_RUNS: row["most"] > row["runs"],
+        flags.UNEQUAL_CRITERIA: row["unequal"],
+        flags.SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
+        flags.SCORES_EXCLUDED: row["missing"],
         str(row["few"]): several,
-        CONSTANT: known and np.isnan(row["conf_low"]),
-        FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,
+        flags.CONSTANT: known and np.isnan(row["conf_low"]),
+        flags.FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,
     }
-    return {**row, "term": "score", "method": method, "flag": flags(*(name for name, true in cautions.items() if true))}
+    return {
+        **row,
+        "term": "score",
+        "method": method,
+        "flag": flags.join(*(name for name, true in cautions.items() if true)),
+    }

@@ -15,20 +15,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, fdtr, fdtri, stdtr, stdtrit
 from statsmodels.stats.multitest import multipletests
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.results import (
-    CONSTANT,
-    EXCLUDED,
-    NO_DATA,
-    NORMAL_RUNS,
-    RESAMPLES_AGREE,
-    SINGLE_RUN,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
@@ -139,7 +130,8 @@ def run_sd(
     for key, part in table.groupby(groups, dropna=False, sort=True) if groups else [((), table)]:
         label = dict(zip(groups, key, strict=True))
         rows += [
-            {**label, **row, "flag": flags(chosen.flag, row["flag"])} for row in _of_group(part, ratios, conf_level)
+            {**label, **row, "flag": flags.join(chosen.flag, row["flag"])}
+            for row in _of_group(part, ratios, conf_level)
         ]
     return estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
 
@@ -158,7 +150,7 @@ def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[dic
         kept = [sides[j].loc[both] for j in (one, two)]
         lost = max(int(sides[j]["sd"].notna().sum()) for j in (one, two)) - len(both)
         row = _cells(kept, conf_level)
-        row["flag"] = flags(EXCLUDED.of(lost, what="rating(s) that one judge did not repeat"), row["flag"])
+        row["flag"] = flags.join(flags.EXCLUDED.of(lost, what="rating(s) that one judge did not repeat"), row["flag"])
         ratios.append({"judge": one, "other": two, "term": "ratio", **row})
     p = np.array([row.get("p_value", math.nan) for row in ratios], dtype=float)
     tested = np.isfinite(p)
@@ -172,13 +164,13 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
     sides = [here.dropna(subset=["sd"]) for here in sides]
     n = len(sides[0])
     if not n:
-        return {"estimate": math.nan, "n": 0, "flag": SINGLE_RUN if len(sides) == 1 else NO_DATA}
+        return {"estimate": math.nan, "n": 0, "flag": flags.SINGLE_RUN if len(sides) == 1 else flags.NO_DATA}
     squares = [here["sd"].to_numpy(dtype=float) ** 2 for here in sides]
     variances = [float(s.mean()) for s in squares]
     value = math.sqrt(variances[0])
     if len(sides) == 2:
         value = math.sqrt(variances[0] / variances[1]) if variances[1] > 0 else math.nan
-    row = {"estimate": value, "n": n, "flag": CONSTANT}
+    row = {"estimate": value, "n": n, "flag": flags.CONSTANT}
     if min(variances) <= 0:
         return row
     code, levels = pd.factorize(sides[0]["_cluster"], use_na_sentinel=False)
@@ -190,11 +182,11 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):  # without the one cluster whose repeats differ, the log is infinite
             error = math.sqrt((g - 1) / g * float(((without - without.mean()) ** 2).sum()))
         if not (math.isfinite(error) and error > 1e-12):
-            return {**row, "flag": RESAMPLES_AGREE}
+            return {**row, "flag": flags.RESAMPLES_AGREE}
         half = float(stdtrit(g - 1, 1 - tail)) * error
         ends = [value * math.exp(sign * half) for sign in (-1, 1)]
         p = float(2 * stdtr(g - 1, -abs(math.log(value)) / error))
-        method, flag = f"t of log, jackknife of clusters (G = {g})", few_clusters(np.bincount(code))
+        method, flag = f"t of log, jackknife of clusters (G = {g})", flags.few_clusters(np.bincount(code))
     else:
         df = [_freedom(s, here["runs"].to_numpy(dtype=float) - 1) for s, here in zip(squares, sides, strict=True)]
         if len(sides) == 1:
@@ -208,7 +200,7 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
             below = float(fdtr(*df, variances[0] / variances[1]))
             p = 2 * min(below, 1 - below)
         ends = [value * low, value * high]
-        flag = NORMAL_RUNS
+        flag = flags.NORMAL_RUNS
     found = {**row, "std_error": value * error, "conf_low": ends[0], "conf_high": ends[1]}
     return {**found, "method": method, "flag": flag, **({"p_value": p} if len(sides) == 2 else {})}
 

@@ -17,12 +17,13 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.correlation import average_ranks
 from judgestats.metrics.consensus.correlations import correlated, with_truth
 from judgestats.metrics.measure_registry import Measure
-from judgestats.results import CONSTANT, EXCLUDED, NO_DATA, SMALL_N, TOO_FEW, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.columns import By
 
 Floats = NDArray[np.float64]
@@ -167,7 +168,7 @@ def correlate_over_judges(
     for one, two in combinations(wanted, 2):
         kept = data.dropna(subset=[one, two])
         x, y = (kept[c].to_numpy(dtype=float) for c in (one, two))
-        lost = EXCLUDED.of(len(data) - len(kept), what="judge(s) without both numbers")
+        lost = flags.EXCLUDED.of(len(data) - len(kept), what="judge(s) without both numbers")
         row = correlated(x, y, "spearman", conf_level, lost)
         if 2 < len(kept) <= _EXACT and not math.isnan(row["estimate"]):
             row["p_value"] = _exact_p(x, y)
@@ -254,10 +255,10 @@ def level_progression(ratings: IntoFrame, truth: Any, *, by: By = (), conf_level
     keys, rows = [*groups, "judge"], []
     for key, part in paired.groupby(keys, dropna=False, sort=True):
         kept = part.dropna(subset=["x", "y"])
-        lost = EXCLUDED.of(len(part) - len(kept), what="unmatched")
+        lost = flags.EXCLUDED.of(len(part) - len(kept), what="unmatched")
         values = {float(level): here["y"].to_numpy(dtype=float) for level, here in kept.groupby("x", sort=True)}
         for row in _levels(values, conf_level):
-            rows.append({**dict(zip(keys, key, strict=True)), **row, "flag": flags(lost, row["flag"])})
+            rows.append({**dict(zip(keys, key, strict=True)), **row, "flag": flags.join(lost, row["flag"])})
     return estimates(rows, [*keys, "level"], ["p_value"], sort=False)
 
 
@@ -274,18 +275,18 @@ def _levels(values: dict[float, Floats], conf_level: float) -> list[dict[str, An
         steps.append({"term": "step", "level": high, "n": size, "estimate": step, **_t(sides, step, conf_level)})
     up = [s["estimate"] > 0 for s in steps]
     share = {"term": "rising", "level": math.nan, "n": len(up), "estimate": np.mean(up) if up else math.nan}
-    return [*means, *steps, {**share, "flag": "" if up else NO_DATA}]
+    return [*means, *steps, {**share, "flag": "" if up else flags.NO_DATA}]
 
 
 def _t(samples: list[Floats], value: float, conf_level: float) -> dict[str, Any]:
     """Student's interval of a mean, or Welch's of a difference of two."""
-    size = SMALL_N if sum(s.size for s in samples) < 30 else ""
+    size = flags.SMALL_N if sum(s.size for s in samples) < 30 else ""
     if min(s.size for s in samples) < 2:
-        return {"flag": flags(TOO_FEW, size)}
+        return {"flag": flags.join(flags.TOO_FEW, size)}
     parts = [float(s.var(ddof=1)) / s.size for s in samples]
     error = math.sqrt(sum(parts))
     if not error > 1e-12 * max(1.0, abs(value)):
-        return {"flag": flags(CONSTANT, size)}
+        return {"flag": flags.join(flags.CONSTANT, size)}
     df = sum(parts) ** 2 / sum(p * p / (s.size - 1) for p, s in zip(parts, samples, strict=True))
     half = float(stdtrit(df, (1 + conf_level) / 2)) * error
     ends = {"std_error": error, "conf_low": value - half, "conf_high": value + half, "flag": size}

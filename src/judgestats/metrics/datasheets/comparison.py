@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, JudgestatsError, choose, confidence
 from judgestats.kernels.proportions import wilson
@@ -26,7 +27,7 @@ from judgestats.metrics.rates import (
     paired_difference,
     size_flag,
 )
-from judgestats.results import NO_DATA, NOTHING_SHARED, ONE_SIDE, SMALL_N, STIMULI_SHARED, estimates, flags, in_part
+from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import kind_of
@@ -210,7 +211,7 @@ def _alone(sheet: pd.DataFrame, other: pd.DataFrame, side: str) -> list[_Row]:
             side: r["estimate"],
             "estimate": math.nan,
             "n": 0.0,
-            "flag": flags(*_flags_but_size(r["flag"]), ONE_SIDE),
+            "flag": flags.join(*_flags_but_size(r["flag"]), flags.ONE_SIDE),
         }
         for r in alone.to_dict("records")
     ]
@@ -226,14 +227,14 @@ def _compared(record: _Row, joint: _Joint | _Scores, conf_level: float) -> _Row:
         row = _independent(record, conf_level)
     sides = {side: _flags_but_size(record[f"flag_{k}"]) for k, side in enumerate(("first", "second"), 1)}
     of_one = {f for f in {*sides["first"]} ^ {*sides["second"]} if f.endswith(" excluded")}
-    notes = [in_part(side, f) if f in of_one else f for side, found in sides.items() for f in found]
+    notes = [flags.in_part(side, f) if f in of_one else f for side, found in sides.items() for f in found]
     both = {"first": record["estimate_1"], "second": record["estimate_2"]}
-    return {**both, **row, "flag": flags(*notes, pairing, size_flag(row["n"]))}
+    return {**both, **row, "flag": flags.join(*notes, pairing, size_flag(row["n"]))}
 
 
 def _flags_but_size(flag: str) -> list[str]:
     """Flags of a row except those of its sample size."""
-    return [f for f in flag.split("; ") if f not in (SMALL_N, NO_DATA)]
+    return [f for f in flag.split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)]
 
 
 def _independent(record: _Row, conf_level: float) -> _Row:
@@ -272,13 +273,15 @@ class _Scores:
         first, second = (_rows_of(self._cells(side), None, "", judge).dropna(subset=["mean"]) for side in (0, 1))
         both = first.merge(second, on=_RATED, suffixes=("_1", "_2"), validate="one_to_one")
         if both.empty:
-            return None, NOTHING_SHARED if len(first) and len(second) else ""
+            return None, flags.NOTHING_SHARED if len(first) and len(second) else ""
         either = len(first) + len(second) - len(both)
-        left_out = STIMULI_SHARED.of(len(both), total=f"{either:,}") if either > len(both) else ""
+        left_out = flags.STIMULI_SHARED.of(len(both), total=f"{either:,}") if either > len(both) else ""
         paired = both.assign(mean=both["mean_2"] - both["mean_1"])
         value = paired.groupby(["system", "item"])["mean"].mean().groupby("system").mean().mean()
         row = mean_of_scores(paired, float(value), conf_level)
-        return {**row, "method": "paired, mean over systems, t clustered by item"}, flags(row.get("flag"), left_out)
+        return {**row, "method": "paired, mean over systems, t clustered by item"}, flags.join(
+            row.get("flag"), left_out
+        )
 
     def _read(self, side: int) -> pd.DataFrame:
         table = cells(self._sides[side])

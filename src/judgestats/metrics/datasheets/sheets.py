@@ -16,6 +16,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, confidence
 from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
@@ -30,16 +31,7 @@ from judgestats.metrics.psychometrics.threshold import cluster_of_steps, detecti
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.rates import rates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
-from judgestats.results import (
-    COLUMNS,
-    NO_DATA,
-    NOTHING_IN_COMMON,
-    ONE_UNIT,
-    SEVERAL_AVERAGED,
-    estimates,
-    few_clusters,
-    flags,
-)
+from judgestats.results import COLUMNS, estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of, rows_of_codes
@@ -150,7 +142,7 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     parts = rows_of_codes(codes.code, codes.size)
     for g, key in enumerate(means[groups].to_dict("records")):
         here = table.iloc[parts[g]]
-        averaged = SEVERAL_AVERAGED if not numbered and (here["runs"] > 1).any() else ""
+        averaged = flags.SEVERAL_AVERAGED if not numbered and (here["runs"] > 1).any() else ""
         rows.append({**key, **mean_of_scores(here, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
         counts = pd.DataFrame({"n": [float(here["runs"].sum()), float(here["n_missing"].sum())], "all": ""})
         (row,) = rates(counts, ["all"], "missing", np.array([False, True]), conf_level=options.conf_level)
@@ -166,14 +158,14 @@ def mean_of_scores(here: pd.DataFrame, value: float, conf_level: float, averaged
     )
     row: dict[str, Any] = {"term": "mean_score", "n": len(scored), "method": "mean over systems, t clustered by item"}
     if scored.empty:
-        return {**row, "estimate": math.nan, "flag": NO_DATA}
+        return {**row, "estimate": math.nan, "flag": flags.NO_DATA}
     of_system = scored.groupby("system", dropna=False)["mean"]
     systems = scored["system"].nunique(dropna=False)
     weight = 1 / (systems * of_system.transform("size"))
     influence = (weight * (scored["mean"] - of_system.transform("mean"))).groupby(scored["item"], dropna=False).sum()
     clusters = len(influence)
     if clusters < 2:
-        return {**row, "estimate": value, "flag": flags(ONE_UNIT, averaged)}
+        return {**row, "estimate": value, "flag": flags.join(flags.ONE_UNIT, averaged)}
     error = math.sqrt(clusters / (clusters - 1) * float((influence**2).sum()))
     half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) * error
     return {
@@ -182,7 +174,7 @@ def mean_of_scores(here: pd.DataFrame, value: float, conf_level: float, averaged
         "std_error": error,
         "conf_low": value - half,
         "conf_high": value + half,
-        "flag": flags(few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged),
+        "flag": flags.join(flags.few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged),
     }
 
 
@@ -303,7 +295,7 @@ def sheet_of(data: Any, options: Options) -> pd.DataFrame:
     alone = judges_apart(data)
     if alone:
         rows = sheet["judge"].isin(alone)
-        sheet.loc[rows, "flag"] = [flags(f, NOTHING_IN_COMMON) for f in sheet.loc[rows, "flag"]]
+        sheet.loc[rows, "flag"] = [flags.join(f, flags.NOTHING_IN_COMMON) for f in sheet.loc[rows, "flag"]]
     return sheet
 
 

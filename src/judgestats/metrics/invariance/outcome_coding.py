@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.results import INVALID_EXCLUDED, NO_FAVOURED_SIDE, ONE_PROBE, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, dependence_flag, noted
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
@@ -130,16 +130,16 @@ def excluded(here: pd.DataFrame) -> str:
     invalid = sum(float(n[here[c].astype(str) == "invalid"].sum()) for c in ("baseline", "outcome"))
     missing = float(n[(here[["baseline", "outcome"]].astype(str) == "missing").any(axis=1)].sum())
     unknown = float(n[~here["_known"]].sum())
-    return flags(
-        INVALID_EXCLUDED.of(invalid),
-        ONE_PROBE.of(missing, total=f"{n.sum():,.0f}"),
+    return flags.join(
+        flags.INVALID_EXCLUDED.of(invalid),
+        flags.ONE_PROBE.of(missing, total=f"{n.sum():,.0f}"),
         without_side(unknown),
     )
 
 
 def without_side(n: float) -> str:
     """Flag of items without a known favoured side."""
-    return NO_FAVOURED_SIDE.of(n)
+    return flags.NO_FAVOURED_SIDE.of(n)
 
 
 # ---- Answers by role -------------------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def _joint(here: pd.DataFrame, columns: list[str], clusters: list[str], flag: st
     both = (base >= 0) & (probe >= 0)
     joint = np.zeros((3, 3))
     np.add.at(joint, (base[both], probe[both]), n[both])
-    return Answers(_key(here, columns), one_side(here["_side"]), table, counts, joint, flags(flag, excluded(here)))
+    return Answers(_key(here, columns), one_side(here["_side"]), table, counts, joint, flags.join(flag, excluded(here)))
 
 
 def _key(here: pd.DataFrame, columns: list[str]) -> dict[str, Any]:
@@ -438,7 +438,7 @@ def _independent(found: Study, blind: str, side: pd.Series[Any], clusters: list[
             counts = np.zeros((len(samples), 6))
             valid = np.flatnonzero(roles >= 0)
             counts[valid, roles[valid] + np.where(samples["side"].to_numpy() == "probe", 3, 0)[valid]] = n[valid]
-            flag = flags(dependent, INVALID_EXCLUDED.of(n[roles < 0].sum()))
+            flag = flags.join(dependent, flags.INVALID_EXCLUDED.of(n[roles < 0].sum()))
             yield Answers(key, sides_found[0], samples[[*clusters, "side", "n"]], counts, None, flag)
 
 

@@ -14,6 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import chdtrc, chdtri, fdtrc
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
@@ -31,23 +32,7 @@ from judgestats.metrics.invariance.outcome_coding import (
 )
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import Bootstrap, Interval, planned, rates, ratio, resampled
-from judgestats.results import (
-    AT_ZERO,
-    COUNTED_AND_STATED,
-    INVALID_EXCLUDED,
-    MANY_CANDIDATES,
-    NO_BLIND,
-    NO_CLUSTERED_TEST,
-    NO_DATA,
-    NO_MOVEMENT,
-    NO_SPREAD,
-    NOT_SIGNIFICANT,
-    SINGLE_RUN,
-    SMALL_N,
-    estimates,
-    flags,
-    in_part,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of, neither, yes_or_no
 from judgestats.schema.columns import By, names
@@ -142,9 +127,9 @@ def _difference(
     """Difference of shares k1/n1 - k2/n2; `both`: shared items, hits in both, the first, the second, neither."""
     k1, n1, k2, n2 = map(float, k)
     if not (n1 > 0 and n2 > 0):
-        return {"estimate": math.nan, "n": 0.0, "flag": flags(answers.flag, _empty(answers))}
-    small = SMALL_N if min(n1, n2) < 30 else ""
-    cells: Cells = {"estimate": k1 / n1 - k2 / n2, "n": min(n1, n2), "flag": flags(answers.flag, small)}
+        return {"estimate": math.nan, "n": 0.0, "flag": flags.join(answers.flag, _empty(answers))}
+    small = flags.SMALL_N if min(n1, n2) < 30 else ""
+    cells: Cells = {"estimate": k1 / n1 - k2 / n2, "n": min(n1, n2), "flag": flags.join(answers.flag, small)}
     if plan is not None:
         return {**cells, **_bootstrapped(answers, statistic, plan, small)}
     a, b, c, d = both or (0.0, 0.0, 0.0, 0.0)
@@ -173,7 +158,7 @@ def _difference(
 def _bootstrapped(answers: Answers, statistic: Callable[[Floats], Floats], plan: Bootstrap, flag: str = "") -> Cells:
     cells = resampled(answers.table, answers.counts, statistic, plan, answers.key)
     cells["method"] = drawn(plan, answers.joint is not None)
-    return {**cells, "flag": flags(answers.flag, flag, cells["flag"])}
+    return {**cells, "flag": flags.join(answers.flag, flag, cells["flag"])}
 
 
 def drawn(plan: Bootstrap, paired: bool) -> str:
@@ -189,7 +174,7 @@ def clipped(signed: Cells) -> Cells:
     cells = {**signed, "std_error": math.nan, "estimate": _positive(signed["estimate"])}
     low, high = signed.get("conf_low", math.nan), signed.get("conf_high", math.nan)
     if high <= 0:
-        return {**cells, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(cells["flag"], AT_ZERO)}
+        return {**cells, "conf_low": math.nan, "conf_high": math.nan, "flag": flags.join(cells["flag"], flags.AT_ZERO)}
     return {**cells, "conf_low": _positive(low), "conf_high": high}
 
 
@@ -207,8 +192,12 @@ def lao_cells(answers: Answers, p_value: float, conf_level: float, plan: Bootstr
     value = float(lao(answers.total[None, :])[0])
     n = min(answers.total[:3].sum(), answers.total[3:].sum())
     if math.isnan(value):
-        return {"estimate": value, "n": n, "flag": flags(answers.flag, _empty(answers) if n == 0 else NO_MOVEMENT)}
-    flag = NOT_SIGNIFICANT if p_value > 1 - conf_level else ""
+        return {
+            "estimate": value,
+            "n": n,
+            "flag": flags.join(answers.flag, _empty(answers) if n == 0 else flags.NO_MOVEMENT),
+        }
+    flag = flags.NOT_SIGNIFICANT if p_value > 1 - conf_level else ""
     return {"estimate": value, "n": n, **_bootstrapped(answers, lao, plan, flag)}
 
 
@@ -227,7 +216,7 @@ def variation_cells(answers: Answers, conf_level: float, plan: Bootstrap | None,
         "n": each[0]["n"],
         **bounds,
         "method": "; ".join(x for x in (f"{method}, Bonferroni of 3" if method else "", test) if x),
-        "flag": flags(each[0]["flag"], NO_CLUSTERED_TEST if len(clusters) > 1 else ""),
+        "flag": flags.join(each[0]["flag"], flags.NO_CLUSTERED_TEST if len(clusters) > 1 else ""),
         "p_value": p_value,
     }
 
@@ -308,7 +297,7 @@ def _p(statistic: float, df: int, n: float) -> float:
 
 
 def _empty(answers: Answers) -> str:
-    return NO_BLIND if answers.total[:3].sum() == 0 else NO_DATA
+    return flags.NO_BLIND if answers.total[:3].sum() == 0 else flags.NO_DATA
 
 
 # ---- Do verdicts follow a cue that is not evidence? ------------------------------------------------------------------
@@ -496,7 +485,7 @@ def anchoring(
     unequal = _unequal(found, baseline, n_items)
     for row in rows:
         key = key_of(row[g] for g in found.groups)
-        row["flag"] = flags(row.get("flag", ""), unequal.get((*key, baseline)), unequal.get((*key, row["probe"])))
+        row["flag"] = flags.join(row.get("flag", ""), unequal.get((*key, baseline)), unequal.get((*key, row["probe"])))
     return estimates(rows, columns, ("favoured", "p_value")).assign(
         favoured=lambda t: t["favoured"].astype(object).where(t["favoured"].notna(), ""),
         p_value=lambda t: t["p_value"].astype(float),
@@ -539,7 +528,7 @@ def _blind_rows(found: Study, blind: str, options: Mapping[str, Any], plan: Boot
         key = {c: here[c].iloc[0] for c in columns}
         names = candidates[key_of(key[c] for c in found.groups)]
         signed = _neutrality(here, names, key, plan, options["conf_level"])
-        signed["flag"] = flags(found.dependent, signed["flag"])
+        signed["flag"] = flags.join(found.dependent, signed["flag"])
         low, high = folded_interval(signed.get("conf_low", math.nan), signed.get("conf_high", math.nan))
         folded = {**signed, "estimate": abs(signed["estimate"]), "conf_low": low, "conf_high": high}
         rows.append({**key, "term": "neutrality_deviation", **folded, "std_error": math.nan})
@@ -571,7 +560,7 @@ def _of_equals(found: Study, blind: str, equal: Equal, options: Mapping[str, Any
     there = {key_of(r[c] for c in columns) for r in rows}
     groups = table.loc[table["probe"] == blind, columns].drop_duplicates().to_dict("records")
     missing = [{str(c): v for c, v in g.items()} for g in groups if key_of(g.values()) not in there]
-    empty = {"term": "equality_detection", "estimate": math.nan, "n": 0.0, "flag": NO_DATA}
+    empty = {"term": "equality_detection", "estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
     return rows + [{**g, **empty} for g in missing]
 
 
@@ -595,11 +584,11 @@ def _spread(values: pd.Series[Any], conf_level: float) -> Cells:
     known = values.dropna().to_numpy(dtype=float)
     k = known.size
     if k < 2:
-        return {"estimate": math.nan, "n": float(k), "flag": SINGLE_RUN if k else NO_DATA}
+        return {"estimate": math.nan, "n": float(k), "flag": flags.SINGLE_RUN if k else flags.NO_DATA}
     sd = float(known.std(ddof=1))
     cells: Cells = {"estimate": sd, "n": float(k), "method": f"χ² of {k} runs", "flag": ""}
     if sd < 1e-12:
-        return {**cells, "estimate": 0.0, "method": "", "flag": NO_SPREAD}
+        return {**cells, "estimate": 0.0, "method": "", "flag": flags.NO_SPREAD}
     low, high = (sd * math.sqrt((k - 1) / chdtri(k - 1, q)) for q in ((1 - conf_level) / 2, (1 + conf_level) / 2))
     return {**cells, "conf_low": low, "conf_high": high}
 
@@ -609,7 +598,7 @@ def _neutrality(
 ) -> dict[str, Any]:
     """Share of one candidate minus that of the other among valid blind answers."""
     if len(candidates) > 2:
-        return {"estimate": math.nan, "n": 0.0, "flag": MANY_CANDIDATES}
+        return {"estimate": math.nan, "n": 0.0, "flag": flags.MANY_CANDIDATES}
     outcome = here["outcome"].astype(str).to_numpy(dtype=object)
     named = [*candidates, "", ""][:2]
     kinds = np.column_stack([outcome == named[0], outcome == named[1], outcome == "tie"])
@@ -617,14 +606,14 @@ def _neutrality(
     one, two, tie = map(float, counts.sum(axis=0))
     n = one + two + tie
     invalid = float(here["n"].sum()) - n
-    flag = flags(INVALID_EXCLUDED.of(invalid), NO_DATA if n == 0 else SMALL_N if n < 30 else "")
+    flag = flags.join(flags.INVALID_EXCLUDED.of(invalid), flags.NO_DATA if n == 0 else flags.SMALL_N if n < 30 else "")
     cells: dict[str, Any] = {"estimate": math.nan, "n": n, "flag": flag, "favoured": named[0]}
     if n == 0:
         return cells
     cells["estimate"] = value = (one - two) / n
     if plan is not None:
         drawn = resampled(here, counts, signed_neutrality, plan, key)
-        return {**cells, **drawn, "flag": flags(flag, drawn["flag"])}
+        return {**cells, **drawn, "flag": flags.join(flag, drawn["flag"])}
     low, high = newcombe_paired(0.0, one, two, tie, conf_level)
     spread = math.sqrt(max((one + two) / n - value**2, 0.0) / n)
     method = "Newcombe, two shares of one sample"
@@ -690,7 +679,7 @@ def _unequal(found: Study, blind: str, n_items: float | None) -> dict[tuple[Any,
         most = {key[:-1]: total for key, (_, total) in totals.items()}
         totals |= {key_of(k): (float(n), most[key_of(k)[:-1]]) for k, n in base.items()}
     return {
-        key: in_part(str(key[-1]), COUNTED_AND_STATED.of(counted=f"{n:,.0f}", stated=f"{total:,.0f}"))
+        key: flags.in_part(str(key[-1]), flags.COUNTED_AND_STATED.of(counted=f"{n:,.0f}", stated=f"{total:,.0f}"))
         for key, (n, total) in totals.items()
         if n != total
     }

@@ -13,6 +13,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.invariance.outcome_coding import (
@@ -25,7 +26,7 @@ from judgestats.metrics.invariance.outcome_coding import (
 )
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import Bootstrap, rates, ratio, resampled
-from judgestats.results import EXCLUDED, NO_DATA, NO_SAME_DECISION, SMALL_N, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, column_of
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.counting import clustered
@@ -332,7 +333,9 @@ def rationale_check(
     totals = {key_of(key): n for *key, n in sums.itertuples(index=False)}
     for row in rows:
         excluded = totals[key_of(row[c] for c in columns)] - row["n"]
-        row["flag"] = flags(row["flag"], EXCLUDED.of(excluded * bool(row["n"]), what="call(s) without a case"))
+        row["flag"] = flags.join(
+            row["flag"], flags.EXCLUDED.of(excluded * bool(row["n"]), what="call(s) without a case")
+        )
     return estimates(rows, columns)
 
 
@@ -665,12 +668,16 @@ def _means(table: pd.DataFrame, columns: list[str], term: str, plan: Bootstrap) 
     for key, group in each_group(table, columns):
         here = group[group["_inside"] & group["_value"].notna()]
         n = here["n"].to_numpy(dtype=float)
-        row: dict[str, Any] = {**key, "term": term, "estimate": math.nan, "n": n.sum(), "flag": NO_DATA}
+        row: dict[str, Any] = {**key, "term": term, "estimate": math.nan, "n": n.sum(), "flag": flags.NO_DATA}
         if n.sum() > 0:
             counts = np.column_stack([n * here["_value"].to_numpy(dtype=float), n])
             drawn = resampled(here, counts, ratio, plan, key)
             value = float(counts[:, 0].sum() / n.sum())
-            row |= {**drawn, "estimate": value, "flag": flags(drawn["flag"], SMALL_N if n.sum() < 30 else "")}
+            row |= {
+                **drawn,
+                "estimate": value,
+                "flag": flags.join(drawn["flag"], flags.SMALL_N if n.sum() < 30 else ""),
+            }
         rows.append(row)
     return rows
 
@@ -698,10 +705,10 @@ def _described(
         same, items, lost, without = sizes[key_of(row[c] for c in columns)]
         undefined = without[over.get(row["term"], "_inside")]
         row |= {"embed": embed, "n_same": float(same), "n_items": float(items)}
-        row["flag"] = flags(
+        row["flag"] = flags.join(
             row["flag"],
-            NO_SAME_DECISION if row["term"] not in over and same_decision and not same else "",
-            EXCLUDED.of(undefined, what=f"item(s) without {lacking}"),
-            EXCLUDED.of(lost, what="item(s) not valid in both"),
+            flags.NO_SAME_DECISION if row["term"] not in over and same_decision and not same else "",
+            flags.EXCLUDED.of(undefined, what=f"item(s) without {lacking}"),
+            flags.EXCLUDED.of(lost, what="item(s) not valid in both"),
         )
     return rows

@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.kernels.proportions import newcombe_paired
@@ -32,18 +33,7 @@ from judgestats.metrics.invariance.outcome_coding import (
 )
 from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.rates import Bootstrap, Interval, planned, rates, ratio, resampled
-from judgestats.results import (
-    EXCLUDED,
-    INVALID_EXCLUDED,
-    MANY_CANDIDATES,
-    NO_DATA,
-    NO_MOVEMENT,
-    NOT_SIGNIFICANT,
-    SMALL_N,
-    estimates,
-    flags,
-    in_part,
-)
+from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
@@ -206,8 +196,8 @@ def _blind_rows(found: Study, one: str, two: str, blind: str, plan: Bootstrap) -
             continue
         names = sorted({c for a in arms for c in candidates[key_of(a[g].iloc[0] for g in found.groups)]})
         key = {c: here[c].iloc[0] for c in split} | {"probe": blind}
-        invalid = [INVALID_EXCLUDED.of(float(a["n"][a["outcome"] == "invalid"].sum())) for a in arms]
-        common = flags(dependent, *(in_part(s, n) for s, n in zip((one, two), invalid, strict=True)))
+        invalid = [flags.INVALID_EXCLUDED.of(float(a["n"][a["outcome"] == "invalid"].sum())) for a in arms]
+        common = flags.join(dependent, *(flags.in_part(s, n) for s, n in zip((one, two), invalid, strict=True)))
         statistics = _BLIND if len(names) <= 2 else {"equality_detection": _tie}
         side = names[0] if names else ""
         codes = [role(a["outcome"], side) for a in arms]
@@ -218,7 +208,7 @@ def _blind_rows(found: Study, one: str, two: str, blind: str, plan: Bootstrap) -
         sides = list(zip(arms, counts, strict=True))
         yield from _differences(sides, statistics, plan, key, side if len(names) <= 2 else "", common)
         for term in sorted(_BLIND.keys() - statistics.keys()):
-            flag = flags(common, MANY_CANDIDATES)
+            flag = flags.join(common, flags.MANY_CANDIDATES)
             yield {**key, "term": term, "estimate": math.nan, "n": 0.0, "favoured": "", "flag": flag}
 
 
@@ -240,9 +230,11 @@ def _probe_rows(
         sides = [(x.table.assign(_arm=s + "/" + x.table.get("side", "")), x.counts) for x, s in arms_of_scheme]
         shared = {k: v for k, v in first.key.items() if k != "scheme"}
         side = first.favoured if first.favoured == second.favoured else VARIES
-        common = flags(*(in_part(s, x.flag) for x, s in arms_of_scheme))
+        common = flags.join(*(flags.in_part(s, x.flag) for x, s in arms_of_scheme))
         small = [outcomes.joint_test(x)[0] > 1 - plan.conf_level for x, _ in arms_of_scheme]
-        of_lao = flags(*(in_part(s, NOT_SIGNIFICANT) for s, no in zip((one, two), small, strict=True) if no))
+        of_lao = flags.join(
+            *(flags.in_part(s, flags.NOT_SIGNIFICANT) for s, no in zip((one, two), small, strict=True) if no)
+        )
         yield from _differences(sides, _PROBE, plan, shared, side, common, of_lao)
 
 
@@ -262,7 +254,7 @@ def _differences(
     counts = np.zeros((len(table), 2 * width))
     counts[: len(table_1), :width], counts[len(table_1) :, width:] = counts_1, counts_2
     n = float(counts.sum(axis=0).reshape(-1, 3).sum(axis=1).min())
-    common = flags(common, NO_DATA if n == 0 else SMALL_N if n < 30 else "")
+    common = flags.join(common, flags.NO_DATA if n == 0 else flags.SMALL_N if n < 30 else "")
     for term, statistic in statistics.items():
 
         def difference(totals: Floats, statistic: Statistic = statistic) -> Floats:
@@ -271,15 +263,15 @@ def _differences(
         value = float(difference(counts.sum(axis=0)[None, :])[0])
         row = {**key, "term": term, "estimate": value, "n": n, "favoured": favoured, "flag": common}
         if math.isnan(value):
-            missing = NO_MOVEMENT if term == "lao" and n else ""
-            yield {**row, "flag": flags(common, missing)}
+            missing = flags.NO_MOVEMENT if term == "lao" and n else ""
+            yield {**row, "flag": flags.join(common, missing)}
             continue
         drawn = resampled(table, counts, difference, plan, key)
         words = plan.words if plan.cluster else plan.words.replace("calls within _arm", "independent samples")
         drawn["method"] = words
         if term in _NOT_SMOOTH:
             drawn |= _near_border(term, [(table, counts[:, :width]), (table, counts[:, width:])], plan, key, words)
-        yield {**row, **drawn, "flag": flags(common, of_lao if term == "lao" else "", drawn["flag"])}
+        yield {**row, **drawn, "flag": flags.join(common, of_lao if term == "lao" else "", drawn["flag"])}
 
 
 def _near_border(
@@ -301,7 +293,7 @@ def _near_border(
             low, high = cells["conf_low"], cells["conf_high"]
             if math.isnan(low):  # no resample changes it
                 low = high = float(statistic(total)[0])
-            flag = flags(flag, cells["flag"])
+            flag = flags.join(flag, cells["flag"])
             near |= low <= 0 <= high and low < high
             found.append(transform(low, high))
         ends.append(np.max(found, axis=0))
@@ -438,7 +430,7 @@ def revision(
     dropped = {key_of(key): float(n) for key, n in lost.items()}
     for row in rows:
         n = dropped[key_of(row[c] for c in columns)]
-        row["flag"] = flags(row["flag"], EXCLUDED.of(n, what="item(s) not valid in both"))
+        row["flag"] = flags.join(row["flag"], flags.EXCLUDED.of(n, what="item(s) not valid in both"))
     return estimates(rows, columns, ("favoured",)).assign(
         favoured=lambda t: t["favoured"].astype(object).where(t["favoured"].notna(), "")
     )
@@ -469,7 +461,7 @@ def _directed(
     without = {key_of(key): without_side(n) for key, n in sideless.items()}
     for row in rows:
         key = key_of(row[c] for c in columns)
-        row |= {"favoured": sides[key], "flag": flags(row["flag"], without[key])}
+        row |= {"favoured": sides[key], "flag": flags.join(row["flag"], without[key])}
     return rows
 
 
@@ -500,5 +492,5 @@ def _net(
             counts = np.column_stack([n[here] * sign[here], n[here]])
             key = {str(c): row[c] for c in columns}
             drawn = resampled(pairs[here], counts, ratio, plan, key)
-            row.update({**drawn, "flag": flags(row["flag"], drawn["flag"])})
+            row.update({**drawn, "flag": flags.join(row["flag"], drawn["flag"])})
     return rows

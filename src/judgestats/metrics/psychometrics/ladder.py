@@ -10,11 +10,12 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import ndtri, stdtrit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import choose
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates
-from judgestats.results import CEILING, INVALID_EXCLUDED, NO_DATA, ONE_POSITION, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
@@ -178,15 +179,15 @@ def d_prime(
         if column is not None and n1 and n2:
             sides = [(n * (here & side), toward_first) for side in (in_first, ~in_first)]
             found = _clustered(found, sides, codes_of(table, [column]).code, column, conf_level)
-        lost = INVALID_EXCLUDED.of(float(table.loc[here & (table["choice"] == "invalid"), "n"].sum()))
-        rows += [{**key, **row, "flag": flags(row["flag"], dependent, lost)} for row in found]
+        lost = flags.INVALID_EXCLUDED.of(float(table.loc[here & (table["choice"] == "invalid"), "n"].sum()))
+        rows += [{**key, **row, "flag": flags.join(row["flag"], dependent, lost)} for row in found]
     return estimates(rows, groups)
 
 
 def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level: float) -> list[dict[str, Any]]:
-    method, small = "log-linear, Gourevitch-Galanter", SMALL_N if n1 + n2 < 30 else ""
+    method, small = "log-linear, Gourevitch-Galanter", flags.SMALL_N if n1 + n2 < 30 else ""
     if not n1 or not n2:
-        flag = flags(ONE_POSITION if n1 + n2 else NO_DATA, small)
+        flag = flags.join(flags.ONE_POSITION if n1 + n2 else flags.NO_DATA, small)
         return [{"term": t, "estimate": math.nan, "n": n1 + n2, "method": method, "flag": flag} for t in _SIGNAL_TERMS]
     h, f = (hits + 0.5) / (n1 + 1), (alarms + 0.5) / (n2 + 1)
     zh, zf = float(ndtri(h)), float(ndtri(f))
@@ -198,7 +199,7 @@ def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level:
         error = math.nan if ceiling else scale * math.sqrt(variance)
         row = {"term": term, "estimate": value, "std_error": error, "n": n1 + n2, "method": method}
         row |= {"conf_low": value - z * error, "conf_high": value + z * error}
-        rows.append({**row, "flag": flags(CEILING if ceiling else "", small)})
+        rows.append({**row, "flag": flags.join(flags.CEILING if ceiling else "", small)})
     return rows
 
 
@@ -230,7 +231,7 @@ def _clustered(
         if not error > 0:
             error = math.nan
         ends = {"conf_low": row["estimate"] - t * error, "conf_high": row["estimate"] + t * error}
-        result.append({**row, "std_error": error, **ends, "flag": flags(row["flag"], few_clusters(size))})
+        result.append({**row, "std_error": error, **ends, "flag": flags.join(row["flag"], flags.few_clusters(size))})
     return result
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import normal_quantile
@@ -27,7 +28,7 @@ from judgestats.metrics.rates import (
     rates,
     size_flag,
 )
-from judgestats.results import BETTER_UNKNOWN, NO_DATA, NO_SPREAD, SMALL_N, UNBOUNDED, ZERO_BASE, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import PREFERENCES, required
@@ -253,7 +254,7 @@ def _signal(cell: _Cell, conf_level: float) -> _Row:
     if str(cell.named["stimulus"]) != "ladder" and not outcomes & {"correct", "wrong"}:
         return _difference(cell, "false_preference_saved", "preference", conf_level, loss=True)
     if "preference" in outcomes:
-        return {"term": "target_signal_lost", "estimate": math.nan, "n": 0.0, "flag": BETTER_UNKNOWN}
+        return {"term": "target_signal_lost", "estimate": math.nan, "n": 0.0, "flag": flags.BETTER_UNKNOWN}
     return _difference(cell, "target_signal_lost", "correct", conf_level, loss=True)
 
 
@@ -267,11 +268,11 @@ def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss
     if row is None and cell.column is not None:
         sides_of = [_rate(cell, side, outcome, conf_level) for side in (0, 1)]
         row = interval_difference(*(sides_of if loss else sides_of[::-1]))
-        flag = flags(flag, *(r["flag"] for r in sides_of))
+        flag = flags.join(flag, *(r["flag"] for r in sides_of))
     elif row is None:
         before, after = (cell.share(side, outcome) for side in (0, 1))
         row = independent_difference(*(before + after if loss else after + before), conf_level)
-    return {"term": term, **row, "flag": flags(cell.dependent, flag, size_flag(row["n"]))}
+    return {"term": term, **row, "flag": flags.join(cell.dependent, flag, size_flag(row["n"]))}
 
 
 def _rate(cell: _Cell, side: int, outcome: str, conf_level: float) -> _Row:
@@ -279,7 +280,7 @@ def _rate(cell: _Cell, side: int, outcome: str, conf_level: float) -> _Row:
     table = cell.counts[side]
     hit, valid = table["outcome"] == outcome, table["outcome"] != "invalid"
     (row,) = rates(table, ["prompt"], "", hit, valid, conf_level=conf_level, cluster=cell.column)
-    return {**row, "flag": flags(*(f for f in row["flag"].split("; ") if f not in (SMALL_N, NO_DATA)))}
+    return {**row, "flag": flags.join(*(f for f in row["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)))}
 
 
 def _marks(calls: pd.DataFrame, outcome: str) -> Marks:
@@ -289,26 +290,26 @@ def _marks(calls: pd.DataFrame, outcome: str) -> Marks:
 
 def _net_gain(saved: Mapping[str, Any], lost: Mapping[str, Any], cost: float) -> _Row:
     """False preferences saved, at their cost, minus target signals lost."""
-    notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (SMALL_N, NO_DATA)]
+    notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)]
     if math.isnan(saved["estimate"] + lost["estimate"]):
-        return {"term": "net_gain", "estimate": math.nan, "n": 0.0, "flag": flags(*notes, NO_DATA)}
+        return {"term": "net_gain", "estimate": math.nan, "n": 0.0, "flag": flags.join(*notes, flags.NO_DATA)}
     scaled = {c: cost * saved[c] for c in ("estimate", "std_error", "conf_low", "conf_high")}
     row = interval_difference({**scaled, "n": saved["n"]}, lost)
-    return {"term": "net_gain", **row, "flag": flags(*notes, size_flag(row["n"]))}
+    return {"term": "net_gain", **row, "flag": flags.join(*notes, size_flag(row["n"]))}
 
 
 def _price(saved: Mapping[str, Any], lost: Mapping[str, Any], conf_level: float) -> _Row:
     """False preferences saved per target signal lost."""
     n = min(saved["n"], lost["n"])
-    notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (SMALL_N, NO_DATA)]
+    notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)]
     row: _Row = {"term": "saved_per_lost", "estimate": math.nan, "n": n, "method": "Fieller"}
     if math.isnan(saved["estimate"] + lost["estimate"]):
-        return {**row, "flag": flags(*notes, NO_DATA)}
+        return {**row, "flag": flags.join(*notes, flags.NO_DATA)}
     if lost["estimate"] == 0:
-        return {**row, "flag": flags(*notes, ZERO_BASE, NO_DATA)}
+        return {**row, "flag": flags.join(*notes, flags.ZERO_BASE, flags.NO_DATA)}
     low, high, unbounded = _fieller(saved, lost, normal_quantile(conf_level))
     row.update(estimate=saved["estimate"] / lost["estimate"], conf_low=low, conf_high=high)
-    return {**row, "flag": flags(*notes, unbounded, size_flag(n))}
+    return {**row, "flag": flags.join(*notes, unbounded, size_flag(n))}
 
 
 def _fieller(top: Mapping[str, Any], bottom: Mapping[str, Any], q: float) -> tuple[float, float, str]:
@@ -316,9 +317,9 @@ def _fieller(top: Mapping[str, Any], bottom: Mapping[str, Any], q: float) -> tup
     x, y = top["estimate"], bottom["estimate"]
     g = y**2 - (q * bottom["std_error"]) ** 2
     if not g > 0:
-        return math.nan, math.nan, UNBOUNDED
+        return math.nan, math.nan, flags.UNBOUNDED
     # (xy)² - g (x² - q² var x), written so that equal terms cancel exactly
     root = (q * bottom["std_error"] * x) ** 2 + g * (q * top["std_error"]) ** 2
     if not root > 0:
-        return math.nan, math.nan, NO_SPREAD
+        return math.nan, math.nan, flags.NO_SPREAD
     return (x * y - math.sqrt(root)) / g, (x * y + math.sqrt(root)) / g, ""

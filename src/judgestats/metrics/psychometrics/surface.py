@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import choose
 from judgestats.kernels.decomposition import DROPPED, NO_PREFERENCE, ONE_SIDED, POSITIONAL, STABLE, decompose
 from judgestats.kernels.proportions import goodman
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates, share_differences
-from judgestats.results import BY_STRUCTURE, NO_DATA, estimates
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
@@ -163,8 +164,8 @@ def delta0(
             joint = rates(table, groups, t, pair_class == c, kept, **options)
             terms[t] = [{**r, "method": r["method"].replace("Wilson", "Goodman, 4 classes")} for r in joint]
     no_interval = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
-    zero = {**no_interval, "term": "other_conflict", "estimate": 0.0, "method": "identity", "flag": BY_STRUCTURE}
-    empty = {**zero, "estimate": math.nan, "flag": NO_DATA}
+    zero = {**no_interval, "term": "other_conflict", "estimate": 0.0, "method": "identity", "flag": flags.BY_STRUCTURE}
+    empty = {**zero, "estimate": math.nan, "flag": flags.NO_DATA}
     terms["other_conflict"] = [{**row, **(zero if row["n"] > 0 else empty)} for row in terms["no_preference"]]
     rows = [{**row, "n_dropped": classes[g, DROPPED]} for t in _ORDER for g, row in enumerate(terms[t])]
     return estimates(rows, groups, extra=["n_dropped"])

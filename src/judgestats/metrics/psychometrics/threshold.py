@@ -12,26 +12,13 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.resampling import cluster_totals, generator, percentile_interval
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.psychometrics.ladder import settled
-from judgestats.results import (
-    EXCLUDED,
-    INVALID_EXCLUDED,
-    LEFT_CENSORED,
-    NO_DATA,
-    NOT_INDEPENDENT,
-    ONE_STEP,
-    RESAMPLES_AGREE,
-    RIGHT_CENSORED,
-    SMALL_N,
-    estimates,
-    few_clusters,
-    flags,
-    incomplete_ladder,
-)
+from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import SHARED_PAIRS, tally
@@ -143,13 +130,13 @@ def detection_threshold(
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     codes = codes_of(table, groups)
     table = table.assign(outcome=settled(table["outcome"], invalid))
-    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and cluster is None else ""
+    dependent = flags.NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and cluster is None else ""
     rows = []
     for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
         here = table[codes.code == g]
         rng = generator(seed, tuple(map(str, key.values())))
         row = _row(here, performance, named, interpolation, cluster, n_resamples, rng, conf_level)
-        rows.append({**key, **row, "flag": flags(row["flag"], dependent), "term": "detection_threshold"})
+        rows.append({**key, **row, "flag": flags.join(row["flag"], dependent), "term": "detection_threshold"})
     return estimates(rows, groups)
 
 
@@ -177,25 +164,29 @@ def _row(
 ) -> dict[str, Any]:
     valid = calls[(calls["outcome"] != "invalid") & (calls["n"] > 0)]
     on_ladder = valid["delta"].astype(float) > 0
-    excluded = flags(
-        INVALID_EXCLUDED.of(float(calls.loc[calls["outcome"] == "invalid", "n"].sum())),
-        EXCLUDED.of(float(valid.loc[~on_ladder, "n"].sum()), what="call(s) without a step"),
+    excluded = flags.join(
+        flags.INVALID_EXCLUDED.of(float(calls.loc[calls["outcome"] == "invalid", "n"].sum())),
+        flags.EXCLUDED.of(float(valid.loc[~on_ladder, "n"].sum()), what="call(s) without a step"),
     )
     valid = valid[on_ladder]
     steps = np.unique(valid["delta"].to_numpy(dtype=float))
     n = float(valid["n"].sum())
     if steps.size < 2:
-        return {"estimate": math.nan, "n": n, "flag": flags(ONE_STEP if steps.size else NO_DATA, excluded)}
-    if lacking := incomplete_ladder(steps, named):
-        return {"estimate": math.nan, "n": n, "flag": flags(lacking, excluded, SMALL_N if n < 30 else "")}
+        return {
+            "estimate": math.nan,
+            "n": n,
+            "flag": flags.join(flags.ONE_STEP if steps.size else flags.NO_DATA, excluded),
+        }
+    if lacking := flags.incomplete_ladder(steps, named):
+        return {"estimate": math.nan, "n": n, "flag": flags.join(lacking, excluded, flags.SMALL_N if n < 30 else "")}
     counts, clusters = _step_counts(valid, steps, cluster)
     value = _crossing_of(steps, counts.sum(axis=0), level, interpolation)
     draws_of = _resampled(counts, cluster, n_resamples, rng)
     draws = np.array([_crossing_of(steps, d, level, interpolation) for d in draws_of])
     low, high = percentile_interval(draws, conf_level, n if cluster is None else clusters)
-    agree = RESAMPLES_AGREE if low == high else ""
-    censor = LEFT_CENSORED if value == -math.inf else RIGHT_CENSORED if value == math.inf else ""
-    few = few_clusters(counts.sum(axis=1), drawn=True) if cluster is not None else ""
+    agree = flags.RESAMPLES_AGREE if low == high else ""
+    censor = flags.LEFT_CENSORED if value == -math.inf else flags.RIGHT_CENSORED if value == math.inf else ""
+    few = flags.few_clusters(counts.sum(axis=1), drawn=True) if cluster is not None else ""
     by = f"by {cluster} (G = {clusters})" if cluster else "of calls"
     return {
         "estimate": steps[0] if value == -math.inf else math.nan if value == math.inf else value,
@@ -203,7 +194,7 @@ def _row(
         "conf_high": math.nan if agree else high,
         "n": n,
         "method": f"isotonic; expanded percentile bootstrap {by}",
-        "flag": flags(censor, agree, few, excluded, SMALL_N if n < 30 else ""),
+        "flag": flags.join(censor, agree, few, excluded, flags.SMALL_N if n < 30 else ""),
     }
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, FitError, choose, confidence
 from judgestats.models.bayes.priors import DF, Priors, single, sizes
@@ -23,7 +24,6 @@ from judgestats.models.bayes.scales import Prior
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.thresholds import Thresholds
-from judgestats.results import DIVERGENT, FEW_EFFECTIVE, HEAVY, NO_DATA, NOT_MIXED, OUTSIDE_INTERVAL
 from judgestats.threads import warnings_ignored
 
 # ---- Predictive intervals of observed values; draws from the priors of a formula's parameters ------------------------
@@ -70,7 +70,7 @@ def replicates(
     made = cells.reset_index(drop=True).assign(
         kind=kind, observed=np.where(there, observed, np.nan), estimate=simulated.mean(axis=0), conf_low=low,
         conf_high=high, inside=inside, n=n, scale=scale, method=method,
-        flag=np.where(there, np.where(inside, "", OUTSIDE_INTERVAL), NO_DATA),
+        flag=np.where(there, np.where(inside, "", flags.OUTSIDE_INTERVAL), flags.NO_DATA),
     )  # fmt: skip
     labels = [c for c in cells.columns if c != "outcome"]
     return made[["kind", *labels, *COLUMNS]]
@@ -302,11 +302,11 @@ class Draws:
     def notes(self) -> tuple[str, ...]:
         """Flags of the posterior as a whole."""
         table = self.summary()
-        found = [f for f in (NOT_MIXED, FEW_EFFECTIVE) if table["flag"].str.contains(f).any()]
-        if self.importance_ess < LEAST_ESS and FEW_EFFECTIVE not in found:
-            found.append(FEW_EFFECTIVE)
-        found += [HEAVY] if self.pareto_k > MOST_PARETO else []
-        return (*found, *([DIVERGENT.of(self.divergences)] if self.divergences else []))
+        found = [f for f in (flags.NOT_MIXED, flags.FEW_EFFECTIVE) if table["flag"].str.contains(f).any()]
+        if self.importance_ess < LEAST_ESS and flags.FEW_EFFECTIVE not in found:
+            found.append(flags.FEW_EFFECTIVE)
+        found += [flags.HEAVY] if self.pareto_k > MOST_PARETO else []
+        return (*found, *([flags.DIVERGENT.of(self.divergences)] if self.divergences else []))
 
 
 def mixing_flags(rhat: float, ess: float) -> str:
@@ -315,8 +315,8 @@ def mixing_flags(rhat: float, ess: float) -> str:
     >>> mixing_flags(1.0, 900.0), mixing_flags(1.2, 90.0)
     ('', 'chains have not mixed; fewer than 400 effective draws')
     """
-    flags = [f for bad, f in ((rhat > MOST_RHAT, NOT_MIXED), (ess < LEAST_ESS, FEW_EFFECTIVE)) if bad]
-    return "; ".join(flags)
+    flagged = [f for bad, f in ((rhat > MOST_RHAT, flags.NOT_MIXED), (ess < LEAST_ESS, flags.FEW_EFFECTIVE)) if bad]
+    return "; ".join(flagged)
 
 
 def diagnostics(values: Floats) -> tuple[Floats, Floats, Floats]:

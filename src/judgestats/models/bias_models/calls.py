@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.models.coding.frames import columns, distinct, labels
 from judgestats.models.coding.frames import columns as columns_of
 from judgestats.models.coding.responses import counted_by
-from judgestats.results import EXCLUDED, HALF_VOTES, flags
 from judgestats.schema.columns import CHOICES, COUNTS, N
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
@@ -42,8 +42,8 @@ class Calls:
         found = []
         for reason, counts in self.excluded:
             n = sum(counts.values()) if judge is None or None in counts else counts.get(judge, 0.0)
-            found.append((HALF_VOTES if reason == HALF_VOTES else EXCLUDED).of(n, what=reason))
-        return flags(*found)
+            found.append((flags.HALF_VOTES if reason == flags.HALF_VOTES else flags.EXCLUDED).of(n, what=reason))
+        return flags.join(*found)
 
 
 def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
@@ -215,7 +215,7 @@ def _answered(kept: pd.DataFrame, choice: pd.Series[Any], ties: str, excluded: t
         table = kept.assign(answer=answer)[~invalid]
     else:
         table = kept.assign(chosen=(answer == "first").astype(np.int64))[~invalid & ~tie]
-        excluded = (*excluded, excluded_calls("ties" if ties == "drop" else HALF_VOTES, judge, n, tie))
+        excluded = (*excluded, excluded_calls("ties" if ties == "drop" else flags.HALF_VOTES, judge, n, tie))
     if ties == "half":
         half = kept[tie].assign(n=n[tie] / 2)
         table = pd.concat([table, half.assign(chosen=0), half.assign(chosen=1)], ignore_index=True)

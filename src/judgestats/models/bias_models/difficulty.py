@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, recount, scored
@@ -29,7 +30,7 @@ from judgestats.models.bias_models.reports import (
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.postestimation.delta import normal_quantile
-from judgestats.results import ALWAYS, FEW_CALLS_HERE, SEPARATION, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 from judgestats.schema.patterns import InvalidVerdict, TiesOfVerdicts
 
@@ -140,7 +141,9 @@ def item_difficulty(
         random = kinds[f] == "random"
         tests.append(likelihood_ratio(less, whole, f"{f}s differ", f"with {f} against without", variance=random))
     for row in rows:
-        row["flag"] = flags(row["flag"], found.flag(row["level"]) if row["facet"] == "judge" and row["level"] else None)
+        row["flag"] = flags.join(
+            row["flag"], found.flag(row["level"]) if row["facet"] == "judge" and row["level"] else None
+        )
     made = estimates(rows, ["facet", "level"], ["share", "scale"], sort=False)
     return VerdictModel("Difficulty of items and ability of judges", fits, made, comparisons(tests))
 
@@ -184,14 +187,20 @@ def _levels(
     place = pd.Index(known).get_indexer(list(levels))
     z, rows = normal_quantile(conf_level), []
     for k, level in enumerate(levels):
-        extreme = ALWAYS.of(what="right") if right[k] == n[k] else ALWAYS.of(what="wrong") if right[k] == 0 else None
-        few = FEW_CALLS_HERE if n[k] < FEW_HERE else None
+        extreme = (
+            flags.ALWAYS.of(what="right")
+            if right[k] == n[k]
+            else flags.ALWAYS.of(what="wrong")
+            if right[k] == 0
+            else None
+        )
+        few = flags.FEW_CALLS_HERE if n[k] < FEW_HERE else None
         value, error = (sign * float(eta[place[k]]), float(se[place[k]])) if place[k] >= 0 else (math.nan, math.nan)
         if abs(value) > ENDLESS or not error < VAGUE:
             value = error = math.nan
-        separated = SEPARATION if math.isnan(value) else None
+        separated = flags.SEPARATION if math.isnan(value) else None
         made = wald_row(whole, "difficulty" if facet == "item" else "ability", value, error, z, "log-odds")
-        flag = flags(few, extreme, separated, fit_flags(whole, facet))
+        flag = flags.join(few, extreme, separated, fit_flags(whole, facet))
         share = float(right[k] / n[k])
         rows.append({**made, "facet": facet, "level": level, "n": float(n[k]), "flag": flag, "share": share})
     return rows

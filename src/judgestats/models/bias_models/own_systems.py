@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
 from judgestats.models.bias_models.calls import Calls, Excluded, excluded_calls, recount, require, slotted
@@ -31,17 +32,7 @@ from judgestats.models.coding.frames import columns, labels
 from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.results import (
-    CONFOUNDED,
-    JUDGED_ONCE,
-    JUDGES_NO_OWN,
-    NO_DATA,
-    NO_SYSTEM_EFFECTS,
-    NOT_FITTED,
-    UNMODELLED_QUALITY,
-    estimates,
-    flags,
-)
+from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import By
 from judgestats.schema.patterns import TiesOfPositions
@@ -167,10 +158,17 @@ def self_preference(
     rows, tests, fits = _compared(given, own, conf_level)
     for j in judges:
         if j not in own:
-            gone = {"judge": j, "term": OWN, "estimate": math.nan, "flag": flags(NO_DATA, JUDGES_NO_OWN)}
+            gone = {
+                "judge": j,
+                "term": OWN,
+                "estimate": math.nan,
+                "flag": flags.join(flags.NO_DATA, flags.JUDGES_NO_OWN),
+            }
             rows += [{**gone, "model": m, "n": float(table["n"][table["judge"] == j].sum())} for m in given.models]
     for row in rows:
-        row["flag"] = flags(row["flag"], given.note, given.calls.flag(None if row["judge"] == ALL else row["judge"]))
+        row["flag"] = flags.join(
+            row["flag"], given.note, given.calls.flag(None if row["judge"] == ALL else row["judge"])
+        )
     made = estimates(rows, ["judge", "model"], ["scale"], sort=False)
     order = {j: k for k, j in enumerate([*judges, ALL])}
     made = made.sort_values("judge", key=lambda c: c.map(order), kind="stable", ignore_index=True)
@@ -255,7 +253,7 @@ def _chosen(
         " + (0 + order|judge:pair)" if again else "",
         " + (0 + order|pair)" if shared else "",
         {"family": "binomial"},
-        "" if differences else NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS),
+        "" if differences else flags.NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS),
         (WITH, WITHOUT) if without_worth else (WITH,),
     )
 
@@ -281,7 +279,7 @@ def _rated(data: Any, identity: Mapping[str, str] | None, family: Mapping[str, s
         len(table[["judge", "item"]].drop_duplicates()) < N / 1.5
     )
     worth = " + (1|system:item)" * (len(table[["system", "item"]].drop_duplicates()) < N / 1.1)
-    note = NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS) if len(systems) > MOST_SYSTEMS else ""
+    note = flags.NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS) if len(systems) > MOST_SYSTEMS else ""
     return _Given(Calls(table, (lost,)), systems, "score", fixed, kept, worth, {"family": "gaussian"}, note)
 
 
@@ -294,31 +292,31 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
     no_estimate = {"judge": ALL, "term": OWN, "estimate": math.nan, "n": float(given.calls.table["n"].sum())}
     for model, worth in zip(given.models, (given.worth, ""), strict=False):
         if model == WITH and not worth:
-            rows.append({**no_estimate, "model": model, "flag": flags(NO_DATA, JUDGED_ONCE)})
+            rows.append({**no_estimate, "model": model, "flag": flags.join(flags.NO_DATA, flags.JUDGED_ONCE)})
             continue
         random = f"{given.kept}{worth}"
         try:
             none, common, each = (_fit(given, t, random, given.kept + given.worth) for t in ("", " + own", by_judge))
         except (DesignError, FitError) as error:
-            rows.append({**no_estimate, "model": model, "flag": NOT_FITTED.of(reason=error)})
+            rows.append({**no_estimate, "model": model, "flag": flags.NOT_FITTED.of(reason=error)})
             continue
         fits |= {f"{model}, all judges": common, f"{model}, by judge": each}
-        biased = UNMODELLED_QUALITY if model == WITHOUT and given.worth and given.response == "chosen" else None
+        biased = flags.UNMODELLED_QUALITY if model == WITHOUT and given.worth and given.response == "chosen" else None
         rows += [
-            {**r, "judge": ALL, "model": model, "flag": flags(biased, r["flag"])}
+            {**r, "judge": ALL, "model": model, "flag": flags.join(biased, r["flag"])}
             for r in _effects(common, "own", conf_level)
         ]
         rows += [{**r, "judge": ALL, "model": model} for r in spread_rows(common, _SPREADS, conf_level)]
         if len(own) > 1:
             for judge, name in own.items():
                 rows += [
-                    {**r, "judge": judge, "model": model, "flag": flags(biased, r["flag"])}
+                    {**r, "judge": judge, "model": model, "flag": flags.join(biased, r["flag"])}
                     for r in _effects(each, name, conf_level)
                 ]
         asked = [likelihood_ratio(none, common, "own responses are favoured", f"own against none, {model}")]
         if len(own) > 1:
             asked.append(likelihood_ratio(common, each, "judges differ", f"own by judge against common, {model}"))
-        tests += [{**t, "flag": flags(biased, t["flag"])} for t in asked]
+        tests += [{**t, "flag": flags.join(biased, t["flag"])} for t in asked]
     if (whole := fits.get(f"{WITH}, all judges")) is not None:
         try:
             bare = fits.get(f"{WITHOUT}, all judges") or _fit(given, " + own", given.kept, given.kept + given.worth)
@@ -339,7 +337,7 @@ def _fit(given: _Given, own: str, random: str, most: str) -> Fit:
 def _effects(model: Fit, name: str, conf_level: float) -> list[Row]:
     """Rows of an own effect; NaN if it is a linear combination of other effects."""
     if any(n.startswith("own") for n in model.design.aliased):
-        return [{"term": OWN, "estimate": math.nan, "n": model.n, "flag": CONFOUNDED}]
+        return [{"term": OWN, "estimate": math.nan, "n": model.n, "flag": flags.CONFOUNDED}]
     scale = LINKS[model.link].unit
     row = effect_row(model, linear(model, {name: 1.0}), OWN, conf_level, scale)
     if model.distribution.linear:

@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import stdtr
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, slotted
@@ -31,7 +32,7 @@ from judgestats.models.bias_models.reports import (
 )
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.results import FEW_JUDGES, NO_DATA, NOT_FITTED, ONE_ORDER, UNSIGNED_CONTENT, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 from judgestats.schema.patterns import TiesOfPositions
 
@@ -137,7 +138,7 @@ def position_bias_model(
         if len(kinds) > 1:
             _between(name, calls, kinds, asked)
     for row in asked.rows:
-        row["flag"] = flags(row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]))
+        row["flag"] = flags.join(row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]))
     made = estimates(asked.rows, ["judge", *groups], ["scale"], sort=False)
     return VerdictModel("Slot bias", asked.fits, made, comparisons(asked.tests, ["judge", *groups]))
 
@@ -183,7 +184,7 @@ def _grouped(name: str, kind: str, table: pd.DataFrame, asked: _Asked) -> None:
     try:
         whole = _fit(f"1{slopes}{right}", table, asked)
     except (DesignError, FitError) as error:
-        reason = NO_DATA if not len(table) else NOT_FITTED.of(reason=error)
+        reason = flags.NO_DATA if not len(table) else flags.NOT_FITTED.of(reason=error)
         asked.rows.append({**keys, "term": FIRST, "estimate": math.nan, "n": float(table["n"].sum()), "flag": reason})
         return
     asked.fits[label] = whole
@@ -192,8 +193,8 @@ def _grouped(name: str, kind: str, table: pd.DataFrame, asked: _Asked) -> None:
         wrong = _fit(f"1{slopes}{' + (1|pair)'}", table, asked)
         asked.fits[f"{label}, (1|pair)"] = wrong
         row = effect_row(wrong, _slot(wrong), UNSIGNED, asked.conf_level)
-        made.append({**row, "flag": flags(UNSIGNED_CONTENT, flags(*wrong.notes), row["flag"])})
-    asked.rows.extend({**r, **keys, "flag": flags(r["flag"], note)} for r in made)
+        made.append({**row, "flag": flags.join(flags.UNSIGNED_CONTENT, flags.join(*wrong.notes), row["flag"])})
+    asked.rows.extend({**r, **keys, "flag": flags.join(r["flag"], note)} for r in made)
     asked.tests.extend({**t, **keys} for t in _tests(whole, table, slopes, right, asked))
 
 
@@ -205,9 +206,9 @@ def _right(table: pd.DataFrame, pooled: bool) -> tuple[str, str]:
     if not len(sides) or sides["pair"].nunique() < 2:
         return random, ""
     if len(sides) == len(pairs):
-        return random, ONE_ORDER
+        return random, flags.ONE_ORDER
     if pooled:
-        return f"{random}{SIGNED}{BY_JUDGE}", FEW_JUDGES if table["judge"].nunique() < ENOUGH else ""
+        return f"{random}{SIGNED}{BY_JUDGE}", flags.FEW_JUDGES if table["judge"].nunique() < ENOUGH else ""
     return SIGNED, ""
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtrit
 
+from judgestats import flags
 from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import Fitted
@@ -19,7 +20,6 @@ from judgestats.models.ml import BOUNDARY
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread
 from judgestats.models.postestimation.tables import wide
-from judgestats.results import FEW_CALLS, LARGER_WORSE, SEPARATION, SINGULAR, UNLIKE, flags
 
 # ---- The result, and rows of estimates -------------------------------------------------------------------------------
 
@@ -127,7 +127,9 @@ class VerdictModel:
 
 def _named(fit: Fit) -> str:
     """A fit in a line, with its notes."""
-    return f"{fit.formula}  [{fit.family}, {fit.link}, {fit.method}]" + (f": {flags(*fit.notes)}" if fit.notes else "")
+    return f"{fit.formula}  [{fit.family}, {fit.link}, {fit.method}]" + (
+        f": {flags.join(*fit.notes)}" if fit.notes else ""
+    )
 
 
 def _shown(table: pd.DataFrame) -> list[str]:
@@ -180,7 +182,7 @@ def effect_row(
     found = float(freedom.degrees(fit, c[: fit.n_location])) if df is None else df
     df = found if math.isfinite(found) else None
     made = wald_row(fit, term, value, se, critical(conf_level, df), scale, df)
-    return {**made, "flag": flags(SEPARATION, made["flag"])} if endless else made
+    return {**made, "flag": flags.join(flags.SEPARATION, made["flag"])} if endless else made
 
 
 def ratio_row(row: Row, scale: str = "odds ratio") -> Row:
@@ -226,7 +228,7 @@ def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> lis
         value = abs(float(fit.params[place]))
         se = math.sqrt(fit.covariance[place, place]) if fit.covariance[place, place] > 0 else math.nan
         factor = math.exp(min(z * se / value, 700.0)) if value > 0 else math.nan
-        flag = flags(fit_flags(fit, term.factor), wide(se / value) if value > 0 else None)
+        flag = flags.join(fit_flags(fit, term.factor), wide(se / value) if value > 0 else None)
         made = wald_row(fit, names[term.factor], value, se, z, LINKS[fit.link].unit)
         rows.append({**made, "conf_low": value / factor, "conf_high": value * factor, "flag": flag})
     return rows
@@ -247,12 +249,12 @@ def fit_flags(fit: Fitted, factor: str | None = None) -> str:
     terms = zip(fit.design.terms, fit.factors(), strict=True) if factor is not None else ()
     at_zero = any(t.factor == factor and bool((np.abs(np.diag(L)) < edge).any()) for t, L in terms)
     notes = fit.notes if at_zero else without(fit.notes)
-    return flags(*notes, FEW_CALLS if few and not fit.distribution.linear else None)
+    return flags.join(*notes, flags.FEW_CALLS if few and not fit.distribution.linear else None)
 
 
 def without(notes: Sequence[str]) -> list[str]:
     """Notes of a fit, except that a variance is 0, which does not concern the fixed effects."""
-    return [n for n in notes if n != SINGULAR]
+    return [n for n in notes if n != flags.SINGULAR]
 
 
 # ---- Rows of tests ---------------------------------------------------------------------------------------------------
@@ -292,7 +294,7 @@ def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str,
         p = float(chdtrc(df, statistic))
     same = small.approximation == large.approximation or not (small.design.terms and large.design.terms)
     notes = [*small.notes, *large.notes] if variance else without([*small.notes, *large.notes])
-    flag = flags(*notes, LARGER_WORSE if lower else None, None if same else UNLIKE)
+    flag = flags.join(*notes, flags.LARGER_WORSE if lower else None, None if same else flags.UNLIKE)
     return tested(question, compared, "LR", statistic, df, p, flag)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
 from judgestats.models.bias_models.calls import Calls, as_category, joined, ordered_labels, scored
@@ -30,7 +31,7 @@ from judgestats.models.bias_models.reports import (
 from judgestats.models.coding.frames import columns
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.results import FEW_JUDGES_EQUAL, NO_DATA, NO_ITEMS, NOT_FITTED, estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.columns import COUNTS, By, N, names
 
 #: Smallest number of judges for a variance of the effects between them.
@@ -145,8 +146,8 @@ def strategy_effects(
         _judged(ALL, table, baseline, has_item, benchmark is not None, conf_level, rows, tests, fits)
     by = ["judge", *([benchmark] if benchmark else [])]
     for row in rows:
-        row["flag"] = flags(
-            row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]), None if has_item else NO_ITEMS
+        row["flag"] = flags.join(
+            row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]), None if has_item else flags.NO_ITEMS
         )
         if benchmark:
             row[benchmark] = row.pop("benchmark", "")
@@ -179,7 +180,7 @@ def _judged(
     levels = ordered_labels(table["strategy"], baseline)
     no_estimate = {"judge": name, "term": "strategy", "estimate": math.nan, "n": float(table["n"].sum())}
     if baseline not in set(table["strategy"]) or len(levels) < 2:
-        rows.append({**no_estimate, "flag": NO_DATA})
+        rows.append({**no_estimate, "flag": flags.NO_DATA})
         return
     calls = table.assign(strategy=as_category(table["strategy"], levels))
     benches: Sequence[str] = ordered_labels(table["benchmark"]) if crossed else ()
@@ -192,14 +193,16 @@ def _judged(
         whole = _fit(f"strategy * benchmark{random}" if crossed else f"{plain}{random}", calls)
         none = _fit(f"{'benchmark' if crossed else '1'}{random}", calls)
     except (DesignError, FitError) as error:
-        rows.append({**no_estimate, "flag": NOT_FITTED.of(reason=error)})
+        rows.append({**no_estimate, "flag": flags.NOT_FITTED.of(reason=error)})
         return
     fits[name] = whole
     df = table["judge"].nunique() - 1.0 if VARYING in random else None
     for bench in benches or ("",):
         found = _effects(whole, levels, bench if crossed else "", conf_level, df)
-        rows += [{**r, "judge": name, "benchmark": bench, "flag": flags(r["flag"], note)} for r in found]
-    rows += [{**r, "judge": name, "flag": flags(r["flag"], note)} for r in spread_rows(whole, _SPREADS, conf_level)]
+        rows += [{**r, "judge": name, "benchmark": bench, "flag": flags.join(r["flag"], note)} for r in found]
+    rows += [
+        {**r, "judge": name, "flag": flags.join(r["flag"], note)} for r in spread_rows(whole, _SPREADS, conf_level)
+    ]
     steady = whole
     if crossed:
         steady = _fit(f"{plain}{random}", calls)
@@ -219,7 +222,7 @@ def _random(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str
         random += " + (1|judge:item)"
     if judges >= ENOUGH:
         return random + VARYING, ""
-    return random, FEW_JUDGES_EQUAL
+    return random, flags.FEW_JUDGES_EQUAL
 
 
 def _fit(right: str, table: pd.DataFrame, beside: str = "") -> Fit:
@@ -242,7 +245,7 @@ def _effects(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, d
     there = set((frame[frame["benchmark"] == bench] if bench else frame)["strategy"])
     for level in levels[1:]:
         if level not in there or levels[0] not in there:
-            rows.append({"term": level, "estimate": math.nan, "n": 0.0, "flag": NO_DATA, "scale": "log-odds"})
+            rows.append({"term": level, "estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA, "scale": "log-odds"})
             continue
         X = coded(level)
         c = np.concatenate([(X - base)[0], np.zeros(len(whole.params) - whole.n_fixed)])

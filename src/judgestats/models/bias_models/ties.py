@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, choose, confidence, suggestion
 from judgestats.models.bias_models.calls import answers, ordered_labels
@@ -27,22 +28,7 @@ from judgestats.models.bias_models.reports import (
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.postestimation.delta import normal_quantile, spread
-from judgestats.results import (
-    LINKS_DISAGREE,
-    NO_DATA,
-    NO_HESSIAN,
-    NO_QUALITY,
-    NO_RATIO,
-    NO_TIES_UNDER,
-    NOT_BOTH_IDENTIFIABLE,
-    NOT_FITTED,
-    NOT_INDEPENDENT,
-    ORDER_UNKNOWN,
-    SEPARATION,
-    WIDE,
-    estimates,
-    flags,
-)
+from judgestats.results import estimates
 
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
@@ -168,8 +154,8 @@ def tie_model(
                 f"{suggestion(baseline, kinds)}"
             )
         made, compared, fitted = _judged(here, ordered_labels(here["group"], baseline if by else None), asked)
-        note = flags(found.flag(judge), ORDER_UNKNOWN if folded else None)
-        result += [{**r, "judge": judge, "flag": flags(r["flag"], note)} for r in made]
+        note = flags.join(found.flag(judge), flags.ORDER_UNKNOWN if folded else None)
+        result += [{**r, "judge": judge, "flag": flags.join(r["flag"], note)} for r in made]
         tests += [{**t, "judge": judge} for t in compared]
         fits |= {f"{judge}, {name}": f for name, f in fitted.items()}
     groups = ["judge", *([by] if by else []), "link"]
@@ -195,7 +181,7 @@ def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[l
     no_estimate = {"term": "criterion", "estimate": math.nan, "n": float(table["n"].sum())}
     if lacking or constant:
         where = f" under {(lacking or constant)[0]}" if asked.by else ""
-        flag = flags(NO_DATA, (NO_TIES_UNDER if lacking else NO_QUALITY).of(where=where))
+        flag = flags.join(flags.NO_DATA, (flags.NO_TIES_UNDER if lacking else flags.NO_QUALITY).of(where=where))
         return [{**no_estimate, "flag": flag, "link": link} for link in asked.links], [], {}
     calls = table.copy()
     for k, kind in enumerate(kinds[1:], 1):
@@ -209,18 +195,18 @@ def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[l
         try:
             grid = {c: _fit(calls, link, len(kinds), c, asked) for c in VERDICTS}
         except (DesignError, FitError) as error:
-            made.append({**no_estimate, "flag": NOT_FITTED.of(reason=error), "link": link})
+            made.append({**no_estimate, "flag": flags.NOT_FITTED.of(reason=error), "link": link})
             continue
         whole = grid[True, True]
         fits |= {f"{link}, {_named(c)}" if len(kinds) > 1 else link: f for c, f in grid.items()}
-        note = NOT_INDEPENDENT if shared and not whole.design.terms else ""
+        note = flags.NOT_INDEPENDENT if shared and not whole.design.terms else ""
         single: dict[str, Fit] = {}
-        if {NO_HESSIAN, SEPARATION} & {*whole.notes} and not whole.design.terms:
+        if {flags.NO_HESSIAN, flags.SEPARATION} & {*whole.notes} and not whole.design.terms:
             # separate fits, so that infinite estimates in one condition do not affect the others
             single = {k: _fit(calls[calls["group"] == k], link, 1, (False, False), asked) for k in kinds}
-        made += [{**r, "link": link, "flag": flags(r["flag"], note)} for r in _table(whole, kinds, asked, single)]
+        made += [{**r, "link": link, "flag": flags.join(r["flag"], note)} for r in _table(whole, kinds, asked, single)]
         if len(kinds) > 1:
-            tests += [{**t, "link": link, "flag": flags(t["flag"], note)} for t in _tests(grid, kinds, asked)]
+            tests += [{**t, "link": link, "flag": flags.join(t["flag"], note)} for t in _tests(grid, kinds, asked)]
     if tests:
         tests.append(_overall(tests))
     return made, tests, fits
@@ -284,7 +270,7 @@ def _ratio(whole: Fit, one: Any, two: Any, term: str, conf_level: float) -> Row:
     row: Row = {"term": term, "n": whole.n, "method": described(whole), "flag": fit_flags(whole)}
     if not (above > 0 and below > 0):
         ends = dict.fromkeys(("estimate", "conf_low", "conf_high"), math.nan)
-        return {**row, **ends, "flag": flags(row["flag"], NO_RATIO)}
+        return {**row, **ends, "flag": flags.join(row["flag"], flags.NO_RATIO)}
     ratio = above / below
     se = float(spread(one / above - two / below, whole.covariance))
     z = normal_quantile(conf_level)
@@ -309,10 +295,10 @@ def _tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], asked: _Ask
     )
     flag, verdict = "", VERDICTS[moved]
     if not any(moved) and p["something moved", "both by group against both common"] < asked.alpha:
-        verdict, flag = DEPENDS, NOT_BOTH_IDENTIFIABLE
+        verdict, flag = DEPENDS, flags.NOT_BOTH_IDENTIFIABLE
     elif not moved[1]:
         ratios = [r for r in _table(grid[True, True], kinds, asked) if r["term"] == "resolution ratio"]
-        flag = WIDE if any(not (r["conf_low"] > 0.5 and r["conf_high"] < 2) for r in ratios) else ""
+        flag = flags.WIDE if any(not (r["conf_low"] > 0.5 and r["conf_high"] < 2) for r in ratios) else ""
     return [
         *rows,
         {"question": "what moved", "compared": f"at alpha = {asked.alpha:g}", "flag": flag, "verdict": verdict},
@@ -324,6 +310,6 @@ def _overall(tests: Sequence[Row]) -> Row:
     each = [t for t in tests if t["question"] == "what moved"]
     agree = len({t["verdict"] for t in each}) == 1
     compared = "; ".join(f"{t['link']}: {t['verdict']}" for t in each)
-    flag = flags(*(t["flag"] for t in each)) if agree else LINKS_DISAGREE
+    flag = flags.join(*(t["flag"] for t in each)) if agree else flags.LINKS_DISAGREE
     verdict = each[0]["verdict"] if agree else DEPENDS
     return {"link": "all", "question": "what moved", "compared": compared, "flag": flag, "verdict": verdict}

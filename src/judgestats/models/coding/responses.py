@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.models.coding.frames import columns, label, labels
 from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
-from judgestats.results import EMPTY_CATEGORY
 from judgestats.schema.clustering import CANDIDATES
 from judgestats.schema.columns import COUNTS, N
 from judgestats.schema.declared_counts import counted, fractions, refusal, refuse_values, undeclared, whole_numbers
@@ -303,7 +303,7 @@ def ordered(name: str, values: pd.Series[Any], categories: Sequence[Any] | None)
     if len(used) > MOST_CATEGORIES:
         raise DesignError(f"{name!r} has {len(used):,} values, too many for categories. Use family='gaussian'.")
     unused = [c for c in order if c not in seen]
-    notes = (EMPTY_CATEGORY.of(what=", ".join(unused)),) if unused else ()
+    notes = (flags.EMPTY_CATEGORY.of(what=", ".join(unused)),) if unused else ()
     y = pd.Index(used).get_indexer(names.to_numpy(dtype=object)).astype(float)
     return Response(y, np.ones(len(y)), categories=used, notes=notes)
 

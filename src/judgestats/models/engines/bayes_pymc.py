@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.models.bayes.draws import Draws, Sampling, from_priors, pymc, sample, sampling_options
 from judgestats.models.bayes.priors import Priors, single, sizes
 from judgestats.models.bayes.priors import priors as priors_of
@@ -19,7 +20,6 @@ from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import Columns, compress
 from judgestats.models.ml import Model, parameter_names, wrapped
 from judgestats.models.thresholds import Thresholds
-from judgestats.results import NOT_MIXED
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,7 +50,7 @@ def fit_pymc(model: Model, *, priors: Mapping[str, Any] | None = None, sampling:
         model, "pymc", found.method, values.mean(axis=0), np.atleast_2d(np.cov(values, rowvar=False)), notes=notes,
         converged=True, run=fit_pymc, options=about, effects=partial(_effects, model, found),
     )  # fmt: skip
-    return replace(result, converged=NOT_MIXED not in notes, refit=None)
+    return replace(result, converged=flags.NOT_MIXED not in notes, refit=None)
 
 
 def prior_draws(fit: Fitted, n: int, rng: np.random.Generator) -> Draws:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import FitError
 from judgestats.kernels.likelihoods import losses
 from judgestats.models.coding.frames import coded_levels
@@ -17,7 +18,6 @@ from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, refuse_random, repeated
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, wrapped
-from judgestats.results import NO_HESSIAN, TOO_SMALL
 
 # ---- statsmodels' Bayesian binomial mixed model, for comparison, flagged ---------------------------------------------
 
@@ -60,7 +60,7 @@ def fit_bayes(model: Model) -> Fitted:
     p = len(beta)
     effects = Modes(modes, tuple(np.array([[s**2]]) for s in sds), joint, joint[p:, p:], p)
     return wrapped(
-        model, "statsmodels", "variational Bayes", params, covariance, notes=(TOO_SMALL, *notes), run=fit_bayes,
+        model, "statsmodels", "variational Bayes", params, covariance, notes=(flags.TOO_SMALL, *notes), run=fit_bayes,
         effects=lambda: effects,
     )  # fmt: skip
 
@@ -113,7 +113,7 @@ def fit_ordered(model: Model) -> Fitted:
     converged = bool(result.mle_retvals["converged"]) or float(np.abs(result.model.score(raw)).max()) < 1e-4 * len(d.y)
     return wrapped(
         model, "ordered", "ML", params, covariance, loglik=float(result.llf), converged=converged,
-        notes=(NO_HESSIAN,) if np.isnan(covariance).any() else (), run=fit_ordered,
+        notes=(flags.NO_HESSIAN,) if np.isnan(covariance).any() else (), run=fit_ordered,
     )  # fmt: skip
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError, FitError
 from judgestats.models.designs import Design, Term
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, repeated
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, fit_design, wrapped
-from judgestats.results import SINGULAR
 
 Floats = NDArray[np.float64]
 #: Ratio to the residual sd below which a standard deviation is zero.
@@ -78,7 +78,7 @@ def fit_mixedlm(model: Model) -> Fitted:
     covariance = np.full((len(params), len(params)), np.nan)
     covariance[: len(beta), : len(beta)] = np.asarray(result.cov_params())[: len(beta), : len(beta)]
     singular = any(np.diag(L).min() < BOUNDARY * sigma for L in factors)
-    about = (*(n for n in notes if not singular), *([SINGULAR] if singular else []))
+    about = (*(n for n in notes if not singular), *([flags.SINGULAR] if singular else []))
     effects = cache(partial(_effects, d, covariances, factors, sigma))
     return wrapped(
         model, "mixedlm", "REML" if model.reml else "ML", params, covariance, loglik=float(result.llf),

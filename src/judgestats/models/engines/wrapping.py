@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import FitError
 from judgestats.models.designs import Design, taken
 from judgestats.models.ml import Model
-from judgestats.results import NOT_CONVERGED, SEPARATION
 from judgestats.threads import warnings_recorded
 
 # ---- Designs with one row for each call, as other libraries need -----------------------------------------------------
@@ -139,7 +139,7 @@ def _note(warning: Any) -> str:
     """The flag for a warning."""
     name = warning.category.__name__
     if "PerfectSeparation" in name or "PerfectPrediction" in name:
-        return SEPARATION
+        return flags.SEPARATION
     if "Convergence" in name or "HessianInversion" in name:
-        return NOT_CONVERGED
+        return flags.NOT_CONVERGED
     return ""

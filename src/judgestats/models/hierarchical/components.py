@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bayes.draws import Draws, Sampling, Top, pymc, sampling_options, spread_beside, spreads
@@ -29,21 +30,6 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.models.ml import Model
-from judgestats.results import (
-    AVERAGED_OVER,
-    COMPONENTS_NOT_IDENTIFIABLE,
-    CONSTANT,
-    FEW_RATERS,
-    INCOMPLETE_DESIGN,
-    N_SCORES_EXCLUDED,
-    NO_RESIDUAL,
-    ONE_LEVEL_OF,
-    ONE_RATER,
-    ONE_SUBJECT,
-    PRIOR_DRIVEN,
-    REPLICATES_AVERAGED,
-    flags,
-)
 from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.columns import By
 from judgestats.schema.splitting import as_runs
@@ -73,14 +59,14 @@ def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataF
     known = table[table["mean"].notna()]
     keys = [*subjects, *facets, "judge"]
     notes = [
-        N_SCORES_EXCLUDED.of(missing),
-        REPLICATES_AVERAGED if (known["runs"] > 1).any() else "",
-        *(AVERAGED_OVER.of(what=c) for c in ABOUT if c not in keys and known[c].nunique() > 1),
+        flags.N_SCORES_EXCLUDED.of(missing),
+        flags.REPLICATES_AVERAGED if (known["runs"] > 1).any() else "",
+        *(flags.AVERAGED_OVER.of(what=c) for c in ABOUT if c not in keys and known[c].nunique() > 1),
     ]
     table = known.groupby(keys, as_index=False, observed=True, sort=True)["mean"].mean()
     subject = table[subjects].astype(str).agg("\x1f".join, axis=1) if len(table) else pd.Series([], dtype=str)
     levels = [subject.nunique(), *(table[c].nunique() for c in (*facets, "judge"))]
-    return table.assign(subject=subject), notes + [INCOMPLETE_DESIGN] * (len(table) != int(np.prod(levels)))
+    return table.assign(subject=subject), notes + [flags.INCOMPLETE_DESIGN] * (len(table) != int(np.prod(levels)))
 
 
 # ---- The model -------------------------------------------------------------------------------------------------------
@@ -198,9 +184,9 @@ def agreement(
     draws, seed = options["draws"], options["seed"]
     found = posterior(data, chosen, draws=draws, seed=seed)
     k, sizes = data.sizes["judge"], data.sizes
-    few = FEW_RATERS if k < 10 else ""
+    few = flags.FEW_RATERS if k < 10 else ""
     sds = {name: found.values[name] for name in (*data.codes, "residual")}
-    driven = {name: PRIOR_DRIVEN if chosen[name].decides(v) else "" for name, v in sds.items()}
+    driven = {name: flags.PRIOR_DRIVEN if chosen[name].decides(v) else "" for name, v in sds.items()}
     count = {**sizes, "residual": len(data.y)}
     rows = [_row(name, v**2, found, conf_level, count[name], *notes, driven[name]) for name, v in sds.items()]
     checks = [*convergence(found, stated), *conflicts(found)]
@@ -289,18 +275,21 @@ def _priors(data: Scores, given: Mapping[str, Any]) -> dict[str, Prior]:
 def _not_estimable(data: Scores) -> str:
     """Flag that says why there are no estimates, or an empty string."""
     if len(data.y) < 2 or np.ptp(data.y) == 0:
-        return CONSTANT
-    lacking: list[tuple[int, str]] = [(data.sizes["judge"], ONE_RATER), (data.sizes["subject"], ONE_SUBJECT)]
-    lacking += [(n, ONE_LEVEL_OF.of(what=k)) for k, n in data.sizes.items() if k not in ("judge", "subject")]
+        return flags.CONSTANT
+    lacking: list[tuple[int, str]] = [
+        (data.sizes["judge"], flags.ONE_RATER),
+        (data.sizes["subject"], flags.ONE_SUBJECT),
+    ]
+    lacking += [(n, flags.ONE_LEVEL_OF.of(what=k)) for k, n in data.sizes.items() if k not in ("judge", "subject")]
     if few := [flag for n, flag in lacking if n < 2]:
         return few[0]
     if len(data.y) <= max(data.sizes.values()):
-        return COMPONENTS_NOT_IDENTIFIABLE
+        return flags.COMPONENTS_NOT_IDENTIFIABLE
     rest = data.y.copy()
     for _ in range(200):  # least squares, factor by factor
         for code in data.codes.values():
             rest -= (np.bincount(code, rest) / np.bincount(code))[code]
-    return NO_RESIDUAL if rest @ rest < 1e-12 * (data.y @ data.y) else ""
+    return flags.NO_RESIDUAL if rest @ rest < 1e-12 * (data.y @ data.y) else ""
 
 
 def _empty(data: Scores, priors: pd.DataFrame, why: str) -> Posterior:
@@ -312,7 +301,7 @@ def _empty(data: Scores, priors: pd.DataFrame, why: str) -> Posterior:
 
 
 def _row(term: str, values: Floats, draws: Draws, conf_level: float, n: float, *notes: str) -> dict[str, Any]:
-    made = row(term, values, draws, conf_level=conf_level, n=n, flag=flags(*notes, *weight_flags(draws)))
+    made = row(term, values, draws, conf_level=conf_level, n=n, flag=flags.join(*notes, *weight_flags(draws)))
     return {**made, "median": float(np.median(values))}
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from judgestats import flags
 from judgestats.defaults import SEED
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, Top, pymc
 from judgestats.models.bayes.grids import Target, drawn
 from judgestats.models.bayes.scales import Prior
-from judgestats.results import FEW_EFFECTIVE, HEAVY
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -250,5 +250,5 @@ def replicated(data: Panel, found: Mapping[str, Floats], draws: Draws, seed: int
 
 def weight_flags(found: Draws) -> list[str]:
     """Flags of draws by their importance weights."""
-    few: list[str] = [FEW_EFFECTIVE] if found.importance_ess < LEAST_ESS else []
-    return few + ([HEAVY] if found.pareto_k > MOST_PARETO else [])
+    few: list[str] = [flags.FEW_EFFECTIVE] if found.importance_ess < LEAST_ESS else []
+    return few + ([flags.HEAVY] if found.pareto_k > MOST_PARETO else [])

@@ -13,6 +13,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample, sampling_options
@@ -27,19 +28,6 @@ from judgestats.models.hierarchical.posteriors import (
     row,
     scales,
     tabled,
-)
-from judgestats.results import (
-    AT_ZERO,
-    DRAWS_AGREE,
-    FEW_JUDGES,
-    INVALID_EXCLUDED,
-    NO_DATA,
-    NOT_INDEPENDENT,
-    NOT_SIGNIFICANT,
-    PRIOR_DRIVEN,
-    SMALL_N,
-    flags,
-    in_part,
 )
 from judgestats.schema.columns import required
 from judgestats.schema.counting import SHARED_PAIRS, tally
@@ -122,10 +110,10 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     order = [first, *(k for k in range(len(kinds)) if k != first)]
     kinds, cube = [kinds[k] for k in order], cube[..., order]
     invalid = _cube(table[table["outcome"] == "invalid"], [*axes, ["invalid"]])[..., 0]
-    excluded = {(int(j), int(s), int(p)): in_part(axes[2][p], INVALID_EXCLUDED.of(invalid[j, s, p]))
+    excluded = {(int(j), int(s), int(p)): flags.in_part(axes[2][p], flags.INVALID_EXCLUDED.of(invalid[j, s, p]))
               for j, s, p in np.argwhere(invalid > 0)}  # fmt: skip
     judges, schemes, ordered = (tuple(a) for a in axes)
-    return Outcomes(judges, schemes, ordered, tuple(kinds), cube, excluded, NOT_INDEPENDENT if shared else "")
+    return Outcomes(judges, schemes, ordered, tuple(kinds), cube, excluded, flags.NOT_INDEPENDENT if shared else "")
 
 
 def _printed(tables: Mapping[Any, Any]) -> pd.DataFrame:
@@ -308,10 +296,10 @@ class Probed:
             tieless = data.counts[..., data.outcomes.index("tie")][cells].sum(axis=(1, 2)) == 0
         for j, name in enumerate(data.judges):
             excluded = [data.excluded.get((j, s, p), "") for s in schemes for p in (0, self.probe)]
-            small = NO_DATA if n[j] == 0 else SMALL_N if n[j] < 30 else ""
-            yield name, [j] if n[j] else [], float(n[j]), bool(tieless[j]), flags(small, data.dependent, *excluded)
+            small = flags.NO_DATA if n[j] == 0 else flags.SMALL_N if n[j] < 30 else ""
+            yield name, [j] if n[j] else [], float(n[j]), bool(tieless[j]), flags.join(small, data.dependent, *excluded)
         if len(data.judges) > 1:
-            few = flags(FEW_JUDGES if len(data.judges) < 5 else "", data.dependent)
+            few = flags.join(flags.FEW_JUDGES if len(data.judges) < 5 else "", data.dependent)
             known = [int(j) for j in np.flatnonzero(n)]
             yield MEAN, known, float(n.sum()), bool(tieless.all()), few
             yield ANOTHER, [len(data.judges)] if known else [], float(n.sum()), bool(tieless.all()), few
@@ -327,17 +315,17 @@ class Probed:
         made = row(term, values.mean(axis=-1), self.draws, conf_level=self.conf_level, n=n, flag=flag, **key)
         if made["conf_low"] < made["conf_high"]:
             return made
-        return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(flag, DRAWS_AGREE)}
+        return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags.join(flag, flags.DRAWS_AGREE)}
 
     def _moved(self, terms: Terms, s: int) -> Rows:
         for judge, places, n, tieless, flag in self._judges((s,)):
             made = {}
             for term, values in terms.items():
-                whole = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
+                whole = flags.join(flag, flags.PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
                 made[term] = self._row(term, values[..., s][..., places], n, whole, self._key(judge, s))
             if places:
                 include_0 = all(not (made[t]["conf_low"] > 0 or made[t]["conf_high"] < 0) for t in _GAINS.values())
-                made["lao"]["flag"] = flags(made["lao"]["flag"], NOT_SIGNIFICANT if include_0 else "")
+                made["lao"]["flag"] = flags.join(made["lao"]["flag"], flags.NOT_SIGNIFICANT if include_0 else "")
                 if judge not in (MEAN, ANOTHER):
                     made |= {gain: clipped(made[gain], made[signed]) for gain, signed in _GAINS.items()}
             yield from made.values()
@@ -346,7 +334,7 @@ class Probed:
         for judge, places, n, tieless, flag in self._judges((one, two)):
             key = self._key(judge, one, two)
             for term, values in terms.items():
-                whole = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
+                whole = flags.join(flag, flags.PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
                 changed = (values[..., one] - values[..., two])[..., places]
                 yield self._row(f"{term} difference", changed, n, whole, key)
             for term, values in pieces.items():
@@ -369,7 +357,7 @@ def clipped(gain: dict[str, Any], signed: dict[str, Any]) -> dict[str, Any]:
     made = {**gain, **{k: max(0.0, signed[k]) for k in ("estimate", "conf_low", "conf_high")}, "flag": signed["flag"]}
     if made["conf_high"] > 0:
         return made
-    return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(made["flag"], AT_ZERO)}
+    return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags.join(made["flag"], flags.AT_ZERO)}
 
 
 # ---- The function ----------------------------------------------------------------------------------------------------
@@ -603,8 +591,8 @@ def _data_checks(data: Outcomes) -> list[dict[str, Any]]:
     """Rows of ``checks`` on the data."""
     empty = float((data.counts.sum(axis=(0, 2)) == 0).sum())
     rare = "Their shares are near 0; how near depends on the prior. Vary mean and probe in priors=."
-    few = FEW_JUDGES if len(data.judges) < 5 else ""
+    few = flags.FEW_JUDGES if len(data.judges) < 5 else ""
     return [
-        finding("outcomes that never occur under a scheme", empty, PRIOR_DRIVEN if empty else "", rare),
+        finding("outcomes that never occur under a scheme", empty, flags.PRIOR_DRIVEN if empty else "", rare),
         finding("judges", float(len(data.judges)), few),
     ]

@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models import families
@@ -30,19 +31,6 @@ from judgestats.models.hierarchical.posteriors import (
     row,
     scales,
     tabled,
-)
-from judgestats.results import (
-    BETWEEN,
-    LEFT_CENSORED,
-    NO_STEP,
-    NO_TIES_UNDER,
-    NOT_INDEPENDENT,
-    PRIOR_DRIVEN,
-    RIGHT_CENSORED,
-    SLOTS_UNKNOWN,
-    SMALL_N,
-    flags,
-    incomplete_ladder,
 )
 from judgestats.schema.columns import COUNTS, N
 
@@ -109,7 +97,9 @@ def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None,
     table = found.table
     table = table[table["n"] > 0]
     if table.empty:
-        raise DesignError(f"There is no valid call ({flags(found.flag()) or 'all counts are 0'}). Check choice and n.")
+        raise DesignError(
+            f"There is no valid call ({flags.join(found.flag()) or 'all counts are 0'}). Check choice and n."
+        )
     if not np.isfinite(table["x"].to_numpy(dtype=float)).all():
         raise SchemaError("A difference in quality is infinite or missing. Leave these calls out.")
     if not (table["x"] != 0).any():
@@ -132,7 +122,7 @@ def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None,
     random = np.where(tied[:, None], 1 / 3, np.array([0.5, 0.0, 0.5])[None])
     known = table[table["pair"] != ""].groupby("judge").agg(n=("n", "sum"), pairs=("pair", "nunique"))
     shared = {str(j) for j, n, pairs in known.itertuples() if n > pairs}
-    notes = {j: flags(found.flag(j), NOT_INDEPENDENT if j in shared else "") for j in judges}
+    notes = {j: flags.join(found.flag(j), flags.NOT_INDEPENDENT if j in shared else "") for j in judges}
     x = wide["x"].to_numpy(dtype=float) / unit
     return Ladder(judges, conditions, code, group, x, counts, folded, random, unit, link, notes)
 
@@ -272,12 +262,12 @@ def _prior_driven(term: str, values: Floats, prior: Floats, wide: Floats | None)
     values, prior = _scaled(term, values), _scaled(term, prior)
     sd = float(values.std())
     if sd > MOST_PRIOR_SD * float(prior.std()):
-        return PRIOR_DRIVEN
+        return flags.PRIOR_DRIVEN
     if wide is None:
         return ""
     other = _scaled(term, wide)
     moved = abs(float(other.mean() - values.mean())) > MOST_MOVED * sd or float(other.std()) > MOST_WIDENED * sd
-    return PRIOR_DRIVEN if moved else ""
+    return flags.PRIOR_DRIVEN if moved else ""
 
 
 def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> list[dict[str, Any]]:
@@ -306,8 +296,8 @@ def _of_curve(
     data = fitted.data
     here = (data.judge == j) & (data.condition == g)
     n = float(data.counts[here].sum())
-    tied = "" if data.random[j, 1] else NO_TIES_UNDER.of(where="")
-    flag = flags(data.flag.get(data.judges[j], ""), SMALL_N if n < 30 else "", tied)
+    tied = "" if data.random[j, 1] else flags.NO_TIES_UNDER.of(where="")
+    flag = flags.join(data.flag.get(data.judges[j], ""), flags.SMALL_N if n < 30 else "", tied)
     before = consequences(data, fitted.prior, level)
     common = {"n": n, "method": fitted.draws.method, **key}
     first, wide = fits[which[0], "stated"], fits.get((which[0], "wider"))
@@ -317,13 +307,18 @@ def _of_curve(
         second = None if wide is None else wide.values[term][..., j, g]
         driven = _prior_driven(term, first.values[term][..., j, g], prior, second)
         if term == "threshold":
-            driven = flags(of_prior(draws, fitted.draws), driven)
+            driven = flags.join(of_prior(draws, fitted.draws), driven)
             yield _threshold_row(draws, data, here, conf_level, flag, driven, common)
             continue
-        unknown = SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
-        yield row(term, draws, fitted.draws, conf_level=conf_level, n=n, flag=flags(flag, unknown, driven), **key)
+        unknown = flags.SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
+        yield row(term, draws, fitted.draws, conf_level=conf_level, n=n, flag=flags.join(flag, unknown, driven), **key)
     if data.folded:
-        yield {**common, "term": "slot_bias_sign", "estimate": 0.5, "flag": flags(flag, SLOTS_UNKNOWN, PRIOR_DRIVEN)}
+        yield {
+            **common,
+            "term": "slot_bias_sign",
+            "estimate": 0.5,
+            "flag": flags.join(flag, flags.SLOTS_UNKNOWN, flags.PRIOR_DRIVEN),
+        }
 
 
 def _threshold_row(
@@ -332,22 +327,22 @@ def _threshold_row(
 ) -> dict[str, Any]:  # fmt: skip
     """Posterior median and quantiles; a limit above the last step is inf."""
     steps = np.abs(data.x[here & (data.x != 0)]) * data.unit
-    made = {**common, "term": "threshold", "estimate": math.nan, "flag": flags(flag, NO_STEP)}
+    made = {**common, "term": "threshold", "estimate": math.nan, "flag": flags.join(flag, flags.NO_STEP)}
     if not len(steps):
         return made
     tail = (1 - conf_level) / 2
     low, middle, high = (float(v) for v in np.quantile(values, [tail, 0.5, 1 - tail], method="inverted_cdf"))
     last, least = float(steps.max()), float(steps.min())
     ends = {"conf_low": low if low <= last else math.inf, "conf_high": high if high <= last else math.inf}
-    lacking = incomplete_ladder(np.unique(steps)) if np.array_equal(steps, np.round(steps)) else ""
+    lacking = flags.incomplete_ladder(np.unique(steps)) if np.array_equal(steps, np.round(steps)) else ""
     if middle > last:
-        return {**made, **ends, "flag": flags(flag, lacking, RIGHT_CENSORED, driven)}
+        return {**made, **ends, "flag": flags.join(flag, lacking, flags.RIGHT_CENSORED, driven)}
     under = float(steps[steps <= middle].max(initial=math.nan if middle < least else least))
     over = float(steps[steps >= middle].min(initial=last))
     far = over > 2 * under and not ((steps >= low) & (steps <= high)).any()
-    more = (LEFT_CENSORED, PRIOR_DRIVEN) if middle < least else (driven, BETWEEN if far else "")
+    more = (flags.LEFT_CENSORED, flags.PRIOR_DRIVEN) if middle < least else (driven, flags.BETWEEN if far else "")
     error = float(values.std(ddof=1)) if np.isfinite(values).all() and high <= last else math.nan
-    return {**made, **ends, "estimate": middle, "std_error": error, "flag": flags(flag, lacking, *more)}
+    return {**made, **ends, "estimate": middle, "std_error": error, "flag": flags.join(flag, lacking, *more)}
 
 
 def _of_change(
@@ -370,11 +365,11 @@ def _of_change(
         moved.append(ratio(fitted.draws.values, name))
         second = None if wide is None else ratio(wide.draws.values, name)
         driven.append(_prior_driven(term, ratio(first.draws.values, name), ratio(first.prior, name), second))
-        whole = flags(flag, driven[-1])
+        whole = flags.join(flag, driven[-1])
         yield row(term, moved[-1], fitted.draws, conf_level=conf_level, n=n, flag=whole, **key)
     made = {"term": "probability_criterion_moved_more", "n": n, "method": fitted.draws.method, **key}
     more = float((np.abs(moved[0]) > np.abs(moved[1])).mean())
-    yield {**made, "estimate": more, "flag": flags(flag, *driven)}
+    yield {**made, "estimate": more, "flag": flags.join(flag, *driven)}
 
 
 # ---- Linear predictor: the effect of each standard normal variable on each parameter ---------------------------------

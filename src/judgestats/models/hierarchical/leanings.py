@@ -13,6 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import (
@@ -38,7 +39,6 @@ from judgestats.models.hierarchical.posteriors import (
     scales,
     tabled,
 )
-from judgestats.results import INVALID_EXCLUDED, NET_ONLY, ONE_CALL, PRIOR_DRIVEN, SMALL_N, flags
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
 from judgestats.schema.patterns import InvalidDirection
@@ -211,7 +211,7 @@ PRIORS = {"mean_share": 1.0, "mean_decisive": 1.5, "sd_share": 1.0, "sd_decisive
 #: Prior mean of the log-odds of a decisive call: four calls in five.
 DECISIVE = 1.4
 ALL, NEW = "all judges", "new judge"
-EQUAL = NET_ONLY.of(how=", taken as equal over topics")
+EQUAL = flags.NET_ONLY.of(how=", taken as equal over topics")
 _HALVES = ("share", "decisive")
 #: Log weight of an impossible pattern.
 _NEVER = -1e9
@@ -429,14 +429,16 @@ def _rows(
     p, rng = _probabilities(cells, drawn.values), np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
     shared = {"conf_level": conf_level, "draws": drawn}
-    no_ties = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY.of(how="")
+    no_ties = EQUAL if "topic" in cells.terms and cells.net.all() else flags.NET_ONLY.of(how="")
     for c, condition in enumerate(cells.conditions):
         key, here, each = dict(zip(cells.keys, condition, strict=True)), cells.condition == c, []
         for j in np.unique(cells.judge[here]):
             of_judge = here & (cells.judge == j)
             each.append(p[..., of_judge, :].mean(axis=-2))
             n, lost = float(cells.n[of_judge].sum()), cells.invalid[of_judge].sum()
-            flag = flags(ONE_CALL if n == 1 else SMALL_N if n < 30 else "", INVALID_EXCLUDED.of(lost))
+            flag = flags.join(
+                flags.ONE_CALL if n == 1 else flags.SMALL_N if n < 30 else "", flags.INVALID_EXCLUDED.of(lost)
+            )
             more = {**shared, **key, "judge": cells.judges[j], "n": n}
             rows += _bias_rows(each[-1], no_ties if cells.net[of_judge].all() else "", margin, flag, more)
         if len(cells.judges) > 1:
@@ -450,7 +452,7 @@ def _rows(
         for name in (f"mean_{half}", *(f"sd_{term}_{half}" for term in cells.parts(half))):
             values = drawn.values[name]
             prior = priors["_".join((name.split("_")[0], half))] * (np.sqrt(1 - 2 / np.pi) if name[0] == "s" else 1)
-            rows.append(row(name, values, flag=PRIOR_DRIVEN if values.std() > 0.7 * prior else "", **total))
+            rows.append(row(name, values, flag=flags.PRIOR_DRIVEN if values.std() > 0.7 * prior else "", **total))
     return rows
 
 
@@ -458,7 +460,7 @@ def _bias_rows(p: Floats, net: str, margin: float, flag: str, more: dict[str, An
     b = p[..., 0] - p[..., 1]
     return [
         row("bias", b, flag=flag, **more),
-        row("tie", p[..., 2], flag=flags(flag, *([net, PRIOR_DRIVEN] if net else [])), **more),
+        row("tie", p[..., 2], flag=flags.join(flag, *([net, flags.PRIOR_DRIVEN] if net else [])), **more),
         chance(f"P(|bias| > {margin:g})", (np.abs(b) > margin).astype(float), flag=flag, **more),
     ]
 

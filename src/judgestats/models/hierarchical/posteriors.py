@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.bayes.draws import (
     LEAST_ESS,
@@ -23,18 +24,7 @@ from judgestats.models.bayes.draws import (
     mixing_flags,
     of_kind,
 )
-from judgestats.results import (
-    COLUMNS,
-    CONFLICT,
-    DIVERGENT,
-    FEW_EFFECTIVE,
-    HEAVY,
-    OUTSIDE,
-    PRIOR_DRIVEN,
-    estimates,
-    explain,
-    flags,
-)
+from judgestats.results import COLUMNS, estimates
 
 # ---- Flags of estimates, and the rows of ``checks`` that carry them --------------------------------------------------
 
@@ -44,7 +34,7 @@ SENSITIVE = 0.05
 
 def finding(what: str, value: float, flag: str = "", todo: str = "") -> dict[str, Any]:
     """One row of ``checks``; what to do is given only with a flag, by default the explanation of its record."""
-    cure = (todo or " ".join(explain(flag)["explanation"])) if flag else ""
+    cure = (todo or " ".join(flags.explain(flag)["explanation"])) if flag else ""
     return {"what": what, "value": value, "flag": flag, "cure": cure}
 
 
@@ -53,7 +43,7 @@ def of_prior(values: NDArray[np.float64], draws: Draws) -> str:
     prior, _ = draws.sensitivity(values)
     if not prior >= SENSITIVE:
         return ""
-    return flags(CONFLICT if draws.conflicts() else "", PRIOR_DRIVEN)
+    return flags.join(flags.CONFLICT if draws.conflicts() else "", flags.PRIOR_DRIVEN)
 
 
 def parts(column: Iterable[str]) -> dict[str, int]:
@@ -265,7 +255,7 @@ class Posterior:
             "chains": len(first), "draws": first.shape[1], "divergences": found.divergences,
             "rhat": table["rhat"].max(), "ess": table[["ess_bulk", "ess_tail"]].min(axis=None),
             "pareto_k": found.pareto_k, "n_estimates": len(self.table), "method": found.method,
-            "flag": flags(*found.notes()) if first.size else "",
+            "flag": flags.join(*found.notes()) if first.size else "",
         }  # fmt: skip
         return pd.DataFrame([row])
 
@@ -344,7 +334,7 @@ def row(
     return {
         **more, "term": term, "estimate": float(values.mean()), "std_error": float(values.std(ddof=1)),
         "conf_low": float(low), "conf_high": float(high), "n": n, "method": draws.method,
-        "flag": flags(flag, of_prior(values, draws), mixing),
+        "flag": flags.join(flag, of_prior(values, draws), mixing),
     }  # fmt: skip
 
 
@@ -361,8 +351,8 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
     if not np.isnan(draws.pareto_k):
         k, ess, suffix = draws.pareto_k, draws.importance_ess, f" ({of})" if of else ""
         return [
-            finding(f"Pareto k of the importance weights{suffix}", k, HEAVY if k > MOST_PARETO else ""),
-            finding(f"importance ESS{suffix}", ess, FEW_EFFECTIVE if ess < LEAST_ESS else ""),
+            finding(f"Pareto k of the importance weights{suffix}", k, flags.HEAVY if k > MOST_PARETO else ""),
+            finding(f"importance ESS{suffix}", ess, flags.FEW_EFFECTIVE if ess < LEAST_ESS else ""),
         ]
     table = draws.summary()
     ess = float(np.nanmin(table[["ess_bulk", "ess_tail"]].to_numpy()))
@@ -378,7 +368,7 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
         finding(
             "divergences",
             float(draws.divergences),
-            DIVERGENT.of(draws.divergences),
+            flags.DIVERGENT.of(draws.divergences),
             f"Give {tighter}, or tune longer (sampling={{'tune': 2000}}).",
         ),
     ]
@@ -391,7 +381,7 @@ def conflicts(draws: Draws, of: str = "") -> list[dict[str, Any]]:
     """
     suffix = f" ({of})" if of else ""
     found = draws.conflicts().items()
-    rows = [finding(f"tail area of {name} under its prior{suffix}", p, CONFLICT) for name, p in found]
+    rows = [finding(f"tail area of {name} under its prior{suffix}", p, flags.CONFLICT) for name, p in found]
     least = min((t.tail for t in draws.tops), default=float("nan"))
     return rows or [finding(f"smallest tail area under a prior{suffix}", least)]
 
@@ -400,7 +390,7 @@ def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str,
     """Posterior predictive check, a row of ``checks``: share of (N,) counts within 95 % of (S, N) replicated ones."""
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0)
     share = float(((observed >= low) & (observed <= high)).mean())
-    return [finding(f"{what} inside the 95 % predictive", share, "" if share >= 0.9 else OUTSIDE)]
+    return [finding(f"{what} inside the 95 % predictive", share, "" if share >= 0.9 else flags.OUTSIDE)]
 
 
 def prior_table(priors: Mapping[str, tuple[str, str]]) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, ndtr, ndtri
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
@@ -33,7 +34,6 @@ from judgestats.models.hierarchical.posteriors import (
     scales,
     tabled,
 )
-from judgestats.results import CELLS_OF, EXCLUDED, HUB, NO_DATA, PRIOR_DRIVEN, SELECTED, SMALL_N, UNKNOWN_JOINT, flags
 from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.counting import refuse_further
 from judgestats.schema.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
@@ -208,7 +208,7 @@ def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, 
         if r["n", "nunique"] == 1 and r["_base", "nunique"] == 1:
             found.n[j, 0], found.k[j, 0] = r["n", "first"], r["_base", "first"]
     lost = table.assign(_lost=np.where(kept, 0.0, calls)).groupby(judge)["_lost"].sum()
-    return replace(found, excluded={str(j): EXCLUDED.of(v, what="pair(s)") for j, v in lost.items()})
+    return replace(found, excluded={str(j): flags.EXCLUDED.of(v, what="pair(s)") for j, v in lost.items()})
 
 
 def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool = False) -> Arms:
@@ -550,7 +550,7 @@ def choice_rows(
     shared = {"conf_level": conf_level, "dependence": arms.law, "draws": drawn}
     for j, name in enumerate(arms.judges):
         asked = np.flatnonzero(there[j])
-        whole = flags(flag, arms.excluded.get(name), SMALL_N if np.nanmax(arms.n[j, asked]) < 30 else "")
+        whole = flags.join(flag, arms.excluded.get(name), flags.SMALL_N if np.nanmax(arms.n[j, asked]) < 30 else "")
         more = [{**shared, "judge": name, "strategy": arms.strategies[s], "n": float(arms.n[j, s])} for s in asked]
         for s, m in zip(asked, more, strict=True):
             if s:
@@ -571,7 +571,9 @@ def _effect(
     real = (100 * np.abs(effect) > margin).astype(float)
     share = real.mean()
     probability = {**more, "scale": "probability"}
-    hidden = chance("missed if real", real * not_seen, flag=flag if share else flags(flag, NO_DATA), **probability)
+    hidden = chance(
+        "missed if real", real * not_seen, flag=flag if share else flags.join(flag, flags.NO_DATA), **probability
+    )
     hidden.update(estimate=hidden["estimate"] / share if share else math.nan, std_error=math.nan)
     return [
         row("effect", 100 * effect, flag=flag, scale="percentage points", **more),
@@ -596,16 +598,16 @@ def _pooled(
     more = [{**shared, "strategy": s, "n": float(np.nansum(arms.n[:, i]))} for i, s in enumerate(arms.strategies)]
     for s in range(1, len(arms.strategies)):
         asked = there[:, s]
-        some = "" if asked.all() else CELLS_OF.of(asked.sum(), total=len(asked), what="judges")
+        some = "" if asked.all() else flags.CELLS_OF.of(asked.sum(), total=len(asked), what="judges")
         effect = 100 * (accuracy[..., asked, s] - accuracy[..., asked, 0]).mean(axis=-1)
-        rows.append(row("effect", effect, flag=flags(flag, some), scale="percentage points", judge=ALL, **more[s]))
+        rows.append(row("effect", effect, flag=flags.join(flag, some), scale="percentage points", judge=ALL, **more[s]))
         mean = drawn.values["effect"][..., s - 1]
         population = {**more[s], "scale": "log-odds", "judge": "population"}
-        driven = PRIOR_DRIVEN if mean.std() > 0.7 * priors["effect"] else ""
-        rows.append(row("effect", mean, flag=flags(flag, driven), **population))
+        driven = flags.PRIOR_DRIVEN if mean.std() > 0.7 * priors["effect"] else ""
+        rows.append(row("effect", mean, flag=flags.join(flag, driven), **population))
         spread = drawn.values["sd_effect"][..., s - 1]
-        driven = PRIOR_DRIVEN if spread.std() > 0.7 * priors["sd_effect"] * math.sqrt(1 - 2 / math.pi) else ""
-        rows.append(row("sd_effect", spread, flag=flags(flag, driven), **population))
+        driven = flags.PRIOR_DRIVEN if spread.std() > 0.7 * priors["sd_effect"] * math.sqrt(1 - 2 / math.pi) else ""
+        rows.append(row("sd_effect", spread, flag=flags.join(flag, driven), **population))
     if there.all():
         rows += _choice(accuracy.mean(axis=-2), [{**m, "judge": ALL} for m in more], flag)
     return rows
@@ -740,14 +742,14 @@ def strategies(
     drawn = sample_each(model(designs[0], chosen), labels(designs[0]), data_sets, **options)
     drawn = [replace(d, tops=tops(d, chosen)) for d in drawn]
     for law, arms, draws in zip(laws, designs, drawn, strict=True):
-        flag = flags(why, SELECTED if partial else "")
+        flag = flags.join(why, flags.SELECTED if partial else "")
         rows += choice_rows(arms, draws, chosen, margin, level, conf_level, flag)
         again, before = _replicated(arms, draws, chosen, options["seed"])
         predicted.append(_beside(arms, again, before, draws.method))
         each = [*convergence(draws, stated), *conflicts(draws), *_predicted(arms, again)]
         checks += [{**c, "what": f"{c['what']} ({law})" if len(laws) > 1 else c["what"]} for c in each]
     if partial:
-        checks.append(finding("comparisons", math.nan, SELECTED))
+        checks.append(finding("comparisons", math.nan, flags.SELECTED))
     if why:
         checks.append(finding("joint law", math.nan, why))
     table = tabled(rows, ["dependence", "judge", "strategy"], ("scale",))
@@ -771,8 +773,8 @@ def _laws(arms: Arms, dependence: str) -> tuple[tuple[str, ...], str]:
     if arms.answers is not None and dependence == "unknown":
         return ("items",), ""
     if discordant:
-        return ("discordant",), HUB if len(arms.strategies) > 2 else ""
-    return BOUNDS, UNKNOWN_JOINT
+        return ("discordant",), flags.HUB if len(arms.strategies) > 2 else ""
+    return BOUNDS, flags.UNKNOWN_JOINT
 
 
 def _replicated(arms: Arms, drawn: Draws, priors: Mapping[str, float], seed: int) -> tuple[list[Arms], list[Arms]]:

@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
 from judgestats.models.bayes.draws import MOST_PARETO, Draws, Sampling, beside, sample, sampling_options
@@ -38,23 +39,6 @@ from judgestats.models.hierarchical.posteriors import (
     prior_table,
     row,
     tabled,
-)
-from judgestats.results import (
-    ALL_ZERO,
-    CRITERIA_TOGETHER,
-    FEW_OWN,
-    N_SCORES_EXCLUDED,
-    NO_COMPARISON,
-    NO_DATA,
-    NO_NOISE,
-    NO_SELF_SCORE,
-    ONE_SCORE,
-    OTHER_ITEMS,
-    POOLED_SD,
-    PRIOR_DRIVEN,
-    UNBOUNDED,
-    ZERO_SD,
-    flags,
 )
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import By
@@ -115,14 +99,14 @@ def panel(
         own=table["own"].to_numpy(bool), judges=tuple(judges), systems=tuple(systems), conditions=tuple(conditions),
         reference=reference is not None, centre=centre,
     )  # fmt: skip
-    return data, [*notes, *more, "" if data.own.any() else NO_SELF_SCORE]
+    return data, [*notes, *more, "" if data.own.any() else flags.NO_SELF_SCORE]
 
 
 def _one_criterion(table: pd.DataFrame, final: str | None) -> tuple[pd.DataFrame, list[str]]:
     """The final criterion, or the mean of all; missing means are excluded, impossible numbers refused."""
     missing = float(table["n_missing"].fillna(0).sum())
     table = table[table["mean"].notna()]
-    notes = [N_SCORES_EXCLUDED.of(missing)]
+    notes = [flags.N_SCORES_EXCLUDED.of(missing)]
     if (table["sd"] < 0).any() or (table["runs"] < 1).any():
         raise SchemaError("A ratings table has an sd below 0, or runs below 1. An sd is 0 or more, runs are 1 or more.")
     if final is not None and (table["criterion"] == final).any():
@@ -130,7 +114,7 @@ def _one_criterion(table: pd.DataFrame, final: str | None) -> tuple[pd.DataFrame
     if table["criterion"].nunique() > 1:
         keys = ["where", "judge", "system", "item"]
         how = {"mean": ("mean", "mean"), "sd": ("sd", "mean"), "runs": ("runs", "min")}
-        return table.groupby(keys, as_index=False, observed=True).agg(**how), [*notes, CRITERIA_TOGETHER]
+        return table.groupby(keys, as_index=False, observed=True).agg(**how), [*notes, flags.CRITERIA_TOGETHER]
     return table, notes
 
 
@@ -154,7 +138,7 @@ def _with_noise(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         numbers = {"mean": mean, "sd": np.sqrt(spread), "runs": count}
         rows.append(pd.DataFrame({"where": where, "judge": wide.index, "system": system, **numbers}))
     found, notes = _by_runs(pd.concat(rows, ignore_index=True))
-    return found, [OTHER_ITEMS if other_items else "", *notes]
+    return found, [flags.OTHER_ITEMS if other_items else "", *notes]
 
 
 def _by_runs(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -164,10 +148,10 @@ def _by_runs(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     zero = known & (sd == 0)
     table = table[["where", "judge", "system", "mean"]]
     if not known.any() or zero[known].all():
-        return table.assign(noise=0.0), [ALL_ZERO if known.any() else NO_NOISE]
+        return table.assign(noise=0.0), [flags.ALL_ZERO if known.any() else flags.NO_NOISE]
     pooled = np.sqrt(((runs - 1)[known] @ sd[known] ** 2) / (runs - 1)[known].sum())
     used = np.where(known & ~zero, sd, pooled)
-    notes = [ZERO_SD if zero.any() else "", POOLED_SD if (~known).any() else ""]
+    notes = [flags.ZERO_SD if zero.any() else "", flags.POOLED_SD if (~known).any() else ""]
     return table.assign(noise=used**2 / np.where(np.isfinite(runs), runs, 1.0)), notes
 
 
@@ -241,7 +225,7 @@ class Rows:
     notes: list[str]
 
     def _row(self, term: str, values: Floats, n: float, flag: str = "", **more: str) -> dict[str, Any]:
-        flag = flags(*self.notes, flag, *weight_flags(self.draws))
+        flag = flags.join(*self.notes, flag, *weight_flags(self.draws))
         keys = {"condition": "", "judge": "", "system": "", **more}
         made = row(term, values, self.draws, conf_level=self.conf_level, n=n, flag=flag, **keys)
         return {**made, "probability": float((values > 0).mean())}
@@ -259,7 +243,7 @@ class Rows:
             for c, where in enumerate(self.data.conditions):
                 for k, label in enumerate(self.draws.labels[term][1]):
                     n = self._scores(condition=c, **{factor: k})
-                    flag = ONE_SCORE if n == 1 else NO_DATA if n == 0 else ""
+                    flag = flags.ONE_SCORE if n == 1 else flags.NO_DATA if n == 0 else ""
                     values = self.draws.values[term][..., c, k]
                     rows.append(self._row(term, values, n, flag, condition=where, **{factor: label}))
         return rows
@@ -269,12 +253,12 @@ class Rows:
         if "self_preference" not in self.draws.values:
             return []
         rows, who = [], self.draws.labels["self_preference"][1]
-        few = FEW_OWN if len(who) < 3 else ""
+        few = flags.FEW_OWN if len(who) < 3 else ""
         for term in ("self_preference", "own_excess"):
             for c, where in enumerate(self.data.conditions):
                 for j, judge in enumerate(who):
                     n = self._scores(condition=c, judge=self.data.judges.index(judge), own=1)
-                    flag = NO_DATA if n == 0 else few
+                    flag = flags.NO_DATA if n == 0 else few
                     values = self.draws.values[term][..., c, j]
                     rows.append(self._row(term, values, n, flag, condition=where, judge=judge))
         for c, where in enumerate(self.data.conditions):
@@ -302,7 +286,7 @@ class Rows:
         value = np.abs(b) / np.abs(a)
         tail = (1 - self.conf_level) / 2
         low, high = np.quantile(a, [tail, 1 - tail])
-        found = self._row(term, value, 1, UNBOUNDED if low <= 0 <= high else "", judge=judge)
+        found = self._row(term, value, 1, flags.UNBOUNDED if low <= 0 <= high else "", judge=judge)
         median, below_1 = float(np.median(value)), float((value < 1).mean())
         return {**found, "estimate": median, "std_error": np.nan, "probability": below_1}
 
@@ -311,7 +295,7 @@ class Rows:
         rows = []
         for name in self.data.sds:
             values = self.draws.values[name]
-            flag = PRIOR_DRIVEN if priors[name].decides(values) else ""
+            flag = flags.PRIOR_DRIVEN if priors[name].decides(values) else ""
             rows.append({**self._row(f"sd_{name}", values, len(self.data.y), flag), "probability": np.nan})
         return rows
 
@@ -441,7 +425,7 @@ def severity(
     if pair is None and len(data.conditions) > 1 and data.own.any():
         known = ", ".join(data.conditions)
         advice = f"Name two of them: baseline= (names shown), blinded= (names hidden). Conditions: {known}."
-        checks.append(finding("conditions", float(len(data.conditions)), NO_COMPARISON, advice))
+        checks.append(finding("conditions", float(len(data.conditions)), flags.NO_COMPARISON, advice))
     question = f"How severe are {len(data.judges) - data.reference} judges, and do they favour themselves?"
     kept = tabled(table, ["condition", "judge", "system"], ("probability",))
     predicted = _predicted(data, again, chosen, made.method, seed)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import chdtri, ndtr, ndtri
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.kernels.clusters import effective_clusters
@@ -37,7 +38,6 @@ from judgestats.models.postestimation.prediction import (
     rows_of,
     scale_of,
 )
-from judgestats.results import NEW_LEVEL, NOT_ESTIMABLE, few_clusters, flags
 from judgestats.schema.columns import names
 
 # ---- p values and quantiles of several contrasts together, normal or t -----------------------------------------------
@@ -413,8 +413,8 @@ def means(
         result[name] = numbers[..., k].ravel()
     result.insert(result.columns.get_loc("std_error") + 1, "df", np.repeat(df, J))
     levels = [np.bincount(t.codes) for t in fit.design.terms] if averaging else []
-    few = few_clusters(min(levels, key=effective_clusters)) if levels else ""
-    cautious = [flags(f, few) for f in _flags(fit, np.repeat(found.known, J), error.ravel())]
+    few = flags.few_clusters(min(levels, key=effective_clusters)) if levels else ""
+    cautious = [flags.join(f, few) for f in _flags(fit, np.repeat(found.known, J), error.ravel())]
     return result.assign(method=_method(fit, scale, averaging), flag=cautious)
 
 
@@ -464,7 +464,7 @@ def _fitted_means(
     result = cells.assign(estimate=numbers[:, 0], std_error=numbers[:, 1], df=np.inf)
     result = result.assign(conf_low=numbers[:, 2], conf_high=numbers[:, 3])
     unseen = np.atleast_1d([(pool > 0)[:, code < 0].any(axis=1) for code in codes]).max(axis=0)
-    flag = [flags(f, NEW_LEVEL if u else "") for f, u in zip(_flags(fit, known, error), unseen, strict=True)]
+    flag = [flags.join(f, flags.NEW_LEVEL if u else "") for f, u in zip(_flags(fit, known, error), unseen, strict=True)]
     return result.assign(method="response, mean of the fitted; z given these levels", flag=flag)
 
 
@@ -612,4 +612,4 @@ def _method(fit: Fitted, scale: str, averaging: bool) -> str:
 
 def _flags(fit: Fitted, known: NDArray[np.bool_], error: Floats) -> list[str]:
     own = cautions(fit, np.where(known, error, 0.0))
-    return [flags("" if k else NOT_ESTIMABLE, str(d)) for k, d in zip(known, own, strict=True)]
+    return [flags.join("" if k else flags.NOT_ESTIMABLE, str(d)) for k, d in zip(known, own, strict=True)]

@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from judgestats import flags
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.bayes.draws import MOST_PARETO, Draws, inference_data, pointwise
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
 from judgestats.models.postestimation.sampled import drawn, factors, terms, values
-from judgestats.results import PARETO
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -101,7 +101,7 @@ def _row(unit: str, each: Floats, k: Floats, count: Floats, full: Floats, method
     return {
         "unit": unit, "elpd_loo": elpd, "std_error": float(np.sqrt(n * spread)), "p_loo": float(count @ full) - elpd,
         "n": n, "pareto_k": float(np.nanmax(k)) if np.isfinite(k).any() else np.nan, "n_bad": bad, "method": method,
-        "flag": PARETO.of(bad, limit=MOST_PARETO, total=f"{n:,.0f}"),
+        "flag": flags.PARETO.of(bad, limit=MOST_PARETO, total=f"{n:,.0f}"),
     }  # fmt: skip
 
 

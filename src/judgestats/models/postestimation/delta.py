@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from judgestats import flags
 from judgestats.errors import confidence
 from judgestats.models.fitted import Fitted
-from judgestats.results import FEW_CALLS, NO_ERRORS, NO_HESSIAN, SEPARATION, SINGULAR, UNSETTLED, flags
 
 Floats = NDArray[np.float64]
 
@@ -79,9 +79,13 @@ def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
 
     `std_error` (M,). Returns (M,).
     """
-    elsewhere = (SINGULAR, FEW_CALLS, *([UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []))
-    general = flags(*(n for n in fit.notes if n not in elsewhere))
-    missing = general if {NO_HESSIAN, SEPARATION} & {*fit.notes} else flags(general, NO_ERRORS)
+    elsewhere = (
+        flags.SINGULAR,
+        flags.FEW_CALLS,
+        *([flags.UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []),
+    )
+    general = flags.join(*(n for n in fit.notes if n not in elsewhere))
+    missing = general if {flags.NO_HESSIAN, flags.SEPARATION} & {*fit.notes} else flags.join(general, flags.NO_ERRORS)
     return np.where(np.isnan(std_error), missing, general)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.models.coding.frames import labels
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted, component_values, components
 from judgestats.models.ml import refined
 from judgestats.models.postestimation import freedom, sampled
 from judgestats.models.postestimation.sampled import drawn
-from judgestats.results import FEW_CALLS, FEW_GROUPS, NO_HESSIAN, NOT_CONVERGED, RARE, SEPARATION, SINGULAR, TOO_SMALL
 from judgestats.schema.columns import VOCABULARY
 
 # ---- Separation, where estimates diverge to infinity, and levels with too few calls ----------
@@ -145,7 +145,7 @@ def scarce(fit: Fitted) -> tuple[str, ...]:
 def _calls(fit: Fitted) -> Iterator[Shortage]:
     for term, calls in zip(fit.design.terms, sparse(fit), strict=True):
         if calls:
-            yield Shortage(FEW_CALLS, "calls", term.factor, term.levels, calls)
+            yield Shortage(flags.FEW_CALLS, "calls", term.factor, term.levels, calls)
 
 
 def _answers(fit: Fitted) -> Iterator[Shortage]:
@@ -156,14 +156,14 @@ def _answers(fit: Fitted) -> Iterator[Shortage]:
     rarer = min(float(d.count @ d.y), float(d.count @ (d.trials - d.y)))
     for term in d.terms:
         if rarer < len(term.levels):
-            yield Shortage(RARE, "answers", term.factor, term.levels, rarer)
+            yield Shortage(flags.RARE, "answers", term.factor, term.levels, rarer)
 
 
 def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
     least = LEVELS_REML if fit.method == "REML" else 0 if drawn(fit) is not None else LEVELS
     for term in fit.design.terms:
         if len(term.levels) < least:
-            flag = FEW_GROUPS.of(least=least, factor=term.factor)
+            flag = flags.FEW_GROUPS.of(least=least, factor=term.factor)
             yield Shortage(flag, "levels", term.factor, term.levels, float(len(term.levels)))
 
 
@@ -271,10 +271,10 @@ def check(fit: Fitted) -> pd.DataFrame:
 
 def _optimum(fit: Fitted) -> Iterator[Finding]:
     if not fit.converged and sampled.drawn(fit) is None:
-        cure = f"{NOT_CONVERGED.explanation} The steps are in fit.log."
-        yield Finding("fault", "", NOT_CONVERGED, 1, "", cure)
-    if NO_HESSIAN in fit.notes and SEPARATION not in fit.notes:
-        yield Finding("fault", "", NO_HESSIAN, fit.df, "", NO_HESSIAN.explanation)
+        cure = f"{flags.NOT_CONVERGED.explanation} The steps are in fit.log."
+        yield Finding("fault", "", flags.NOT_CONVERGED, 1, "", cure)
+    if flags.NO_HESSIAN in fit.notes and flags.SEPARATION not in fit.notes:
+        yield Finding("fault", "", flags.NO_HESSIAN, fit.df, "", flags.NO_HESSIAN.explanation)
 
 
 def _integration(fit: Fitted) -> Iterator[Finding]:
@@ -295,7 +295,7 @@ def _integration(fit: Fitted) -> Iterator[Finding]:
 
 def _separation(fit: Fitted) -> Iterator[Finding]:
     """Levels with one answer only; failing that, the parameters that diverge."""
-    if SEPARATION not in fit.notes:
+    if flags.SEPARATION not in fit.notes:
         return
     names = fit.options.get("separated", ())
     cure = (
@@ -334,7 +334,7 @@ def _factors(fit: Fitted) -> list[str]:
 
 
 def _singular(fit: Fitted) -> Iterator[Finding]:
-    if SINGULAR not in fit.notes:
+    if flags.SINGULAR not in fit.notes:
         return
     scale = fit.unit
     for own, value in zip(components(fit), component_values(fit), strict=True):
@@ -452,9 +452,14 @@ def _far(column: str, values: Floats, count: Floats) -> Iterator[Finding]:
 
 
 def _engine(fit: Fitted) -> Iterator[Finding]:
-    if TOO_SMALL in fit.notes:
+    if flags.TOO_SMALL in fit.notes:
         yield Finding(
-            "fault", "", f"statsmodels' variational Bayes: {TOO_SMALL}", fit.n_fixed, "", TOO_SMALL.explanation
+            "fault",
+            "",
+            f"statsmodels' variational Bayes: {flags.TOO_SMALL}",
+            fit.n_fixed,
+            "",
+            flags.TOO_SMALL.explanation,
         )
     clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
     if clusters < FEW_CLUSTERS:

@@ -9,13 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import RESIDUAL, Fitted
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread
 from judgestats.models.postestimation.tables import tidy
-from judgestats.results import NO_ERRORS, SINGULAR, flags
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def _level_rows(term: Any, modes: Floats, spreads: Floats, z: float) -> pd.DataF
         "std_error": error,
         "conf_low": estimate - z * error,
         "conf_high": estimate + z * error,
-        "flag": np.where(variance == 0, SINGULAR, "").astype(object),
+        "flag": np.where(variance == 0, flags.SINGULAR, "").astype(object),
     }
     return pd.DataFrame(columns)[list(EFFECTS)]
 
@@ -92,9 +92,9 @@ def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.Da
     for k, row in enumerate(rows):
         known = np.isfinite(half[k]) and half[k] > 0
         ends = (low[k], high[k]) if known else (np.nan, np.nan)
-        zero = SINGULAR if row["variance"] == 0 else NO_ERRORS if fit.design.terms and not known else ""
+        zero = flags.SINGULAR if row["variance"] == 0 else flags.NO_ERRORS if fit.design.terms and not known else ""
         row |= {"share": share[k], "share_low": ends[0], "share_high": ends[1]}
-        row |= {"method": LINKS[fit.link].latent_method, "flag": flags(row.get("flag", ""), zero)}
+        row |= {"method": LINKS[fit.link].latent_method, "flag": flags.join(row.get("flag", ""), zero)}
     return pd.DataFrame(rows, columns=list(COMPONENTS))
 
 

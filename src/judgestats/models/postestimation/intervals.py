@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError, choose, confidence, suggestion
 from judgestats.kernels.resampling import generator
@@ -30,15 +31,6 @@ from judgestats.models.postestimation.profiling import (
 from judgestats.models.postestimation.sampled import drawn
 from judgestats.models.postestimation.simulation import refitted
 from judgestats.models.postestimation.tables import tidy
-from judgestats.results import (
-    ONE_NOT_EXCLUDED,
-    OPEN_END,
-    REFITS_FAILED,
-    REFITS_UNDEFINED,
-    RESAMPLES_AGREE,
-    ZERO_NOT_EXCLUDED,
-    flags,
-)
 
 Floats = NDArray[np.float64]
 METHODS = ("wald", "profile", "bootstrap")
@@ -112,7 +104,7 @@ def estimates(fit: Fitted) -> Floats:
 
 
 def _row(own: Parameter, estimate: float, low: float, high: float, method: str, *notes: str) -> dict[str, Any]:
-    return dict(zip(COLUMNS, (own.group, own.term, estimate, low, high, method, flags(*notes)), strict=True))
+    return dict(zip(COLUMNS, (own.group, own.term, estimate, low, high, method, flags.join(*notes)), strict=True))
 
 
 # ---- Wald -----------------------------------------------------------------------------------------------------------
@@ -153,7 +145,7 @@ def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) 
             along = Curve(whole, chart_of(fit, own.place))
             low, high = ends(along, whole.value, along.estimate, along.error, cut)
             note = ""
-        open_ = OPEN_END if np.isinf([low, high]).any() else ""
+        open_ = flags.OPEN_END if np.isinf([low, high]).any() else ""
         rows.append(_row(own, found[k], low, high, method, note, open_))
     return rows
 
@@ -180,9 +172,9 @@ def _sd(along: Curve, whole: Surface, own: Component, cut: float) -> tuple[float
     least, t, error = whole.value, float(np.log(scale)), float(np.clip(along.error / scale, 1e-6, 1.0))
     high = float(np.exp(end(curve, least, t, error, cut)))
     if own.size == 1 and along(0.0) - least <= cut**2 / 2:
-        return 0.0, high, ZERO_NOT_EXCLUDED
+        return 0.0, high, flags.ZERO_NOT_EXCLUDED
     low = float(np.exp(end(curve, least, t, -error, cut, limit=_FAR)))
-    return low, high, "" if low > 0 else ZERO_NOT_EXCLUDED
+    return low, high, "" if low > 0 else flags.ZERO_NOT_EXCLUDED
 
 
 def _correlation(along: Curve, whole: Surface, cut: float) -> tuple[float, float, str]:
@@ -194,7 +186,7 @@ def _correlation(along: Curve, whole: Surface, cut: float) -> tuple[float, float
         float(np.tanh(end(curve, whole.value, z, side * error, cut, limit=max(_EDGE - side * z, 0.1))))
         for side in (-1.0, 1.0)
     )
-    return low, high, "" if max(-low, high) < 1 else ONE_NOT_EXCLUDED
+    return low, high, "" if max(-low, high) < 1 else flags.ONE_NOT_EXCLUDED
 
 
 def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
@@ -229,12 +221,12 @@ def _bootstrap(
     for k, own in chosen:
         values = drawn[:, k][np.isfinite(drawn[:, k])]
         lost = n_resamples - failed - len(values)
-        notes = [REFITS_FAILED.of(failed, total=n_resamples)]
-        notes.append(REFITS_UNDEFINED.of(lost))
+        notes = [flags.REFITS_FAILED.of(failed, total=n_resamples)]
+        notes.append(flags.REFITS_UNDEFINED.of(lost))
         low, high = np.quantile(values, [tail, 1 - tail]) if len(values) > 1 else (np.nan, np.nan)
         if low == high:
             low, high = np.nan, np.nan
-            notes.append(RESAMPLES_AGREE)
+            notes.append(flags.RESAMPLES_AGREE)
         rows.append(_row(own, found[k], float(low), float(high), "bootstrap", *notes))
     return rows
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.coding.frames import label
@@ -17,7 +18,6 @@ from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
 from judgestats.models.postestimation.prediction import estimable, gradient, mean, parted, rows_of, scale_of
-from judgestats.results import NO_DERIVATIVE, NOT_ESTIMABLE, flags
 from judgestats.schema.columns import grouping, names
 
 Floats = NDArray[np.float64]
@@ -192,7 +192,7 @@ def _table(
     J = estimate.shape[1]
     result = keys.iloc[np.repeat(np.arange(len(keys)), J)].reset_index(drop=True)
     undefined = np.repeat(known, J) & np.isnan(estimate.ravel())
-    where = np.where(undefined, NO_DERIVATIVE, np.repeat(np.where(known, "", NOT_ESTIMABLE), J))
+    where = np.where(undefined, flags.NO_DERIVATIVE, np.repeat(np.where(known, "", flags.NOT_ESTIMABLE), J))
     own = cautions(fit, np.where(np.isnan(estimate.ravel()), 0.0, error.ravel()))
     df = np.repeat(_degrees(fit, above, below, weights), J)
     numbers = inference(estimate.ravel(), error.ravel(), df, level)
@@ -202,7 +202,7 @@ def _table(
         "category": list(fit.design.categories or ("",)) * len(keys),
     }
     method = f"{'averaged over random effects' if fit.design.terms else 'average'}; {freedom.named(fit)}"
-    flag = [flags(str(a), str(b)) for a, b in zip(where, own, strict=True)]
+    flag = [flags.join(str(a), str(b)) for a, b in zip(where, own, strict=True)]
     return result.assign(**cells, **numbers, unit=unit, method=method, flag=flag)[[*groups, *COLUMNS]]
 
 

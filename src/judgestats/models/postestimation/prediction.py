@@ -13,6 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError, choose
 from judgestats.kernels.elimination import solve_many
@@ -26,7 +27,6 @@ from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.likelihood.compression import Posterior, columns, distinct
 from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
-from judgestats.results import MISSING_VALUE, NEW_LEVEL, NO_EFFECTS, NOT_ESTIMABLE, flags
 
 Floats = NDArray[np.float64]
 
@@ -312,20 +312,20 @@ def _refuse_names(frame: pd.DataFrame, names: Sequence[str]) -> None:
 
 def _row_flags(fit: Fitted, frame: pd.DataFrame, rows: Rows, random: str) -> Strings:
     """Flags of single rows."""
-    result = np.where(np.isfinite(rows.eta(fit)), "", MISSING_VALUE).astype(object)
+    result = np.where(np.isfinite(rows.eta(fit)), "", flags.MISSING_VALUE).astype(object)
     if fit.design.aliased:
-        result = np.where(estimable(fit.design, frame) | (result != ""), result, NOT_ESTIMABLE)
+        result = np.where(estimable(fit.design, frame) | (result != ""), result, flags.NOT_ESTIMABLE)
     if random != "conditional":
         return result
     for term, code in zip(fit.design.terms, rows.codes, strict=True):
         missing = frame[list(term.columns)].isna().any(axis=1).to_numpy()
-        result = np.where(missing & (result == ""), MISSING_VALUE, result)
-        result = np.where((code < 0) & ~missing & (result == ""), NEW_LEVEL, result)
+        result = np.where(missing & (result == ""), flags.MISSING_VALUE, result)
+        result = np.where((code < 0) & ~missing & (result == ""), flags.NEW_LEVEL, result)
     return result
 
 
 def _joined(one: Any, other: Any) -> list[str]:
-    return [flags(str(a), str(b)) for a, b in np.broadcast(one, other)]
+    return [flags.join(str(a), str(b)) for a, b in np.broadcast(one, other)]
 
 
 def conditional(fit: Fitted, rows: Rows) -> Floats:
@@ -477,7 +477,7 @@ def _assembled(fit: Fitted, frame: pd.DataFrame, cells: Floats, flag: Any, inter
         )
     for k, name in enumerate(ESTIMATES[:4]):
         result[name] = flat[:, k]
-    unknown = np.isnan(flat[:, 0]) & (np.repeat(flag, J) != MISSING_VALUE)
+    unknown = np.isnan(flat[:, 0]) & (np.repeat(flag, J) != flags.MISSING_VALUE)
     general = np.where(np.isnan(flat[:, 0]), "", cautions(fit, flat[:, 1] if interval else np.zeros(len(flat))))
-    result["flag"] = _joined(_joined(np.repeat(flag, J), general), np.where(unknown, NO_EFFECTS, ""))
+    result["flag"] = _joined(_joined(np.repeat(flag, J), general), np.where(unknown, flags.NO_EFFECTS, ""))
     return result

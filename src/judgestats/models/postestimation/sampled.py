@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_RHAT, Draws, diagnostics
 from judgestats.models.bayes.priors import Prior, Priors, single, sizes
 from judgestats.models.fitted import Fitted, components
-from judgestats.results import CONFLICT, FEW_EFFECTIVE, NOT_MIXED, PRIOR_DRIVEN, flags
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
     low, high = np.quantile(own, [tail, 1 - tail], axis=(0, 1))
     rhat, bulk, tail_ess = diagnostics(own)
     mixing = [
-        flags(NOT_MIXED if r > MOST_RHAT else "", FEW_EFFECTIVE if e < LEAST_ESS else "")
+        flags.join(flags.NOT_MIXED if r > MOST_RHAT else "", flags.FEW_EFFECTIVE if e < LEAST_ESS else "")
         for r, e in zip(rhat, np.minimum(bulk, tail_ess), strict=True)
     ]
     notes = zip(mixing, against(fit, draws), strict=True)
@@ -92,7 +92,7 @@ def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
         {
             "group": group, "term": term, "estimate": float(mean), "std_error": float(sd), "statistic": np.nan,
             "p_value": np.nan, "conf_low": float(a), "conf_high": float(b), "method": "posterior quantiles",
-            "flag": flags(mixed, prior),
+            "flag": flags.join(mixed, prior),
         }
         for (group, term), mean, sd, a, b, (mixed, prior) in columns
     ]  # fmt: skip
@@ -114,7 +114,9 @@ def _verdict(prior: Prior, x: Floats) -> str:
     low, high = prior.quantile([0.0, 0.95] if half else [0.025, 0.975])
     mean = float(x.mean())
     disagree = prior.law != "lkj" and not low <= mean <= high
-    return flags(CONFLICT if disagree else "", PRIOR_DRIVEN if float(x.std(ddof=1)) > LITTLE * prior.sd else "")
+    return flags.join(
+        flags.CONFLICT if disagree else "", flags.PRIOR_DRIVEN if float(x.std(ddof=1)) > LITTLE * prior.sd else ""
+    )
 
 
 def _where_priors_are(fit: Fitted, draws: Draws, prior: Priors) -> list[Floats]:
@@ -143,8 +145,8 @@ def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, 
     ess = np.minimum(bulk, tail)
     worst, least = int(np.nanargmax(rhat)), int(np.nanargmin(ess))
     for level, n, what, name, flag in (
-        ("fault", int((rhat > MOST_RHAT).sum()), f"largest R-hat {rhat[worst]:.3f}", names[worst], NOT_MIXED),
-        ("caution", int((ess < LEAST_ESS).sum()), f"smallest ESS {ess[least]:,.0f}", names[least], FEW_EFFECTIVE),
+        ("fault", int((rhat > MOST_RHAT).sum()), f"largest R-hat {rhat[worst]:.3f}", names[worst], flags.NOT_MIXED),
+        ("caution", int((ess < LEAST_ESS).sum()), f"smallest ESS {ess[least]:,.0f}", names[least], flags.FEW_EFFECTIVE),
     ):
         if n:
             yield level, "", f"{what}: {flag}", n, name, flag.explanation
@@ -155,12 +157,12 @@ def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, 
     yield ("caution" if d else "counted", "", f"{d} divergent transitions", d, "", cure * bool(d))
     prior: Priors = fit.options["prior"]
     for p, found in zip(prior.each, against(fit, draws), strict=True):
-        if CONFLICT in found:
+        if flags.CONFLICT in found:
             cure = f"Its prior is {p.words} ({p.meaning}). Check the units of the data, or widen it by priors=."
-            yield "caution", p.parameter, CONFLICT, 1, p.words, cure
-        if PRIOR_DRIVEN in found:
+            yield "caution", p.parameter, flags.CONFLICT, 1, p.words, cure
+        if flags.PRIOR_DRIVEN in found:
             cure = f"The data add little: it is close to its prior, {p.words}. Compare two priors."
-            yield "caution", p.parameter, PRIOR_DRIVEN, 1, p.words, cure
+            yield "caution", p.parameter, flags.PRIOR_DRIVEN, 1, p.words, cure
 
 
 def prior_block(fit: Fitted) -> list[tuple[str, str, str]]:

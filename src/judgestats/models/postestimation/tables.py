@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.families import LINKS
@@ -16,20 +17,6 @@ from judgestats.models.fitted import Component, Fitted, component_values, compon
 from judgestats.models.ml import BOUNDARY as SMALLEST
 from judgestats.models.postestimation import crossvalidation, freedom, sampled
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread, trusted
-from judgestats.results import (
-    ALIASED,
-    FEW_CALLS,
-    NEAR_ZERO,
-    NO_ERROR,
-    NO_HESSIAN,
-    NOT_CONVERGED,
-    ROWS_EXCLUDED,
-    SEPARATION,
-    SINGULAR,
-    TOO_SMALL,
-    UNSETTLED,
-    flags,
-)
 
 # ---- Coefficients of a fit and their covariance, with their names ----------------------------------------------------
 
@@ -101,9 +88,9 @@ def tidy(
     if effects != "fixed" and posterior is None:
         rows += list(_variance_rows(fit, z))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    general = [name for name in fit.notes if name in (NOT_CONVERGED, FEW_CALLS, TOO_SMALL)]
-    general += [UNSETTLED] if fit.refinement is not None and not fit.refinement.harmless else []
-    table["flag"] = [flags(own, *general) for own in table["flag"]]
+    general = [name for name in fit.notes if name in (flags.NOT_CONVERGED, flags.FEW_CALLS, flags.TOO_SMALL)]
+    general += [flags.UNSETTLED] if fit.refinement is not None and not fit.refinement.harmless else []
+    table["flag"] = [flags.join(own, *general) for own in table["flag"]]
     return _ratios(fit, table) if exponentiate else table
 
 
@@ -114,7 +101,7 @@ def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, Any]]:
     runaway = fit.options.get("separated", ())
     for k, name in enumerate(fit.names[: fit.n_location]):
         value, error = float(fit.params[k]), float(errors[k])
-        flag = SEPARATION if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
+        flag = flags.SEPARATION if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
         error = error if not flag else np.nan
         ratio = value / error if k < fit.n_fixed and error > 0 else np.nan
         half = float(freedom.half_width(conf_level, df[k])) * error
@@ -136,7 +123,7 @@ def standard_errors(covariance: Floats) -> Floats:
 
 
 def _why_unknown(fit: Fitted) -> str:
-    return NO_HESSIAN if NO_HESSIAN in fit.notes else NO_ERROR
+    return flags.NO_HESSIAN if flags.NO_HESSIAN in fit.notes else flags.NO_ERROR
 
 
 def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
@@ -145,7 +132,7 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
         known = bool(np.isfinite(error) and error > 0)
         vague = wide(float(error)) if own.is_sd else ""
-        held = SINGULAR if _held(fit, own) else ""
+        held = flags.SINGULAR if _held(fit, own) else ""
         half = z * error if known else np.nan
         if own.is_sd:
             with np.errstate(over="ignore"):
@@ -157,13 +144,13 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
             "group": own.group, "term": own.term, "estimate": float(value),
             "std_error": slope * error if known else np.nan, "statistic": np.nan, "df": np.nan, "p_value": np.nan,
             "conf_low": float(low), "conf_high": float(high), "method": "z",
-            "flag": flags(held, vague) if held or known else _why_unknown(fit),
+            "flag": flags.join(held, vague) if held or known else _why_unknown(fit),
         }  # fmt: skip
 
 
 def wide(error: float) -> str:
     """Return the flag of a Wald interval of a standard deviation, by the standard error of its logarithm."""
-    return NEAR_ZERO if error > VAGUE else ""
+    return flags.NEAR_ZERO if error > VAGUE else ""
 
 
 def _transformed_errors(fit: Fitted, parts: tuple[Component, ...]) -> Floats:
@@ -181,7 +168,7 @@ def _transformed_errors(fit: Fitted, parts: tuple[Component, ...]) -> Floats:
 
 def _held(fit: Fitted, own: Component) -> bool:
     """Whether a component is one of a column that sits on its boundary."""
-    if own.t < 0 or SINGULAR not in fit.notes:
+    if own.t < 0 or flags.SINGULAR not in fit.notes:
         return False
     L = fit.factors()[own.t]
     edge = SMALLEST * fit.unit
@@ -224,7 +211,7 @@ def glance(fit: Fitted) -> pd.DataFrame:
                 "n_rows": len(d.y),
                 "n_missing": d.n_missing,
                 "counts": d.counted or "",
-                "flag": flags(*fit.notes, *_about_data(fit)),
+                "flag": flags.join(*fit.notes, *_about_data(fit)),
             }
         ]
     )
@@ -243,9 +230,9 @@ def _predicts(fit: Fitted) -> dict[str, Any]:
 def _about_data(fit: Fitted) -> Iterator[str]:
     d = fit.design
     if d.n_missing:
-        yield ROWS_EXCLUDED.of(d.n_missing)
+        yield flags.ROWS_EXCLUDED.of(d.n_missing)
     if d.aliased:
-        yield ALIASED.of(what=", ".join(d.aliased))
+        yield flags.ALIASED.of(what=", ".join(d.aliased))
     yield from d.notes
 
 

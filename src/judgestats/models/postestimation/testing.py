@@ -13,12 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from judgestats import flags
 from judgestats.errors import DesignError, FitError, FormulaError, choose, suggestion
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, fit_design
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import cautions, trusted
-from judgestats.results import BOUNDARY, NOT_CONVERGED, NOT_NESTED, REFITTED, SAME_SIZE, SEPARATION, flags
 
 # ---- Linear hypotheses as text: ``strategy[S1] = strategy[S8]`` ------------------------------------------------------
 
@@ -132,8 +132,8 @@ def _fault(text: str, why: str) -> FormulaError:
 
 #: ``n_quadrature`` -> flag of a model that was refitted by it.
 RULES: dict[int | str, str] = {
-    1: REFITTED.of(how="Laplace's approximation"),
-    "auto": REFITTED.of(how="the trapezoidal rule"),
+    1: flags.REFITTED.of(how="Laplace's approximation"),
+    "auto": flags.REFITTED.of(how="the trapezoidal rule"),
 }
 INTERCEPT = "Intercept"
 #: Term, statistic, degrees of freedom, and those of the denominator.
@@ -300,7 +300,7 @@ def anova(*fits: Fitted) -> pd.DataFrame:
         row |= {"bic": fit.df * np.log(fit.n) - 2 * fit.loglik, "statistic": np.nan, "df_difference": np.nan}
         caution = str(cautions(fit, np.zeros(1))[0])
         own = _compare(row, ordered[k - 1][0], fit) if k else []
-        row["flag"] = flags(caution, REFITTED.of(how="ML") if refitted else again, *own)
+        row["flag"] = flags.join(caution, flags.REFITTED.of(how="ML") if refitted else again, *own)
         rows.append(row)
     table = pd.DataFrame(rows)
     table["p_value"] = _p_value(table["statistic"].to_numpy(float), table["df_difference"].fillna(0).to_numpy(float))
@@ -312,10 +312,13 @@ def _compare(row: dict[str, Any], small: Fitted, large: Fitted) -> list[str]:
     difference = large.df - small.df
     row["df_difference"] = float(difference)
     if difference == 0:
-        return [SAME_SIZE]
+        return [flags.SAME_SIZE]
     statistic = 2 * (large.loglik - small.loglik)
     row["statistic"] = statistic if statistic > -1e-4 else np.nan
-    return [BOUNDARY if _variances(large) - _variances(small) else "", NOT_NESTED if statistic < -1e-4 else ""]
+    return [
+        flags.BOUNDARY if _variances(large) - _variances(small) else "",
+        flags.NOT_NESTED if statistic < -1e-4 else "",
+    ]
 
 
 def _variances(fit: Fitted) -> Counter[frozenset[str]]:
@@ -388,7 +391,7 @@ def _by_one_rule(fits: Sequence[Fitted]) -> list[tuple[Fitted, str]]:
 def _again(fit: Fitted, rule: int | Literal["auto"]) -> Fitted:
     """The same model by another rule; a flag of separation is kept."""
     found = fit_design(Model(fit.design, fit.family, fit.link, False, rule, fit.thresholds, fit.part))
-    separation = [note for note in fit.notes if note == SEPARATION]
+    separation = [note for note in fit.notes if note == flags.SEPARATION]
     return replace(found, notes=(*found.notes, *separation), options=fit.options)
 
 
@@ -421,7 +424,7 @@ def _whole(fit: Fitted) -> tuple[Fitted, str]:
                 f"Restricted likelihoods of models with different fixed effects do not compare ({fit.engine!r}). Use "
                 "tests(), or engine='ml'."
             )
-        return fit_design(Model(fit.design, fit.family, fit.link)), REFITTED.of(how="ML")
+        return fit_design(Model(fit.design, fit.family, fit.link)), flags.REFITTED.of(how="ML")
     if not np.isfinite(fit.loglik) or fit.refit is None:
         raise FitError(f"engine={fit.engine!r} has no likelihood to compare: use tests(), or engine='ml'.")
     return fit, ""
@@ -442,6 +445,6 @@ def _row(term: str, whole: Fitted, less: Fitted, note: str) -> dict[str, Any]:
     statistic = own if df > 0 and own > -1e-4 else np.nan
     row = {"term": term, "df": df, "loglik": less.loglik, "aic": 2 * (less.df - less.loglik), "statistic": statistic}
     row["p_value"] = float(chdtrc(df, max(statistic, 0.0))) if df > 0 and np.isfinite(statistic) else np.nan
-    lost = NOT_CONVERGED if not less.converged else ""
+    lost = flags.NOT_CONVERGED if not less.converged else ""
     caution = str(cautions(whole, np.zeros(1))[0])
-    return {**row, "flag": flags(note, caution, lost, NOT_NESTED if own < -1e-4 else "")}
+    return {**row, "flag": flags.join(note, caution, lost, flags.NOT_NESTED if own < -1e-4 else "")}

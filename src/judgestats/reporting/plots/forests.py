@@ -13,16 +13,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from judgestats import flags
 from judgestats.errors import DesignError, choose
 from judgestats.reporting.formatting import in_words, is_whole, neutral_value
 from judgestats.reporting.plots import canvas
-from judgestats.results import BEYOND_LIMIT, FEW_CLUSTERS
 
 # ---- From before to after, a row a group: agreement that moves (consensus_illusion paper, Table 3), calibration
 
 #: A row whose shift is flagged.
 FLAGGED = canvas.PALETTE[1]
-_LIMIT = re.compile(re.escape(BEYOND_LIMIT).replace(r"\{at\}", r"([\d.]+(?:e-?\d+)?)"))
+_LIMIT = re.compile(re.escape(flags.BEYOND_LIMIT).replace(r"\{at\}", r"([\d.]+(?:e-?\d+)?)"))
 
 
 def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -147,7 +147,7 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
         [canvas.key("before", canvas.PALETTE[0], filled=False), canvas.key("after, held out", canvas.PALETTE[0])],
         2,
     )
-    if "flag" in here.columns and here["flag"].astype(str).str.contains(FEW_CLUSTERS, regex=False).any():
+    if "flag" in here.columns and here["flag"].astype(str).str.contains(flags.FEW_CLUSTERS, regex=False).any():
         canvas.below(axes[0], "fewer than 10 items: intervals are rough")
     canvas.headed(axes, title)
     return canvas.Picture(axes, here)

@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from judgestats import flags
 from judgestats.errors import DesignError, choose
 from judgestats.reporting.formatting import in_words, number, signed
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
-from judgestats.results import SCALE_MAXIMUM
 
 # ---- Judge by judge: pairwise agreement, differences, use of the scale -----------------------------------------------
 
@@ -421,7 +421,7 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     )
     canvas.named(left, "mean score (points of the scale)")
     canvas.named(right, "share of scores at the top")
-    if "flag" in here.columns and here["flag"].astype(str).str.contains(SCALE_MAXIMUM, regex=False).any():
+    if "flag" in here.columns and here["flag"].astype(str).str.contains(flags.SCALE_MAXIMUM, regex=False).any():
         canvas.below(right, "top: the highest score seen")
     canvas.headed([left, right], title)
     return canvas.Picture([left, right], here)

@@ -12,12 +12,12 @@ import flags_page
 import pandas as pd
 import pytest
 
-import judgestats.results as results
-from judgestats.results import FLAGS, Flag, explain, flag_codes, flags, in_part
+from judgestats import flags
+from judgestats.flags import FLAGS, Flag, explain, flag_codes, in_part, join
 
-SOURCES = [p for p in sorted(Path("src/judgestats").rglob("*.py")) if p.name != "results.py"]
+SOURCES = [p for p in sorted(Path("src/judgestats").rglob("*.py")) if p.name != "flags.py"]
 #: Calls whose arguments are flags, and keywords that hold them.
-TAKES_FLAGS, HOLDS_FLAGS = {"flags"}, {"flag", "notes"}
+TAKES_FLAGS, HOLDS_FLAGS = {"join"}, {"flag", "notes"}
 
 
 def _written(tree: ast.Module) -> Iterator[ast.expr]:
@@ -25,7 +25,7 @@ def _written(tree: ast.Module) -> Iterator[ast.expr]:
     types = {id(a) for n in ast.walk(tree) if isinstance(n, ast.Call) for a in n.args if _called(n) == "astype"}
     for node in (n for n in ast.walk(tree) if id(n) not in types):
         if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name) and node.func.id in TAKES_FLAGS:
+            if isinstance(node.func, ast.Attribute) and node.func.attr in TAKES_FLAGS and _of_flags(node.func.value):
                 yield from node.args
             yield from (k.value for k in node.keywords if k.arg in HOLDS_FLAGS)
         elif isinstance(node, ast.Dict):
@@ -39,6 +39,10 @@ def _written(tree: ast.Module) -> Iterator[ast.expr]:
                 key = target.slice if isinstance(target, ast.Subscript) else None
                 if isinstance(key, ast.Constant) and key.value == "flag":
                     yield node.value
+
+
+def _of_flags(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "flags"
 
 
 def _called(node: ast.Call) -> str:
@@ -56,7 +60,7 @@ def _literals(node: ast.expr, texts: set[str]) -> Iterator[str]:
         if node.id in texts:
             yield node.id
     elif isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Name):
+        if isinstance(node.func, ast.Name) or (isinstance(node.func, ast.Attribute) and _of_flags(node.func.value)):
             for part in node.args:
                 yield from _literals(part, texts)
     elif isinstance(node, ast.IfExp):
@@ -84,7 +88,7 @@ def test_no_flag_is_written_beside_the_registry(path: Path) -> None:
 
 
 def test_codes_are_unique_and_named_as_their_constants() -> None:
-    named = {name: flag for name, flag in vars(results).items() if isinstance(flag, Flag)}
+    named = {name: flag for name, flag in vars(flags).items() if isinstance(flag, Flag)}
     assert {name.lower() for name in named} == {flag.code for flag in named.values()} == set(FLAGS)
     assert len({str(flag) for flag in named.values()}) == len(named)
 
@@ -102,10 +106,10 @@ def test_every_record_explains_itself_and_is_found_from_its_cell(flag: Flag) -> 
 
 
 def test_a_flag_is_a_plain_text_in_a_result() -> None:
-    assert type(flags(results.NO_DATA)) is str
-    assert type(pickle.loads(pickle.dumps(results.NO_DATA))) is str
-    assert flags(results.NO_DATA, None, "", "no data; n < 30") == "no data; n < 30"
-    assert results.NOT_FITTED.of(reason="a; b") == "not fitted: a, b"
+    assert type(join(flags.NO_DATA)) is str
+    assert type(pickle.loads(pickle.dumps(flags.NO_DATA))) is str
+    assert join(flags.NO_DATA, None, "", "no data; n < 30") == "no data; n < 30"
+    assert flags.NOT_FITTED.of(reason="a; b") == "not fitted: a, b"
 
 
 def test_explain_takes_a_cell_a_column_and_a_result() -> None:

@@ -1,0 +1,809 @@
+"""The flags of a result: what a number needs beside it to be read rightly.
+
+A flag is its text, which stands in the column ``flag``; it knows its code, its explanation and its severity. May import
+kernels.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.kernels.clusters import effective_clusters
+
+#: note: how the number came about; caution: it may mislead; invalid: there is no number, or it should not be used.
+Severity = Literal["note", "caution", "invalid"]
+
+
+class Flag(str):
+    """A caution beside a number.
+
+    Attributes
+    ----------
+    code : str
+        For programs: snake_case, and not changed when the wording is.
+    explanation : str
+        What it means and what to do, in one to three sentences.
+    severity : {'note', 'caution', 'invalid'}
+        How the number came about; it may mislead; there is none, or it should not be used.
+
+    Examples
+    --------
+    >>> SMALL_N, SMALL_N.code, SMALL_N.severity
+    ('n < 30', 'small_n', 'caution')
+    >>> RATED_ONCE.of(3), RATED_ONCE.of(1), RATED_ONCE.of(0)
+    ('3 units rated once', '1 unit rated once', '')
+    """
+
+    __slots__ = ("code", "explanation", "severity")
+    code: str
+    explanation: str
+    severity: Severity
+
+    def __new__(cls, code: str, text: str, explanation: str, severity: Severity = "caution") -> Flag:  # noqa: D102
+        made = super().__new__(cls, text)
+        made.code, made.explanation, made.severity = code, explanation, severity
+        return made
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+    def of(self, n: float = 1, **details: object) -> str:
+        """The text with its number and its details, ``(s)`` made a plural or not; empty for a number of 0."""
+        if not n:
+            return ""
+        told = {k: str(v).replace("; ", ", ") for k, v in details.items()}
+        text = self.format(n=f"{n:,.0f}" if n == int(n) else f"{n:g}", **told)
+        return text.replace("(s)", "" if n == 1 else "s")
+
+
+# fmt: off
+
+# Size and dependence
+
+NO_DATA = Flag("no_data", "no data",
+    "There are no cases, so there is no estimate: it is unknown, not zero. Where a model gives one all the same, "
+    "it comes from the other judges and the prior.", "invalid")
+SMALL_N = Flag("small_n", "n < 30",
+    "Fewer than 30 cases in the denominator: the interval is wide, and a partly pooled model borrows from other "
+    "judges.")
+NOT_INDEPENDENT = Flag("not_independent", "calls not independent",
+    "Some calls share an item or a pair, and the interval takes the calls as independent. It is too narrow where "
+    "such calls agree, and too wide for a difference of positions when both orders of each pair were judged. Use "
+    'the default, cluster="auto", or name the column in cluster=; for a Bayesian model aggregate() repeated calls '
+    "first.")
+CLUSTERING_UNKNOWN = Flag("clustering_unknown", "clustering unknown",
+    "These counts do not say which calls share an item: the interval takes the calls as independent, and is too "
+    "narrow where they are not. Give the calls, or counts with a column for the item.")
+PAIRS_OF_AN_ITEM = Flag("pairs_of_an_item", "pairs of an item not independent",
+    "There are fewer than 30 items, so the pairs are the clusters. Pairs of one item may be alike too, and the "
+    'interval is then too narrow; cluster="item" allows for it, and is wide.')
+DEPENDENT_PAIRS = Flag("dependent_pairs", "pairs not independent",
+    "The pairs share judges and systems, and the interval takes them as independent: it is too narrow.")
+FEW_CLUSTERS = Flag("few_clusters", "fewer than 10 clusters",
+    "An interval by cluster is rough with fewer than ten of them.")
+FEW_DRAWN = Flag("few_drawn", "fewer than 30 clusters", "A bootstrap of fewer than 30 clusters is somewhat too narrow.")
+UNEQUAL_CLUSTERS = Flag("unequal_clusters", "clusters of unequal size, worth {n}",
+    "A few large clusters hold most of the data, so that the interval is as rough as that of so many clusters of equal "
+    "size, and somewhat too narrow.")
+NOT_DRAWN = Flag("not_drawn", "over 100,000 clusters: not drawn",
+    "A bootstrap draws at most 100,000 clusters; with more of them the analytic clustered interval is given, which "
+    "then hardly differs from it.", "note")
+ONE_UNIT = Flag("one_unit", "one unit",
+    "There is one cluster, so nothing shows how much clusters differ: there is no interval.", "invalid")
+LONE_UNIT = Flag("lone_unit", "a stratum has one unit",
+    "A stratum of the bootstrap holds a single unit, whose sampling error is not counted: the interval is too "
+    "narrow.")
+
+# What was left out or averaged
+
+INVALID_EXCLUDED = Flag("invalid_excluded", "{n} invalid call(s) excluded",
+    "Invalid answers were left out. Look at why they are invalid: if they are not like the rest, the estimate is "
+    "biased.", "note")
+UNDEFINED = Flag("undefined", "{n} {what} undefined",
+    "The statistic has no value there (constant answers, say); the estimate is over the rest. With many of them, "
+    "read it with care.", "note")
+MISSING = Flag("missing", "{n} {what} missing",
+    "Missing values were left out. Look at why they are missing: a judge that refuses bad answers looks mild.", "note")
+SCORES_EXCLUDED = Flag("scores_excluded", "missing scores excluded",
+    "Missing scores were left out. Look at why they are missing: a judge that refuses bad answers looks mild.", "note")
+N_SCORES_EXCLUDED = Flag("n_scores_excluded", "{n} missing score(s) excluded",
+    "Missing scores were left out. Look at why they are missing: a judge that refuses bad answers looks mild.", "note")
+ROWS_EXCLUDED = Flag("rows_excluded", "{n} row(s) excluded",
+    "Rows with a missing value or an invalid answer were left out of the model.", "note")
+ALIASED = Flag("aliased", "aliased, dropped: {what}",
+    "These columns are combinations of the columns before them and have no coefficient. Leave them out.", "note")
+EMPTY_CATEGORY = Flag("empty_category", "category without a row: {what}",
+    "A category that the response could have does not occur; the model is without it.", "note")
+INCOMPLETE_SUBJECTS = Flag("incomplete_subjects", "{n} subject(s) incomplete",
+    "Some raters did not score them; REML uses the scores that there are.", "note")
+SUBJECTS_DROPPED = Flag("subjects_dropped", "{n} subject(s) dropped",
+    'Some raters did not score them. incomplete="reml" keeps them.', "note")
+UNEQUAL_WEIGHTS = Flag("unequal_weights", "unequal {what} in {n} subject(s)",
+    "What was averaged differs between the raters of these subjects, so their means are not strictly comparable.")
+NOT_RATED_BY_ALL = Flag("not_rated_by_all", "{n} not rated by all judges",
+    "Some judges did not rate them; the spread is over the judges that did, and is smaller for it.", "note")
+RATED_ONCE = Flag("rated_once", "{n} unit(s) rated once",
+    "A unit with one answer says nothing about agreement.", "note")
+OTHER_TIERS = Flag("other_tiers", "{n} system(s) of other tiers",
+    "They belong to tiers that order= does not name, and were left out.", "note")
+ONE_SIDED = Flag("one_sided", "{n} {what} on one side only",
+    "They count on the side where they are; the comparison is not paired for them.")
+ONE_SIDE = Flag("one_side", "judge on one side only",
+    "The judge is in one of the two data sets, so there is nothing to compare.", "invalid")
+ONE_PROBE = Flag("one_probe", "{n} of {total} items in one probe only",
+    "They were judged under one probe and not under the other; the comparison is not paired for them.")
+NO_FAVOURED_SIDE = Flag("no_favoured_side", "{n} item(s) without one favoured side",
+    "It is not known which candidate the label favours there; name it in favoured=.", "note")
+UNDER_ONE_ONLY = Flag("under_one_only", "{n} pairs under one only",
+    "They were judged under one of the two strategies, and a paired comparison needs both.", "note")
+NO_SAME_DECISION = Flag("no_same_decision", "no item with the same decision",
+    "The measure compares explanations of the same decision, and there is no such pair.", "invalid")
+JUDGES_EXCLUDED = Flag("judges_excluded", "{n} judge(s) excluded",
+    "The ratio does not exist for these judges (no own system, or a denominator of 0); the mean is over the "
+    "others.")
+JUDGES_OF = Flag("judges_of", "{n} of {total} judges", "The mean is over the judges that have an estimate.", "note")
+CELLS_OF = Flag("cells_of", "mean of {n} of {total} {what}",
+    "Some have no estimate; the mean is over the others.", "note")
+STIMULI_SHARED = Flag("stimuli_shared", "{n} of {total} stimuli shared",
+    "The comparison is over the stimuli that both sides judged.", "note")
+PAIRS_SHARED = Flag("pairs_shared", "{n} of {total} pairs shared",
+    "The comparison is over the pairs that both judged.", "note")
+INCOMPLETE_SYSTEMS = Flag("incomplete_systems", "systems not scored by every judge excluded",
+    "Concordance compares the systems that all judges scored.", "note")
+HALF_VOTES = Flag("half_votes", "{n} ties counted as half a vote for each position",
+    "Asked for by ties='half'.", "note")
+COUNTED_AND_STATED = Flag("counted_and_stated", "{counted} counted, {stated} stated",
+    "The printed counts do not add up to the printed total.")
+EXCLUDED = Flag("excluded", "{n} {what} excluded",
+    "They lack what the measure needs, or cannot be used here, and were left out. Check that they are like the rest.",
+    "note")
+REPLICATES_AVERAGED = Flag("replicates_averaged", "replicates averaged",
+    "Runs were averaged first: the number is about a mean of runs, not about a single score.", "note")
+MEANS_OF_RUNS = Flag("means_of_runs", "means of runs",
+    "The scores are means of runs: the number is about such means, not about a single score.", "note")
+AVERAGED_OVER = Flag("averaged_over", "averaged over {what}",
+    "Its levels were averaged first: the number is about their mean. Name it in by= or facets= to keep it apart.",
+    "note")
+SEVERAL_AVERAGED = Flag("several_averaged", "several scores per item averaged",
+    "The judge scored one item several times; their mean counts once.", "note")
+SINGLE_RUN = Flag("single_run", "single run", "Nothing was repeated, so there is no spread over runs.")
+UNEQUAL_CRITERIA = Flag("unequal_criteria", "unequal criteria",
+    "Some items were not scored on every criterion: their mean is over those that they have.")
+UNEQUAL_RUNS = Flag("unequal_runs", "unequal runs", "Some means are over fewer runs than others.", "note")
+SD_UNKNOWN = Flag("sd_unknown", "sd of the final score unknown",
+    "The spread of the final score needs the single runs, which are not in the table.")
+FINAL_NOT_MEAN = Flag("final_not_mean", "final is not the mean of criteria",
+    "The final score given differs from the mean of its criteria.")
+ESTIMATED_COST = Flag("estimated_cost", "estimated cost",
+    "Computed from tokens and the prices given, not billed.", "note")
+FORCED_CHOICE = Flag("forced_choice", "forced choice",
+    "The judge could not answer tie, so its preferences are not comparable with those of a judge that could.")
+NOTHING_IN_COMMON = Flag("nothing_in_common", "some judges share no item with it",
+    "Another judge of this table judged none of the same items: the difference between the two may be one of "
+    "items.")
+
+# Estimates without a value, an interval or a meaning
+
+BY_STRUCTURE = Flag("by_structure", "structural zero",
+    "Zero by definition of the classes or of chance agreement, whatever the judge does; not a finding.", "note")
+CEILING = Flag("ceiling", "ceiling",
+    "No call was wrong: the number depends on how many calls there were, and on nothing else. Ask harder "
+    "comparisons.")
+LEFT_CENSORED = Flag("left_censored", "left-censored",
+    "Reached at the first step already: read “at most”. Ask at smaller differences of quality.")
+RIGHT_CENSORED = Flag("right_censored", "right-censored",
+    "Not reached at the last step: read “above”. Ask at larger differences of quality.")
+INCOMPLETE_LADDER = Flag("incomplete_ladder", "incomplete ladder",
+    "A step of the ladder was not asked: without it the threshold cannot be placed, or depends on the form of the "
+    "curve. Ask at every step, or name the steps in steps=.", "invalid")
+ONE_STEP = Flag("one_step", "one step", "A threshold needs two steps or more of the ladder.", "invalid")
+CONSTANT = Flag("constant", "constant scores",
+    "All scores are the same, so there is no variance. Check that the column holds the scores.", "invalid")
+ONE_LABEL = Flag("one_label", "one label only",
+    "Every answer is the same, so chance agreement is 1 and the coefficient is not defined.", "invalid")
+CHANCE_IS_ONE = Flag("chance_is_one", "chance agreement is 1",
+    "Chance agreement is already 1, so agreement beyond chance is not defined.", "invalid")
+OTHER_SCALE = Flag("other_scale", "not on one scale: {high}, and {low}",
+    "The scores are on scales of different length, so that their distance and their equality say nothing. Bring them "
+    "to one scale, or use measures that are free of scale: rank_correlation(), the term pearson of score_error().",
+    "invalid")
+NO_PAIRS = Flag("no_pairs", "no unit with two answers", "Agreement needs units that two judges answered.", "invalid")
+ONE_PERSON = Flag("one_person", "one person only", "Agreement between people needs two of them.", "invalid")
+NOT_TESTED = Flag("not_tested", "not tested: {why}",
+    "The alternative annotator test needs 30 items of an annotator, and 10 clusters where items share something: with "
+    "fewer the t test does not hold its level.", "invalid")
+TEST_LENIENT = Flag("test_lenient", "fewer than 30 clusters: test lenient",
+    "With so few clusters (or unequal ones, worth so few) the cluster-robust t test rejects somewhat too often.")
+TAKEN_AS_NUMBERS = Flag("taken_as_numbers", "whole numbers taken as a scale",
+    "The answers are whole numbers: the points of a scale, or codes of classes. They were taken as a scale, and "
+    'their distances count. If they are codes, name alignment="accuracy"; if they are a scale, alignment="rmse".')
+TASKS_FIXED = Flag("tasks_fixed", "{n} {what}s taken as fixed",
+    "Items are taken as independent within these few prompts or tasks, so the result is about them and no others. To "
+    "generalise to others name the column in cluster=, which needs 10 levels.")
+NOBODY_TESTED = Flag("nobody_tested", "no annotator tested",
+    "No person has enough items that another person and the judge answered too.", "invalid")
+NOT_REPLACEABLE = Flag("not_replaceable", "not shown to be as good as people",
+    "The judge is not shown to be as good, by epsilon, as at least half of the people tested. That does not show that "
+    "it is worse: there may be too few items.", "note")
+NOISE_UNKNOWN = Flag("noise_unknown", "rerun noise unknown",
+    "No call was repeated under one version, so a change of version cannot be separated from the noise of asking "
+    "again. Repeat some calls and number them in 'replicate'.")
+ONE_VERSION_REPEATED = Flag("one_version_repeated", "noise of one version only",
+    "Calls are repeated under one of the versions only; the other is taken to be as noisy.")
+PERFECT_AGREEMENT = Flag("perfect_agreement", "perfect agreement",
+    "No disagreement was observed, so there is no standard error; that does not make agreement certain.")
+PERFECT_CORRELATION = Flag("perfect_correlation", "perfect correlation",
+    "All points lie on a line, or in one order: there is no interval.")
+FEW_DISAGREEMENTS = Flag("few_disagreements", "fewer than 20 disagreements",
+    "Agreement is nearly perfect: the interval rests on few disagreements and is too narrow.")
+TOO_FEW = Flag("too_few", "too few for an interval", "An interval of a correlation needs four points or more.")
+RESAMPLES_AGREE = Flag("resamples_agree", "all resamples equal",
+    "Every resample gives the same number, so there is no interval; that does not make the estimate certain.")
+DRAWS_AGREE = Flag("draws_agree", "all draws equal", "Every draw gives the same number, so there is no interval.")
+BIASED = Flag("biased", "bootstrap bias above half a standard error",
+    "The resamples lie to one side of the estimate, which is biased; the interval allows for what they show of "
+    "it.")
+NOT_BCA = Flag("not_bca", "BCa not defined",
+    "All resamples lie on one side of the estimate, so the BCa interval does not exist. Use a percentile "
+    "interval.", "invalid")
+NO_INTERVAL = Flag("no_interval", "no interval", "The design gives no interval.", "note")
+NO_SPREAD = Flag("no_spread", "no variation", "The data do not vary, so an interval would have no width.")
+ERRORS_ALIKE = Flag("errors_alike", "errors do not vary", "All errors are the same size, so there is no interval.")
+ERRORS_CONSTANT = Flag("errors_constant", "errors do not vary, left out: {who}",
+    "A judge whose errors are all the same (never wrong, say) has no correlation with the others. The number is that "
+    "of the other judges.")
+TWO_VARYING = Flag("two_varying", "fewer than two judges whose errors vary",
+    "A correlation of errors needs two judges whose errors vary, on two things that both answered.", "invalid")
+ERRORS_CANCEL = Flag("errors_cancel", "errors cancel out",
+    "The errors of the judges add up to the same sum everywhere: no number of independent judges does that.", "invalid")
+ONE_OUTCOME = Flag("one_outcome", "verdicts all right or all wrong",
+    "Nothing can show whether confidence tells right verdicts from wrong ones. Give items that the judge finds "
+    "harder, or easier.")
+NO_THRESHOLD = Flag("no_threshold", "no threshold holds the risk",
+    "Even the answers with the highest confidences are wrong too often, or too few to show otherwise: do not rely on "
+    "this judge at this alpha. Allow a larger alpha, or use another confidence.", "invalid")
+TOO_FEW_ANSWERS = Flag("too_few_answers", "fewer than {least} answers",
+    "So few answers cannot show that the risk is small enough, even if all of them are right. Give more items with "
+    "gold, or allow a larger alpha or delta.", "invalid")
+NOT_ANSWERED = Flag("not_answered", "{n} {what} counted as not answered",
+    "A verdict that is missing, abstains or has no confidence is accepted at no threshold.", "note")
+ZERO_BASE = Flag("zero_base", "base is zero", "The denominator of the ratio is zero.", "invalid")
+UNBOUNDED = Flag("unbounded", "interval of the denominator includes 0",
+    "The ratio has no bounds. Read the difference in place of the ratio.")
+NOT_POSITIVE = Flag("not_positive", "base not positive",
+    "A relative change needs a positive value to begin with; read the difference.", "invalid")
+NO_RATIO = Flag("no_ratio", "not positive: no ratio",
+    "One of the two is not above 0, so their ratio has no meaning.", "invalid")
+SIGN_CHANGED = Flag("sign_changed", "sign changed",
+    "The sign differs between the two, which a ratio of sizes does not show.")
+SIGN_UNCERTAIN = Flag("sign_uncertain", "sign of the bias uncertain",
+    "The direction of the bias is uncertain, so the change of its size is biased upwards.")
+BEYOND_LIMIT = Flag("beyond_limit", "|shift| > {at}", "The shift is larger than flag_at=.")
+NO_MOVEMENT = Flag("no_movement", "no shift", "Nothing shifted, so a share of the shift is not defined.", "invalid")
+NOT_SIGNIFICANT = Flag("not_significant", "shift not significant",
+    "The answers may not have shifted at all, so a share of the shift says little. Read the shifts themselves.")
+AT_ZERO = Flag("at_zero", "no gain, interval at 0",
+    "The whole interval of the signed shift is at or below 0: there is no gain to estimate.")
+NO_BLIND = Flag("no_blind", "no blind answers",
+    "There is no answer under the baseline probe to compare with.", "invalid")
+MANY_CANDIDATES = Flag("many_candidates", "more than two candidates",
+    "A favoured and another side need items with two candidates.", "invalid")
+NO_CLUSTERED_TEST = Flag("no_clustered_test", "no test of crossed clusters",
+    "The joint test allows for one cluster column, not for two crossed ones.")
+CONDITIONS_UNMOVED = Flag("conditions_unmoved", "{n} condition(s) unmoved",
+    "A sign test leaves out conditions that did not move.", "note")
+CONSTANT_SHIFTS = Flag("constant_shifts", "constant shifts",
+    "All shifts are the same, so there is no standard error.", "invalid")
+ONE_CONDITION = Flag("one_condition", "one condition", "A test over conditions needs two or more.", "invalid")
+SUBGROUPS_OVERLAP = Flag("subgroups_overlap", "subgroups share units",
+    "The same items are in several subgroups, so the test of heterogeneity, which takes them as independent, is "
+    "approximate.")
+FEW_SYSTEMS = Flag("few_systems", "fewer than 10 systems",
+    "A correlation over so few systems is imprecise, and its interval rough.")
+ONE_SYSTEM = Flag("one_system", "one system", "A range or an order needs two systems or more.", "invalid")
+ALONE = Flag("alone", "one judge or system", "Concordance needs two judges and two systems or more.", "invalid")
+NOT_WHOLE = Flag("not_whole", "levels not whole numbers",
+    "An offset in levels needs scores and levels that are whole numbers.", "invalid")
+SCALE_MAXIMUM = Flag("scale_maximum", "top is the highest score seen",
+    "The scale is not known, so the highest score that occurs counts as its maximum. Pass scale=.")
+ONE_POSITION = Flag("one_position", "target in one position only",
+    "The target was always first or always second, so its bias and position bias cannot be separated.", "invalid")
+EMPTY_CELL = Flag("empty_cell", "no valid call in a cell", "One cell of the comparison has no valid call.", "invalid")
+BETTER_UNKNOWN = Flag("better_unknown", "better candidate unknown",
+    "Right and wrong need a column 'better'.", "invalid")
+REPEATED = Flag("repeated", "not paired: repeated stimuli",
+    "A stimulus occurs several times under one condition, so the comparison is not paired. Number repeats in "
+    "'replicate'.")
+UNEQUAL_COUNTS = Flag("unequal_counts", "not paired: different counts",
+    "The two conditions hold different counts of the same stimulus, so the comparison is not paired.")
+NOTHING_SHARED = Flag("nothing_shared", "not paired: no stimulus shared",
+    "The two conditions share no stimulus: the difference may be one of stimuli.")
+NORMAL_RUNS = Flag("normal_runs", "repeats taken as normal",
+    "There are fewer than 10 clusters, so the interval takes the repeats of a rating as normal, and ratings as "
+    "independent. Scores on a coarse scale are not normal: read it with care.")
+
+# Rates corrected by labels
+
+NOT_BETTER_THAN_CHANCE = Flag("not_better_than_chance", "not better than chance",
+    "The interval of sensitivity + specificity - 1 reaches 0: the labels do not show that the verdicts say anything of "
+    "the class, so nothing can be corrected. Collect more labels, or use another judge.", "invalid")
+RATES_DO_NOT_FIT = Flag("rates_do_not_fit", "error rates do not fit these verdicts",
+    "No true rate between 0 and 1 gives so many, or so few, positive verdicts with these error rates: the labelled "
+    "items are unlike the others. Label some of the items that are to be corrected.", "invalid")
+ONE_CLASS = Flag("one_class", "labels of one class only",
+    "All labels are alike, so the errors in the other class are not known. Label items of both classes.", "invalid")
+FEW_IN_CLASS = Flag("few_in_class", "fewer than 10 labels in a class",
+    "The error rate in that class rests on fewer than ten labels, and the interval is rough.")
+FEW_LABELS = Flag("few_labels", "fewer than 30 labels",
+    "The correction rests on few labels: the interval is rough, and somewhat too narrow.")
+NO_LABELS = Flag("no_labels", "no labels", "There is no label here to correct the verdicts with.", "invalid")
+FEW_ERRORS = Flag("few_errors", "fewer than 5 errors of the judge among the labels",
+    "How often the judge errs rests on so few labels that the interval is too narrow; without an error among them it "
+    "takes the judge as faultless. Label more.")
+MORE_LABELS = Flag("more_labels", "more labels than other verdicts",
+    "With a random sample of labels that is larger than the rest of the verdicts, the labels alone estimate the rate "
+    "about as well: take their mean. Where the labels are drawn by class, check that the two tables are not confused.")
+VERDICTS_UNUSED = Flag("verdicts_unused", "verdicts of the judge unused",
+    "The coefficient of the judge's verdicts is 0: they say nothing of the labels that would help, so that the rate is "
+    "the mean of the labels alone. It does not speak for the judge.")
+TRANSPORT_NOT_SHOWN = Flag("transport_not_shown", "transport not shown",
+    "The labels are of another system, or of several. The errors of the judge on this one are not shown to be the "
+    "same: the interval of the difference of the gaps between judge and people does not lie inside the margin.")
+LABELS_ALONE = Flag("labels_alone", "labels alone cost less",
+    "At these prices it is cheaper to label a random sample and to do without the judge.", "note")
+TOO_PRECISE = Flag("too_precise", "precision out of reach",
+    "No number of verdicts and labels is sure enough to reach the precision with what the pilot shows of the judge. "
+    "Label more in the pilot, or ask for less precision.", "invalid")
+TOO_FEW_VERDICTS = Flag("too_few_verdicts", "precision out of reach with {n} verdicts",
+    "With so many verdicts no number of labels is sure enough to reach the precision (a random sample of labels may be "
+    "at most half of the items). Judge more items, ask for less precision, or do without the judge: the column "
+    "labels_alone says how many labels that takes.", "invalid")
+
+# Agreement and variance components
+
+FEW_RATERS = Flag("few_raters", "fewer than 10 raters",
+    "The raters are a sample too: with few of them the variance between them is hardly known, and the interval of "
+    "ICC(2,.) is too narrow. Read ICC(3,1), or add judges.")
+ONE_RATER = Flag("one_rater", "one rater", "Agreement needs two raters or more in the column of raters.", "invalid")
+ONE_SUBJECT = Flag("one_subject", "one subject",
+    "Agreement needs two subjects or more: name their columns in subjects=.", "invalid")
+NO_COMPLETE = Flag("no_complete", "no complete subject",
+    'No subject was scored by every rater. Use incomplete="reml".', "invalid")
+SILENT_RATERS = Flag("silent_raters", "{n} rater(s) without scores",
+    "A rater without any score in this group does not count as a rater of it.", "note")
+NO_DIFFERENCE = Flag("no_difference", "subjects do not differ",
+    "The means of all subjects are equal: there is no variance between them.")
+NO_RESIDUAL = Flag("no_residual", "no residual variance",
+    "Raters and subjects explain every score. Give scores that are not computed from each other.")
+NO_LOWER = Flag("no_lower", "no lower bound",
+    "The interval of the single-rater coefficient reaches below what the average of raters can have: there is no "
+    "lower bound.")
+MEAN_SQUARES = Flag("mean_squares", "mean squares give no interval",
+    "The mean squares leave the interval undefined.", "invalid")
+NOT_IDENTIFIABLE = Flag("not_identifiable", "not identifiable",
+    "The design cannot separate this component from the others.", "invalid")
+COMPONENTS_NOT_IDENTIFIABLE = Flag("components_not_identifiable", "components not identifiable",
+    "The design does not separate the components: each score may have a level of its own. Name fewer columns in "
+    "subjects= or facets=, or give more scores.", "invalid")
+ON_BOUNDARY = Flag("on_boundary", "on boundary",
+    "The estimate of a probability is 0 or 1, the end of its range: it has no standard error, and those of the other "
+    "probabilities take it as known.")
+NOT_ITS_LABEL = Flag("not_its_label", "class is not its label",
+    "The raters give this answer more often where another class is true: the class is something else, such as a second "
+    "kind of another answer. Do not read it as this answer.", "invalid")
+SEVERAL_OPTIMA = Flag("several_optima", "best of {total} starts reached {n} time(s)",
+    "The likelihood has several maxima, and most starts ended in a lower one. Raise n_starts=, and see whether the "
+    "verdicts stay the same.")
+NOT_SETTLED = Flag("not_settled", "EM stopped early",
+    "The search was still moving when it reached its last step: the estimates are not final. The labels say little "
+    "about the model; give more raters or units.")
+NEGATIVE = Flag("negative", "negative, set to 0",
+    "The estimate of a variance came out negative, as it may by chance, and was set to 0.", "note")
+VARIANCE_ZERO = Flag("variance_zero", "at 0", "The estimate of a variance is 0, the lowest that it can be.", "note")
+STUDIES_WITHOUT_INTERVAL = Flag("studies_without_interval", "{n} simulated studies without an interval",
+    "The measure gave no interval in so many simulated studies; they count as not detected.")
+FAR_BELOW_ERROR = Flag("far_below_error", "far below its standard error",
+    "The estimate of a variance is so small a part of its standard error that a chi-square interval does not exist: "
+    "the variance is not distinguishable from 0.", "note")
+VARIANCE_AT_ZERO = Flag("variance_at_zero", "{what} variance at 0",
+    "The estimate of this variance is 0, the lowest that it can be; a coefficient that rests on it is 0 or "
+    "undefined.")
+ONE_LEVEL = Flag("one_level", "one level", "A facet needs two levels or more to have a variance.", "invalid")
+ONE_LEVEL_OF = Flag("one_level_of", "one level of {what}",
+    "A facet needs two levels or more: leave it out of facets=.", "invalid")
+FEW_LEVELS = Flag("few_levels", "fewer than 10 levels",
+    "A variance between few levels is imprecise, and its interval rough.")
+NOT_REACHED = Flag("not_reached", "{target} not reached with any number of {what}",
+    "Other sources of error, which more of them do not reduce, keep the reliability below the target.", "invalid")
+RUNS_NOT_IDENTIFIABLE = Flag("runs_not_identifiable", "runs not separable from the residual",
+    "The data hold no repeated runs, so the effect of more runs is unknown.", "invalid")
+COMPONENTS_MISSING = Flag("components_missing", "components missing",
+    "A variance component that the coefficient needs is not in the table.", "invalid")
+INCOMPLETE_DESIGN = Flag("incomplete_design", "incomplete design",
+    "Not every judge scored every subject; the model uses what there is.", "note")
+
+# Deviations, self-preference and calibration
+
+NO_PEER = Flag("no_peer", "no other judge", "There is no other judge to compare with.", "invalid")
+SOME_ALONE = Flag("some_alone", "no other judge in some cells",
+    "Cells that no other judge scored were left out.", "note")
+INCOMPLETE_PANEL = Flag("incomplete_panel", "judges missing in some cells",
+    "The peers differ from cell to cell, because not every judge scored every cell.")
+NO_REFERENCE = Flag("no_reference", "no reference", "The reference has no value for these cells.", "invalid")
+SOME_WITHOUT = Flag("some_without", "no reference in some cells",
+    "Cells without a reference value were left out.", "note")
+EXACT_REFERENCE = Flag("exact_reference", "reference taken as exact",
+    "The error of the reference is not known and not in the interval, which is too narrow for it.")
+INDEPENDENT_CRITERIA = Flag("independent_criteria", "criteria taken as independent",
+    "The correlation of the criteria is not known; where they are positively correlated, the interval is too "
+    "narrow.")
+NO_SD = Flag("no_sd", "sd unknown", "The standard deviation over runs is not known, so there is no interval.")
+NO_OWN = Flag("no_own", "no own system",
+    "The judge scored no system of its own. Say which system is which judge in identity=.", "invalid")
+NO_OTHER = Flag("no_other", "no other system", "The judge scored no system but its own.", "invalid")
+NAIVE = Flag("naive", "naive, includes the judge",
+    "The reference contains the judge itself, which pulls its deviation towards 0.")
+NO_SELF_SCORE = Flag("no_self_score", "no judge scored itself",
+    "There is no self-preference without it. Say which system is which judge: identity={system: judge}.")
+FEW_OWN = Flag("few_own", "fewer than 3 judges scored themselves",
+    "Do not read their mean as one of judges in general.")
+ONE_SCORE = Flag("one_score", "one score",
+    "One score says little about a judge or a system: give more, or leave it out.")
+NO_COMPARISON = Flag("no_comparison", "no blinding effect: conditions not named",
+    "Name the two conditions to compare.", "note")
+ZERO_SD = Flag("zero_sd", "sds of zero replaced by the pooled sd",
+    "Were the runs really equal, or is the temperature 0? Leave 'sd' out if it is not known.")
+ALL_ZERO = Flag("all_zero", "all sds zero: noise taken as 0, not separable from judge-by-system interaction",
+    "If the runs were not really equal, give their sd; otherwise give raw scores of several items.")
+POOLED_SD = Flag("pooled_sd", "unknown sds replaced by the pooled sd",
+    "Give 'sd' and 'runs' of every mean, or raw scores.")
+NO_NOISE = Flag("no_noise", "noise unknown, not separable from judge-by-system interaction",
+    "Give 'sd' and 'runs' of every mean, or raw scores of several items.")
+CRITERIA_TOGETHER = Flag("criteria_together", "criteria taken as perfectly correlated",
+    "Choose one criterion, or name the one with the overall score: overall_criterion=.")
+OTHER_ITEMS = Flag("other_items", "judges scored different items",
+    "Keep the items that all judges scored: their difficulty now counts as noise.")
+FEW_CELLS = Flag("few_cells", "fewer than 3 cells", "A calibration needs three cells or more.", "invalid")
+NO_FOLDS = Flag("no_folds", "one item and one system, nothing to hold out",
+    "Cross-validation needs two items or two systems.", "invalid")
+CONSTANT_GAP = Flag("constant_gap", "constant difference",
+    "The judge differs from the reference by a constant: there is no spread to estimate an interval from.")
+
+# Strategies and costs
+
+NO_COST = Flag("no_cost", "no cost", "The cost of this strategy is not in the data.", "invalid")
+NO_VALUE = Flag("no_value", "no value", "The value of this strategy is not in the data.", "invalid")
+INFINITE = Flag("infinite", "infinite cost or value", "Costs and values must be finite to be compared.", "invalid")
+BEYOND = Flag("beyond", "beyond all discordant pairs",
+    "No difference that the discordant pairs allow has this power.", "invalid")
+DISCORDANT_ONLY = Flag("discordant_only", "discordant pairs only",
+    "The table gives only the pairs on which the two differ: there is a test, and no difference of accuracies.")
+FEW_DISCORDANT = Flag("few_discordant", "fewer than 25 discordant pairs",
+    "The normal approximation of McNemar's test is rough; the exact test is given.")
+NOT_SUPPORTED = Flag("not_supported", "no supported gain",
+    "No comparison shows a gain after correction for several tests: the baseline is kept.", "note")
+OVER_BUDGET = Flag("over_budget", "baseline above the budget", "Even the baseline costs more than the budget allows.")
+SAME_GAIN = Flag("same_gain", "same gain: {what}",
+    "These strategies gain the same; the cheaper one is recommended.", "note")
+COST_UNKNOWN = Flag("cost_unknown", "cost not known: {what}", "Strategies without a cost are not considered.", "note")
+SELECTED = Flag("selected", "selected comparisons",
+    "Get all comparisons: those that are printed may have been chosen for being large.")
+UNKNOWN_JOINT = Flag("unknown_joint", "joint distribution of the strategies unknown",
+    "Give calls with their items, or discordant counts of every comparison.")
+NEVER_LOST = Flag("never_lost", "never lost to the others: infinite",
+    "This system, or its group, lost no comparison with the rest, so maximum likelihood puts it at infinity. "
+    "pseudo_ties=1, a weak prior, gives it a finite strength.")
+NEVER_WON = Flag("never_won", "never won against the others: infinite",
+    "This system, or its group, won no comparison with the rest, so maximum likelihood puts it at minus infinity. "
+    "pseudo_ties=1, a weak prior, gives it a finite strength.")
+NOT_PLACED = Flag("not_placed", "not placed by these comparisons",
+    "The comparisons link this system with the others only through wins, or only through losses, so that it may stand "
+    "anywhere among them. pseudo_ties=1, a weak prior, gives it a strength; more comparisons are better.", "invalid")
+FINITE_BY_PRIOR = Flag("finite_by_prior", "finite by the pseudo-ties only",
+    "This system, or its group, never lost to the rest, or never won: the data bound its strength on one side only. "
+    "Its strength and interval rest on pseudo_ties=; try another value, and report both.")
+REFERENCE = Flag("reference", "reference", "Its strength is 0: the others are differences from it.", "note")
+POSITION_UNBALANCED = Flag("position_unbalanced", "positions not balanced",
+    "This system was not shown first in about half of its calls, so a preference for a position moves its strength. "
+    "slot=True puts the preference into the model.")
+ORDER_CONFOUNDED = Flag("order_confounded", "order and candidate confounded",
+    "No pair has both orders, and each candidate is always shown on the same side: a preference for the side cannot be "
+    "separated from one for the candidate. Run each pair in both orders, or shuffle the order.")
+HUB = Flag("hub", "strategies linked through the baseline only", "Give calls with their items.")
+
+# Fitted models
+
+NOT_FITTED = Flag("not_fitted", "not fitted: {reason}",
+    "The model could not be fitted to these data, for the reason given.", "invalid")
+NOT_CONVERGED = Flag("not_converged", "not converged",
+    "The search did not find an optimum: do not use the numbers. Scale numeric columns, or leave out a random "
+    "term.", "invalid")
+SINGULAR = Flag("singular", "singular fit",
+    "The estimate of a variance is 0, or of a correlation 1 in size: the model is richer than the data. Leave the "
+    "term out or simplify it; the fixed effects hold given that.")
+SEPARATION = Flag("separation", "separation",
+    "Some combination of predictors predicts the answer without error, so the estimate runs to infinity. Leave "
+    "the term out, pool levels, or use engine='pymc' with a prior.", "invalid")
+NO_HESSIAN = Flag("no_hessian", "Hessian not positive definite",
+    "Parameters cannot be separated, so there are no standard errors. Leave out a term.", "invalid")
+NO_ERROR = Flag("no_error", "no standard error", "The engine gives no standard error for this parameter.", "invalid")
+NO_ERRORS = Flag("no_errors", "no standard errors",
+    "The covariance of the estimates is not known, so there are no intervals.", "invalid")
+FEW_CALLS = Flag("few_calls", "fewer than 5 calls per level",
+    "Laplace's approximation makes variances and effects too small with so few calls per level. Pass "
+    'n_quadrature="auto".')
+FEW_CALLS_HERE = Flag("few_calls_here", "fewer than 5 calls",
+    "The level was judged a few times only: its estimate is imprecise and shrunk towards the mean.")
+RARE = Flag("rare", "rarer answer less than once per level",
+    "Laplace's approximation makes the intercept too extreme. Pass n_quadrature=\"auto\".")
+FEW_GROUPS = Flag("few_groups", "fewer than {least} levels of {factor}",
+    "Intervals of the intercept and of effects that vary between these levels are too short, and so is that of "
+    "their sd; effects that vary within levels do not suffer.")
+TOO_SMALL = Flag("too_small", "standard errors too small",
+    "statsmodels' variational Bayes gave errors 3 to 14 times too small where checked: use engine='ml'.", "invalid")
+UNSETTLED = Flag("unsettled", "quadrature too coarse",
+    'A finer rule moves the estimates. Pass n_quadrature="auto", or more nodes.')
+NEAR_ZERO = Flag("near_zero", "Wald interval of a variance near 0",
+    "On the log scale the error of this standard deviation is large, and the Wald interval is no guide. "
+    'Use confint(method="profile"), where the engine is "ml".')
+ZERO_NOT_EXCLUDED = Flag("zero_not_excluded", "0 not excluded",
+    "A standard deviation of zero lies within the profile interval.", "note")
+ONE_NOT_EXCLUDED = Flag("one_not_excluded", "1 not excluded",
+    "A correlation of one in size lies within the profile interval.", "note")
+OPEN_END = Flag("open_end", "likelihood flat: no bound",
+    "The likelihood does not fall far enough on that side, so the interval has no end there.")
+REFITS_FAILED = Flag("refits_failed", "{n} of {total} refits failed",
+    "The bootstrap interval is from the refits that converged.")
+REFITS_UNDEFINED = Flag("refits_undefined", "not defined in {n} refits",
+    "The parameter had no value there; the bootstrap interval is from the other refits.")
+BOUNDARY = Flag("boundary", "p conservative: variance on the boundary",
+    "The hypothesis puts a variance at 0, where the chi-square p-value is too large.")
+REFITTED = Flag("refitted", "refitted by {how}",
+    "Models are compared by the same likelihood, so this one was fitted again.", "note")
+SAME_SIZE = Flag("same_size", "as many parameters as the model above",
+    "The two models are not nested: there is no likelihood-ratio test.", "invalid")
+NOT_NESTED = Flag("not_nested", "fits worse than the smaller model: not nested, or not converged",
+    "A larger nested model cannot fit worse. Check the formulas and check().", "invalid")
+LARGER_WORSE = Flag("larger_worse", "larger model fits worse",
+    "A larger nested model cannot fit worse: one of the two searches stopped early.", "invalid")
+UNLIKE = Flag("unlike", "different approximations compared",
+    "The two likelihoods are approximated differently, so their difference is not exact.")
+NOT_ESTIMABLE = Flag("not_estimable", "not estimable",
+    "The data do not determine this combination of coefficients (an empty cell, say).", "invalid")
+NEW_LEVEL = Flag("new_level", "new level",
+    "The level was not in the data: its random effect is 0, and the interval allows for its variance.", "note")
+MISSING_VALUE = Flag("missing_value", "missing value", "A predictor is missing in this row.", "invalid")
+NO_EFFECTS = Flag("no_effects", "random effects unknown",
+    "The engine does not predict random effects; the prediction is without them.")
+NO_DERIVATIVE = Flag("no_derivative", "no derivative in some rows",
+    "The slope has no value in some rows; the average is over the others.")
+PARETO = Flag("pareto", "Pareto k above {limit} in {n} of {total}",
+    "Leave-one-out is not reliable for these units: they weigh heavily in the fit.")
+ALWAYS = Flag("always", "always {what}",
+    "Every answer is the same: without the other answers the estimate would run to infinity.")
+NO_QUALITY = Flag("no_quality", "quality does not vary{where}",
+    "Resolution needs pairs that differ in quality.", "invalid")
+NO_TIES_UNDER = Flag("no_ties_under", "no ties{where}",
+    "A tie criterion cannot be estimated where no tie was called; curves are fitted without one.")
+ORDER_UNKNOWN = Flag("order_unknown", "presentation order unknown: no position bias assumed",
+    "The data do not say which candidate was first.")
+NOT_BOTH_IDENTIFIABLE = Flag("not_both_identifiable", "criterion and resolution not identifiable",
+    "The data do not separate the two; a wider range of quality would.", "invalid")
+WIDE = Flag("wide", "a resolution twice or half as large is not excluded",
+    "The interval of the ratio is so wide that a verdict on what moved says little.")
+LINKS_DISAGREE = Flag("links_disagree", "links disagree",
+    "Which of the two moved depends on the form of the curve: the data do not decide.")
+UNSIGNED_CONTENT = Flag("unsigned_content", "biased: content is not signed",
+    "(1|pair) gives a pair the same effect in both orders, where it should change sign; for comparison only.",
+    "invalid")
+UNMODELLED_QUALITY = Flag("unmodelled_quality", "biased: quality of each response not modelled",
+    "A judge may prefer its own responses because they are better; for comparison only.")
+CONFOUNDED = Flag("confounded", "confounded with the quality of the systems",
+    "A judge's preference for its own system and the system's quality cannot be separated in these data.", "invalid")
+NO_SYSTEM_EFFECTS = Flag("no_system_effects", "more than {most} systems: no effect of each",
+    "There are too many systems to give each a coefficient.", "note")
+JUDGES_NO_OWN = Flag("judges_no_own", "judges nothing of its own", "The judge saw no response of its own.", "invalid")
+JUDGED_ONCE = Flag("judged_once", "each response is judged once",
+    "The quality of a response cannot be separated from the preference for it.", "invalid")
+FEW_JUDGES = Flag("few_judges", "fewer than 5 judges",
+    "The spread between judges is hardly known: 'another judge' rests on the prior. Vary sd_blind and sd_probe in "
+    "priors=.")
+FEW_JUDGES_EQUAL = Flag("few_judges_equal", "fewer than 5 judges: effects taken as equal",
+    "With so few judges the model has one effect for all of them.")
+ONE_ORDER = Flag("one_order", "pairs in one order only: content and position not separable",
+    "Run each pair in both orders.")
+NO_ITEMS = Flag("no_items", "no items: calls taken as independent",
+    "Without a column 'item' the intervals are too narrow where calls share items.")
+
+# Bayesian models
+
+NOT_MIXED = Flag("not_mixed", "chains have not mixed",
+    "R-hat is above 1.01: do not use the draws. Sample longer (sampling={\"draws\": 2000, \"tune\": 2000}), or give "
+    "tighter priors=.", "invalid")
+FEW_EFFECTIVE = Flag("few_effective", "fewer than 400 effective draws",
+    "The ends of the interval are imprecise. Draw more (sampling={\"draws\": 4000}), or give tighter priors=.")
+DIVERGENT = Flag("divergent", "{n} divergent transition(s)",
+    "The sampler missed a part of the posterior. Sample longer (sampling={\"tune\": 2000}), or give tighter "
+    "priors= on the spreads.")
+HEAVY = Flag("heavy", "importance weights too heavy (Pareto k above 0.7)",
+    "The posterior is poorly approximated. Draw more (sampling={\"draws\": 10000}), or give tighter priors=; "
+    "severity also has sampled=True.", "invalid")
+PRIOR_DRIVEN = Flag("prior_driven", "prior-driven",
+    "The data say little: fit again with other scales in priors=, and report both. Only more data remedy it.")
+CONFLICT = Flag("conflict", "prior and data disagree",
+    "Check the units of the data, and predictive('prior'); widen that prior by priors=, and report both.")
+OUTSIDE = Flag("outside", "observed counts outside the posterior predictive",
+    "The model misses structure: predictive() shows which counts; look for what they share.")
+OUTSIDE_INTERVAL = Flag("outside_interval", "outside the 95 % predictive interval",
+    "The model would rarely produce this value.")
+ONE_CALL = Flag("one_call", "one call", "One call says next to nothing: the estimate is that of the other judges.")
+NET_ONLY = Flag("net_only", "ties not printed{how}",
+    "The score is net of ties, whose number is not known. Give counts by outcome in place of the score.")
+SLOTS_UNKNOWN = Flag("slots_unknown", "presentation order unknown",
+    "The data do not say which candidate was first: position bias has a size and no direction. Give preferences, "
+    "with first, second and choice.")
+NO_STEP = Flag("no_step", "no step was judged", "There is no call of this judge at any step.", "invalid")
+BETWEEN = Flag("between", "no step near: the form of the curve decides",
+    "The threshold lies between two steps that are far apart. Ask at steps near it, or compare links.")
+
+# fmt: on
+#: Code -> flag.
+FLAGS = {flag.code: flag for flag in tuple(globals().values()) if isinstance(flag, Flag)}
+#: Text -> flag, and what the texts with a number or details look like.
+_BY_TEXT = {str(flag): flag for flag in FLAGS.values()}
+_PATTERNS = tuple(
+    (re.compile(re.sub(r"\\{\w+\\}", ".*", re.escape(f).replace(r"\{n\}", "[0-9,.e+]+").replace(r"\(s\)", "s?"))), f)
+    for f in FLAGS.values()
+    if "{" in f
+)
+
+
+@cache
+def _record(text: str) -> Flag | None:
+    """The record of one flag as it stands in a cell, which may name what it is about: ``cue: no data``."""
+    found = _BY_TEXT.get(text) or next((flag for pattern, flag in _PATTERNS if pattern.fullmatch(text)), None)
+    before, colon, after = text.partition(": ")
+    return found or _BY_TEXT.get(before) or (_record(after) if colon else None)
+
+
+def flag_codes(cell: str) -> tuple[str, ...]:
+    """Codes of the flags in a cell of the column ``flag``, each once.
+
+    Parameters
+    ----------
+    cell : str
+        Flags, separated by ``"; "``.
+
+    Returns
+    -------
+    tuple of str
+
+    See Also
+    --------
+    explain : Each flag explained.
+
+    Examples
+    --------
+    >>> flag_codes("n < 30; 3 units rated once")
+    ('small_n', 'rated_once')
+    """
+    return tuple(dict.fromkeys(explain(cell)["code"])) if cell else ()
+
+
+def explain(flagged: str | Iterable[str] | pd.DataFrame) -> pd.DataFrame:
+    """Explain the flags of a result: what each means, and what to do about it.
+
+    Parameters
+    ----------
+    flagged : str, iterable of str, or DataFrame
+        A cell, a column of cells, or a result with the column ``flag``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``flag``, ``code``, ``severity`` and ``explanation``, a row for each flag in the order of its first occurrence.
+
+    See Also
+    --------
+    flag_codes : Codes of flags.
+
+    Examples
+    --------
+    >>> explain("n < 30; structural zero")[["flag", "code", "severity"]]
+                  flag          code severity
+    0           n < 30       small_n  caution
+    1  structural zero  by_structure     note
+    """
+    cells = flagged["flag"] if isinstance(flagged, pd.DataFrame) else flagged
+    cells = [cells] if isinstance(cells, str) else cells
+    texts = dict.fromkeys(part for cell in cells for part in str(cell).split("; ") if part)
+    found = [(text, _record(text)) for text in texts]
+    rows = [(text, f.code, f.severity, f.explanation) if f else (text, "", "caution", "") for text, f in found]
+    return pd.DataFrame(rows, columns=["flag", "code", "severity", "explanation"])
+
+
+def join(*cells: str | None) -> str:
+    """Join flags, or cells of several, into one cell; repeats are kept once, empty ones and None are dropped.
+
+    Examples
+    --------
+    >>> join("n < 30", None, "", "ceiling; n < 30")
+    'n < 30; ceiling'
+    """
+    return "; ".join(dict.fromkeys(flag for cell in cells if cell for flag in cell.split("; ")))
+
+
+def in_part(part: str, cell: str) -> str:
+    """The flags of a cell, each of them about a part of the comparison: ``blind: no data``."""
+    return join(*(f"{part}: {flag}" for flag in cell.split("; ") if flag))
+
+
+def incomplete_ladder(steps: NDArray[np.float64], named: NDArray[np.float64] | None = None) -> str:
+    """Flag of a ladder of which some step is missing, or that has another.
+
+    Parameters
+    ----------
+    steps : (L,) float array
+        Steps that were asked, in increasing order; one at least.
+    named : float array, optional
+        Steps of the ladder; by default 1, 2, ... to the largest that was asked.
+
+    Returns
+    -------
+    str
+        Empty where the ladder is complete.
+
+    Examples
+    --------
+    >>> incomplete_ladder(np.array([1.0, 5.0])), incomplete_ladder(np.array([1.0, 5.0]), np.array([1.0, 5.0]))
+    ('incomplete ladder: not asked at 2, 3, 4', '')
+    >>> incomplete_ladder(np.array([0.5, 1.0]))
+    'incomplete ladder: 0.5 is not one of 1, 2, ..., name the steps in steps='
+    """
+    whole = np.arange(1.0, math.ceil(min(steps[-1], 1000.0)) + 1) if named is None else named
+    beside, missing = np.setdiff1d(steps, whole), np.setdiff1d(whole, steps)
+    if beside.size:
+        known = "1, 2, ..." if named is None else ", ".join(f"{s:g}" for s in named)
+        return f"{INCOMPLETE_LADDER}: {beside[0]:g} is not one of {known}, name the steps in steps="
+    if not missing.size:
+        return ""
+    more = f" and {missing.size - 5} more" if missing.size > 5 else ""
+    return f"{INCOMPLETE_LADDER}: not asked at {', '.join(f'{s:g}' for s in missing[:5])}{more}"
+
+
+def few_clusters(sizes: NDArray[Any], *, drawn: bool = False, alike: NDArray[Any] | None = None) -> str:
+    """Return the flag of an interval by clusters that are too few, or too unequal, or an empty string.
+
+    Parameters
+    ----------
+    sizes : (G,) array
+        Their sizes; those of size 0 do not count.
+    drawn : bool
+        Whether the interval is a bootstrap of them, which needs more.
+    alike : (G,) array, optional
+        For how many clusters of this size each stands.
+
+    Examples
+    --------
+    >>> few_clusters(np.full(9, 5)), few_clusters(np.full(20, 5)), few_clusters(np.full(20, 5), drawn=True)
+    ('fewer than 10 clusters', '', 'fewer than 30 clusters')
+    >>> few_clusters(np.r_[100, 100, np.full(28, 4)])
+    'clusters of unequal size, worth 5'
+    """
+    n = np.asarray(sizes, dtype=np.float64)
+    times = np.where(n > 0, 1.0 if alike is None else alike, 0.0)
+    clusters = times.sum()
+    if clusters < 10:
+        return ONE_UNIT if clusters < 2 else FEW_CLUSTERS
+    worth = effective_clusters(n, times)
+    if worth < 10:
+        return UNEQUAL_CLUSTERS.of(max(round(worth), 1))
+    return FEW_DRAWN if drawn and clusters < 30 else ""
