@@ -9,7 +9,6 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, SEED
@@ -33,8 +32,8 @@ from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
 from judgestats.metrics.bias.rogan_gladen import without_rate
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Draws of what the pilot leaves open.
 DRAWS = 1000
 _COLUMNS = (

@@ -20,10 +20,10 @@ from judgestats.kernels.resampling import generator
 from judgestats.schema.coding import Coded, compact, joint, ranked_codes
 from judgestats.schema.columns import CHOICES, Kind, key_columns
 from judgestats.schema.validation import raise_faults
+from judgestats.typing import Floats
 
 # ---- A plan as arrays: the order of its rows, its pairs, its groups, and which judge answers which row ---------------
 
-Floats = NDArray[np.float64]
 RowIndex = NDArray[np.intp]
 #: Columns that only an answer has.
 _ANSWERS: dict[Kind, tuple[str, ...]] = {

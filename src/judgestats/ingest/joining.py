@@ -26,6 +26,7 @@ from judgestats.schema import preferences, ratings
 from judgestats.schema.account import KEY, Account, Exclusion, account_of
 from judgestats.schema.columns import COUNTS, Finding, Kind, answer_column, kind_of
 from judgestats.schema.opening import cell_text, few, opened
+from judgestats.typing import Ints
 
 #: Values of ``rater_type`` for people and for judges.
 HUMAN, MODEL = "human", "model"
@@ -40,7 +41,6 @@ _ABOUT: dict[Kind, tuple[str, ...]] = {
 _PAIR = ("_low", "_high")
 #: Columns about what was judged, which hold for everybody who judged it.
 _CONTENT = ("task", "topic", "domain", "tier", "stimulus", "vacuum_kind", "delta", "bias", "better", "target", "gold")
-Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 

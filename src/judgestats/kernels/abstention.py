@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.resampling import multinomial_totals
+from judgestats.typing import Floats
 
 # ---- Answers of several judges on the same units: Krippendorff's coincidences, without their table -------------------
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 #: Numbers held in memory at a time.
 _HELD = 2**22

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
+
 Ints = NDArray[np.integer[Any]]
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
+
 #: A variance below this share of its sum of squares is rounding.
 _NOTHING = 1e-12
 #: Values nearer than this share of the largest are one: means of the same scores in another order differ by rounding.

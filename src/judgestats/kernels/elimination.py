@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from judgestats.kernels.compiling import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from judgestats.typing import Floats, Ints
 
 #: Speed of dense arithmetic relative to sparse.
 DENSE_SPEED = 4.0

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from judgestats.kernels.elimination import Structure, factorise, gather, invert, log_determinant, solve_many
 from judgestats.kernels.likelihoods import FAMILIES, derivatives, has_thresholds, losses, threshold_derivatives
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from judgestats.typing import Floats, Ints
+
 #: A probability below it has reached 0.
 BOUNDARY = 1e-7
 #: Smallest probability of which a logarithm is taken.

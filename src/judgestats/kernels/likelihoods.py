@@ -14,8 +14,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 #: Families and links, as the kernels number them.
 BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT, NEGATIVE_BINOMIAL_LOG = range(6)

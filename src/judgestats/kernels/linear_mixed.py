@@ -13,12 +13,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.elimination import Structure, cross, factorise, gather, invert, log_determinant, solve_many
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,8 @@ from scipy.sparse.csgraph import (
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.simultaneous import errors_of_differences
+from judgestats.typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: How a tie enters the likelihood; the place of a model is its number in the compiled code.
 Model = Literal["bradley-terry", "davidson", "rao-kupper"]
 MODELS: tuple[Model, ...] = ("bradley-terry", "davidson", "rao-kupper")

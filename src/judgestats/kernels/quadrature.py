@@ -19,14 +19,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.laplace import Adjoint, Rows
 from judgestats.kernels.likelihoods import FAMILIES, Family, has_thresholds, loss, threshold_loss
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from judgestats.typing import Floats, Ints
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 

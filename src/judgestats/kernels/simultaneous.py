@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import chdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Draws for a critical value, and the largest number of contrasts that are drawn jointly.
 DRAWS, MOST = 10_000, 2_000
 

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri, fdtrc, fdtri, ndtri, stdtr, stdtrit
 
 from judgestats.kernels.compiling import njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -49,13 +49,13 @@ from judgestats.schema.clustering import (
 from judgestats.schema.clustering import alike as clusters_alike
 from judgestats.schema.coding import Coded, codes_of, column_codes, combine, rows_of_codes
 from judgestats.schema.columns import By, names
+from judgestats.typing import Floats
 
 # ---- Difference of two proportions, of the same units (paired) or of independent samples -----------------------------
 
 #: Hits and trials of the units of a side.
 Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 _Row = dict[str, Any]
-Floats = NDArray[np.float64]
 _NO_INTERVAL = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
 #: In place of a cluster column: each pair is a cluster of its two calls.
 _UNIT = "\0unit"

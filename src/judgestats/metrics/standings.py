@@ -25,8 +25,8 @@ from judgestats.schema.coding import rows_of_codes
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.raters import is_answer, matched_calls
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Fewest shared clusters on which two judges are compared.
 FEWEST = 10
 #: Share of the items of the judge with fewer of them that two judges share if they are of one group.

@@ -47,9 +47,8 @@ from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.counting import tally
 from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import InvalidDirection
+from judgestats.typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: How a tie counts in a ranking: an answer of its own, in either of two models; half a win for each; excluded.
 TiesOfRanking = Literal["davidson", "rao-kupper", "half", "drop"]
 IntervalOfRanking = Literal["sandwich", "model", "percentile"]

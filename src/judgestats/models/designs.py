@@ -18,8 +18,7 @@ from judgestats.models.coding.responses import Response, count_column, prior_wei
 from judgestats.models.families import FAMILIES
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
 from judgestats.schema.columns import N
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 
 @dataclass(frozen=True)

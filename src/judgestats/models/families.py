@@ -24,8 +24,8 @@ from judgestats.models.coding import responses
 from judgestats.models.coding.responses import Response
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.thresholds import NONE, Partition, Thresholds
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 Averages = tuple[Floats, Floats, Floats]
 LinkName = Literal["logit", "probit", "identity", "log"]
 FamilyName = Literal["binomial", "gaussian", "poisson", "negative_binomial", "cumulative"]

@@ -11,16 +11,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES, LINKS, At, Family
 from judgestats.models.likelihood.minimisation import Scales
 from judgestats.models.thresholds import NONE, Thresholds
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
+from judgestats.typing import Floats, Ints
 
 #: By how much a refined rule may move the log likelihood, and the estimates in standard errors.
 LOGLIK_MOVES, ESTIMATES_MOVE = 1e-6, 0.01

@@ -40,9 +40,7 @@ from judgestats.models.likelihood.minimisation import (
 )
 from judgestats.models.thresholds import NONE, Thresholds
 from judgestats.threads import one_blas_thread
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from judgestats.typing import Floats, Ints
 
 #: A standard deviation below it, relative to the scale of the linear predictor, is zero (as in lme4).
 BOUNDARY = 1e-4

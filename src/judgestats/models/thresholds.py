@@ -9,14 +9,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import logit, ndtri
 
 from judgestats.errors import DesignError, choose
 from judgestats.models.coding.frames import labels
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)

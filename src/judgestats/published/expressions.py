@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from judgestats.defaults import CONF_LEVEL
@@ -18,10 +17,10 @@ from judgestats.kernels.correlation import average_ranks, rowwise
 from judgestats.published.printed import grim, grimmer, lines_up
 from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.selections import LONGEST, Selections, filled, listed, movable, template
+from judgestats.typing import Floats
 
 # ---- Values of an expression over printed cells: numbers with their range, truths that may be undecided, texts -------
 
-Floats = NDArray[np.float64]
 #: A comparison that the printed precision does not decide.
 UNDECIDED = 0.5
 #: Two numbers with equal digits: sufficient for "equal", not sufficient against "not equal".

@@ -19,6 +19,7 @@ from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import memory_advice, one_if, refuse_nested
 from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
+from judgestats.typing import Floats
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
@@ -26,7 +27,6 @@ ABOUT = {"system": "", "item": "", "criterion": "overall"}
 _INFINITE = "_infinite"
 _NAMES = {c.name for c in VOCABULARY["ratings"]}
 Ints = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,11 @@ from judgestats.schema.opening import one_if
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
 from judgestats.schema.selection import between_two
 from judgestats.schema.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
+from judgestats.typing import Floats
 
 # ---- Several judges on the same things: their answers thing by thing, and pairs of judges counted --------------------
 
 Ints = NDArray[np.integer[Any]]
-Floats = NDArray[np.float64]
 #: Answers by candidate, in either order: the one with the lower id, neither, the other.
 LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
 #: Answers by the order shown: the slot of the candidate chosen, or neither.

@@ -18,9 +18,8 @@ from judgestats.kernels.latent_classes import LatentClasses, latent_classes, sta
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.results import estimates
+from judgestats.typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: The name of the rule in ``how=``.
 DAWID_SKENE = "dawid_skene"
 #: Most labels that count as classes.

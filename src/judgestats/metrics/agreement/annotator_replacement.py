@@ -30,7 +30,6 @@ from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.raters import matched_calls
 from judgestats.schema.selection import gathered
 
-Floats = NDArray[np.float64]
 Alignment = Literal["auto", "accuracy", "rmse"]
 
 #: Fewest items of an annotator, and fewest clusters, that are tested.

@@ -44,10 +44,10 @@ from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.raters import GOLD, GOLD_CANDIDATE, SIDES, SLOTS, Labels, is_answer, labels_of
 from judgestats.schema.repeats import Unsettled, one_answer, plain
 from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.typing import Floats
 
 # ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
 
-Floats = NDArray[np.float64]
 #: Weights for partial agreement.
 Weights = Literal["linear", "quadratic"]
 #: Weighting -> power of the distance between two answers.

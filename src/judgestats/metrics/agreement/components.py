@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from judgestats.kernels.elimination import Structure, structure
 from judgestats.kernels.linear_mixed import Cells, profile
 from judgestats.threads import one_blas_thread
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 Codes = Sequence[NDArray[Any]]
 #: Largest sd of a factor, relative to the residual sd.
 MAX_RATIO = 1e6

@@ -23,7 +23,6 @@ from judgestats.metrics.agreement.levels import (
     HELD,
     UNITS,
     Block,
-    Floats,
     Unit,
     blocks,
     codes,
@@ -45,6 +44,7 @@ from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
+from judgestats.typing import Floats
 
 # ---- Disagreement of the judges on rated items: :func:`disagreement` -------------------------------------------------
 

@@ -9,7 +9,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -26,8 +25,8 @@ from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.counting import units
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.splitting import as_runs
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Wrongness of an outcome; a tie where one candidate is right is half wrong.
 _ERROR = {"correct": 0.0, "tie": 0.5, "wrong": 1.0}
 

@@ -26,10 +26,10 @@ from judgestats.schema.coding import as_scores, compact, joint, numbers_of, rank
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.splitting import as_runs, refuse_splits, splits_here, splits_there
+from judgestats.typing import Floats
 
 # ---- Ratings -> the design of a generalizability study, group by group -----------------------------------------------
 
-Floats = NDArray[np.float64]
 #: The usual facets of ratings; ``replicate`` is nested: the first runs of two cells have nothing in common.
 FACETS = ("judge", "system", "item", "criterion", "replicate")
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -27,8 +26,8 @@ from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.raters import ABOUT, count_raters, is_answer
 from judgestats.schema.selection import gathered
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Base rates of so many different scores are given.
 MOST_LEVELS = 12
 

@@ -27,10 +27,10 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
+from judgestats.typing import Floats
 
 # ---- Ratings -> matrices of subjects x raters, for all groups at once ------------------------------------------------
 
-Floats = NDArray[np.float64]
 #: Name of the column ``judge`` while another column is the rater.
 _JUDGE = "judge of the rating"
 

@@ -37,11 +37,10 @@ from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
+from judgestats.typing import Floats, Ints
 
 # ---- Ratings as blocks: rows (a system in a cell) x judges x points --------------------------------------------------
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Point of a correlation: an item (mean of its criteria), or a criterion of an item.
 Unit = Literal["item", "criterion"]
 UNITS: tuple[Unit, ...] = ("item", "criterion")

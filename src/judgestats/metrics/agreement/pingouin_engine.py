@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
 from judgestats.threads import Shared, warnings_ignored
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Largest design matrix (points x items): pingouin makes it dense.
 MOST_CELLS = 2**28
 

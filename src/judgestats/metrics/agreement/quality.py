@@ -18,7 +18,6 @@ from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.levels import (
     METHODS,
     UNITS,
-    Floats,
     Method,
     Unit,
     blocks,
@@ -40,6 +39,7 @@ from judgestats.schema.clustering import Cluster, clusters
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
+from judgestats.typing import Floats
 
 #: Tiers of the paper, worst first.
 TIERS = ("Base", "Instruct", "Thinking")

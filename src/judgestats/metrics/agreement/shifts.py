@@ -24,8 +24,6 @@ from judgestats.metrics.agreement.levels import (
     PAIRS,
     UNITS,
     Block,
-    Floats,
-    Ints,
     Method,
     Pairs,
     Unit,
@@ -47,6 +45,7 @@ from judgestats.results import COLUMNS, estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
+from judgestats.typing import Floats, Ints
 
 # ---- Shifts of agreement between two conditions: :func:`agreement_shift` ---------------------------------------------
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -29,8 +28,8 @@ from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import By, Kind, grouping, kind_of, names
 from judgestats.schema.raters import ABOUT, matched_calls
 from judgestats.schema.selection import gathered
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Column with the version of a call, and the two versions that are compared.
 _VERSION, _OLD, _NEW, _PROMPT = "_version", "\0old", "\0new", "_prompt"
 _SHIFTS = ("criterion_shift", "target_signal_lost", "false_preference_saved")

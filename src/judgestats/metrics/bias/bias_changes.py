@@ -24,7 +24,6 @@ from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import (
     CLUSTERED,
     Bootstrap,
-    Floats,
     Interval,
     clustered_difference,
     difference,
@@ -39,6 +38,7 @@ from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
 from judgestats.schema.patterns import InvalidDirection
+from judgestats.typing import Floats
 
 # ---- Pairs of a judge under a strategy and under the baseline, as counts ---------------------------------------------
 

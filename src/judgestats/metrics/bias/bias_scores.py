@@ -22,7 +22,6 @@ from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.metrics.rates import (
     Bootstrap,
-    Floats,
     Interval,
     cell_mean,
     clustered_cell_mean,
@@ -40,6 +39,7 @@ from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import PATTERNS, InvalidDirection
+from judgestats.typing import Floats
 
 # ---- The target of each call: the candidate with the attribute under test; and calls without a target ----------------
 

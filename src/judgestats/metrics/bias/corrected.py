@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from judgestats import flags
@@ -48,8 +47,6 @@ from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 EXTRA = ("n_labels",)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -18,9 +17,8 @@ from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.corrected import covariance, small_sample
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.bias.labelled_samples import Group
+from judgestats.typing import Floats, Mask
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 #: How the labelled items were drawn: at random from all, or so many of each class of the label.
 Sampling = Literal["random", "by class"]
 #: Whose labels correct: one's own, those of all, or those of one level: ``{"system": "base"}``.

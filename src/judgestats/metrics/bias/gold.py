@@ -19,16 +19,7 @@ from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure, Term, gold_column
-from judgestats.metrics.rates import (
-    Bootstrap,
-    Floats,
-    Interval,
-    hits_and_trials,
-    interval_of,
-    no_trials,
-    rates,
-    resampled,
-)
+from judgestats.metrics.rates import Bootstrap, Interval, hits_and_trials, interval_of, no_trials, rates, resampled
 from judgestats.metrics.scales import beside_gold
 from judgestats.results import estimates
 from judgestats.schema.cells import ABOUT, cells
@@ -49,6 +40,7 @@ from judgestats.schema.declared_counts import counted
 from judgestats.schema.patterns import Invalid, InvalidVerdict, Ties
 from judgestats.schema.selection import gathered
 from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
+from judgestats.typing import Floats
 
 # ---- How often does the right response of several get the highest score? ---------------------------------------------
 

@@ -25,7 +25,6 @@ from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.rates import (
     Bootstrap,
-    Floats,
     Interval,
     each_group,
     hits_and_trials,
@@ -46,6 +45,7 @@ from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import candidates
 from judgestats.schema.patterns import Invalid, Ties
 from judgestats.schema.selection import between_two
+from judgestats.typing import Floats
 
 # ---- Annotators: screening for constant answers ----------------------------------------------------------------------
 

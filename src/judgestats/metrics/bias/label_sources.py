@@ -16,9 +16,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.corrected import class_rates
 from judgestats.metrics.bias.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
 from judgestats.metrics.bias.labelled_samples import CALIBRATES, Group, Reading, Sample, groups, read_sample
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from judgestats.typing import Floats, Mask
 
 
 @dataclass(frozen=True)

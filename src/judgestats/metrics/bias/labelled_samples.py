@@ -26,9 +26,8 @@ from judgestats.schema.pairing import candidates as candidate_codes
 from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.selection import gathered
 from judgestats.schema.splitting import as_runs, refuse_splits, splits_here
+from judgestats.typing import Floats, Mask
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 #: How a tie counts for a candidate: as no win, or as half of one.
 TiesOfWins = Literal["exact", "half"]
 #: The judge of a result that all judges give together.

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError
@@ -15,9 +14,7 @@ from judgestats.kernels.corrected import Powered, inversely_weighted, prediction
 from judgestats.metrics.bias.corrections import Correction, Rate, clustered_by, few, few_errors, is_share, mean_row
 from judgestats.metrics.bias.labelled_samples import Group
 from judgestats.schema.coding import numbers_of
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from judgestats.typing import Floats, Mask
 
 
 def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, *, transported: bool) -> Rate:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from judgestats import flags
@@ -16,9 +15,7 @@ from judgestats.kernels.corrected import class_rates, corrected_interval, correc
 from judgestats.kernels.proportions import newcombe, normal_quantile
 from judgestats.metrics.bias.corrections import Rate, clustered_by, few, is_share, mean_row, t_quantile
 from judgestats.metrics.bias.labelled_samples import Group
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from judgestats.typing import Floats, Mask
 
 
 def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float) -> Rate:

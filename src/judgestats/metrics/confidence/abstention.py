@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -29,8 +28,8 @@ from judgestats.metrics.rates import each_group
 from judgestats.results import estimates
 from judgestats.schema.clustering import dependence
 from judgestats.schema.columns import By
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: What is held to alpha: the risk among the answered, or the probability of an answer that is wrong.
 Target = Literal["selective", "joint"]
 #: Thresholds that are tried; fixed before the data are seen.

@@ -27,8 +27,8 @@ from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, answer_column, kind_of
 from judgestats.schema.patterns import TiesOfVerdicts
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 TERMS = ("brier", "miscalibration", "discrimination", "uncertainty", "overconfidence")
 #: Term -> values that it cannot pass; of the others 0 and 1.
 _LIMITS = {"uncertainty": (0.0, 0.25), "overconfidence": (-1.0, 1.0)}

@@ -24,8 +24,7 @@ from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 from judgestats.schema.splitting import as_runs
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 
 def _attenuations(data: Any, options: Options) -> pd.DataFrame:

@@ -29,12 +29,11 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
 from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.typing import Floats, Mask
 from judgestats.verdicts.aggregation import MISSING_PARTNER, to_native, to_table
 
 # ---- Scores and reference of each judge, and calibration functions: a shift, a line, a monotone curve ----------------
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Method = Literal["shift", "linear", "rank"]
 METHODS: tuple[Method, ...] = ("shift", "linear", "rank")
 

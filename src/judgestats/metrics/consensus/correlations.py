@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr
 from scipy.stats import kendalltau, rankdata
 
@@ -29,10 +28,9 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.typing import Floats
 
 # ---- Ranks of the systems, and concordance of the judges -------------------------------------------------------------
-
-Floats = NDArray[np.float64]
 
 
 @Measure(

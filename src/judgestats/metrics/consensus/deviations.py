@@ -29,10 +29,10 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
 from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.typing import Floats, Mask
 
 # ---- Uncertainty of linear estimates of deviations: over clusters of items, or from the runs -------------------------
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 FROM_RUNS = "t from mean, sd, runs (Satterthwaite)"
 
@@ -337,8 +337,6 @@ def interval(estimate: Any, variance: Any, df: Any, conf_level: float) -> tuple[
 
 
 # ---- Flags of judge x system pairs, and of estimates from several pairs ----------------------------------------------
-
-Mask = NDArray[np.bool_]
 
 
 class PairFlags:

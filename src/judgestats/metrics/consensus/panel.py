@@ -17,6 +17,7 @@ from judgestats.kernels.deviation import consensus, weighted_means
 from judgestats.schema.cells import ABOUT, CellTable, cell_table
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, Finding, as_frame, names
+from judgestats.typing import Floats
 
 # ---- Which judge is which system: itself, or its family --------------------------------------------------------------
 
@@ -188,7 +189,6 @@ def _matched(table: CellTable, means: pd.DataFrame, identity: Mapping[str, str])
 
 # ---- Ratings as a panel of judges ------------------------------------------------------------------------------------
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 

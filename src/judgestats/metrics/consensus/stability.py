@@ -11,7 +11,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import chdtri, fdtr, fdtri, stdtr, stdtrit
 from statsmodels.stats.multitest import multipletests
 
@@ -24,8 +23,8 @@ from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Clusters that the jackknife needs; with fewer, the repeats of a rating are taken as normal.
 LEAST = 10
 _ABOUT = ("judge", "system", "item", "criterion")

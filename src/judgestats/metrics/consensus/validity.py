@@ -14,7 +14,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from judgestats import flags
@@ -25,8 +24,8 @@ from judgestats.metrics.consensus.correlations import correlated, with_truth
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
 from judgestats.schema.columns import By
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Columns that may name the judge, or the model whose answers were judged.
 _NAMES = ("judge", "system", "model")
 #: Largest number of judges whose orders are all enumerated for an exact p.

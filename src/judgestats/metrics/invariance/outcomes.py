@@ -38,10 +38,10 @@ from judgestats.schema.coding import codes_of, neither, yes_or_no
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
 from judgestats.schema.selection import gathered
+from judgestats.typing import Floats
 
 # ---- Shifts of answers from blind to a probe, their parts and tests --------------------------------------------------
 
-Floats = NDArray[np.float64]
 Cells = dict[str, Any]
 #: Which items have equal candidates: a column, or a function of their two texts.
 Equal = str | Callable[[str, str], bool]

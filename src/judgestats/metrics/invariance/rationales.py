@@ -32,10 +32,10 @@ from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.counting import clustered
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.selection import gathered
+from judgestats.typing import Floats
 
 # ---- Vectors of texts, and their cosine similarity -------------------------------------------------------------------
 
-Floats = NDArray[np.float64]
 #: From n texts to an (n, d) array, dense or scipy sparse.
 Embedder = Callable[[Sequence[str]], Any]
 Embed = Embedder | Mapping[str, Embedder] | None

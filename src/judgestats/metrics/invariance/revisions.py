@@ -38,10 +38,10 @@ from judgestats.schema.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
 from judgestats.schema.counting import tally
+from judgestats.typing import Floats
 
 # ---- Is one judging protocol less anchored than another? -------------------------------------------------------------
 
-Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
 
 

@@ -25,10 +25,10 @@ from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.thresholds import Thresholds
 from judgestats.threads import warnings_ignored
+from judgestats.typing import Floats
 
 # ---- Predictive intervals of observed values; draws from the priors of a formula's parameters ------------------------
 
-Floats = NDArray[np.float64]
 Kind = Literal["posterior", "prior", "both"]
 KINDS = ("posterior", "prior", "both")
 #: Columns of a predictive frame, after ``kind`` and the labels of a cell.

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from judgestats.defaults import SEED
@@ -28,8 +27,8 @@ from judgestats.models.likelihood.minimisation import (
     turned,
 )
 from judgestats.models.ml import Model, gaussian, generalised
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Degrees of freedom of the proposals, and how much wider than the curvature they are.
 DF, WIDER = 5.0, 1.2
 #: Points of a pilot round, which determines the proposal of the next one.

@@ -16,8 +16,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES, LINKS
 from judgestats.models.thresholds import Thresholds
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 #: Shape of the LKJ prior of correlations, and degrees of freedom of the half-t of a residual sd.
 LKJ, DF = 2.0, 4.0

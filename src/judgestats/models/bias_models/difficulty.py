@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -33,8 +32,8 @@ from judgestats.models.postestimation.delta import normal_quantile
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 from judgestats.schema.patterns import InvalidVerdict, TiesOfVerdicts
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Items and judges with fewer calls are flagged.
 FEW_HERE = 5
 _SPREADS = {"item": "sd(item)", "judge": "sd(judge)"}

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtrit
 
 from judgestats import flags
@@ -20,10 +19,10 @@ from judgestats.models.ml import BOUNDARY
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread
 from judgestats.models.postestimation.tables import wide
+from judgestats.typing import Floats
 
 # ---- The result, and rows of estimates -------------------------------------------------------------------------------
 
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 #: A larger log-odds, or one with a larger standard error, is taken as infinite.

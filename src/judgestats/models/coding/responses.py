@@ -19,10 +19,9 @@ from judgestats.models.grammar.syntax import Formula
 from judgestats.schema.clustering import CANDIDATES
 from judgestats.schema.columns import COUNTS, N
 from judgestats.schema.declared_counts import counted, fractions, refusal, refuse_values, undeclared, whole_numbers
+from judgestats.typing import Floats
 
 # ---- Counts of identical rows: whole, and which row is not -----------------------------------------------------------
-
-Floats = NDArray[np.float64]
 
 
 def first_row(frame: pd.DataFrame, wrong: NDArray[np.bool_]) -> str:

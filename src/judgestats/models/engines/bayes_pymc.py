@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.models.bayes.draws import Draws, Sampling, from_priors, pymc, sample, sampling_options
@@ -20,9 +19,7 @@ from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import Columns, compress
 from judgestats.models.ml import Model, parameter_names, wrapped
 from judgestats.models.thresholds import Thresholds
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from judgestats.typing import Floats, Ints
 
 #: Rows times draws in one block of computation.
 _BLOCK = 2_000_000

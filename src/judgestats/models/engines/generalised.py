@@ -18,6 +18,7 @@ from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, refuse_random, repeated
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, wrapped
+from judgestats.typing import Floats
 
 # ---- statsmodels' Bayesian binomial mixed model, for comparison, flagged ---------------------------------------------
 
@@ -78,8 +79,6 @@ def _refuse(model: Model) -> None:
 
 
 # ---- Cumulative models without random effects, by statsmodels --------------------------------------------------------
-
-Floats = NDArray[np.float64]
 
 
 def fit_ordered(model: Model) -> Fitted:

@@ -15,8 +15,8 @@ from judgestats.models.designs import Design, Term
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, repeated
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, fit_design, wrapped
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 #: Ratio to the residual sd below which a standard deviation is zero.
 BOUNDARY = 1e-4
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import FitError
 from judgestats.models.designs import Design, taken
 from judgestats.models.ml import Model
 from judgestats.threads import warnings_recorded
+from judgestats.typing import Floats, Ints
 
 # ---- Designs with one row for each call, as other libraries need -----------------------------------------------------
 
@@ -61,9 +61,6 @@ def repeated(design: Design, engine: str) -> Design:
 
 
 # ---- Random effects from another library -----------------------------------------------------------------------------
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, SEED
@@ -33,6 +32,7 @@ from judgestats.models.ml import Model
 from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.columns import By
 from judgestats.schema.splitting import as_runs
+from judgestats.typing import Floats, Ints
 
 # ---- One mean score for each subject, judge and level of the facets --------------------------------------------------
 
@@ -70,9 +70,6 @@ def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataF
 
 
 # ---- The model -------------------------------------------------------------------------------------------------------
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

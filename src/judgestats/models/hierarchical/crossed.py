@@ -16,9 +16,7 @@ from judgestats.defaults import SEED
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, Top, pymc
 from judgestats.models.bayes.grids import Target, drawn
 from judgestats.models.bayes.scales import Prior
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from judgestats.typing import Floats, Ints
 
 #: Effects with a given, not an estimated sd: there is one of each, or one per condition.
 FIXED = ("level", "level_shift", "mean_self", "mean_self_shift")

@@ -32,6 +32,7 @@ from judgestats.models.hierarchical.posteriors import (
 from judgestats.schema.columns import required
 from judgestats.schema.counting import SHARED_PAIRS, tally
 from judgestats.schema.declared_counts import call_counts
+from judgestats.typing import Floats
 
 # ---- Counts of outcomes by judge, scheme and probe, from calls, their tally or printed tables ------------------------
 
@@ -202,7 +203,6 @@ def _shown(counts: Any, label: str | None) -> dict[str, set[str]]:
 
 # ---- Anchoring effects from shares of outcomes, and their rows -------------------------------------------------------
 
-Floats = NDArray[np.float64]
 Terms = dict[str, Floats]
 Rows = Iterator[dict[str, Any]]
 

@@ -33,10 +33,10 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.schema.columns import COUNTS, N
+from judgestats.typing import Floats
 
 # ---- Counts of answers by difference in quality: by slot, or relative to the better candidate ------------------------
 
-Floats = NDArray[np.float64]
 #: Name -> scale of the prior.
 PRIORS: dict[str, float] = {
     "slope": 1.5, "criterion": 1.5, "bias": 1.0, "lapse": 1.0, "ratio": 1.0, "spread": 0.5, "spread_ratio": 0.5,

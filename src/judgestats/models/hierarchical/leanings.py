@@ -42,13 +42,12 @@ from judgestats.models.hierarchical.posteriors import (
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
 from judgestats.schema.patterns import InvalidDirection
+from judgestats.typing import Floats, Ints
 
 # ---- Counts of target, other and tie: from preferences, tallies and printed scores -----------------------------------
 
 #: Outcomes of a call.
 OUTCOMES = ("target", "other", "tie", "invalid")
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from judgestats.models.bayes.draws import (
     of_kind,
 )
 from judgestats.results import COLUMNS, estimates
+from judgestats.typing import Floats
 
 # ---- Flags of estimates, and the rows of ``checks`` that carry them --------------------------------------------------
 
@@ -158,8 +159,6 @@ def _wrapped(line: str, indent: int = 2) -> str:
 
 
 # ---- The result of a hierarchical model ------------------------------------------------------------------------------
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

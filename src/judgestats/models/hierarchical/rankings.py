@@ -37,11 +37,10 @@ from judgestats.models.hierarchical.posteriors import (
 from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.counting import refuse_further
 from judgestats.schema.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
+from judgestats.typing import Floats, Ints
 
 # ---- Correct calls of each judge under each strategy: from calls, tallies and printed tables -------------------------
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Columns of a printed table, in addition to n.
 PRINTED = ("k", "baseline_only", "strategy_only")

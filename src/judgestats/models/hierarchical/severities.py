@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -43,6 +42,7 @@ from judgestats.models.hierarchical.posteriors import (
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import By
 from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.typing import Floats
 
 __all__ = ["effects", "model", "posterior", "prior_draw", "severity"]
 
@@ -211,8 +211,6 @@ def _reference(
 
 
 # ---- Rows of estimates -----------------------------------------------------------------------------------------------
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

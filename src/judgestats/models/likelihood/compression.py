@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from judgestats.kernels.elimination import Structure, invert, solve_many
 from judgestats.models.designs import Design
+from judgestats.typing import Floats, Ints
 
 # ---- Exact compression: rows with the same likelihood are one row, groups likewise ---------------------------------
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 

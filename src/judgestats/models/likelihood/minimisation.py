@@ -31,8 +31,7 @@ from judgestats.kernels.quadrature import Quadrature, Trapezoid
 from judgestats.models.likelihood.compression import Columns, Compressed
 from judgestats.models.thresholds import Thresholds
 from judgestats.threads import one_blas_thread
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 # ---- What is minimised: parameters in, minus the log likelihood and its gradient out ---------------------------------
 

@@ -39,10 +39,10 @@ from judgestats.models.postestimation.prediction import (
     scale_of,
 )
 from judgestats.schema.columns import names
+from judgestats.typing import Floats
 
 # ---- p values and quantiles of several contrasts together, normal or t -----------------------------------------------
 
-Floats = NDArray[np.float64]
 
 ADJUSTMENTS = ("holm", "tukey", "dunnett", "bonferroni", "none")
 #: Points of the lattice.

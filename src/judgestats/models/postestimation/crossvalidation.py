@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from judgestats import flags
@@ -18,9 +17,7 @@ from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
 from judgestats.models.postestimation.sampled import drawn, factors, terms, values
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from judgestats.typing import Floats, Ints
 
 #: Columns of :func:`loo`.
 COLUMNS = ("unit", "elpd_loo", "std_error", "p_loo", "n", "pareto_k", "n_bad", "method", "flag")

@@ -11,8 +11,7 @@ from scipy.special import ndtri
 from judgestats import flags
 from judgestats.errors import confidence
 from judgestats.models.fitted import Fitted
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 #: Step of the differences in standard errors; without a standard error, relative to the parameter.
 STEP, RELATIVE = 1e-4, 1e-6

@@ -18,10 +18,10 @@ from judgestats.models.ml import refined
 from judgestats.models.postestimation import freedom, sampled
 from judgestats.models.postestimation.sampled import drawn
 from judgestats.schema.columns import VOCABULARY
+from judgestats.typing import Floats
 
 # ---- Separation, where estimates diverge to infinity, and levels with too few calls ----------
 
-Floats = NDArray[np.float64]
 
 #: A gain below it, in the unit cube, is rounding error.
 TINY = 1e-6

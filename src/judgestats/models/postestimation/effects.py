@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from judgestats import flags
@@ -16,8 +15,7 @@ from judgestats.models.families import LINKS
 from judgestats.models.fitted import RESIDUAL, Fitted
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread
 from judgestats.models.postestimation.tables import tidy
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 EFFECTS = ("group", "level", "term", "estimate", "std_error", "conf_low", "conf_high", "flag")
 COMPONENTS = (

@@ -20,8 +20,7 @@ from judgestats.models.coding.frames import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.fitted import Fitted
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 SATTERTHWAITE, NORMAL, RESIDUAL = "satterthwaite", "normal", "residual"
 #: A hypothesis whose part outside a space is shorter than this, by its own length, lies in it.

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from judgestats import flags
@@ -31,8 +30,8 @@ from judgestats.models.postestimation.profiling import (
 from judgestats.models.postestimation.sampled import drawn
 from judgestats.models.postestimation.simulation import refitted
 from judgestats.models.postestimation.tables import tidy
+from judgestats.typing import Floats
 
-Floats = NDArray[np.float64]
 METHODS = ("wald", "profile", "bootstrap")
 COLUMNS = ("group", "term", "estimate", "conf_low", "conf_high", "method", "flag")
 

@@ -19,8 +19,7 @@ from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
 from judgestats.models.postestimation.prediction import estimable, gradient, mean, parted, rows_of, scale_of
 from judgestats.schema.columns import grouping, names
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 UNITS = {"probability": "percentage points", "count": "count", "score": "score"}
 NUMBERS = ("estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high")

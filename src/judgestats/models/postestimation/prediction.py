@@ -27,12 +27,9 @@ from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.likelihood.compression import Posterior, columns, distinct
 from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats, Ints
 
 # ---- A fit at rows: linear predictors, mean responses, and their derivatives by all parameters -----------------------
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from judgestats.kernels.linear_mixed import Cells
 from judgestats.models.fitted import Component, Fitted
 from judgestats.models.likelihood.minimisation import LinearObjective, Scales, minimise
 from judgestats.models.ml import Model, gaussian
+from judgestats.typing import Floats
 
 # ---- Coordinates in which a parameter of interest, a correlation say, is held while the others move freely -----------
 
-Floats = NDArray[np.float64]
 #: A search that comes so far has lost its way.
 _FAR = 1e50
 

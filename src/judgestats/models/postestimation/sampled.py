@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_RHAT, Draws, diagnostics
 from judgestats.models.bayes.priors import Prior, Priors, single, sizes
 from judgestats.models.fitted import Fitted, components
-
-Floats = NDArray[np.float64]
+from judgestats.typing import Floats
 
 #: Ratio of posterior to prior sd above which a parameter is driven by its prior.
 LITTLE = 0.8

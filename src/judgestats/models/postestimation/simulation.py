@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError, SchemaError, choose, suggestion
@@ -17,11 +16,10 @@ from judgestats.models.bayes.draws import COLUMNS, KINDS, Draws, Kind, replicate
 from judgestats.models.designs import Design, taken
 from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation.sampled import drawn
+from judgestats.typing import Floats, Ints
 
 # ---- What a sampled fit, or its prior alone, would have answered: :func:`predictive` ---------------------------------
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Draws of parameters from their priors: of how many, and of a generator.
 FromPrior = Callable[[int, np.random.Generator], Draws]
 #: Rates of a Poisson model above it cannot be drawn.

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -17,6 +16,7 @@ from judgestats.models.fitted import Component, Fitted, component_values, compon
 from judgestats.models.ml import BOUNDARY as SMALLEST
 from judgestats.models.postestimation import crossvalidation, freedom, sampled
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread, trusted
+from judgestats.typing import Floats
 
 # ---- Coefficients of a fit and their covariance, with their names ----------------------------------------------------
 
@@ -46,7 +46,6 @@ def draws(fit: Fitted) -> pd.DataFrame:
 
 # ---- A fit as tables: its parameters (:func:`tidy`), and itself in one row (:func:`glance`) --------------------------
 
-Floats = NDArray[np.float64]
 #: Columns of :func:`tidy`.
 COLUMNS = (
     "group", "term", "estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high", "method", "flag"

@@ -19,10 +19,10 @@ from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, fit_design
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import cautions, trusted
+from judgestats.typing import Floats
 
 # ---- Linear hypotheses as text: ``strategy[S1] = strategy[S8]`` ------------------------------------------------------
 
-Floats = NDArray[np.float64]
 
 _NUMBER = re.compile(r"\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+")
 
