@@ -267,6 +267,10 @@ def data_rows(rows: Any, most: int = 3) -> str:
     return f"row{'s' * (len(rows) != 1)} {listed} of the data, from 0"
 
 
+#: What is wrong with an option that other functions have.
+_ELSEWHERE = {("invalid", "wrong"): "has no meaning where no answer is right"}
+
+
 def choose(value: str, allowed: Iterable[str], argument: str) -> str:
     """Return `value` if it is allowed, else raise an error that lists what is.
 
@@ -297,7 +301,8 @@ def choose(value: str, allowed: Iterable[str], argument: str) -> str:
     allowed = list(allowed)
     if value not in allowed:
         listed = ", ".join(repr(a) for a in allowed)
-        raise DesignError(f"{argument}={value!r} is not known. Allowed: {listed}.{suggestion(str(value), allowed)}")
+        why = _ELSEWHERE.get((argument, str(value)), "is not known")
+        raise DesignError(f"{argument}={value!r} {why}. Allowed: {listed}.{suggestion(str(value), allowed)}")
     return value
 
 

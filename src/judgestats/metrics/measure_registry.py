@@ -9,18 +9,19 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, wraps
+from functools import cache
 from importlib import import_module
 from inspect import signature, unwrap
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import metrics
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, JudgestatsError, confidence
+from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics.references import Baseline, Humans, labels, references
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
@@ -213,7 +214,7 @@ class Measure:
         """Register the record of a function."""
         name = self.name or function.__name__
         record = replace(self, name=name, counted_as=self.counted_as or name)
-        checked = _with_confidence(function) if "conf_level" in signature(function).parameters else function
+        checked = checked_arguments(function)
         object.__setattr__(record, "function", checked)
         _RECORDS[record.name] = record
         return checked
@@ -241,20 +242,6 @@ class Measure:
             return result
         found = "; ".join(dict.fromkeys(f for f in result["flag"] if f))
         return self.nothing or f"no estimate: {found or 'no usable row'}"
-
-
-def _with_confidence(function: F) -> F:
-    """The function, which checks its `conf_level` before anything else; one with two records is one function still."""
-    if getattr(function, "checks_confidence", False):
-        return function
-
-    @wraps(function)
-    def checked(*args: Any, **options: Any) -> Any:
-        confidence(options.get("conf_level", CONF_LEVEL))
-        return function(*args, **options)
-
-    checked.checks_confidence = True  # type: ignore[attr-defined]
-    return cast(F, checked)
 
 
 _RECORDS: dict[str, Measure] = {}

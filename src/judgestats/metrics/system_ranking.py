@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.stats import kendalltau
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.paired_comparisons import (
     LOSS,
@@ -217,9 +217,6 @@ def rank_systems(
     5      C      rank      3.00      2.00       3.00  120.0
     6              tie     -0.83     -1.23      -0.43  180.0
     """
-    choose(ties, get_args(TiesOfRanking), "ties")
-    choose(invalid, get_args(InvalidDirection), "invalid")
-    choose(interval, get_args(IntervalOfRanking), "interval")
     if not (isinstance(pseudo_ties, int | float) and 0 <= pseudo_ties < math.inf):
         raise DesignError(f"pseudo_ties={pseudo_ties!r} must be a number from 0, e.g. 1.")
     asked = _Asked(

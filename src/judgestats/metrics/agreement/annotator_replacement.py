@@ -17,7 +17,7 @@ from scipy.special import stdtr, stdtrit
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.proportions import ROUNDING, clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term, people_named
@@ -145,7 +145,6 @@ def alternative_annotator_test(
     6       Cyd  advantage_probability     0.900      NaN    NaN
     7       Cyd             difference    -0.075    0.001   True
     """
-    choose(alignment, ("auto", "accuracy", "rmse"), "alignment")
     margin: Any = epsilon
     if isinstance(margin, bool) or not isinstance(margin, Real) or not 0 <= float(margin) <= 1:
         raise DesignError(

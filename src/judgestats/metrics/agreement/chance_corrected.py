@@ -576,9 +576,6 @@ def alpha(
     0     0.878                 0.3333                 2.7333
     """
     data = as_runs(data, average_over, by)
-    choose(level_of_measurement, LEVELS, "level_of_measurement")
-    if interval is not None:
-        choose(interval, ("t", "percentile"), "interval")
     by = by_criterion(data, by)
     data, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
     data, column, dependent = resolved(data, by, cluster)
@@ -792,10 +789,6 @@ def kappa(
     """
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
-    choose(interval, INTERVALS, "interval")
-    choose(pairs, ("all", "average", "fleiss"), "pairs")
-    if weights is not None:
-        choose(weights, tuple(_POWERS), "weights")
     planned_or_none(interval, (), n_resamples, seed, conf_level)
     if pairs == "fleiss":
         if reference is not None:
@@ -902,7 +895,6 @@ def ac1(
     """
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
-    choose(interval, INTERVALS, "interval")
     term, drawing = "ac1" if weights is None else "ac2", (interval, n_resamples, seed, conf_level)
     data, reference, repeats, unsettled = _of_categories(data, reference, weights, by)
     if reference is not None:
@@ -988,7 +980,6 @@ def scott_pi(
     """
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
-    choose(interval, INTERVALS, "interval")
     data, reference, repeats, _ = _of_categories(data, reference, weights, by)
     table = _pair_counts(data, by, cluster, reference)
     drawing = (interval, n_resamples, seed, conf_level)

@@ -15,13 +15,12 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.kernels.correlation import grouped, midrange, weighted_totals
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import cluster_totals, generator
 from judgestats.metrics.agreement.levels import (
     HELD,
-    UNITS,
     Block,
     Unit,
     blocks,
@@ -161,7 +160,6 @@ def disagreement(
     12         disputed                  6.80
     """
     ratings = as_runs(ratings, average_over, by)
-    choose(unit, UNITS, "unit")
     try:
         limits = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
     except (ValueError, TypeError):

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
 from judgestats.metrics.agreement.components import Components, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
@@ -304,8 +304,6 @@ def icc(
     if raters == "replicate" and names(average_over):
         raise DesignError("raters='replicate' compares the repeats that average_over= makes. Name its columns in by=.")
     ratings = as_runs(ratings, average_over, [*names(by), *names(subjects), raters])
-    choose(incomplete, ("drop", "reml"), "incomplete")
-    choose(engine, ("judgestats", "pingouin"), "engine")
     if engine == "pingouin" and (incomplete, conf_level) != ("drop", 0.95):
         raise DesignError("engine='pingouin' is for incomplete='drop' and conf_level=0.95. Leave both out.")
     if subjects is None:

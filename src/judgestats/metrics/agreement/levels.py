@@ -483,13 +483,11 @@ def correlation(
             )
         return _repeated(ratings, unit, by, cluster, conf_level)
     method = ("spearman" if level == "system" else "pearson") if method is None else method
-    choose(method, (*METHODS, "repeated"), "method")
     named = _cell_columns(ratings, by, cell) if level == "cell" else []
     drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
     of_systems = level == "system" and cluster in ("auto", False)  # clusters of items do not matter to Fisher's z
     independent = pairs == "each" and (drawn.column == "item" or of_systems)
     interval = ("fisher" if independent else "t") if interval is None else interval
-    choose(interval, ("fisher", "t"), "interval")
     if interval == "fisher" and not independent:
         raise DesignError(
             "interval='fisher' is for one pair of judges and independent points: pairs share their items, and points "
@@ -721,7 +719,6 @@ def agreement_levels(
     6             sd_icc      0.08  4.0
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(cell)])
-    choose(unit, UNITS, "unit")
     named = _cell_columns(ratings, by, cell)
     drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
     plan = plan_of(drawn.column, n_resamples, seed, conf_level)

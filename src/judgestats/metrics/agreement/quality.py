@@ -13,11 +13,9 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.levels import (
-    METHODS,
-    UNITS,
     Method,
     Unit,
     blocks,
@@ -128,8 +126,6 @@ def quality_agreement(
     frame = nw.from_native(data)
     present = list(frame.collect_schema().names())
     family = _family(cluster, present)
-    choose(unit, UNITS, "unit")
-    choose(method, METHODS, "method")
     if {score, agreement} <= set(present):
         groups = grouping(by, present, "table")
         table = frame.lazy().collect(backend="pandas").to_native()

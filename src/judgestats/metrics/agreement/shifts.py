@@ -20,9 +20,6 @@ from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.agreement.levels import (
     DIFFERENCE,
-    METHODS,
-    PAIRS,
-    UNITS,
     Block,
     Method,
     Pairs,
@@ -193,9 +190,6 @@ def agreement_shift(
     >>> list(result["term"])
     ['shift', 'shift', 'difference', 'heterogeneity', 'i_squared']
     """
-    choose(method, METHODS, "method")
-    choose(unit, UNITS, "unit")
-    choose(pairs, PAIRS, "pairs")
     if not flag_at >= 0:
         raise DesignError(f"flag_at={flag_at} must be 0 or more, e.g. 0.15 as in the paper.")
     split = names(across)
@@ -613,8 +607,6 @@ def agreement_slope(
     0  slope     -0.58  3.0
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(cell), over])
-    choose(method, METHODS, "method")
-    choose(unit, UNITS, "unit")
     grouping(over, nw.from_native(ratings).collect_schema().names(), "ratings")
     by = [c for c in names(by) if c != over]
     more = [over, *(c for c in names(cell) if c not in by)]
@@ -746,9 +738,6 @@ def shift_tests(
     1         cohen_d    -3.646      NaN  3.0
     2  share_negative     1.000    0.250  3.0
     """
-    choose(d, VARIANTS, "d")
-    choose(alternative, ("two-sided", "less", "greater"), "alternative")
-    choose(means, ("refuse", "drop"), "means")
     data, labels = known_correlations(table, by)
     groups = grouping(by, data.columns, "table") if names(by) else []
     kept, n_means = _without_means(data, labels, means)

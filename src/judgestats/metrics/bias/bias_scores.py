@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -481,14 +481,6 @@ class Settings:
     conf_level: float = CONF_LEVEL
     cluster: str | None = None
     bootstrap: Bootstrap | None = None
-
-    def __post_init__(self) -> None:
-        if self.invalid == "wrong":
-            raise DesignError(
-                "invalid='wrong' has no meaning where no answer is right. Allowed: 'drop' (excluded), 'tie' (no "
-                "preference)."
-            )
-        choose(self.invalid, get_args(InvalidDirection), "invalid")
 
     @property
     def options(self) -> dict[str, Any]:

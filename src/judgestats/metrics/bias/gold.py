@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, get_args
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, data_rows
+from judgestats.errors import DesignError, SchemaError, data_rows
 from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
@@ -128,7 +128,6 @@ def best_of_accuracy(
     1       tie     0.333  3.0
     2     wrong     0.333  3.0
     """
-    choose(ties, get_args(Ties), "ties")
     asked = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
     table = _first_runs(ratings, runs, [c for c in asked if c not in ("judge", "item")])
     kept, note = _shared(table, ["judge", *names(by)], cluster)
@@ -584,8 +583,6 @@ def gold_agreement(
            term  estimate      n
     0  accuracy     0.675  100.0
     """
-    choose(invalid, get_args(Invalid), "invalid")
-    choose(ties, get_args(Ties), "ties")
     taken = [name for name in names(by) if name in ("answer", "gold_answer")]
     if taken:
         raise DesignError(f"by={taken[0]!r} is a column that gold_agreement makes itself. Rename yours.")
@@ -675,7 +672,6 @@ def accuracy(
     1     wrong      0.20     0.036      0.624  5.0
     2   invalid      0.20     0.036      0.624  5.0
     """
-    choose(invalid, get_args(InvalidVerdict), "invalid")
     verdicts, excluded = labelled_verdicts(ratings, by)
     table = merged_tally(verdicts, "accuracy", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -16,8 +16,7 @@ from scipy.special import stdtrit
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.errors import confidence as coverage
+from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.bias_scores import of_attributes, target_known, targeted
@@ -172,10 +171,6 @@ def preference_gap(
     3  person   Ann  rate     0.633     0.455
     4  person   Bob  rate     0.500     0.332
     """
-    coverage(conf_level)
-    choose(annotators, ("random", "fixed"), "annotators")
-    choose(ties, get_args(Ties), "ties")
-    choose(invalid, get_args(Invalid), "invalid")
     if isinstance(humans, str):
         humans = column_and_value(humans, labels(calls, "judge"))
     if isinstance(humans, Mapping) and len(humans) != 1:
@@ -460,8 +455,6 @@ def preference_rate(
     3         x       tie      0.10     0.055      0.174
     4         x   invalid      0.00     0.000      0.037
     """
-    choose(ties, get_args(Ties), "ties")
-    choose(invalid, get_args(Invalid), "invalid")
     count = merged_tally if interval == "wilson" and not graded else tally
     table = _of(count(calls, "preference_rate", by, cluster=cluster), of)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "candidate"]))

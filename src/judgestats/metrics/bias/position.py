@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import rates, share_differences
 from judgestats.results import estimates
@@ -214,9 +214,6 @@ def consistency(
               term  estimate     n
     0  consistency       0.7  40.0
     """
-    choose(over, ("order", "replicate"), "over")
-    choose(missing, ("drop", "agrees", "same"), "missing")
-    choose(unit, ("pair", "call"), "unit")
     if over == "replicate":
         table, groups, _ = repeats(calls, by, cluster)
         answered = table["relation"].map(_RELATIONS).to_numpy(dtype=int)

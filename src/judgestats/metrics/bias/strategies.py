@@ -568,10 +568,7 @@ def compare_strategies(
        estimate  conf_low  conf_high  statistic  p_adjusted
     0     0.115    0.0689     0.1604    22.0109      0.0001
     """
-    choose(method, METHODS, "method")
     choose(adjust, ADJUSTMENTS, "adjust")
-    choose(invalid, get_args(Invalid), "invalid")
-    choose(ties, get_args(TiesOfVerdicts), "ties")
     if n_tests is not None and not isinstance(n_tests, int | np.integer):
         raise DesignError(f"n_tests={n_tests!r} is not a number of tests. Allowed: a whole number (20), or None.")
     column = pairs if isinstance(pairs, str) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, choose
-from judgestats.errors import confidence as coverage
+from judgestats.errors import DesignError
 from judgestats.kernels.abstention import (
     joint_threshold,
     least_answers,
@@ -140,11 +139,9 @@ def abstention_threshold(
     1   coverage   0.61     0.881  0.097  335.0
     2       risk   0.61     0.068  0.097  295.0
     """
-    choose(target, get_args(Target), "target")
     for name, value in (("alpha", alpha), ("delta", delta)):
         if not isinstance(value, int | float | np.floating) or not 0 < value < 1:
             raise DesignError(f"{name}={value!r} is not allowed. Give a probability between 0 and 1, e.g. 0.1.")
-    coverage(conf_level)
     steps = THRESHOLDS if thresholds is None else np.unique(np.asarray(list(thresholds), dtype=float))
     if not steps.size or not ((steps >= 0) & (steps <= 1)).all():
         raise DesignError("thresholds= must be numbers from 0 to 1, e.g. [0.5, 0.8, 0.9, 0.95, 0.99].")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.kernels.isotonic import binned_error, brier_parts, pooled
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import generator, percentile_interval
@@ -157,7 +157,6 @@ def confidence_calibration(
     6     reliability   0.80    0.7000   50.0
     7     reliability   0.95    0.8182  110.0
     """
-    choose(ties, get_args(TiesOfVerdicts), "ties")
     edges = _edges(bins)
     answers = answers_of(data, confidence, by, cluster, "confidence_calibration")
     table = answers.table

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.kernels.deviation import consensus
 from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
@@ -393,9 +393,6 @@ def calibrate(
     >>> true["score"].tolist()[:3]
     [8, 6, 5]
     """
-    choose(method, METHODS, "method")
-    choose(output, ("estimates", "ratings"), "output")
-    choose(own, ("exclude", "include"), "own")
     if not isinstance(folds, int | np.integer) or folds < 2:
         raise DesignError(f"folds={folds!r} is not a number of folds. Allowed: whole numbers from 2, e.g. 5.")
     if "system" in names(by):

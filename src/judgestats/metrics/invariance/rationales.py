@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.invariance.outcome_coding import (
     Study,
     key_of,
@@ -490,7 +490,6 @@ def rationale_shift(
     3  property_shift  words       0.0  2.0
     """
     properties = _properties(phi)
-    choose(distance, ("half", "full"), "distance")
     found, pairs = matched_rationales(calls, by, baseline, probe, "rationale_shift")
     texts = [*pairs["text_blind"], *pairs["text"]]
     scale = 0.5 if distance == "half" else 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,6 @@ from scipy.special import ndtri, stdtrit
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import choose
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates
@@ -90,7 +89,6 @@ def target_sensitivity(
     2   wrong_choice_rate      0.00    0.0000     0.0370
     3         miss_by_tie      0.06    0.0278     0.1248
     """
-    choose(invalid, get_args(Invalid), "invalid")
     table = merged_tally(calls, "target_sensitivity", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
     outcome = settled(table["outcome"], invalid)

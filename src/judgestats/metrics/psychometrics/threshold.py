@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.kernels.resampling import cluster_totals, generator, percentile_interval
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.psychometrics.ladder import settled
@@ -121,8 +121,6 @@ def detection_threshold(
        estimate    flag
     0       4.0
     """
-    choose(interpolation, ("linear", "step"), "interpolation")
-    choose(invalid, get_args(Invalid), "invalid")
     named = None if steps is None else _named(steps)
     if cluster not in nw.from_native(calls).collect_schema().names():
         cluster = None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import SchemaError, choose
+from judgestats.errors import SchemaError
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates
@@ -87,7 +87,6 @@ def dark_current(
          judge  estimate  conf_low  conf_high      n
     0  Llama8B    0.6667    0.5783     0.7447  120.0
     """
-    choose(invalid, get_args(Invalid), "invalid")
     table = merged_tally(calls, "dark_current", by, cluster=cluster)
     groups = ["judge", *grouping(by, table.columns)]
     groups = [g for g in dict.fromkeys(groups) if g != "vacuum_kind"]
