@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ from judgestats.metrics.agreement import components
 from judgestats.models.likelihood.minimisation import LinearObjective
 from judgestats.reporting import plots
 from judgestats.reporting.pictures import drawing
-from judgestats.threads import Shared, one_blas_thread, warnings_ignored, warnings_recorded
+from judgestats.threads import Shared, one_blas_thread, warnings_ignored
 
 LONG = "x" * 150_000  # Python's own limit for a field is 131,072
 
@@ -125,36 +126,29 @@ def test_blas_gets_its_threads_back_in_whatever_order_the_fits_end():
         assert set(blas_threads()) == {2}
 
 
-def test_a_thread_records_its_own_warnings_while_another_ignores_all():
-    before = [*warnings.filters], warnings.showwarning
-    inside, done = threading.Event(), threading.Event()
+def test_one_thread_at_a_time_ignores_warnings_and_none_leaves_the_filter_behind():
+    before, shown, warn = [*warnings.filters], warnings.showwarning, warnings.warn
+    inside: list[int] = []
 
-    def ignoring() -> None:
-        with warnings_ignored():
-            inside.set()
-            done.wait()
-            warnings.warn("of the thread that ignores", UserWarning, stacklevel=1)
+    def ignoring(_: int) -> None:
+        for _ in range(50):
+            with warnings_ignored():
+                inside.append(1)
+                assert sum(inside) == 1
+                warnings.warn("of a library", UserWarning, stacklevel=1)
+                inside.pop()
 
-    other = threading.Thread(target=ignoring)
-    other.start()
-    inside.wait()
-    with warnings_recorded() as record:
-        warnings.warn("of the thread that records", UserWarning, stacklevel=1)
-        done.set()
-        other.join()
-    assert [str(w.message) for w in record] == ["of the thread that records"]
-    assert ([*warnings.filters], warnings.showwarning) == before
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ignoring, range(4)))
+    assert [*warnings.filters] == before
+    assert (warnings.showwarning, warnings.warn) == (shown, warn)
 
 
-def test_a_record_is_kept_though_another_thread_restores_the_filters():
-    plain = warnings.warn
-    other = warnings.catch_warnings()
-    other.__enter__()  # as pandas does in nearly every call
-    with warnings_recorded() as record:
-        other.__exit__(None, None, None)
-        warnings.warn("kept", UserWarning, stacklevel=1)
-    assert [(str(w.message), w.category) for w in record] == [("kept", UserWarning)]
-    assert warnings.warn is plain
+def test_no_function_of_warnings_is_replaced_and_filters_change_under_one_lock_only():
+    sources = {p: p.read_text(encoding="utf-8") for p in Path(js.__file__).parent.rglob("*.py")}
+    for path, text in sources.items():
+        changed = re.search(r"warnings\.(warn|showwarning)\s*=|filterwarnings|simplefilter|catch_warnings", text)
+        assert changed is None or path.name == "threads.py", path
 
 
 FORKED = """

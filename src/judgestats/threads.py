@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -72,74 +71,17 @@ def wait_for(lock: Any, then: Callable[[], Any] = lambda: None) -> None:
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=in_child)
 
 
-_MINE = threading.local()
-_RECORDED = ("", None)
-
-
-def _filtered(asked: list[tuple[str, type[Warning] | None]]) -> Restore:
-    """Ignore what is asked; where a thread keeps a record, show every warning, to the record or as before."""
-    before = warnings.catch_warnings()
-    before.__enter__()
-    for message, category in asked:
-        if category is not None:
-            warnings.filterwarnings("ignore", message, category)
-    if _RECORDED not in asked:
-        return lambda: before.__exit__(None, None, None)
-    warnings.simplefilter("always")
-    shown = warnings.showwarning
-
-    def show(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
-        record, ignored = getattr(_MINE, "record", None), getattr(_MINE, "ignored", ())
-        if any(re.match(text, str(message), re.IGNORECASE) and issubclass(category, kind) for text, kind in ignored):
-            return
-        if record is None:
-            shown(message, category, filename, lineno, file, line)
-        else:
-            record.append(warnings.WarningMessage(message, category, filename, lineno, file, line))
-
-    plain = warnings.warn
-
-    def warn(message: Any, category: Any = None, stacklevel: int = 1, *rest: Any, **more: Any) -> None:
-        kind = type(message) if isinstance(message, Warning) else category or UserWarning
-        if getattr(_MINE, "record", None) is None:
-            plain(message, category, stacklevel + 1, *rest, **more)
-        else:  # without the filters: a call of pandas that ends in another thread puts others in place
-            show(message if isinstance(message, Warning) else kind(message), kind, "", 0)
-
-    def restore() -> None:
-        warnings.warn = plain
-        before.__exit__(None, None, None)
-
-    warnings.showwarning, warnings.warn = show, warn
-    return restore
-
-
-_FILTERS = Shared(_filtered)
+#: Held while a library runs whose warnings are not for the user: the filters of warnings are those of the process.
+_FILTERS = threading.RLock()
+wait_for(_FILTERS)
 
 
 @contextmanager
-def warnings_ignored(message: str = "", category: type[Warning] = Warning) -> Iterator[None]:
-    """Ignore warnings, as ``warnings.catch_warnings`` with an "ignore" filter does in one thread."""
-    before = getattr(_MINE, "ignored", ())
-    _MINE.ignored = (*before, (message, category))
-    try:
-        with _FILTERS.held((message, category)):
-            yield
-    finally:
-        _MINE.ignored = before
-
-
-@contextmanager
-def warnings_recorded() -> Iterator[list[warnings.WarningMessage]]:
-    """Record every warning of this thread, as ``warnings.catch_warnings(record=True)`` does in one thread."""
-    before = getattr(_MINE, "record", None), getattr(_MINE, "ignored", ())
-    record: list[warnings.WarningMessage] = []
-    _MINE.record, _MINE.ignored = record, ()
-    try:
-        with _FILTERS.held(_RECORDED):
-            yield record
-    finally:
-        _MINE.record, _MINE.ignored = before
+def warnings_ignored() -> Iterator[None]:
+    """Ignore the warnings of another library, in one thread at a time."""
+    with _FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager

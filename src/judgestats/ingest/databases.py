@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import unquote
 
 import pandas as pd
+from pandas.io.sql import SQLiteDatabase
 
 from judgestats.errors import SchemaError, masked
 from judgestats.schema.opening import cell_text, refuse_repeated_names
-from judgestats.threads import warnings_ignored
 
 #: Values of the parameters of a query: by position, or by name.
 Params = Sequence[Any] | Mapping[str, Any] | None
@@ -108,10 +108,12 @@ def _fetched(sql: str, connection: Any, params: Params) -> pd.DataFrame:
         statement = sqlalchemy.text(sql if params is not None else sql.replace(":", r"\:"))  # :name; % is itself
     elif _module(connection) == "sqlalchemy" and params is not None:
         params = tuple(params)
-    with warnings_ignored("pandas only supports SQLAlchemy", UserWarning):
-        options: dict[str, Any] = {"coerce_float": True, "dtype_backend": "numpy_nullable", "params": params}
+    options: dict[str, Any] = {"coerce_float": True, "dtype_backend": "numpy_nullable", "params": params}
+    if _module(connection) in ("sqlalchemy", "sqlite3"):
         table: pd.DataFrame = pd.read_sql_query(statement, connection, **options)
-        return table
+    else:  # as pandas reads any other connection, but with a warning
+        table = SQLiteDatabase(connection).read_query(statement, **options)
+    return table
 
 
 def failure(problem: Exception, sql: str, connection: Any) -> str:

@@ -170,7 +170,7 @@ def inline(axes: Any, described: str, name: str) -> Markup:
     figure: Figure = (axes[0] if isinstance(axes, list) else axes).figure
     buffer = io.StringIO()
     settings = {"svg.fonttype": "none", "svg.hashsalt": name}
-    with MATPLOTLIB, warnings_ignored("Glyph .* missing from", UserWarning):  # the reader's fonts have it
+    with MATPLOTLIB, warnings_ignored():  # of glyphs that the reader's fonts have
         before = {setting: mpl.rcParams[setting] for setting in settings}
         mpl.rcParams.update(settings)
         try:

@@ -50,7 +50,7 @@ def fit_bayes(model: Model) -> Fitted:
         start = np.zeros(d.X.shape[1] + len(q) + sum(q))
         return BinomialBayesMixedGLM(d.y, d.X, Z, ident).fit_vb(mean=start, sd=np.full(len(start), 0.5), verbose=False)
 
-    result, notes = call(run, "statsmodels")
+    result = call(run, "statsmodels")
     beta, spread = np.asarray(result.fe_mean), np.asarray(result.fe_sd)
     sds = np.exp(np.asarray(result.vcp_mean))
     params = np.concatenate([beta, sds])
@@ -61,7 +61,7 @@ def fit_bayes(model: Model) -> Fitted:
     p = len(beta)
     effects = Modes(modes, tuple(np.array([[s**2]]) for s in sds), joint, joint[p:, p:], p)
     return wrapped(
-        model, "statsmodels", "variational Bayes", params, covariance, notes=(flags.TOO_SMALL, *notes), run=fit_bayes,
+        model, "statsmodels", "variational Bayes", params, covariance, notes=(flags.TOO_SMALL,), run=fit_bayes,
         effects=lambda: effects,
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def fit_ordered(model: Model) -> Fitted:
         found = ordered.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
         return found, _covariance(found)
 
-    (result, inner_covariance), _ = call(run, "ordered")
+    result, inner_covariance = call(run, "ordered")
     raw = np.asarray(result.params)
     steps = np.exp(raw[p + 1 :])
     params = np.concatenate([raw[:p], raw[p] + np.concatenate([[0.0], np.cumsum(steps)])])
@@ -148,7 +148,7 @@ def fit_glm(model: Model) -> Fitted:
         found = fitting().fit(tol=1e-12, maxiter=200)
         return found, np.asarray(found.cov_params())
 
-    (result, covariance), notes = call(run, "glm")
+    result, covariance = call(run, "glm")
     beta = np.asarray(result.params)
     if model.distribution.linear:
         beta, covariance, loglik = _with_residual(model, beta, np.asarray(result.normalized_cov_params))
@@ -157,9 +157,7 @@ def fit_glm(model: Model) -> Fitted:
         each = model.distribution.constant(d.y, d.trials)
         each = each - losses(model.kernel, d.y, d.trials, eta, nothing, nothing)[0]
         loglik = float((d.count * d.weights) @ each)
-    return wrapped(
-        model, "glm", "IRLS", beta, covariance, loglik=loglik, converged=result.converged, notes=notes, run=fit_glm
-    )
+    return wrapped(model, "glm", "IRLS", beta, covariance, loglik=loglik, converged=result.converged, run=fit_glm)
 
 
 def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats, Floats, float]:
@@ -189,7 +187,7 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
     names, codes = _clusters(model, cluster)
     coded = replace(model.design, terms=(), lefts=(), frame=model.design.frame.assign(**{CODES: codes}))
     calls = repeated(bernoulli(coded) if model.distribution.has_trials else coded, "gee")
-    structure, result, notes = _estimate(model, calls)
+    structure, result = _estimate(model, calls)
     beta, covariance = np.asarray(result.params), np.asarray(result.cov_robust)
     if model.distribution.linear:
         beta = np.append(beta, np.sqrt(float(result.scale)))
@@ -198,13 +196,13 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
     about = {"cluster": ":".join(names), "n_clusters": size, "correlation": float(structure.dep_params)}
     marginal = replace(model, design=replace(model.design, terms=(), lefts=()))
     return wrapped(
-        marginal, "gee", "GEE exchangeable", beta, covariance, converged=bool(result.converged), notes=notes,
+        marginal, "gee", "GEE exchangeable", beta, covariance, converged=bool(result.converged),
         run=partial(fit_gee, cluster=names), options=about,
     )  # fmt: skip
 
 
-def _estimate(model: Model, calls: Design) -> tuple[Any, Any, tuple[str, ...]]:
-    """Working correlation, result and notes from statsmodels."""
+def _estimate(model: Model, calls: Design) -> tuple[Any, Any]:
+    """Working correlation and result from statsmodels."""
     from statsmodels.genmod.cov_struct import Exchangeable
     from statsmodels.genmod.generalized_estimating_equations import GEE
 
@@ -219,7 +217,7 @@ def _estimate(model: Model, calls: Design) -> tuple[Any, Any, tuple[str, ...]]:
         )  # fmt: skip
         return marginal.fit(maxiter=200, ctol=1e-10)
 
-    return structure, *call(run, "gee")
+    return structure, call(run, "gee")
 
 
 def _clusters(model: Model, cluster: str | Sequence[str] | None) -> tuple[tuple[str, ...], NDArray[np.int64]]:

@@ -69,7 +69,7 @@ def fit_mixedlm(model: Model) -> Fitted:
             mixed = MixedLM(y[order], d.X[order], groups[order], exog_vc=components)
         return mixed.fit(reml=model.reml, method=["bfgs", "lbfgs", "powell"], gtol=1e-6)
 
-    result, notes = call(run, "mixedlm")
+    result = call(run, "mixedlm")
     beta, sigma = np.asarray(result.fe_params), float(np.sqrt(result.scale))
     covariances = _covariances(d, result)
     factors = [_cholesky(c) for c in covariances]
@@ -78,7 +78,8 @@ def fit_mixedlm(model: Model) -> Fitted:
     covariance = np.full((len(params), len(params)), np.nan)
     covariance[: len(beta), : len(beta)] = np.asarray(result.cov_params())[: len(beta), : len(beta)]
     singular = any(np.diag(L).min() < BOUNDARY * sigma for L in factors)
-    about = (*(n for n in notes if not singular), *([flags.SINGULAR] if singular else []))
+    unknown = not singular and np.isnan(covariance[: len(beta), : len(beta)]).any()
+    about = tuple(note for is_so, note in ((singular, flags.SINGULAR), (unknown, flags.NO_HESSIAN)) if is_so)
     effects = cache(partial(_effects, d, covariances, factors, sigma))
     return wrapped(
         model, "mixedlm", "REML" if model.reml else "ML", params, covariance, loglik=float(result.llf),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
-from judgestats import flags
 from judgestats.errors import FitError
 from judgestats.models.designs import Design, taken
 from judgestats.models.ml import Model
-from judgestats.threads import warnings_recorded
+from judgestats.threads import warnings_ignored
 from judgestats.typing import Floats, Ints
+
+T = TypeVar("T")
 
 # ---- Designs with one row for each call, as other libraries need -----------------------------------------------------
 
@@ -109,7 +110,7 @@ class Modes:
         return np.asarray(np.einsum("mi,ij,mj->m", load, self.joint, load) + new, float)
 
 
-# ---- Errors and warnings ---------------------------------------------------------------------------------------------
+# ---- Errors ---------------------------------------------------------------------------------------------------------
 
 
 def refuse_random(model: Model, engine: str) -> None:
@@ -119,24 +120,13 @@ def refuse_random(model: Model, engine: str) -> None:
         raise FitError(f"engine={engine!r} has no random effects, and the formula has {parts}. Use engine='ml'.")
 
 
-def call(run: Callable[[], Any], engine: str) -> tuple[Any, tuple[str, ...]]:
-    """Run another library, and turn its warnings into notes and its failures into a FitError."""
-    with warnings_recorded() as caught, np.errstate(all="ignore"):
+def call(run: Callable[[], T], engine: str) -> T:
+    """Run another library, and turn its failures into a FitError; its result says whether it converged."""
+    with warnings_ignored(), np.errstate(all="ignore"):
         try:
-            result = run()
+            return run()
         except (np.linalg.LinAlgError, ValueError, ZeroDivisionError, FloatingPointError, OverflowError) as error:
             raise FitError(
                 f"engine={engine!r} (statsmodels) failed: {error}. Check whether a factor separates the response, or "
                 "use engine='ml'."
             ) from error
-    return result, tuple(dict.fromkeys(filter(None, (_note(w) for w in caught))))
-
-
-def _note(warning: Any) -> str:
-    """The flag for a warning."""
-    name = warning.category.__name__
-    if "PerfectSeparation" in name or "PerfectPrediction" in name:
-        return flags.SEPARATION
-    if "Convergence" in name or "HessianInversion" in name:
-        return flags.NOT_CONVERGED
-    return ""
