@@ -37,11 +37,11 @@ from judgestats.metrics.measure_registry import (
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references
 from judgestats.outputs import MarkedOutputs
 from judgestats.reporting import plots
+from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.fitted import Model, Models, described
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
 from judgestats.reporting.markup import anchor, bar, breakable, page, places, visible
 from judgestats.reporting.pictures import PAIRS, Picture, beside_people, between_judges, concordances, drawing, pictures
-from judgestats.reporting.plots.canvas import whose
 from judgestats.reporting.sheets import (
     NON_CLAIMS,
     datasheet_rows,
