@@ -55,7 +55,8 @@ VERBS = ("tidy", "glance", "random_effects", "variance_components", "check")
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "by": {"by": "criterion"},
     "cluster": {"cluster": "item"},
-    "bootstrap": {"interval": "bootstrap", "n_resamples": 50, "seed": 7},
+    "bootstrap": {"interval": "percentile", "n_resamples": 50, "seed": 7},
+    "resamples": {"n_resamples": 50, "seed": 7},
     "conf_level": {"conf_level": 0.9},
 }
 
