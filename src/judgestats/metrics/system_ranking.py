@@ -13,7 +13,6 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
-from scipy.stats import kendalltau
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -784,6 +783,8 @@ class _Group:
 
     def _stabilities(self) -> list[_Row]:
         """Kendall's tau of rankings from two halves of the levels of a column."""
+        from scipy.stats import kendalltau
+
         rows = []
         for column in self.asked.stability:
             codes = self.codes[column]
