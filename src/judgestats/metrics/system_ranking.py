@@ -75,6 +75,8 @@ def _ranked(data: Any, _: Options) -> str:
 
 def _of_the_page(data: Any, options: Options) -> dict[str, Any]:
     """Stability over the items and judges that there are."""
+    if options.counting:
+        return {}
     columns = [c for c in ("item", "judge") if c not in options.by and len(labels(data, c)) > 1]
     return {"stability": columns}
 
