@@ -785,6 +785,8 @@ class _Group:
 
     def _stabilities(self) -> list[_Row]:
         """Kendall's tau of rankings from two halves of the levels of a column."""
+        if not self.asked.stability:
+            return []
         from scipy.stats import kendalltau
 
         rows = []
