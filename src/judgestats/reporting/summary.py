@@ -318,7 +318,7 @@ def summarise(
     left_out = _left_out(groups, judges, who)
     return Summary(
         masked(title) if title else _title(judges, who, bool(shown and found.against), found.against),
-        _line(data, kind, findings, found.against, people.why, options),
+        _line(data, kind, findings, found.against, people.why or found.apart, options),
         tuple(cards),
         shown,
         groups,

@@ -10,9 +10,10 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats import flags
+from judgestats.schema.clustering import CANDIDATES
 from judgestats.schema.coding import as_scores, codes_of
 from judgestats.schema.columns import COUNTS, By, N, kind_of, names
-from judgestats.schema.opening import memory_advice
+from judgestats.schema.opening import memory_advice, one_if
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.raters import ABOUT, INVALID, SLOTS
 from judgestats.schema.splitting import refuse_splits, splits_of
@@ -52,6 +53,8 @@ def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
     if units == size:  # without repeats in an order shown, a number would only part the judges
         return (frame.drop("replicate").to_native() if kind == "preferences" else data), "", {}
     refuse_splits(splits_of(data, keys, kind), keys, kind)
+    if kind == "preferences" and isinstance(frame, nw.LazyFrame):
+        return _modes_there(frame, keys, list(dict.fromkeys(names(by))))
     frame = as_scores(frame.lazy().collect(backend="pandas")) if kind == "ratings" else frame
     table = frame.lazy().collect(backend="pandas").to_native()
     if kind == "ratings":
@@ -80,7 +83,40 @@ def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
     if kind == "preferences":
         together = together.map(dict(zip((0.0, 1.0, 2.0), SLOTS, strict=True))).astype(object).fillna(INVALID)
     made = table.iloc[number.first].drop(columns="replicate").assign(**{name: together.to_numpy()})
-    groups, what = list(dict.fromkeys(names(by))), "set(s) of repeats without a single mode"
-    unsettled = Counter(plain(key) for key in made.iloc[tied][groups].to_dict("records"))
-    flag = {key: flags.EXCLUDED.of(times, what=what) for key, times in unsettled.items()}
-    return made.reset_index(drop=True), f"{how} of repeats", flag
+    unsettled = made.iloc[tied][list(dict.fromkeys(names(by)))].assign(times=1)
+    return made.reset_index(drop=True), f"{how} of repeats", _unsettled(unsettled)
+
+
+def _modes_there(frame: nw.LazyFrame[Any], keys: list[str], groups: list[str]) -> tuple[Any, str, Unsettled]:
+    """The mode of the verdicts of each unit of a lazy frame, taken in its own engine."""
+    choice, present = nw.col("choice"), frame.collect_schema().names()
+    unread = frame.filter(~choice.is_in([*_VERDICTS, INVALID]))
+    again = frame.group_by(*keys, "replicate").agg(nw.len().alias(N)).filter(nw.col(N) > 1)
+    if any(len(table.head(1).collect(backend="pandas")) for table in (unread, again)):
+        return frame.to_native(), "", {}  # refused with its row where the answers are read
+    of_slot = {s: nw.col(f"_{s}") for s in SLOTS}
+    counted = (
+        one_if(choice.is_in([c for c, value in _VERDICTS.items() if value == i])).sum().alias(f"_{slot}")
+        for i, slot in enumerate(SLOTS)
+    )
+    further = (nw.col(c).min() for c in CANDIDATES if c in present and c not in keys)
+    counts = frame.group_by(*keys).agg(*counted, *further)
+    single: Any = nw.lit(INVALID)
+    for slot in SLOTS:
+        most = nw.all_horizontal(*(of_slot[slot] > of_slot[s] for s in SLOTS if s != slot), ignore_nulls=False)
+        single = nw.when(most).then(nw.lit(slot)).otherwise(single)
+    made = counts.with_columns(single.alias("choice"))
+    tied = made.filter((nw.col("choice") == INVALID) & (nw.sum_horizontal(*of_slot.values()) > 0))
+    unsettled = tied.group_by(*groups).agg(nw.len().alias("times")) if groups else tied.select(nw.len().alias("times"))
+    made = made.select(*keys, "choice", *(c for c in CANDIDATES if c in present and c not in keys))
+    return made.to_native(), "mode of repeats", _unsettled(unsettled.collect(backend="pandas").to_native())
+
+
+def _unsettled(table: pd.DataFrame) -> Unsettled:
+    """Flag of each group: how often its repeats have no single mode; `table`: the groups and the ``times``."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for row in table.to_dict("records"):
+        times = int(row.pop("times"))
+        found[plain(row)] += times
+    what = "set(s) of repeats without a single mode"
+    return {key: flags.EXCLUDED.of(times, what=what) for key, times in found.items() if times}

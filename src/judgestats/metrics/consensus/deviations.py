@@ -575,8 +575,6 @@ def consensus_deviation(
     14     c         False  self_excess       NaN  no own system
     """
     ratings, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
-    if "scale" not in names(average_over):
-        refuse_declared_scales(ratings, names(by))
     peers = isinstance(reference, str)
     if peers and reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and mean.")
@@ -591,6 +589,8 @@ def consensus_deviation(
         exclude_self=exclude_self,
         reference=source,
     )
+    if "scale" not in names(average_over):
+        refuse_declared_scales(ratings, names(by))
     if peers and len(data.judges) < 2:
         raise DesignError(
             f"A consensus needs at least two judges; got {', '.join(map(str, data.judges)) or 'none'}. Give more "
