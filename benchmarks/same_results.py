@@ -55,7 +55,8 @@ VERBS = ("tidy", "glance", "random_effects", "variance_components", "check")
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "by": {"by": "criterion"},
     "cluster": {"cluster": "item"},
-    "bootstrap": {"interval": "bootstrap", "n_resamples": 50, "seed": 7},
+    "bootstrap": {"interval": "percentile", "n_resamples": 50, "seed": 7},
+    "resamples": {"n_resamples": 50, "seed": 7},
     "conf_level": {"conf_level": 0.9},
 }
 
@@ -154,6 +155,44 @@ def of_models() -> Iterator[tuple[str, pd.DataFrame]]:
     yield "fit models.strategy_effects", js.models.strategy_effects(strategies(), baseline="B0").tidy()
 
 
+def ranked() -> pd.DataFrame:
+    """Comparisons of four systems on forty items by two judges, with ties; one system never loses."""
+    rng = np.random.default_rng(1)
+    pairs = [("best", s) for s in "xyz"] + [("x", "y"), ("y", "z"), ("z", "x")]
+    rows = [(j, str(i), *pair) for j in "ab" for i in range(40) for pair in pairs]
+    data = pd.DataFrame(rows, columns=["judge", "item", "first", "second"])
+    choices = rng.choice(["first", "second", "tie"], len(data), p=[0.5, 0.3, 0.2])
+    return data.assign(choice=np.where(data["first"] == "best", "first", choices))
+
+
+def of_other_fits() -> Iterator[tuple[str, pd.DataFrame]]:
+    """Penalised rankings, other engines, links and terms; the file of public columns has no line for these."""
+    comparisons, data = ranked(), rated()
+    data["x"] = data["item"] % 5
+    for ties in ("davidson", "rao-kupper", "half", "drop"):
+        for pseudo_ties in (0.0, 0.5, 2.0):
+            arguments: dict[str, Any] = {"ties": ties, "pseudo_ties": pseudo_ties}
+            yield (
+                f"rank_systems | {ties}, {pseudo_ties:g} pseudo-ties",
+                stated(lambda a=arguments: js.rank_systems(comparisons, **a)),
+            )
+    fits: dict[str, dict[str, Any]] = {
+        "correct ~ judge + (1|item) | lpm": {"engine": "lpm"},
+        "level ~ judge | ordered": {"family": "cumulative", "engine": "ordered"},
+        "level ~ judge + (1|item) | probit, symmetric": {
+            "family": "cumulative", "link": "probit", "thresholds": "symmetric"
+        },
+        "level ~ 1 + (1|item) | thresholds by judge": {"family": "cumulative", "thresholds_by": "judge"},
+        "score ~ judge + (1|item) | restricted": {"family": "gaussian", "reml": True},
+        "score ~ x + (1 + x|judge) | slopes": {"family": "gaussian"},
+        "correct ~ x + (1|judge) + (1|item) | crossed": {},
+        "correct ~ judge + (1|item) | quadrature": {"n_quadrature": 15},
+    }  # fmt: skip
+    for name, arguments in fits.items():
+        formula = name.partition(" | ")[0]
+        yield f"fit {name}", stated(lambda f=formula, a=arguments: js.fit(f, data, **a).tidy())
+
+
 def of_tables() -> Iterator[tuple[str, pd.DataFrame]]:
     """What is counted, checked, chosen and audited."""
     pairwise, rating = calls(), scores()
@@ -201,7 +240,7 @@ def lines(text: str) -> pd.DataFrame:
 
 def results() -> dict[str, pd.DataFrame]:
     """Name -> result; what follows a bar says how it was obtained."""
-    parts = (of_measures(), of_variants(), of_models(), of_tables(), of_outputs())
+    parts = (of_measures(), of_variants(), of_models(), of_other_fits(), of_tables(), of_outputs())
     return {name: result for part in parts for name, result in part}
 
 

@@ -19,6 +19,7 @@ NO_MODULE = {
     "test_interruption.py": "Ctrl-C in whatever takes time",
     "test_layout.py": "this file",
     "test_notebooks.py": "the notebooks",
+    "test_platforms.py": "what differs on Windows and macOS",
     "test_plain_words.py": "the words of all pages, notebooks and strings",
     "test_properties.py": "one property, every measure",
     "test_public_names.py": "the names of the package",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import shutil
 import signal
 import threading
@@ -349,6 +348,8 @@ def test_a_limit_on_the_size_of_files_leaves_everything_as_it_was(place, name):
     before = contents(place)
 
     def limited() -> None:
+        import resource
+
         resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
         writer.run(writer.out)
 

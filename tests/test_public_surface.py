@@ -7,8 +7,10 @@ from enum import IntEnum
 import griffe
 import public_surface
 import pytest
+import same_results
 from public_surface import Fact
 
+import judgestats as js
 from judgestats import cli
 
 PAGE = public_surface.PAGE.read_text(encoding="utf-8")
@@ -21,14 +23,68 @@ def of_kinds(*kinds):
     return {fact for fact in SAME | ADDED if fact.kind in kinds}
 
 
+def columns():
+    """Columns of every result, as the file has them."""
+    listed = {}
+    for fact in of_kinds("column"):
+        listed.setdefault(fact.where, []).append(fact.name)
+    return listed
+
+
+def assert_surface(columns):
+    """Fail, with what changed, where the package is not what the file says."""
+    changed = public_surface.changes(SAME | ADDED, public_surface.surface(columns))
+    if changed:
+        pytest.fail("\n".join([AGAIN, *changed]), pytrace=False)
+
+
 def announced(changelog, before, now):
     return public_surface.unannounced(now - before, before - now, f"# Changelog\n\n## 0.1.0\n\n{changelog}\n")
 
 
 @pytest.mark.slow
 def test_the_file_is_the_surface():
-    changed = public_surface.changes(SAME | ADDED, public_surface.surface(public_surface.columns_of_results()))
-    assert not changed, "\n".join([AGAIN, *changed])
+    assert_surface(public_surface.columns_of_results())
+
+
+def test_the_file_is_the_surface_but_for_columns_that_take_long():
+    assert_surface(columns())
+
+
+def fails_with(changed, columns):
+    with pytest.raises(pytest.fail.Exception) as failed:
+        assert_surface(columns)
+    assert str(failed.value).splitlines()[1:] == changed
+
+
+def test_a_planted_rename_of_a_parameter_fails(monkeypatch):
+    alpha = public_surface.package()["metrics.agreement.chance_corrected.alpha"]
+    monkeypatch.setattr(alpha.parameters["conf_level"], "name", "level")
+    fails_with(
+        [
+            "- parameter | judgestats.alpha | conf_level | = 0.95 (keyword-only)",
+            "+ parameter | judgestats.alpha | level | = 0.95 (keyword-only)",
+        ],
+        columns(),
+    )
+
+
+def test_a_planted_rename_of_a_column_fails(monkeypatch):
+    def renamed():
+        yield "consistency", js.consistency(same_results.calls()).rename(columns={"conf_low": "lower"})
+
+    monkeypatch.setattr(same_results, "of_measures", renamed)
+    monkeypatch.setattr(same_results, "of_models", lambda: iter(()))
+    monkeypatch.setattr(same_results, "of_tables", lambda: iter(()))
+    fails_with(
+        ["- column | consistency | conf_low", "+ column | consistency | lower"],
+        columns() | public_surface.columns_of_results(),
+    )
+
+
+def test_a_planted_exit_code_fails(monkeypatch):
+    monkeypatch.setattr(cli, "ExitCode", IntEnum("ExitCode", {"NOT_HELD": 1, "REFUSED": 3}))
+    fails_with(["- exit code | judgestats | refused | 2", "+ exit code | judgestats | refused | 3"], columns())
 
 
 def test_the_changelog_names_what_changed_since_the_release():

@@ -1,6 +1,10 @@
 """The comparison of all results before and after a change notices what moves, and only that."""
 
+import gzip
+import json
+
 import pandas as pd
+import pytest
 import same_results
 from same_results import moved, stored
 
@@ -35,3 +39,32 @@ def test_the_stored_results_are_small_and_of_every_kind():
     data = same_results.STORED.read_bytes()
     assert len(data) < 2e6
     assert moved(data, data) == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "tally",
+        "lazy",
+        "by",
+        "cluster",
+        "bootstrap",
+        "pseudo-ties",
+        "cumulative.",
+        "(1|item)",
+        "ordered",
+        "lpm",
+        "page",
+        "judgestats check",
+    ],
+)
+def test_the_stored_results_are_of_every_kind(kind):
+    tables = json.loads(gzip.decompress(same_results.STORED.read_bytes()))
+    assert any(kind in name and "error" not in table["columns"] for name, table in tables.items())
+
+
+def test_the_fits_that_no_table_of_columns_lists_are_those_that_are_stored():
+    tables = json.loads(gzip.decompress(same_results.STORED.read_bytes()))
+    for name, table in same_results.of_other_fits():
+        (again,) = json.loads(gzip.decompress(stored({name: table}))).values()
+        assert list(same_results.changed(tables[name], again, same_results.tolerance(name))) == [], name

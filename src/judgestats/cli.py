@@ -7,7 +7,6 @@ import inspect
 import itertools
 import json
 import os
-import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +26,7 @@ from typer.core import TyperGroup
 
 from judgestats.defaults import SEED
 from judgestats.errors import Advice, JudgestatsError, SchemaError, masked, printable
-from judgestats.terminal import sturdy_streams, visible, working
+from judgestats.terminal import as_typed, sturdy_streams, visible, working
 
 #: What typer raises where an option is wrong.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -48,11 +47,11 @@ class _Commands(TyperGroup):
     """The commands; nothing that is typed or read reaches a terminal as a command to it."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        with sturdy_streams():
-            return super().main(*args, **kwargs)
+        with sturdy_streams():  # patterns stay patterns on Windows too: the readers expand them
+            return super().main(*args, **{"windows_expand_args": False, **kwargs})
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> Any:
-        typed = printable(masked(shlex.join(["judgestats", *args])))
+        typed = printable(masked(as_typed(["judgestats", *args])))
         with _visible_errors():
             args = _with_repeats(self.commands.get(args[0]) if args else None, args)
             context = super().make_context(info_name, args, *rest, **kwargs)
@@ -314,12 +313,12 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
     "off_scale": "--off-scale {}".format,
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
-    "labels": lambda labels: f"--labels {shlex.quote(labels)} (or what else each means: abstain, invalid)",
+    "labels": lambda labels: f"--labels {as_typed([labels])} (or what else each means: abstain, invalid)",
     "winner": "--map winner=COLUMN in place of choice=COLUMN".format,
     "graded": "--map graded=COLUMN in place of choice=COLUMN, with --labels 0=first,1=second".format,
     "format": "--format NAME".format,
     "table": "--table NAME".format,
-    "wide": lambda value: f"--wide {shlex.quote(value)}",
+    "wide": lambda value: f"--wide {as_typed([value])}",
     "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,
@@ -567,7 +566,7 @@ class _Reading:
             (f"--{f.name.replace('_', '-')}", getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING
         ]
         each = [(name, v) for name, value in said for v in (value if isinstance(value, list) else [value]) if v]
-        return "".join(f" {name}" if v is True else f" {name} {shlex.quote(v)}" for name, v in each)
+        return "".join(f" {name}" if v is True else f" {name} {as_typed([v])}" for name, v in each)
 
     def record(self) -> dict[str, Any]:
         """How the source was read, for the page."""
@@ -931,7 +930,7 @@ def _show_proposal(console: Console, reading: _Reading, found: Any) -> None:
         return
     shown = [c.name for c in VOCABULARY[proposal.kind] if c.name in data.columns]
     _print_table(console, "First rows under that mapping", data[shown].head(3))
-    command = f"judgestats check {shlex.join(source)} {proposal.options}{reading.typed()}"
+    command = f"judgestats check {as_typed(source)} {proposal.options}{reading.typed()}"
     console.print(_text(f"\nNext: {command}"), soft_wrap=True)
 
 
@@ -1110,7 +1109,7 @@ def _show_plan(made: Any, folder: Path, whole: Path, format: str, inputs: Sequen
         _print_table(console, "Look at this before you ask", found[["level", "what", "n", "example", "cure"]])
     console.print(_text(f"Send: {', '.join(map(str, files))}"))
     command = "next" if len(made.later) else "collect"
-    console.print(_text(f"Then: judgestats {command} {shlex.quote(str(whole))} ANSWERS"))
+    console.print(_text(f"Then: judgestats {command} {as_typed([str(whole)])} ANSWERS"))
 
 
 @app.command(name="next")

@@ -18,7 +18,7 @@ def full_version() -> str:
     from judgestats import __version__
 
     file = files("judgestats") / _COMMIT
-    return f"{__version__} (commit {file.read_text().strip()})" if file.is_file() else __version__
+    return f"{__version__} (commit {file.read_text(encoding='utf-8').strip()})" if file.is_file() else __version__
 
 
 def show_versions() -> None:

@@ -124,7 +124,9 @@ class Outputs:
                 self._put_in_place()
         finally:
             for _, _, draft in self._drafts:
-                draft.unlink(missing_ok=True)
+                if draft.exists():
+                    draft.chmod(0o600)  # Windows removes no file that is read-only
+                    draft.unlink()
             if self._new_folder is not None:
                 shutil.rmtree(self._new_folder, ignore_errors=True)
 
@@ -177,8 +179,8 @@ def _would_read(source: Source, target: Path) -> bool:
     path, place = Path(text), Path(os.path.realpath(text))
     if target.suffix.lower() in _NEVER_READ:
         return False
-    if path.is_dir():
-        return place in target.parents
+    if path.is_dir():  # in any case of its letters, where the file system takes them as one
+        return any(parent.exists() and parent.samefile(path) for parent in target.parents)
     if not glob.has_magic(text) or path.exists():
         return False
     pattern, name = str(place).casefold(), str(target).casefold()

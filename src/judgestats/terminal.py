@@ -6,9 +6,10 @@ import codecs
 import io
 import os
 import re
+import shlex
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO
 
@@ -31,6 +32,17 @@ def visible(text: str) -> str:
     a\x1b[31mb
     """
     return _OBEYED.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+
+
+def as_typed(words: Iterable[str], windows: bool = os.name == "nt") -> str:
+    r"""Words as they are typed in a shell: Windows' own shell knows double quotes only.
+
+    >>> as_typed(["check", "two words.csv"], windows=False), as_typed(["check", r"C:\two words.csv"], windows=True)
+    ("check 'two words.csv'", 'check "C:\\two words.csv"')
+    """
+    if not windows:
+        return shlex.join(words)
+    return " ".join(w if re.fullmatch(r"[\w+=:./\\-]+", w) else '"' + w.replace('"', r"\"") + '"' for w in words)
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

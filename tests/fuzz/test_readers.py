@@ -12,7 +12,6 @@ import json
 import os
 import random
 import re
-import resource
 import signal
 import sqlite3
 import traceback
@@ -385,6 +384,8 @@ def test_reader(reader: str, files: int, tmp_path: Path) -> None:
             if len(wrong) <= 20:
                 continue  # kept, to be looked at
         path.unlink()
+    import resource  # not on Windows
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(reader, counts, f"peak {peak:,} MB")
     if OUT:

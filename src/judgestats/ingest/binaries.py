@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pandas as pd
 import pyarrow as pa
@@ -87,10 +88,20 @@ def _excel(path: Path, sheet: str) -> Iterator[pa.RecordBatch]:
     yield from _text(header, (row for row in rows[1:] if any(v is not None for v in row)))
 
 
+def _address(path: PurePath) -> str:
+    r"""The path as SQLite takes an address: it has no server, so that of a share is a part of the path.
+
+    >>> from pathlib import PureWindowsPath
+    >>> _address(PureWindowsPath(r"\\server\share\calls.db")), _address(PureWindowsPath(r"C:\calls.db"))
+    ('file:////server/share/calls.db', 'file:///C:/calls.db')
+    """
+    return re.sub("^file://(?!/)", "file:////", path.as_uri())
+
+
 def _sqlite(path: Path, table: str) -> Iterator[pa.RecordBatch]:
     """One table of a database that is opened for reading only."""
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+        with closing(sqlite3.connect(f"{_address(path.absolute())}?mode=ro&immutable=1", uri=True)) as database:
             database.text_factory = lambda raw: raw.decode("utf-8", "replace")
             ((sound,), *_) = database.execute("PRAGMA quick_check(1)").fetchall()
             if sound != "ok":

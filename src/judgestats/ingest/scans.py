@@ -6,10 +6,11 @@ import json
 import math
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePath
 from typing import Any
 
 import pandas as pd
@@ -32,6 +33,8 @@ _MOST_ODD = 1000
 _CHECKED = 2**27
 #: Column of the temporary database: which file a row is of.
 _FILE = "_judgestats_file"
+#: Beginning of the name of the folder that the database is in.
+_ROWS = "judgestats-rows-"
 #: Types that come as they are; all others are text.
 _SQL = {
     **{f"{u}int{n}": f"{u}{name}".upper() for u in ("", "u") for n, name in _INTEGERS},
@@ -100,13 +103,13 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
         return None
     schemas = [parquet_schema(p) for p in paths]
     same_columns(files.files, [s.names for s in schemas])
-    odd = any(c in str(p) for p in paths for c in "*?[]{}\\")  # DuckDB would read them as a pattern
+    odd = any(map(_is_pattern, paths))
     asked = path_columns(files, files.files[0], columns, schemas[0].names)
     plain = all((is_plain(t) and not pa.types.is_float16(t)) or is_text(t) for t in schemas[0].types)
     if odd or asked or not plain or any(not s.equals(schemas[0]) for s in schemas):
         return None
     relation = _connection().read_parquet(
-        [str(p) for p in paths], hive_partitioning=False, union_by_name=False, filename=False
+        [p.as_posix() for p in paths], hive_partitioning=False, union_by_name=False, filename=False
     )
     cells = ", ".join(_cell(f.name, f.type) for f in schemas[0])
     relation = relation.project(cells)
@@ -116,6 +119,16 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
     if rows == 0:
         raise SchemaError(f"{files.label} has columns ({', '.join(relation.columns)}) but no rows.")
     return relation
+
+
+def _is_pattern(path: PurePath) -> bool:
+    r"""Whether DuckDB would read the path as a pattern.
+
+    >>> from pathlib import PurePosixPath, PureWindowsPath
+    >>> _is_pattern(PureWindowsPath(r"C:\calls.parquet")), _is_pattern(PurePosixPath(r"a\b.parquet"))
+    (False, True)
+    """
+    return any(sign in path.as_posix() for sign in "*?[]{}\\")
 
 
 def _cell(name: str, type_: pa.DataType) -> str:
@@ -133,7 +146,8 @@ def _spooled(files: Files, columns: Mapped | None) -> Any:
     """Read the files piece by piece into a database on disk, deleted when the connection closes."""
     import duckdb
 
-    folder = Path(tempfile.mkdtemp(prefix="judgestats-"))
+    _remove_old()
+    folder = Path(tempfile.mkdtemp(prefix=_ROWS))
     try:
         database = str(folder / "rows.duckdb")
         with duckdb.connect(database, config={**OFFLINE, "temp_directory": str(folder / "spill")}) as into:
@@ -146,7 +160,16 @@ def _spooled(files: Files, columns: Mapped | None) -> Any:
             f"{problem.strerror or problem}."
         ) from None
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # an open file stays readable; its space is freed with it
+        # an open file stays readable, and its space is freed with it; Windows refuses, and a later reading removes it
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_old() -> None:
+    """Remove what earlier processes could not: databases on disk that no one has written to for a day."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_ROWS}*"):
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime > 86_400:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:

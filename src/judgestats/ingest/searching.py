@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,6 +23,7 @@ from judgestats.schema.coding import neither
 from judgestats.schema.columns import CONDITIONS, VOCABULARY, Column, Kind, required
 from judgestats.schema.opening import few, opened
 from judgestats.schema.splitting import splits_of
+from judgestats.terminal import as_typed
 
 # ---- A suggested mapping, shown and never applied --------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class Proposal:
     @property
     def options(self) -> str:
         """The mapping as options of the command line: ``--map judge=evaluator,... --labels A=first,...``."""
-        return " ".join(f"--{name} {shlex.quote(value)}" for name, value in self.arguments.items())
+        return " ".join(f"--{name} {as_typed([value])}" for name, value in self.arguments.items())
 
     @property
     def call(self) -> str:

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal, TypeVar
 
 import narwhals.stable.v2 as nw
@@ -45,11 +45,16 @@ STREAM = "standard input"
 _CHUNK = 1 << 20
 #: Files beside the tables of a Hugging Face data set.
 _DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
+#: What Windows puts into a folder, and what Excel puts beside an open workbook.
+_OF_THE_SYSTEM = re.compile(r"(?i)thumbs\.db|~\$.*")
+#: A device of Windows, a stream of another file, a name that ends in dots or blanks.
+_ELSEWHERE = re.compile(r"(?i)(?:\A|/)(?:con|prn|aux|nul|com\d|lpt\d) *(?:\.[^/]*)?(?:/|\Z)|:|(?<=[^/])[. ](?:/|\Z)")
 #: Number of unread files that are named.
 _MOST_UNREAD = 8
 
 
 T = TypeVar("T")
+P = TypeVar("P", bound=PurePath)
 
 
 def _why(path: Path, problem: SchemaError) -> str:
@@ -140,7 +145,7 @@ class Files:
 
     def parts(self, file: File) -> dict[str, str]:
         """Path of a file below the root, as columns: ``path_1``, ``path_2``, ..., ``file`` (without its suffixes)."""
-        below = Path(printable(os.path.relpath(file.path, self.root)))
+        below = self._below(file)
         parts = {f"path_{i}": part for i, part in enumerate(below.parent.parts, start=1)}
         return {**parts, "file": stem_of(below.name)}
 
@@ -155,7 +160,7 @@ class Files:
     def _said(self) -> dict[Path, dict[str, str | None]]:
         found: dict[Path, dict[str, str | None]] = {}
         for file in self.files:
-            below = Path(printable(os.path.relpath(file.path, self.root)))
+            below = self._below(file)
             whole = below if self.searched else Path(printable(str(file.path.absolute())))
             named = self.pattern.of(whole) if self.pattern is not None else {}
             found[file.path] = {**named_values(below), **named}
@@ -177,7 +182,14 @@ class Files:
 
     def relative(self, file: File) -> str:
         """Name of a file below the root, for messages and reports."""
-        return printable(Path(os.path.relpath(file.path, self.root)).as_posix())
+        return self._below(file).as_posix()
+
+    def _below(self, file: File) -> Path:
+        """Path of a file below the root; the whole path on another drive of Windows."""
+        try:
+            return Path(printable(os.path.relpath(file.path, self.root)))
+        except ValueError:
+            return Path(printable(str(file.path.absolute())))
 
 
 def resolve(
@@ -236,7 +248,7 @@ def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | 
             raise SchemaError("The list of paths is empty. Give at least one path.")
         parts, left = _listed(source, encoding, why_left, strict)
         files = [f for p in parts for f in p.files]
-        root = Path(os.path.commonpath([f.path.absolute().parent for f in files]))
+        root = _root([f.path.absolute().parent for f in files])
         calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
         unread = tuple(u for p in parts for u in p.unread)
         left += [u for p in parts for u in p.unreadable]
@@ -245,6 +257,14 @@ def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | 
         f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, a stream, an SQL "
         "query with connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
     )
+
+
+def _root(folders: Sequence[Path]) -> Path:
+    """The folder that holds all of them; the root of a drive where they are on several drives of Windows."""
+    try:
+        return Path(os.path.commonpath(folders))
+    except ValueError:
+        return Path(folders[0].anchor)
 
 
 def _listed(
@@ -277,13 +297,25 @@ def _archived(path: Path, encoding: str | None, strict: bool) -> Files:
             member = inside / name
             try:
                 member.parent.mkdir(parents=True, exist_ok=True)
-                member.write_bytes(archive.read(name))
+                if os.name == "nt" and elsewhere_on_windows(name):
+                    raise OSError(errno.EINVAL, "Windows writes no file of that name")
+                with member.open("xb") as out:  # two names may be one: a.csv and ./a.csv; elsewhere A.csv, too
+                    out.write(archive.read(name))
             except OSError as problem:
                 raise SchemaError(
                     f"{path.name}: member {name[:80]!r} cannot be unpacked ({problem.strerror or problem})."
                 ) from None
     inside.mkdir(exist_ok=True)
     return replace(_folder(inside, encoding, strict), root=Path(folder.name), keep=folder)
+
+
+def elsewhere_on_windows(name: str) -> bool:
+    """Whether Windows would write a file of that name elsewhere: to a device, beside a file, under another name.
+
+    >>> [name for name in ("runs/a.csv", "NUL.csv", "a.csv:b", "a.csv. ") if elsewhere_on_windows(name)]
+    ['NUL.csv', 'a.csv:b', 'a.csv. ']
+    """
+    return _ELSEWHERE.search(name) is not None
 
 
 def _streamed(source: Any, encoding: str | None, strict: bool) -> Files:
@@ -353,8 +385,18 @@ def _is_call(file: File) -> bool:
     return file.container == "json" and is_single_record(file.path, file.encoding)
 
 
+def in_order(paths: Iterable[P]) -> list[P]:
+    """Paths in the same order on every system; Windows' own order takes no account of case.
+
+    >>> from pathlib import PureWindowsPath
+    >>> [str(p) for p in in_order(map(PureWindowsPath, ["a.csv", "B.csv"]))]
+    ['B.csv', 'a.csv']
+    """
+    return sorted(paths, key=lambda path: path.parts)
+
+
 def _glob(pattern: str, encoding: str | None, strict: bool) -> Files:
-    matched = sorted(map(Path, glob.glob(pattern, recursive=True)))
+    matched = in_order(map(Path, glob.glob(pattern, recursive=True)))
     found = [p for p in matched if p.is_file()]
     unread = tuple((printable(str(p)), "not a file") for p in matched if not p.is_file() and not p.is_dir())
     fixed = []
@@ -369,7 +411,7 @@ def _glob(pattern: str, encoding: str | None, strict: bool) -> Files:
 
 
 def _folder(folder: Path, encoding: str | None, strict: bool) -> Files:
-    every = sorted(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
+    every = in_order(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
     found = [p for p in every if not _why_not(p, folder)]
     if not found:
         names = ", ".join(p.name for p in every if not _hidden(p, folder))[:200] or "nothing"
@@ -430,6 +472,8 @@ def _why_not(path: Path, folder: Path) -> str:
         return "a link to a folder"
     if not path.is_file():
         return "not a file" if path.exists() else "a broken link"
+    if _OF_THE_SYSTEM.fullmatch(path.name):
+        return "no table"
     if path.name in _DESCRIPTIONS:
         return "a description of the data set"
     return "" if suffix_of(path.name) in SUFFIXES else "unknown format"
