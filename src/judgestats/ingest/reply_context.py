@@ -6,7 +6,7 @@ A marker such as ``[[A]]`` that stands in one of these is no verdict. No pattern
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _QUOTED = re.compile(
     r"(?<![\w\[])\"(?=\S)(?:[^\"\n]|\n(?!\n)){1,400}\"(?!\w)|“[^”]{1,400}”|«[^»]{1,400}»|„[^“”]{1,400}[“”]|"
@@ -26,7 +26,6 @@ _HEADING_OF_VALUE = re.compile(
 )
 #: Fences of these languages, or of none, may hold an answer; others are code.
 _NO_CODE = {"", "json", "json5", "jsonc", "text", "txt", "plaintext", "markdown", "md", "yaml", "yml", "xml", "html"}
-_COMMENT = re.compile(r"<!--(?:(?!-->)[\s\S]){0,4000}-->")
 _BOXED = re.compile(r"\\boxed\{([^{}\n]{1,50})\}")
 _ALTERNATIVES = re.compile(
     r"^[^\n]{1,200}(?:\n[ \t]{0,9}){1,3}(?:or|and/or)[ \t:]{0,9}(?:\n[ \t]{0,9}){1,3}"
@@ -40,7 +39,8 @@ _CLAUSE_END = re.compile(r"[,;](?= |$)|\s[-–—]{1,2}\s|:(?=\s)|\b(?:but|so|th
 _NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|nobody|none|no one|hardly|barely|cannot|without|refus\w{1,5}|declin\w{1,4}|unable|"
     r"instead of|rather than|than|far from|wrong to|reject\w{0,3}|doub\w{1,4}|avoid\w{0,3}|against|resist\w{0,3}|"
-    r"deny|denies|unlikely|unsure|uncertain|no (?:longer|way|reason|chance|basis|circumstances?)|fail\w{0,2} to|stop short)\b|n't\b",
+    r"deny|denies|unlikely|unsure|uncertain|no (?:longer|way|reason|chance|basis|circumstances?)|fail\w{0,2} to|"
+    r"stop short)\b|n't\b",
     re.I,
 )
 _SUPPOSED = re.compile(
@@ -183,6 +183,14 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join([*parts, text[last:]])
 
 
+def _comments(text: str) -> Iterator[tuple[int, int]]:
+    """Where the comments of HTML stand."""
+    end = 0
+    while (start := text.find("<!--", end)) >= 0 and (close := text.find("-->", start + 4)) >= 0:
+        end = close + 3
+        yield start, end
+
+
 def unquoted(text: str) -> str:
     """A reply with dots for what it quotes, strikes out or shows as code; the value of a key is kept.
 
@@ -193,7 +201,7 @@ def unquoted(text: str) -> str:
     if _WHOLE.fullmatch(text):
         return text
     if "<!--" in text:
-        text = blanked(text, [m.span() for m in _COMMENT.finditer(text)])
+        text = blanked(text, _comments(text))
     if "or" in text.lower():
         text = blanked(text, [m.span() for m in _ALTERNATIVES.finditer(text)])
     pieces = text.split("```")
