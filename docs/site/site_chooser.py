@@ -38,7 +38,7 @@ OTHERS = """
 |---|---|---|---|
 | a file of unknown shape | what it is, and what can be measured | [`js.check`](reference/check.rst), `judgestats check FILE` | nothing |
 | any file of verdicts | everything about each judge, on one page | [`js.report`](reference/report.rst), [`js.datasheet`](reference/datasheet.rst) | what each of its measures assumes |
-| replies as text | the verdicts in them | [`js.parse_verdicts`](reference/parse_verdicts.rst) | one answer per reply; sentences are read in English |
+| replies as text | the verdicts in them | [`js.parse_verdicts`](reference/parse_verdicts.rst) | one answer per reply; `sentences=True` reads free sentences, in English |
 | verdicts and a file of people's labels | both in one table | [`js.join_labels`](reference/join_labels.rst) | columns that match |
 | several calls per pair, several criteria | one verdict, one score | [`js.aggregate`](reference/aggregate.rst), [`js.composite`](reference/composite.rst) | the rule is stated |
 | accuracy, scores or choices by item and condition | effects beyond the items and judges at hand | [`js.fit`](reference/fit.rst), [models](models.md) | random effects are normal; [few levels are flagged](coverage.md#mixed-models) |

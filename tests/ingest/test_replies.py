@@ -118,21 +118,24 @@ def test_no_reply_is_guessed_and_at_most_one_in_a_hundred_is_missed(name: str, s
     assert len(missed) <= 0.01 * len(cases)
 
 
-def test_replies_held_out_are_misread_as_seldom_as_the_docs_say():
-    cases = json.loads(Path(__file__).with_name("replies_held_out.json").read_text(encoding="utf-8"))
-    none = [c for c in cases if c[c["answer"]] is None]
-    assert (len(cases), len(none), len({c["style"] for c in cases})) == (232, 89, 6)
+@pytest.mark.parametrize(
+    ("name", "count", "allowed"), [("replies_held_out.json", 232, 8), ("replies_blind_2.json", 225, 2)]
+)
+def test_replies_written_without_the_parser_give_no_false_vote(name: str, count: int, allowed: int):
+    """At their first run the held-out set had 7 false votes and 14 answers missed, the second set 9 and 9."""
+    cases = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    assert (len(cases), len({c["style"] for c in cases})) == (count, 6)
     wrong, missed = [], []
     for case in cases:
         answer = case["answer"]
         row = parse_verdicts([case["text"]], answer=answer, sentences=case["sentences"]).iloc[0]
         read = row[answer] if row["status"] == "ok" else None
-        if read is None and case[answer] is not None:
+        if read is None and case.get(answer) is not None:
             missed.append(case["text"])
-        elif read != case[answer]:
+        elif read != case.get(answer):
             wrong.append(case["text"])
-    assert len(wrong) <= 7, wrong
-    assert len(missed) <= 14, missed
+    assert not wrong
+    assert len(missed) <= allowed, missed
 
 
 @pytest.mark.parametrize(

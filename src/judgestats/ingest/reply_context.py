@@ -6,31 +6,48 @@ A marker such as ``[[A]]`` that stands in one of these is no verdict. No pattern
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _QUOTED = re.compile(
     r"(?<![\w\[])\"(?=\S)(?:[^\"\n]|\n(?!\n)){1,400}\"(?!\w)|“[^”]{1,400}”|«[^»]{1,400}»|„[^“”]{1,400}[“”]|"
     r"(?<![\w\[])['‘](?=\S)(?:[^'’‘\n]|(?<=\w)['’](?=\w)){1,400}['’](?!\w)|"
     r"`[^`\n]{1,400}`|~~[^~\n]{1,400}~~"
 )
-_WHOLE = re.compile(r"\s{0,99}[\"'`“‘*]{0,4}\s{0,9}[^\"'`“”‘’~\n]{1,60}\s{0,9}[\"'`”’*]{0,4}\.?\s{0,99}")
+_WHOLE = re.compile(r"\s{0,99}[\"'“‘*]{0,4}\s{0,9}[^\"'`“”‘’«»„~>\n]{1,60}\s{0,9}[\"'”’*]{0,4}\.?\s{0,99}")
 _VALUE_OF = re.compile(
     r"(?:winner|verdict|choice|preference|preferred|decision|answer|judge?ment|better|best|result|rating|score|grade)"
     r"(?: \w{1,12})?[ *_]{0,4}(?:[:=：]|\bis:?|(?<=verdict)[*_ ]{0,3}(?=\n))[ *_\n]{0,6}$",
     re.I,
 )
+_HEADING_OF_VALUE = re.compile(
+    r"(?:^|\n)#{1,6} [^\n]{0,40}\b(?:winner|verdict|choice|preference|decision|answer|judge?ment|rating|score)"
+    r"[^\n]{0,9}$",
+    re.I,
+)
+#: Fences of these languages, or of none, may hold an answer; others are code.
+_NO_CODE = {"", "json", "json5", "jsonc", "text", "txt", "plaintext", "markdown", "md", "yaml", "yml", "xml", "html"}
+_BOXED = re.compile(r"\\boxed\{([^{}\n]{1,50})\}")
+_ALTERNATIVES = re.compile(
+    r"^[^\n]{1,200}(?:\n[ \t]{0,9}){1,3}(?:or|and/or)[ \t:]{0,9}(?:\n[ \t]{0,9}){1,3}"
+    r"[^\n]{1,200}$",
+    re.I | re.M,
+)
+_QUOTED_LINE = re.compile(r"[ \t]{0,9}>(?![ \t]{0,9}\*\*[^*\n]{1,60}[:=])")
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’*)]|$)|\n")
 _CLAUSE_END = re.compile(r"[,;](?= |$)|\s[-–—]{1,2}\s|:(?=\s)|\b(?:but|so|thus|hence|therefore)\b")
 
 _NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|nobody|none|no one|hardly|barely|cannot|without|refus\w{1,5}|declin\w{1,4}|unable|"
     r"instead of|rather than|than|far from|wrong to|reject\w{0,3}|doub\w{1,4}|avoid\w{0,3}|against|resist\w{0,3}|"
-    r"deny|denies|unlikely|unsure|uncertain|no (?:longer|way|reason|chance|basis)|fail\w{0,2} to|stop short)\b|n't\b",
+    r"deny|denies|unlikely|unsure|uncertain|no (?:longer|way|reason|chance|basis|circumstances?)|fail\w{0,2} to|"
+    r"stop short)\b|n't\b",
     re.I,
 )
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|whether|suppos\w{1,5}|assum\w{1,5}|imagin\w{1,4}|had (?:it|the|i|this|that|response|assistant)|"
-    r"were (?:it|the|i|this|response|assistant)|in case|provided that|hypothetical\w{0,2}|in theory|pretend\w{0,3})\b",
+    r"were (?:it|the|i|this|response|assistant)|in case|provided that|hypothetical\w{0,2}|in theory|pretend\w{0,3})\b|"
+    r"(?:^\W{0,9}|; )to (?:choose|pick|select|indicate|signal|mark|vote for) (?:the |response |assistant )?"
+    r"(?:first|second|[ab]|one|other)\b",
     re.I,
 )
 _TENTATIVE = re.compile(
@@ -166,24 +183,42 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join([*parts, text[last:]])
 
 
+def _comments(text: str) -> Iterator[tuple[int, int]]:
+    """Where the comments of HTML stand."""
+    end = 0
+    while (start := text.find("<!--", end)) >= 0 and (close := text.find("-->", start + 4)) >= 0:
+        end = close + 3
+        yield start, end
+
+
 def unquoted(text: str) -> str:
-    """A reply with dots for what it quotes, strikes out or shows as code; the value of a key is kept."""
+    """A reply with dots for what it quotes, strikes out or shows as code; the value of a key is kept.
+
+    Its length stays, and ``\\boxed{A}`` is ``[[A]]``.
+    """
+    if "\\boxed{" in text:
+        text = _BOXED.sub(lambda m: f"[[{m[1]}{' ' * (len(m[0]) - len(m[1]) - 4)}]]", text)
     if _WHOLE.fullmatch(text):
         return text
+    if "<!--" in text:
+        text = blanked(text, _comments(text))
+    if "or" in text.lower():
+        text = blanked(text, [m.span() for m in _ALTERNATIVES.finditer(text)])
     pieces = text.split("```")
-    if len(pieces) > 2 and any(p.strip() for p in pieces[::2]):
+    languages = {p.split("\n", 1)[0].strip().lower() for p in pieces[1::2] if "\n" in p}
+    if len(pieces) > 2 and (any(p.strip() for p in pieces[::2]) or languages - _NO_CODE):
         at, fences = 0, []
         for number, piece in enumerate(pieces):
             lead = text[:at].rstrip("` \n\t")[-60:]
-            if number % 2 and number < len(pieces) - 1 and not _VALUE_OF.search(lead):
+            is_value = _VALUE_OF.search(lead) or _HEADING_OF_VALUE.search(lead)
+            if number % 2 and number < len(pieces) - 1 and not is_value:
                 fences.append((at, at + len(piece)))
             at += len(piece) + 3
         text = blanked(text, fences)
     if any(q in text for q in "\"'`“‘«„~"):
         text = blanked(text, [m.span() for m in _QUOTED.finditer(text) if not _is_value(text, m)])
-    lines = text.split("\n")
-    if ">" in text and any(line.strip() and not line.lstrip().startswith(">") for line in lines):
-        text = "\n".join("·" * len(line) if line.lstrip().startswith(">") else line for line in lines)
+    if ">" in text:
+        text = "\n".join("·" * len(line) if _QUOTED_LINE.match(line) else line for line in text.split("\n"))
     return text
 
 

@@ -59,7 +59,7 @@ _SIDES = {"a": "first", "1": "first", "one": "first", "first": "first"}
 _SIDES |= {"b": "second", "2": "second", "two": "second", "second": "second"}
 _WORDS = dict.fromkeys(
     ("tie", "tied", "a tie", "draw", "a draw", "equal", "equally good", "both", "both equally", "both good", "both bad",
-     "both are equally good", "both are good", "same", "the same", "similar", "neither", "no preference",
+     "both are equally good", "both are good", "same", "the same", "similar", "no preference",
      "no difference"), "tie",
 )  # fmt: skip
 _WORDS |= dict.fromkeys(
@@ -147,6 +147,7 @@ def _number(text: str) -> Answer | None:
 
 _CHOICE_KEY = (
     r"(?:winner|winning|verdict|choice|chosen|preference|preferred|decision|selection|selected|answer|judge?ment|"
+    r"conclusion|final(?= ?[:=])|"
     r"better|"
     rf"best|result)(?:[ _-]?{_NOUN}|[ _-]?one|[ _-]?label|[ _-]?verdict|[ _-]?choice)?"
 )
@@ -154,7 +155,7 @@ _SCORE_KEY = (
     r"(?:(?:total|stabili[sz]ed|mean|average|weighted|quality)[ _-]){0,3}(?:score|rating|grade|points|mark)|"
     r"(?:(?<=final[ _-])|(?<=overall[ _-]))(?:score|rating|grade)|overall|total"
 )
-_FINAL = r"(?:(?:final|overall)[ _-]?)"
+_FINAL = r"(?:(?:final|overall|revised|updated|corrected)[ _-]?)"
 _KEY = rf"(?P<final>{_FINAL})?(?:(?P<choice>{_CHOICE_KEY})|(?P<score>{_SCORE_KEY}))"
 _KEY_ONLY = re.compile(_KEY, re.I)
 _BRACKETS = re.compile(r"(?:(?<!\w)|(?=\[\[\D))\[\[([^\[\]\n]{1,60})\]\]")
@@ -168,10 +169,11 @@ OPEN_TAG = re.compile(rf"<(?:{_FINAL})?(?:{_CHOICE_KEY}|{_SCORE_KEY})>[^<]{{0,40
 _LINE = re.compile(
     r"^[ \t>#\-•_\[]{0,12}(?:\d{1,2}[.)] )?(?:(?:so|therefore|thus|hence|my|the|your),? ){0,3}"
     rf"{_KEY}(?: ?[(\[](?P<about>[^()\[\]\n]{{0,40}})[)\]])?"
-    rf"[ \t_\]]{{0,6}}(?P<sign>[:=：]|is\b|$)[ \t_:]{{0,8}}(?:\n[ \t]{{0,8}}){{0,3}}"
+    rf"[ \t_\]]{{0,6}}(?P<sign>[:=：]|[-–—](?=[ \t])|is\b|$)[ \t_:]{{0,8}}(?:\n[ \t]{{0,8}}){{0,3}}"
     r"(?=(?P<value>[^\n]{1,160}))",
     re.I | re.M,
 )
+_FINAL_HEADING = re.compile(r"#{1,6}[^\n]{0,20}\b(?:overall|final|conclusion|verdict)\b[^\n]{0,20}", re.I)
 _HEAD = re.compile(r"[,;] |[,;]$|\. |\(|\s[-–—]{1,2}\s|: |\s(?=(?:because|since|as|due|given|for|is|was|wins)\b)")
 _OF_THE_SCALE = re.compile(r"[\W\d]{0,40}(?:(?:out of|scale|from|to|of|max|points)[\W\d]{0,20}){0,4}", re.I)
 _ANOTHER_ASPECT = re.compile(rf"(?:^|[,;] ?)(?:(?:and|but) )?(?:{_CANDIDATE}|([AB])) (?:for|in|on)\b", re.I)
@@ -251,7 +253,8 @@ def _lines(meaning: Meaning, text: str) -> list[Found]:
             answers += [following] if following else []
         if not answers and (overall or match["sign"] not in ":=：" or len(value) > 20 or not match["sign"]):
             continue
-        final = bool(match["final"]) or overall
+        heading = text[max(0, match.start() - 60) : match.start()].rstrip().rsplit("\n", 1)[-1]
+        final = bool(match["final"]) or overall or _FINAL_HEADING.fullmatch(heading) is not None
         sure = _OF_THE_SCALE.fullmatch(match["about"] or "") is not None
         given: Sequence[Answer | None] = answers or [None]
         found += [(bool(match["score"]), final, Found(value, a, sure, task)) for a in given]
@@ -416,7 +419,8 @@ _CLOSING = re.compile(
 _HEDGE = re.compile(
     r"\b(?:not|never|neither|nor|if|whether|unless|might|may|could|should|would|some|hard|difficult|cannot|"
     r"doub\w{1,4}|"
-    r"according to|claims?|claimed|says|said|suppos\w{1,5}|imagine|pretend|nobody|only|someone|people)\b|n't\b|"
+    r"according to|claims?|claimed|says|said|suppos\w{1,5}|imagine|pretend|nobody|only|someone|people|"
+    r"(?<!i )(?:wrote|writes|stated|states|argued|argues|reported|reports))\b|n't\b|"
     r"^\W{0,5}had\b",
     re.I,
 )
@@ -460,6 +464,8 @@ def _own_line(meaning: Meaning, text: str) -> Iterator[Found]:
     for at, line in ((0, lines[0].strip()), (-1, lines[-1].strip())) if len(lines) > 1 else ():
         answer = meaning.of(line) if len(line) < 60 else None
         if answer is None or (answer.score is not None and answer.score >= 1000):
+            continue
+        if at == 0 and line.startswith("#"):  # the heading of a part about one candidate
             continue
         if at and spoiled(text, len(text.rstrip()) - len(line), len(text.rstrip())):
             continue

@@ -252,7 +252,8 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
             f"'choice' has replies as text, such as {first[:_REPLY]!r}",
             _where(text.isin(replies)),
             first,
-            'read(..., parse="auto") reads the answers out of them, and so does parse_verdicts(texts).',
+            'read(..., parse="auto") reads the answers out of them, and so does parse_verdicts(texts); of answers '
+            "in free sentences, parse_verdicts(texts, sentences=True).",
             (("parse", "auto"),),
         )
     labels = [v for v in pd.unique(text) if not pd.isna(v) and str(v) not in replies]
