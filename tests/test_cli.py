@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -931,13 +932,34 @@ def test_a_mapping_given_as_a_file_is_told_its_option_and_the_near_name(tmp_path
     assert "Did you mean" not in plain(run.invoke(app, ["check", str(path), "judge=model"]))
 
 
-def test_check_shows_numbers_beside_what_is_supported_and_says_the_summary(canonical):
+def test_check_shows_a_number_beside_what_is_supported_and_the_judges_side_by_side(canonical):
     text = plain(run.invoke(app, ["check", str(canonical)]))
-    assert "How g answers" in text
-    assert "Steady when the order is swapped: g, 100 %" in text.replace("\u202f", " ")
     assert "same verdict in both orders 1.000" in text
     assert "Rows are counted from 0, without a header; lines from 1, as in an editor." in text
-    assert "95 % intervals of each judge alone." in text.replace("\u202f", " ")
+    judges = text.partition("Judges (95 % intervals, of each alone)")[2].partition("Measures available")[0]
+    rows = js.consistency(pd.read_csv(canonical, dtype={"item": str}))
+    row = rows[rows["term"] == "consistency"].iloc[0]
+    assert f"{row['estimate']:.3f} [{row['conf_low']:.3f}, {row['conf_high']:.3f}]" in judges
+    assert f"same verdict in both orders: {row['flag']}" in judges
+
+
+def test_check_resamples_ranks_and_refits_nothing(tmp_path, monkeypatch):
+    """No bootstrap of more than the one draw that a measure without an interval of its own makes, and no page."""
+    from judgestats.metrics import rates
+
+    drawn = []
+    real = rates.Bootstrap.__post_init__
+    monkeypatch.setattr(rates.Bootstrap, "__post_init__", lambda self: drawn.append(self.n_resamples) or real(self))
+    path = tmp_path / "ratings.csv"
+    rng = np.random.default_rng(3)
+    rows = [(j, s, i, rng.integers(1, 6)) for j in "abc" for s in "xyz" for i in range(40)]
+    pd.DataFrame(rows, columns=["judge", "system", "item", "score"]).to_csv(path, index=False)
+    assert run.invoke(app, ["check", str(path)]).exit_code == 0
+    assert max(drawn, default=1) == 1
+    code = f"import sys; from judgestats.cli import app; app(['check', {str(path)!r}], standalone_mode=False)"
+    code += "; print('judgestats.reporting.pages' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("False")
 
 
 def test_report_says_the_summary_and_writes_markdown(canonical, tmp_path):

@@ -155,7 +155,7 @@ FORKED = """
 import multiprocessing, sys, threading, time
 import numba, numpy as np, pandas as pd, judgestats as js
 from judgestats.kernels.compiling import njit
-from judgestats.reporting.markup import MATPLOTLIB
+from judgestats.reporting.svg import MATPLOTLIB
 
 rng = np.random.default_rng(0)
 data = pd.DataFrame({"y": rng.integers(0, 2, 60), "item": np.repeat(np.arange(12).astype(str), 5)})

@@ -17,7 +17,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_type_hints
 
-import pandas as pd
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -336,8 +335,6 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
 
 #: What report writes.
 _WRITTEN = ("html", "md")
-#: Resamples for the intervals of a first look.
-_ROUGH = 200
 
 
 def _console() -> Console:
@@ -653,13 +650,13 @@ def check(
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
     _show_rows(console, rows)
-    from judgestats.reporting.pages import measure_all
+    from judgestats.metrics.measure_registry import tried
 
     with working("Measuring") as say:
-        measured = measure_all(data, n_resamples=_ROUGH, say=say, **groups, **against)
-    _show_summary(console, measured.summary)
+        measured, split = tried(data, say=say, **groups, **against)
+    _show_judges(console, measured, split)
     _show_support(console, measured)
-    _show_people(console, measured)
+    _show_people(console, measured, split)
 
 
 @app.command()
@@ -849,6 +846,8 @@ def _check_identity(data: Any, identity: dict[str, str]) -> None:
 
 def _json(source: str, data: Any, against: dict[str, Any], groups: dict[str, Any]) -> str:
     """What ``check`` prints, for programs; each flag with its code, its severity and its explanation."""
+    import pandas as pd
+
     from judgestats import flags
     from judgestats.metrics.agreement import judge_against_people
     from judgestats.metrics.measure_registry import available_measures, describe
@@ -875,18 +874,20 @@ def _json(source: str, data: Any, against: dict[str, Any], groups: dict[str, Any
     return json.dumps(frames, ensure_ascii=False, indent=1)
 
 
-def _show_people(console: Console, measured: Any) -> None:
+def _show_people(console: Console, tried: dict[str, Any], groups: list[str]) -> None:
     """Agreement with people, beside that of people with each other."""
+    import pandas as pd
+
     from judgestats.reporting.formatting import in_words, interval, number
 
-    found = measured.taken.get("judge_against_people")
+    found = tried.get("judge_against_people")
     if not isinstance(found, pd.DataFrame):
         return
     answer = found["answer"].map(lambda a: "" if pd.isna(a) else f": {a}")
     shown = pd.DataFrame(
         {
             "who": found["judge"].where(found["role"] == "judge", "people with each other"),
-            **{g: found[g].fillna("") for g in measured.settings.by if g in found},
+            **{g: found[g].fillna("") for g in groups if g in found},
             "measure": found["term"].map(in_words) + answer,
             "estimate": found["estimate"].map(number),
             "interval": [interval(a, b) for a, b in zip(found["conf_low"], found["conf_high"], strict=True)],
@@ -934,7 +935,7 @@ def _show_proposal(console: Console, reading: _Reading, found: Any) -> None:
     console.print(_text(f"\nNext: {command}"), soft_wrap=True)
 
 
-def _show_totals(console: Console, found: pd.DataFrame) -> None:
+def _show_totals(console: Console, found: Any) -> None:
     """The account in one line: rows in = rows used + rows excluded."""
     totals = found[found["level"] == "rows"].set_index("what")["n"]
     console.print(
@@ -942,7 +943,7 @@ def _show_totals(console: Console, found: pd.DataFrame) -> None:
     )
 
 
-def _show_rows(console: Console, found: pd.DataFrame) -> None:
+def _show_rows(console: Console, found: Any) -> None:
     """What is excluded, and what is worth knowing of the rows used."""
     from judgestats.schema.columns import PLACES
 
@@ -957,6 +958,8 @@ def _show_rows(console: Console, found: pd.DataFrame) -> None:
 
 def _show_summary(console: Console, summary: Any) -> None:
     """The cards of the page, and its comparison of the judges."""
+    import pandas as pd
+
     console.print(_text(summary.title), style="bold")
     console.print(_text(summary.line))
     for card in summary.cards:
@@ -973,12 +976,23 @@ def _show_summary(console: Console, summary: Any) -> None:
         console.print()
 
 
-def _show_support(console: Console, measured: Any) -> None:
-    """What is supported, with its numbers; and what is not, a line each."""
-    from judgestats.reporting.pages import headlines
+def _show_judges(console: Console, tried: dict[str, Any], groups: list[str]) -> None:
+    """What counting says of each judge."""
+    from judgestats.reporting.first_look import by_judge
 
-    _print_table(console, "Measures available", headlines(measured))
-    missing = {name: why for name, why in measured.taken.items() if isinstance(why, str)}
+    table, note = by_judge(tried, groups)
+    if len(table):
+        _print_table(console, "Judges (95 % intervals, of each alone)", table)
+        if note:
+            console.print(_text(f"{note}\n"))
+
+
+def _show_support(console: Console, tried: dict[str, Any]) -> None:
+    """What is supported, with its numbers; and what is not, a line each."""
+    from judgestats.reporting.first_look import headlines
+
+    _print_table(console, "Measures available", headlines(tried))
+    missing = {name: why for name, why in tried.items() if isinstance(why, str)}
     if missing:
         console.print(_text("Measures not available, and what is missing"), style="bold")
         wide = max(map(len, missing))
@@ -990,8 +1004,10 @@ def _show_support(console: Console, measured: Any) -> None:
         )
 
 
-def _print_table(console: Console, title: str, frame: pd.DataFrame) -> None:
+def _print_table(console: Console, title: str, frame: Any) -> None:
     """Print a frame; what comes from the data is text, never markup."""
+    import pandas as pd
+
     table = Table(
         title=_text(title), title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import chdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
@@ -65,6 +64,8 @@ def _critical(largest: Floats, k: int, df: float, conf_level: float) -> float:
 
     Not below the value of one contrast, nor above Bonferroni's of `k`.
     """
+    from scipy.optimize import brentq
+
     if df < 1:
         return math.nan
     alone, most = (float(stdtrit(df, 1 - (1 - conf_level) / (2 * n))) for n in (1, max(k, 1)))

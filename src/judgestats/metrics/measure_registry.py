@@ -25,7 +25,17 @@ from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics.references import Baseline, Humans, labels, references
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
-from judgestats.schema.columns import CHOICES, CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column, kind_of
+from judgestats.schema.columns import (
+    CHOICES,
+    CONDITIONS,
+    COUNTS,
+    VOCABULARY,
+    By,
+    Kind,
+    answer_column,
+    grouping,
+    kind_of,
+)
 from judgestats.schema.counting import tally
 from judgestats.schema.opening import memory_advice, opened
 from judgestats.schema.pairing import REPEATED
@@ -55,6 +65,7 @@ class Options:
     `people`: answers of people, with which those of the judges are compared; None if no judge is known to be a person.
     `baseline`: column -> its control condition.
     `sampling`: how the items with a gold label were drawn; empty if it is not known.
+    `counting`: whether nothing is to be resampled that need not be, for a first look.
     `results`: results and errors of the calls made so far, so that each call is made once.
     """
 
@@ -67,6 +78,7 @@ class Options:
     people: pd.DataFrame | None = None
     baseline: Mapping[str, str] = field(default_factory=dict)
     sampling: str = ""
+    counting: bool = False
     results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def call(self, measure: Callable[..., Any], *data: Any, **arguments: Any) -> Any:
@@ -80,6 +92,8 @@ class Options:
         if self.cluster != "auto":  # "auto" is each measure's own default
             known["cluster"] = self.cluster
         accepted = signature(measure)
+        if self.counting and "interval" in accepted.parameters and accepted.parameters["interval"].default == "t":
+            known["interval"] = None  # else a bootstrap
         given = {name: value for name, value in known.items() if name in accepted.parameters} | arguments
         bound = accepted.bind(*data, **given)
         bound.apply_defaults()
@@ -355,6 +369,13 @@ def people_named(data: Any, options: Options) -> str:
     return f"needs to know which of the {judges} judges are people: name them in humans="
 
 
+def items_shared(data: Any, options: Options) -> str:
+    """Requires an item that a judge and a person answered."""
+    if options.people is None or {*labels(data, "item")} & {*labels(options.people, "item")}:
+        return ""
+    return "people and judges have no item in common"
+
+
 def with_people(data: Any, options: Options) -> tuple[pd.DataFrame, list[str]]:
     """Answers of judges and people in one table, and the names of the people."""
     assert options.people is not None
@@ -436,16 +457,35 @@ def available_measures(
     >>> available_measures(calls).set_index("measure")["supported"].to_dict()["consistency"]
     True
     """
-    known = references(opened(data).to_native(), humans, gold, baseline)
-    people = known.people if known.humans else None
-    ratings = kind_of(known.models.columns) == "ratings"
-    splits = tuple(s.column for s in splits_of(known.models, KEYS)) if ratings else ()
-    options = Options(by=splits, identity=dict(identity or {}), n_resamples=1, people=people, baseline=known.baseline)
     rows = []
-    for name, result in attempts(known.models, options).items():
+    for name, result in tried(data, identity, humans=humans, gold=gold, baseline=baseline)[0].items():
         missing = result if isinstance(result, str) else ""
         rows.append((name, measures()[name].question, not missing, missing))
     return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])
+
+
+@memory_advice()
+def tried(
+    data: Any,
+    identity: Mapping[str, str] | None = None,
+    *,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    baseline: Baseline | None = None,
+    by: By = (),
+    cluster: Cluster = "auto",
+    say: Callable[[str], None] = quiet,
+) -> tuple[dict[str, pd.DataFrame | str], list[str]]:
+    """Each measure tried without resampling: its estimates, or what is missing; and the columns that split them."""
+    known = references(opened(data).to_native(), humans, gold, baseline)
+    people = known.people if known.humans else None
+    groups = [g for g in grouping(by, list(known.models.columns)) if g != "judge"]
+    if kind_of(known.models.columns) == "ratings":
+        groups += [s.column for s in splits_of(known.models, [*KEYS, *groups])]
+    options = Options(
+        tuple(groups), dict(identity or {}), cluster, 1, people=people, baseline=known.baseline, counting=True
+    )
+    return attempts(known.models, options, say=say), groups
 
 
 @memory_advice()

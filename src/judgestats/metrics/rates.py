@@ -488,8 +488,11 @@ def no_trials(table: pd.DataFrame, without: NDArray[np.bool_]) -> dict[str, NDAr
     column = next((c for c in ("outcome", "choice") if c in table), None)
     if column is None:
         return {}
-    answer = table[column].astype(object).to_numpy()
-    return {what: without & (answer == name) for name, what in (("invalid", "invalid call(s)"), ("tie", "tie(s)"))}
+    answer = table[column]
+    return {
+        what: without & (answer == name).to_numpy(dtype=bool)
+        for name, what in (("invalid", "invalid call(s)"), ("tie", "tie(s)"))
+    }
 
 
 def rates(

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import Advice, DesignError, suggestion
+from judgestats.schema.coding import hashed
 from judgestats.schema.columns import VOCABULARY, answer_column, kind_of
 from judgestats.schema.raters import ABOUT
 
@@ -287,6 +288,8 @@ def labels(data: Any, column: str) -> list[str]:
     frame = nw.from_native(data)
     if column not in frame.collect_schema().names():
         return []
+    if isinstance(frame, nw.DataFrame) and frame.schema[column] in (nw.String, nw.Categorical):
+        return sorted(v for v in hashed(frame[column].to_pandas())[1] if isinstance(v, str))
     values = frame.lazy().select(nw.col(column).cast(nw.String)).unique().collect(backend="pandas")
     return sorted(v for v in values.to_native()[column] if isinstance(v, str))
 

@@ -13,7 +13,6 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtrit
-from scipy.stats import kendalltau
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -76,6 +75,8 @@ def _ranked(data: Any, _: Options) -> str:
 
 def _of_the_page(data: Any, options: Options) -> dict[str, Any]:
     """Stability over the items and judges that there are."""
+    if options.counting:
+        return {}
     columns = [c for c in ("item", "judge") if c not in options.by and len(labels(data, c)) > 1]
     return {"stability": columns}
 
@@ -784,6 +785,10 @@ class _Group:
 
     def _stabilities(self) -> list[_Row]:
         """Kendall's tau of rankings from two halves of the levels of a column."""
+        if not self.asked.stability:
+            return []
+        from scipy.stats import kendalltau
+
         rows = []
         for column in self.asked.stability:
             codes = self.codes[column]

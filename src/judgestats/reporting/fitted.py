@@ -13,9 +13,9 @@ from judgestats.errors import DesignError, JudgestatsError
 from judgestats.models import Fit, VerdictModel, fit
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import count
-from judgestats.reporting.markup import MATPLOTLIB, inline
 from judgestats.reporting.pictures import Picture
 from judgestats.reporting.plots.predictions import LINKS
+from judgestats.reporting.svg import MATPLOTLIB, inline
 from judgestats.results import COLUMNS
 
 #: What a user gives as ``models=``.

@@ -30,18 +30,17 @@ from judgestats.metrics.measure_registry import (
     answers_given,
     attempts,
     measures,
-    measures_of,
     number_of_calls,
     quiet,
 )
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, of_people, references
 from judgestats.outputs import MarkedOutputs
 from judgestats.reporting import plots
+from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.fitted import Model, Models, described
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
 from judgestats.reporting.markup import anchor, bar, breakable, page, places, visible
 from judgestats.reporting.pictures import PAIRS, Picture, beside_people, between_judges, concordances, drawing, pictures
-from judgestats.reporting.plots.canvas import whose
 from judgestats.reporting.sheets import (
     NON_CLAIMS,
     datasheet_rows,
@@ -734,28 +733,6 @@ def measure_all(
         {**options, **{k: v for k, v in asked.items() if v}}, fitted,
         peers if isinstance(peers, pd.DataFrame) else None,
     )  # fmt: skip
-
-
-def headlines(found: PageData) -> pd.DataFrame:
-    """``measure, question, headline`` of each measure that the data support: its first term, over the judges."""
-    rows = []
-    for name, record in measures_of(found.measured).items():
-        result = found.taken.get(name)
-        if isinstance(result, str):
-            continue
-        if result is None:
-            section = found.sheet["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
-            result = found.sheet[section.isin(record.sheet) | (section + ": " + found.sheet["term"]).isin(record.sheet)]
-        known = result[result["estimate"].notna()]
-        known = known[known["term"] == known["term"].iloc[0]] if len(known) else known
-        if len(known):
-            term = str(known["term"].iloc[0])
-            ends = [number(v, 0 if is_whole(term) else 3) for v in (known["estimate"].min(), known["estimate"].max())]
-            span = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-            rows.append((name, record.question, f"{in_words(term, name)} {span}"))
-        else:
-            rows.append((name, record.question, ""))
-    return pd.DataFrame(rows, columns=["measure", "question", "headline"])
 
 
 def write_report(

@@ -19,10 +19,11 @@ from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.measure_registry import Options, measures
 from judgestats.metrics.psychometrics import target_sensitivity
 from judgestats.reporting import plots
+from judgestats.reporting.estimate_rows import step
 from judgestats.reporting.formatting import count, noun
-from judgestats.reporting.markup import MATPLOTLIB, anchor, inline
-from judgestats.reporting.plots.canvas import step
+from judgestats.reporting.markup import anchor
 from judgestats.reporting.summary import listed
+from judgestats.reporting.svg import MATPLOTLIB, inline
 from judgestats.schema.raters import count_raters
 
 _Drawing = Callable[[], Any]

@@ -13,9 +13,9 @@ import pandas as pd
 from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.metrics.measure_registry import measures
+from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.formatting import NONE, THIN, bad_direction, count, estimate, in_words, interval
 from judgestats.reporting.markup import bar
-from judgestats.reporting.plots.canvas import step, whose
 
 # ---- Datasheets as tables of a page: a judge's rows, and all judges at a glance --------------------------------------
 

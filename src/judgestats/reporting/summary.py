@@ -37,8 +37,8 @@ from judgestats.metrics.standings import (
     together,
     widened,
 )
+from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.formatting import count, noun, number, signed
-from judgestats.reporting.plots.canvas import step, whose
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -83,8 +83,15 @@ def combine(parts: Iterable[Coded], rows: int) -> Codes:
     code, size = joint(parts, rows)
     if rows >= MANY and _small(size, rows):
         return Codes(*by_appearance(code, size))
-    number, _ = pd.factorize(code)
-    return Codes(number.astype(np.int32), np.unique(number, return_index=True)[1].astype(np.int64))
+    number, found = pd.factorize(code)
+    return Codes(number.astype(np.int32), _first(number, len(found)))
+
+
+def _first(number: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
+    """The first row of each number from 0 to `size` - 1."""
+    first = np.empty(size, dtype=np.int64)
+    first[number[::-1]] = np.arange(number.size - 1, -1, -1)
+    return first
 
 
 def joint(parts: Iterable[Coded], rows: int) -> Coded:
@@ -179,6 +186,36 @@ def codes_of(table: pd.DataFrame, columns: Sequence[str]) -> Codes:
     return combine((column_codes(table[c]) for c in columns), len(table))
 
 
+def distinct_rows(data: nw.DataFrame[Any], columns: Sequence[str], beside: Sequence[str] = ()) -> tuple[Any, Codes]:
+    """The first row of each combination of `columns` of a frame in memory, with the columns `beside`, and the codes."""
+    table = data.select(*dict.fromkeys([*columns, *beside])).to_pandas()
+    codes = codes_of(table, columns)
+    return nw.from_native(table.iloc[codes.first], eager_only=True), codes
+
+
+def once_each(data: Any, columns: Sequence[str], condition: Any) -> Any:
+    """A condition on a few columns: of a frame in memory worked out once for each combination of their values."""
+    if not isinstance(data, nw.DataFrame):
+        return condition
+    some, codes = distinct_rows(data, columns)
+    held = some.select(condition.alias("held"))["held"].fill_null(value=False).to_numpy()
+    return nw.new_series("held", held[codes.code], backend=data.implementation)
+
+
+def mapped(values: pd.Series[Any], words: Mapping[Any, Any], missing: Any) -> pd.Categorical:
+    """Labels in other words, each looked up once; a label without one stays."""
+    code, labels = hashed(values)
+    number, categories = pd.factorize(np.array([*(words.get(x, x) for x in labels), missing], dtype=object))
+    return pd.Categorical.from_codes(number[code], categories)
+
+
+def with_values(data: nw.DataFrame[Any], values: pd.DataFrame, codes: Codes) -> Any:
+    """A frame in memory with further columns, as categories: of each row the value of its code."""
+    coded = {name: pd.factorize(column) for name, column in values.items()}
+    columns = {name: pd.Categorical.from_codes(code[codes.code], labels) for name, (code, labels) in coded.items()}
+    return nw.from_native(data.to_pandas().assign(**columns), eager_only=True)
+
+
 def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:
     """A column as numbers, NaN where missing; a SchemaError where it holds text or an infinite value."""
     if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
@@ -259,16 +296,22 @@ def count(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None
     `table`: one row per call, or per count. `columns`: columns whose combinations are counted. `weight`: column that
     says how many calls a row stands for. Returns `columns` and ``n`` (float).
     """
-    codes = codes_of(table, columns)
+    ranks = [(code, len(labels)) for code, labels in each(ranked_codes, [table[c] for c in columns])]
+    number, codes = compact(*joint(ranks, len(table)))  # in the order of the labels
     weights = None if weight is None else call_counts(table[weight])
-    n = np.bincount(codes.code, weights=weights, minlength=codes.size).astype(float)
-    result = table[list(columns)].iloc[codes.first].reset_index(drop=True).assign(n=n)
-    return tidy(result, columns)
+    n = np.bincount(number, weights=weights, minlength=codes.size).astype(float)
+    result = table[list(columns)].iloc[_first(number, codes.size)].reset_index(drop=True).assign(n=n)
+    return _plain(result, columns)
 
 
 def tidy(result: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Plain columns (no categories), sorted by `columns`."""
+    result = _plain(result, columns)
+    return result.sort_values(list(columns), kind="stable", ignore_index=True) if columns else result
+
+
+def _plain(result: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     for name in columns:
         if isinstance(result[name].dtype, pd.CategoricalDtype):
             result[name] = result[name].astype(result[name].cat.categories.dtype)
-    return result.sort_values(list(columns), kind="stable", ignore_index=True) if columns else result
+    return result

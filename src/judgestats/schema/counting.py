@@ -30,7 +30,7 @@ from judgestats.schema.clustering import (
     with_pair,
 )
 from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
-from judgestats.schema.coding import as_scores, codes_of, count, hashed, tidy
+from judgestats.schema.coding import as_scores, codes_of, column_codes, combine, count, each, mapped, tidy
 from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, By, N, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import memory_advice, one_if, refuse_nested
@@ -50,7 +50,7 @@ from judgestats.schema.pairing import (
 from judgestats.schema.patterns import PATTERNS, SIDES, Pattern
 from judgestats.schema.raters import GOLD, GOLD_CANDIDATE, count_raters
 from judgestats.schema.repeats import one_answer
-from judgestats.schema.selection import chosen, gathered, selected, sources, with_outcome
+from judgestats.schema.selection import chosen, gathered, selected, with_outcome
 from judgestats.schema.splitting import as_runs
 
 #: All canonical columns.
@@ -410,10 +410,25 @@ def _refuse_nameless(data: Any) -> None:
 def _sides(data: Any, keys: list[str]) -> Any:
     """Each call twice, once for each candidate, with the columns that calls may share."""
     present = data.collect_schema().names()
+    if isinstance(data, nw.DataFrame):
+        return _sides_by_code(data, keys)
     data = data if "pair" in present else with_pair(data)
     kept = list(dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in (*present, "pair") and c != "candidate"))
     parts = [data.select(*kept, nw.col(slot).cast(nw.String).alias("candidate")) for slot in ("first", "second")]
     return nw.concat(parts)
+
+
+def _sides_by_code(data: nw.DataFrame[Any], keys: list[str]) -> Any:
+    """:func:`_sides` of a frame in memory, with codes in place of labels."""
+    kept = [c for c in dict.fromkeys([*keys, *CANDIDATES]) if c in data.columns and c != "candidate"]
+    table = data.select(*dict.fromkeys([*kept, "item", "first", "second"])).to_pandas()
+    columns = dict(zip(kept, (c for c, _ in each(column_codes, [table[c] for c in kept])), strict=True))
+    low, high, turned = candidates(table)
+    if "pair" not in kept:
+        columns["pair"] = combine([column_codes(table["item"]), low, high], len(table)).code
+    one, two = np.where(turned, high[0], low[0]), np.where(turned, low[0], high[0])
+    both = {name: np.concatenate([code, code]) for name, code in columns.items()}
+    return nw.from_native(pd.DataFrame(both | {"candidate": np.concatenate([one, two])}), eager_only=True)
 
 
 def _count_ratings(
@@ -513,12 +528,11 @@ def _groups(by: By, cluster: Sequence[str], present: list[str], pattern: Pattern
 def _count_sides(data: Any, groups: list[str], columns: list[str]) -> pd.DataFrame:
     """Each call twice, once for each candidate, with what it is to that candidate; split after counting."""
     seen = list(dict.fromkeys([*(g for g in groups if g not in ("candidate", "outcome")), "first", "second", "choice"]))
-    calls = _counted(data.with_columns(*(nw.col(c).cast(nw.String) for c in ("first", "second", "choice"))), seen)
-    same = {"abstain": "tie", "tie": "tie", "invalid": "invalid"}
+    text = (nw.col(c).cast(nw.String) for c in ("first", "second", "choice"))
+    calls = _counted(data.with_columns(*text) if isinstance(data, nw.LazyFrame) else data, seen)
     parts = []
     for slot, other in (("first", "second"), ("second", "first")):
-        answer = calls["choice"].astype(object).where(calls["choice"].notna(), "invalid")
-        outcome = answer.map(lambda c, won=slot, lost=other: {won: "win", lost: "loss", **same}.get(c, c))
+        outcome = mapped(calls["choice"], {slot: "win", other: "loss", "abstain": "tie"}, "invalid")
         parts.append(calls.drop(columns=["first", "second", "choice"]).assign(candidate=calls[slot], outcome=outcome))
     return count(pd.concat(parts, ignore_index=True), columns, "n")
 
@@ -532,9 +546,7 @@ def _count_contests(data: Any, columns: list[str]) -> pd.DataFrame:
         calls = data.select(*seen, *([weight] if weight else [])).to_pandas()
     else:
         calls, weight = _counted(data, seen), N
-    code, labels = hashed(calls["choice"])
-    known = {"first": "win", "second": "loss", "abstain": "tie"}
-    outcome = np.array([*(known.get(c, c) for c in labels), "invalid"], dtype=object)[code]  # code -1: missing
+    outcome = mapped(calls["choice"], {"first": "win", "second": "loss", "abstain": "tie"}, "invalid")
     named = calls.assign(system=calls["first"], opponent=calls["second"], outcome=outcome)
     return count(named, columns, weight)
 
@@ -545,20 +557,7 @@ def _count_calls(data: Any, groups: list[str], pattern: Pattern) -> pd.DataFrame
         return _count_sides(data, groups, columns)
     if "opponent" in pattern.columns:
         return _count_contests(data, columns)
-    if isinstance(data, nw.DataFrame):
-        data = _distinct(data, groups, pattern)
     return _counted(with_outcome(data, pattern), columns)
-
-
-def _distinct(data: Any, groups: list[str], pattern: Pattern) -> Any:
-    """Distinct calls with their counts, so that patterns are derived once for identical calls."""
-    present = list(data.columns)
-    columns = list(dict.fromkeys([*(g for g in groups if g in present), *sources(pattern, present)]))
-    table = data.select(*dict.fromkeys([*columns, "item", *([COUNTS] if COUNTS in present else [])])).to_pandas()
-    codes = codes_of(table, columns)
-    weight = call_counts(table[COUNTS]) if COUNTS in present else None
-    n = np.bincount(codes.code, weights=weight, minlength=codes.size).astype(float)
-    return nw.from_native(table.iloc[codes.first].assign(**{COUNTS: n}), eager_only=True)
 
 
 def _counted(data: Any, columns: list[str]) -> pd.DataFrame:

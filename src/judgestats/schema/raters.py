@@ -29,7 +29,7 @@ from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping,
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import one_if
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
-from judgestats.schema.selection import between_two
+from judgestats.schema.selection import with_two
 from judgestats.schema.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
 from judgestats.typing import Floats
 
@@ -155,7 +155,7 @@ def _projected(frame: Any, by: By, keep: Sequence[str]) -> tuple[Any, Kind, list
     present = list(data.collect_schema().names())
     answer = ("first", "second", "choice") if kind == "preferences" else (answer_column(present),)
     wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], COUNTS, "gold"]
-    data = data.filter(between_two()) if kind == "preferences" else data
+    data = with_two(data) if kind == "preferences" else data
     chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present))
     return chosen.rename({"mean": "score"}) if "mean" in chosen.collect_schema().names() else chosen, kind, groups
 

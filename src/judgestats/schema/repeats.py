@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 
 from judgestats import flags
 from judgestats.schema.clustering import CANDIDATES
-from judgestats.schema.coding import as_scores, codes_of
+from judgestats.schema.coding import Codes, as_scores, codes_of, combine, hashed
 from judgestats.schema.columns import COUNTS, By, N, kind_of, names
 from judgestats.schema.opening import memory_advice, one_if
 from judgestats.schema.pairing import UNIT_COLUMNS
@@ -44,10 +45,7 @@ def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
     kind = kind_of(present)
     about = [*ABOUT["ratings"]] if kind == "ratings" else ["item", "first", "second", *UNIT_COLUMNS]
     keys = [c for c in dict.fromkeys([*names(by), "judge", *about]) if c in present and c != "replicate"]
-    size, units = (
-        table.select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].item()
-        for table in (frame.lazy(), frame.lazy().select(*keys).unique())
-    )
+    size, units = _sizes(frame, keys)
     if COUNTS in present:  # a row is then as many units
         return data, "repeats matched by number" if units < size else "", {}
     if units == size:  # without repeats in an order shown, a number would only part the judges
@@ -63,19 +61,16 @@ def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
         text = answer.isna() & table["score"].notna()
     else:
         name, how = "choice", "mode"
-        answer = table["choice"].astype(object).map(_VERDICTS)
-        text = answer.isna() & table["choice"].notna() & (table["choice"] != INVALID)
-    if table.duplicated([*keys, "replicate"]).any() or text.any():
+        code, labels = hashed(table["choice"])
+        answer = pd.Series(np.array([*map(_VERDICTS.get, labels), None], dtype=float)[code], table.index)
+        text = pd.Series(not {*labels} <= {*_VERDICTS, INVALID}, table.index)
+    if codes_of(table, [*keys, "replicate"]).size < len(table) or text.any():
         return data, "", {}  # refused with its row where the answers are read
     number = codes_of(table, keys)
     answers, of_unit = answer.astype(float), pd.Series(number.code, index=answer.index)
     tied: Any = []
     if how == "mode":
-        times = answers.groupby([of_unit, answers]).size().rename_axis(["unit", "value"]).reset_index(name="times")
-        top = times[times["times"] == times.groupby("unit")["times"].transform("max")]
-        single = top.drop_duplicates("unit", keep=False).set_index("unit")["value"]
-        tied = top.loc[~top["unit"].isin(single.index), "unit"].unique()
-        together = single.reindex(range(number.size))
+        together, tied = _modes(answers.to_numpy(), number)
     elif how == "low median":
         together = answers.groupby(of_unit).quantile(0.5, interpolation="lower").reindex(range(number.size))
     else:
@@ -85,6 +80,37 @@ def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
     made = table.iloc[number.first].drop(columns="replicate").assign(**{name: together.to_numpy()})
     unsettled = made.iloc[tied][list(dict.fromkeys(names(by)))].assign(times=1)
     return made.reset_index(drop=True), f"{how} of repeats", _unsettled(unsettled)
+
+
+def _sizes(frame: Any, keys: list[str]) -> tuple[int, int]:
+    """How many rows, and how many combinations of the keys, a frame has."""
+    if isinstance(frame, nw.DataFrame):
+        return len(frame), codes_of(frame.select(*keys).to_pandas(), keys).size
+    size, units = (
+        table.select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].item()
+        for table in (frame, frame.select(*keys).unique())
+    )
+    return size, units
+
+
+def _modes(answers: Any, number: Codes) -> tuple[pd.Series[float], Any]:
+    """The most frequent answer of each unit, NaN where there is none or several; and the units with several."""
+    there = np.flatnonzero(~np.isnan(answers))
+    value, values = pd.factorize(answers[there])
+    cells = combine([(number.code[there], number.size), (value, len(values))], there.size)
+    times, unit, value = (
+        np.bincount(cells.code, minlength=cells.size),
+        number.code[there][cells.first],
+        value[cells.first],
+    )
+    most = np.zeros(number.size, dtype=np.int64)
+    np.maximum.at(most, unit, times)
+    top = times == most[unit]
+    several = np.bincount(unit[top], minlength=number.size) > 1
+    together = np.full(number.size, np.nan)
+    together[unit[top]] = values[value[top]]
+    together[several] = np.nan
+    return pd.Series(together), np.flatnonzero(several)
 
 
 def _modes_there(frame: nw.LazyFrame[Any], keys: list[str], groups: list[str]) -> tuple[Any, str, Unsettled]:

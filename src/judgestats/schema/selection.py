@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
+from judgestats.schema.coding import distinct_rows, once_each, with_values
 from judgestats.schema.columns import VOCABULARY, answer_column, required
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.patterns import Pattern
@@ -48,7 +49,12 @@ def chosen(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> A
     require(list(data.collect_schema().names()), pattern, measure, stimulus)
     wanted = (stimulus,) if stimulus else pattern.stimulus
     data = _of_stimuli(data, wanted, measure) if wanted else data
-    return data.filter(between_two(gold="gold" in pattern.needs)) if pattern.unit == "side" or pattern.needs else data
+    return with_two(data, gold="gold" in pattern.needs) if pattern.unit == "side" or pattern.needs else data
+
+
+def with_two(data: Any, *, gold: bool = False) -> Any:
+    """The rows of :func:`between_two`."""
+    return data.filter(once_each(data, ["first", "second", *(["gold"] if gold else [])], between_two(gold=gold)))
 
 
 def between_two(*, gold: bool = False) -> Any:
@@ -59,6 +65,18 @@ def between_two(*, gold: bool = False) -> Any:
 
 def with_outcome(data: Any, pattern: Pattern) -> Any:
     """Return the rows with the pattern columns made from others; refuse a right answer or target that was not shown."""
+    if isinstance(data, nw.DataFrame):
+        present = list(data.columns)
+        if not (read := sources(pattern, present)):
+            return _with_outcome(data, pattern)
+        some, codes = distinct_rows(data, read, [c for c in ("item",) if c in present])
+        found = _with_outcome(some, pattern).to_pandas()
+        made = [c for c in found.columns if c not in present]
+        return with_values(data, found[made], codes) if made else data
+    return _with_outcome(data, pattern)
+
+
+def _with_outcome(data: Any, pattern: Pattern) -> Any:
     if pattern.frame == "ratings":
         if "label" in pattern.columns:
             return data.with_columns(*_beside_labels(list(data.collect_schema().names())))
@@ -78,6 +96,8 @@ def with_outcome(data: Any, pattern: Pattern) -> Any:
 def sources(pattern: Pattern, present: list[str]) -> list[str]:
     """Columns of a frame that the pattern columns of a call are, or are made from."""
     made = [*pattern.needs, *(["better"] if "outcome" in pattern.columns else []), "first", "second", "choice"]
+    if pattern.frame == "ratings":
+        made = ["score", "gold"]
     return [c for c in dict.fromkeys([*pattern.columns, *made]) if c in present]
 
 

@@ -998,14 +998,15 @@ def _with_every_pair(table: pd.DataFrame, data: Any, by: By, *, among_judges: bo
     groups = list(dict.fromkeys(names(by)))
     there = nw.from_native(data).lazy().select(*dict.fromkeys([*groups, "judge"])).unique()
     keys, rows = [*groups, "judge", "other"], []
-    references = {tuple(map(str, key.values())): set(part["other"]) for key, part in _split(table, groups)}
-    whole = set(table["other"])
+    pairs = table[keys].iloc[codes_of(table, keys).first]
+    references = {tuple(map(str, key.values())): set(part["other"]) for key, part in _split(pairs, groups)}
+    whole = set(pairs["other"])
     for key, part in _split(there.collect(backend="pandas").to_native().dropna(subset="judge"), groups):
         judges = sorted(set(part["judge"].astype(str)))
         others = whole if len(whole) == 1 else references.get(tuple(map(str, key.values())), set())
         every = combinations(judges, 2) if among_judges else product(judges, sorted(others))
         rows += [{**key, "judge": one, "other": two, "n": 0.0} for one, two in every if one != two]
-    known = {tuple(map(str, pair)) for pair in table[keys].itertuples(index=False, name=None)}
+    known = {tuple(map(str, pair)) for pair in pairs.itertuples(index=False, name=None)}
     absent = [row for row in rows if tuple(str(row[c]) for c in keys) not in known]
     if not absent:
         return table

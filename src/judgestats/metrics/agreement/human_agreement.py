@@ -15,7 +15,7 @@ from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import jackknife_cells
-from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
+from judgestats.metrics.measure_registry import Measure, Options, Term, items_shared, people_named, with_people
 from judgestats.metrics.rates import Statistic, each_group
 from judgestats.metrics.references import Humans, References, references
 from judgestats.metrics.scales import scales_apart
@@ -40,7 +40,7 @@ def _with_people(data: Any, options: Options) -> pd.DataFrame:
 @Measure(
     "Do judges agree with people as people agree with each other?", "people", "P, R",
     "t, jackknife; shares: Wilson, clustered; difference: t", "Lin 1989; Cohen 1960; Scott 1955",
-    plot="people_agreement", frames=("preferences", "ratings"), needs=(people_named,), take=_with_people,
+    plot="people_agreement", frames=("preferences", "ratings"), needs=(people_named, items_shared), take=_with_people,
     caption="Agreement of each judge with people. The band is the agreement of people with each other, the dashed line "
             "that of the best constant answer.",
     terms=(

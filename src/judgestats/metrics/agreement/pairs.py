@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import fdtrc, stdtr, stdtrit
-from scipy.stats import f_oneway
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -147,6 +146,8 @@ def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[di
     total = sum(len(s) for s in samples)
     one_way = {"term": "F_one_way", "n": total, "method": "F, one-way", "flag": flags.NOT_INDEPENDENT}
     if min(map(len, samples)) and total > k:
+        from scipy.stats import f_oneway
+
         found = f_oneway(*samples)
         one_way |= {"estimate": found.statistic, "p_value": found.pvalue, "df1": k - 1, "df2": total - k}
     else:

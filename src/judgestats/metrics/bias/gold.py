@@ -33,7 +33,7 @@ from judgestats.schema.clustering import (
     dependence,
     noted,
 )
-from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite, rows_of_codes
+from judgestats.schema.coding import Codes, as_text, codes_of, compact, once_each, refuse_infinite, rows_of_codes
 from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, kind_of, names, required
 from judgestats.schema.counting import merged_tally, tally
 from judgestats.schema.declared_counts import counted
@@ -772,8 +772,8 @@ def labelled_calls(calls: Any, by: By, measure: str = "gold_agreement") -> tuple
     if not {"gold", *required("preferences")} <= set(data.collect_schema().names()):
         return calls, ExcludedCalls()  # a tally, or a table that tally() will refuse
     gold = nw.col("gold").cast(nw.String)
-    unlabelled = gold.is_null() | (gold == "")
-    _refuse_unknown_gold(data, gold, unlabelled)
+    unlabelled = once_each(data, ["gold"], gold.is_null() | (gold == ""))
+    _refuse_unknown_gold(data, gold)
     return _with_gold(data, unlabelled, by, "calls without gold", measure)
 
 
@@ -805,10 +805,11 @@ def _with_gold(data: Any, unlabelled: Any, by: By, what: str, measure: str) -> t
     return kept.to_native(), ExcludedCalls(counts, what)
 
 
-def _refuse_unknown_gold(data: Any, gold: Any, unlabelled: Any) -> None:
+def _refuse_unknown_gold(data: Any, gold: Any) -> None:
     """Raise where a gold label is neither candidate nor ``tie``, with row numbers where the frame has an order."""
-    shown = [nw.col(c).cast(nw.String) for c in ("first", "second")]
-    wrong = ~unlabelled & (gold != shown[0]) & (gold != shown[1]) & (gold != "tie")
+    first, second = (nw.col(c).cast(nw.String) for c in ("first", "second"))
+    stranger = ~gold.is_null() & (gold != "") & (gold != first) & (gold != second) & (gold != "tie")
+    wrong = once_each(data, ["gold", "first", "second"], stranger)
     eager = isinstance(data, nw.DataFrame)
     if eager:
         data = data.with_row_index("_row")

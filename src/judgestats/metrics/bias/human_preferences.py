@@ -43,7 +43,7 @@ from judgestats.schema.counting import merged_tally, tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import candidates
 from judgestats.schema.patterns import Invalid, Ties
-from judgestats.schema.selection import between_two
+from judgestats.schema.selection import with_two
 from judgestats.typing import Floats
 
 # ---- Annotators: screening for constant answers ----------------------------------------------------------------------
@@ -529,7 +529,7 @@ def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFram
     keys = [c for c in dict.fromkeys([*groups, *cluster]) if c != "candidate"]
     counted(data, keys)
     columns = [*keys, *(c for c in ("first", "second", "choice", "strength", COUNTS) if c not in keys and c in present)]
-    table = data.filter(between_two()).lazy().select(*columns).collect(backend="pandas").to_native()
+    table = with_two(data).lazy().select(*columns).collect(backend="pandas").to_native()
     given = table["strength"]
     strength = pd.to_numeric(given, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     if (text := np.isnan(strength) & given.notna().to_numpy()).any():

@@ -18,7 +18,7 @@ from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import rates, share_differences
 from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
-from judgestats.schema.coding import codes_of, count
+from judgestats.schema.coding import codes_of, column_codes, count, hashed
 from judgestats.schema.columns import COUNTS, By, Kind, N, grouping, names, required
 from judgestats.schema.counting import clustered, merged_tally
 from judgestats.schema.declared_counts import call_counts, counted
@@ -64,14 +64,8 @@ def flag_confounded(
     present = data.collect_schema().names()
     if not {"first", "second", "item", *groups} <= set(present):
         return rows
-    first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
-    keys = {f"_{i}": group for i, group in enumerate(groups)}
-    named = data.lazy().select(
-        *(nw.col(group).alias(key) for key, group in keys.items()),
-        nw.when(first <= second).then(first).otherwise(second).alias("_low"),
-        nw.when(first <= second).then(second).otherwise(first).alias("_high"),
-        one_if(first > second).alias("_turned"), first.alias("_first"), second.alias("_second"), item.alias("_item"),
-    )  # fmt: skip
+    labels, named = _shown_by_code(data, groups) if isinstance(data, nw.DataFrame) else (None, _shown(data, groups))
+    keys = [k for k in named.collect_schema().names() if k[1:].isdigit()]
 
     def ends(column: str) -> list[Any]:
         return [nw.col(column).min().alias(f"{column}_min"), nw.col(column).max().alias(f"{column}_max")]
@@ -84,15 +78,40 @@ def flag_confounded(
     of_pairs = pairs.agg(nw.col("_turned").max(), nw.col("_item").sum().alias("_recurring"), nw.len().alias("_pairs"))
     slots = named.group_by(*keys).agg(*ends("_first"), *ends("_second"))
     of_slots = slots.select(*keys, differ("_first"), differ("_second"))
-    tables = [t.collect(backend="pandas").to_native().set_index(list(keys)) for t in (of_pairs, of_slots)]
+    tables = [t.collect(backend="pandas").to_native().set_index(keys) for t in (of_pairs, of_slots)]
     found = pd.concat(tables, axis=1)
     one_candidate = found[["_first", "_second"]].min(axis=1) == 0
     confounded = (found["_turned"] == 0) & (one_candidate | (2 * found["_recurring"] >= found["_pairs"]))
     where = {key if isinstance(key, tuple) else (key,) for key in found.index[confounded.to_numpy(dtype=bool)]}
+    where = where if labels is None else {labels[number] for (number,) in where}
     for row in rows:
         if row["term"] in terms and tuple(row[g] for g in groups) in where:
             row["flag"] = flags.join(row["flag"], flags.ORDER_CONFOUNDED)
     return rows
+
+
+def _shown(data: Any, groups: Sequence[str]) -> Any:
+    """Groups (``_0``, ``_1``, ...), the two candidates by name and by slot, whether turned, and item of each call."""
+    first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
+    return data.lazy().select(
+        *(nw.col(group).alias(f"_{i}") for i, group in enumerate(groups)),
+        nw.when(first <= second).then(first).otherwise(second).alias("_low"),
+        nw.when(first <= second).then(second).otherwise(first).alias("_high"),
+        one_if(first > second).alias("_turned"), first.alias("_first"), second.alias("_second"), item.alias("_item"),
+    )  # fmt: skip
+
+
+def _shown_by_code(data: nw.DataFrame[Any], groups: Sequence[str]) -> tuple[list[tuple[Any, ...]], Any]:
+    """:func:`_shown` of a frame in memory with codes in place of labels; and the labels of the groups."""
+    table = data.select(*dict.fromkeys([*groups, "first", "second", "item"])).to_pandas()
+    group, item = codes_of(table, groups), column_codes(table["item"])[0]
+    (first, one), (second, two) = hashed(table["first"]), hashed(table["second"])
+    code = {name: i for i, name in enumerate(dict.fromkeys(map(str, [*one, *two])))}
+    first, second = (np.array([*(code[str(n)] for n in names), -1])[c] for c, names in ((first, one), (second, two)))
+    columns = {"_0": group.code, "_low": np.minimum(first, second), "_high": np.maximum(first, second)}
+    columns |= {"_turned": (first > second).astype(int), "_first": first, "_second": second, "_item": item}
+    labels = list(table[[*groups]].iloc[group.first].itertuples(index=False, name=None))
+    return labels, nw.from_native(pd.DataFrame(columns), eager_only=True).lazy()
 
 
 # ---- Does a judge repeat its answer: in the other order, or when asked again? ----------------------------------------

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import chdtrc, stdtr
-from scipy.stats import kendalltau, rankdata
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -168,6 +167,8 @@ def _concordance(scores: Floats, flag: str) -> dict[str, Any]:
     row: dict[str, Any] = {"term": "kendall_w", "n": n, "judges": k, "df": n - 1, "flag": flags.join(flag, flags.ALONE)}
     if k < 2 or n < 2:
         return row
+    from scipy.stats import rankdata
+
     ranked = np.apply_along_axis(rankdata, 1, scores)
     ties = sum(float((c**3 - c).sum()) for c in (np.unique(r, return_counts=True)[1] for r in ranked))
     squares = float(((ranked.sum(axis=0) - k * (n + 1) / 2) ** 2).sum())
@@ -437,6 +438,8 @@ def spearman_p(rho: float, n: int) -> float:
 
 
 def _kendall(x: Floats, y: Floats) -> tuple[float, float, float]:
+    from scipy.stats import kendalltau
+
     tau, p = kendalltau(x, y)
     return float(tau), float(p), 0.437 / (x.size - 4) if x.size > 4 else math.inf
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import chdtri, fdtr, fdtri, stdtr, stdtrit
-from statsmodels.stats.multitest import multipletests
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -154,6 +153,8 @@ def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[dic
     p = np.array([row.get("p_value", math.nan) for row in ratios], dtype=float)
     tested = np.isfinite(p)
     if tested.any():
+        from statsmodels.stats.multitest import multipletests
+
         p[tested] = multipletests(p[tested], method="holm")[1]
     return rows + [{**row, "p_adjusted": q} for row, q in zip(ratios, p, strict=True)]
 

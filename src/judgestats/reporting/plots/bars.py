@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import number
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
@@ -58,11 +59,11 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     >>> fitted[0].get_ydata().tolist()
     [0.45, 0.45, 0.9]
     """
-    table = canvas.terms(sheet, "target_sensitivity").dropna(subset=["step", "estimate"])
-    canvas.require(sheet, "judge", "term", "estimate", "conf_low", "conf_high")
+    table = estimate_rows.terms(sheet, "target_sensitivity").dropna(subset=["step", "estimate"])
+    estimate_rows.require(sheet, "judge", "term", "estimate", "conf_low", "conf_high")
     if table.empty:
         raise DesignError("The picture needs the step of each rate, in a column delta or as 'Δ = 1' in detail.")
-    judges = [j for j in canvas.order_of(sheet) if j in set(table["who"])]
+    judges = [j for j in estimate_rows.order_of(sheet) if j in set(table["who"])]
     fits = {j: _fitted(table[table["who"] == j].sort_values("step")) for j in judges}
     if len(judges) > canvas.DIRECT:
         return canvas.Picture(_sensitivities(fits, level, ax, title), table)
@@ -203,13 +204,13 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     >>> [t.get_text() for t in decomposition(rows).texts]
     ['.200', '.800']
     """
-    table = canvas.terms(sheet, *CLASSES).drop_duplicates(["who", "term"])
+    table = estimate_rows.terms(sheet, *CLASSES).drop_duplicates(["who", "term"])
     wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
-    wide = wide.reindex([j for j in canvas.order_of(sheet) if j in wide.index])
+    wide = wide.reindex([j for j in estimate_rows.order_of(sheet) if j in wide.index])
     ax = canvas.new_axes(ax, 5.9 + canvas.label_width(canvas.shortened(wide.index, 34)), 1.35 + 0.38 * len(wide))
     rows = np.arange(len(wide))
     used = stack(ax, wide, CLASSES)
-    raw = canvas.one_each(sheet, "raw_false_preference")
+    raw = estimate_rows.one_each(sheet, "raw_false_preference")
     keys: list[Any] = [Patch(color=color, label=label) for label, color in used.values()]
     if len(raw):
         ax.scatter(
@@ -259,11 +260,11 @@ def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     >>> [t.get_text() for t in answers(rows).texts]
     ['.500', '.200', '.300']
     """
-    canvas.require(estimates, "judge", "term", "estimate")
+    estimate_rows.require(estimates, "judge", "term", "estimate")
     table = estimates[estimates["section"] == "slots"] if "section" in estimates.columns else estimates
-    table = canvas.terms(table, *ANSWERS).drop_duplicates(["who", "term"])
+    table = estimate_rows.terms(table, *ANSWERS).drop_duplicates(["who", "term"])
     wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
-    wide = wide.reindex([j for j in canvas.order_of(table) if j in wide.index])
+    wide = wide.reindex([j for j in estimate_rows.order_of(table) if j in wide.index])
     ax = canvas.new_axes(ax, 5.9 + canvas.label_width(canvas.shortened(wide.index, 34)), 1.0 + 0.36 * len(wide))
     used = stack(ax, wide, ANSWERS)
     canvas.legend_above(ax, [Patch(color=color, label=label) for label, color in used.values()], 4)

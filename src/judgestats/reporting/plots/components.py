@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.bars import stack
 
@@ -73,15 +74,17 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     >>> [t.get_text() for t in variance_components(rows).texts]
     ['.100', '.500', '.400']
     """
-    known = canvas.distinct(components["term"].astype(str)) if "term" in getattr(components, "columns", ()) else []
-    here = canvas.chosen(components, known, "share", source="variance_components")
-    here = here.assign(_row=canvas.names_of(here), term=here["term"].astype(str))
+    known = (
+        estimate_rows.distinct(components["term"].astype(str)) if "term" in getattr(components, "columns", ()) else []
+    )
+    here = estimate_rows.chosen(components, known, "share", source="variance_components")
+    here = here.assign(_row=estimate_rows.names_of(here), term=here["term"].astype(str))
     if not here["share"].notna().any():
         raise DesignError(
             "No component has a share to draw: none is identifiable. Give ratings that cross the factors."
         )
-    canvas.one_row_each(here, ["_row", "term"])
-    labels = canvas.distinct(here["_row"])
+    estimate_rows.one_row_each(here, ["_row", "term"])
+    labels = estimate_rows.distinct(here["_row"])
     wide = here.set_index(["_row", "term"])["share"].astype(float).unstack().reindex(index=labels, columns=known)
     others = iter(_OTHERS * len(known))
     classes = {t: (canvas.literal(t.replace(":", " × ")), COLORS.get(t) or next(others)) for t in known}
@@ -144,7 +147,7 @@ def decision_study(
     >>> [axes.get_xlabel() for axes in decision_study(rows)]
     ['number of judges']
     """
-    here = canvas.chosen(study, list(_TERMS), source="decision_study")
+    here = estimate_rows.chosen(study, list(_TERMS), source="decision_study")
     facets = [f for f in FACETS if f in here.columns]
     along = next((f for f in facets if here[f].nunique() > 1), facets[0] if facets else None)
     if along is None:
@@ -152,9 +155,9 @@ def decision_study(
             "The study has no column of numbers (judges, items, runs). Give a result of decision_study()."
         )
     rest = [f for f in facets if f != along and here[f].nunique() > 1]
-    study = study.assign(_line=canvas.joined(_counted(study, rest), [*canvas.groups_of(study), *rest]))
+    study = study.assign(_line=estimate_rows.joined(_counted(study, rest), [*estimate_rows.groups_of(study), *rest]))
     here = study.loc[here.index]
-    terms, lines = [t for t in _TERMS if t in set(here["term"])], canvas.distinct(here["_line"])
+    terms, lines = [t for t in _TERMS if t in set(here["term"])], estimate_rows.distinct(here["_line"])
     axes = canvas.panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
     if ax is None:
         entries = [f"{_name(line)}: 00 judges (ranking), 00 (scores)" for line in lines]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
 
 #: Most panels side by side.
@@ -48,11 +49,11 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     [0.5, 0.8]
     """
     columns = ("judge", "level", "conf_low", "conf_high")
-    here = canvas.chosen(result, ["reliability"], *columns, source="confidence_calibration")
-    here = here.assign(_who=canvas.whose(here))
-    canvas.one_row_each(here, ["_who", "level"])
-    axes = _panels(ax, canvas.distinct(here["_who"]))
-    for i, (panel, who) in enumerate(zip(axes, canvas.distinct(here["_who"]), strict=True)):
+    here = estimate_rows.chosen(result, ["reliability"], *columns, source="confidence_calibration")
+    here = here.assign(_who=estimate_rows.whose(here))
+    estimate_rows.one_row_each(here, ["_who", "level"])
+    axes = _panels(ax, estimate_rows.distinct(here["_who"]))
+    for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(here["_who"]), strict=True)):
         curve = here[here["_who"] == who].sort_values("level")
         color = canvas.style_of(0)["color"]
         canvas.unit_square(panel)
@@ -64,7 +65,7 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
         share = curve["n"] / curve["n"].sum()
         panel.scatter(curve["level"], curve["estimate"], s=10 + 220 * share, color=color, zorder=4)
         canvas.named(panel, "confidence (0 to 1)", "share of right verdicts" if i % ACROSS == 0 else "")
-    _names(axes, canvas.distinct(here["_who"]), title)
+    _names(axes, estimate_rows.distinct(here["_who"]), title)
     return canvas.Picture(axes, here)
 
 
@@ -105,13 +106,13 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
     [0.67, 1.0]
     """
     columns = ("judge", "level", "conf_low", "conf_high")
-    here = canvas.chosen(result, ["risk_curve", "coverage_curve"], *columns, source="abstention_threshold")
-    label = {"_who": canvas.whose(result)}
+    here = estimate_rows.chosen(result, ["risk_curve", "coverage_curve"], *columns, source="abstention_threshold")
+    label = {"_who": estimate_rows.whose(result)}
     here, points = here.assign(**label), result.assign(**label)
-    canvas.one_row_each(here, ["_who", "term", "level"])
-    axes = _panels(ax, canvas.distinct(here["_who"]))
+    estimate_rows.one_row_each(here, ["_who", "term", "level"])
+    axes = _panels(ax, estimate_rows.distinct(here["_who"]))
     top = float(np.nanmax(here.loc[here["term"] == "risk_curve", "conf_high"]))
-    for i, (panel, who) in enumerate(zip(axes, canvas.distinct(here["_who"]), strict=True)):
+    for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(here["_who"]), strict=True)):
         of_judge = here[here["_who"] == who].set_index(["term", "level"])
         risk, used = of_judge.loc["risk_curve"], of_judge.loc["coverage_curve", "estimate"]
         order = np.argsort(used.to_numpy(), kind="stable")
@@ -128,7 +129,7 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
             panel.annotate(f"confidence ≥ {at['threshold']:g}", near, (0, 9), textcoords="offset points", ha="right",
                            fontsize=canvas.SMALL, color=canvas.INK)  # fmt: skip
         canvas.named(panel, "share of items answered", "risk (share wrong of those)" if i % ACROSS == 0 else "")
-    _names(axes, canvas.distinct(here["_who"]), title)
+    _names(axes, estimate_rows.distinct(here["_who"]), title)
     found = points["term"].isin(["risk_curve", "coverage_curve", "threshold", "coverage", "risk"])
     return canvas.Picture(axes, points[found])
 

@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from judgestats import flags
 from judgestats.errors import DesignError, choose
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import in_words, is_whole, neutral_value
 from judgestats.reporting.plots import canvas
 
@@ -59,11 +60,11 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     >>> [float(line.get_xdata()[0]) for line in agreement_shift(rows).lines if line.get_marker() == "o"]
     [0.7, 0.5]
     """
-    here = canvas.chosen(
+    here = estimate_rows.chosen(
         shifts, ["shift"], "conf_low", "conf_high", "flag", "before", "after", source="agreement_shift"
     )
-    here = here.assign(_row=canvas.names_of(here))
-    canvas.one_row_each(here, ["_row"])
+    here = here.assign(_row=estimate_rows.names_of(here))
+    estimate_rows.one_row_each(here, ["_row"])
     labels = list(here["_row"])
     ax = canvas.new_axes(
         ax, 5.9 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), 0.3)
@@ -83,7 +84,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
         canvas.beside(ax, i, canvas.with_interval(row), color=FLAGGED if marked else canvas.MUTED)
     canvas.beside(ax, None, "shift")
     keys: list[Any] = [canvas.key("before", canvas.MUTED, filled=False), canvas.key("after", canvas.MUTED)]
-    at = canvas.distinct(m.group(1) for m in found if m)
+    at = estimate_rows.distinct(m.group(1) for m in found if m)
     keys += [Patch(color=FLAGGED, label=f"|shift| > {at[0]}" if len(at) == 1 else "flagged shift")] if at else []
     canvas.legend_above(ax, keys, 3)
     canvas.named(ax, "mean correlation of the judges (1 = perfect)", title=title, pad=24)
@@ -126,10 +127,10 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     """
     ends = ("_before", "_after")
     wanted = [f"{t}{e}" for t in ("deviation", "rmse") for e in ends]
-    here = canvas.chosen(result, wanted, "judge", "conf_low", "conf_high", source="calibrate")
-    here = here.assign(_row=canvas.names_of(here))
-    canvas.one_row_each(here, ["_row", "term"])
-    labels = canvas.distinct(here["_row"])
+    here = estimate_rows.chosen(result, wanted, "judge", "conf_low", "conf_high", source="calibrate")
+    here = here.assign(_row=estimate_rows.names_of(here))
+    estimate_rows.one_row_each(here, ["_row", "term"])
+    labels = estimate_rows.distinct(here["_row"])
     axes = canvas.panels(ax, ["deviation", "RMSE"], labels, wide=[3.0, 2.6], each=0.42)
     for panel, what in zip(axes, ("deviation", "rmse"), strict=True):
         table = here[here["term"].isin([what + e for e in ends])]
@@ -223,15 +224,15 @@ def forest(
     >>> [t.get_text() for t in forest(rows).get_yticklabels()]
     ['b', 'a']
     """
-    canvas.require(estimates, "judge", "term", "estimate")
+    estimate_rows.require(estimates, "judge", "term", "estimate")
     choose(order, ("value", "given"), "order")
-    table = canvas.terms(estimates, *dict.fromkeys(estimates["term"]), needed=False)
+    table = estimate_rows.terms(estimates, *dict.fromkeys(estimates["term"]), needed=False)
     if table.empty:
         raise DesignError("There is no estimate to draw. Give at least one row.")
     table = _rows_and_panels(table)
     rows = [
         label
-        for judge in canvas.order_of(estimates)
+        for judge in estimate_rows.order_of(estimates)
         for label in dict.fromkeys(table.loc[table["who"] == judge, "row"])
     ]
     texts = {

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from judgestats.errors import DesignError
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import count
 from judgestats.reporting.plots import canvas
 
@@ -64,10 +65,10 @@ def operating_point(
     >>> operating_point(rows).get_xlabel()
     'false preference between equals (share of calls, 1 − tie rate)'
     """
-    table = canvas.terms(shift, "criterion_base", "criterion_strict")
-    canvas.require(shift, "judge", "term", "estimate", "conf_low", "conf_high")
+    table = estimate_rows.terms(shift, "criterion_base", "criterion_strict")
+    estimate_rows.require(shift, "judge", "term", "estimate", "conf_low", "conf_high")
     if sensitivity is not None:
-        canvas.require(sensitivity, "judge", "term", "estimate", "conf_low", "conf_high", "prompt")
+        estimate_rows.require(sensitivity, "judge", "term", "estimate", "conf_low", "conf_high", "prompt")
     equal = table[(table["step"].isna() | (table["step"] == 0)) & _on_equals(table)]
     ladder = table[table["step"] > 0]
     segments: list[tuple[str, float, list[_End], list[_End]]] = []
@@ -77,7 +78,7 @@ def operating_point(
             y = _ends(ladder[(ladder["who"] == judge) & (ladder["step"] == delta)], None)
             y = y if sensitivity is None else _ends(sensitivity, (judge, delta, prompts)) or y
             segments += [(judge, delta, x, y)] if x and y else []
-    judges = canvas.distinct(s[0] for s in segments)
+    judges = estimate_rows.distinct(s[0] for s in segments)
     steps = sorted({s[1] for s in segments})
     few = len(judges) <= canvas.DIRECT
     names = canvas.shortened(judges)
@@ -148,7 +149,9 @@ def _ends(table: pd.DataFrame, at: tuple[str, float, tuple[str, str]] | None) ->
         )
     judge, delta, prompts = at
     here = table[
-        (table["term"] == "target_sensitivity") & (table["judge"].astype(str) == judge) & (canvas.step(table) == delta)
+        (table["term"] == "target_sensitivity")
+        & (table["judge"].astype(str) == judge)
+        & (estimate_rows.step(table) == delta)
     ]
     found = [here[here["prompt"] == p] for p in prompts]
     return (
@@ -236,10 +239,12 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     [10.0, 2.0]
     """
     columns = ("judge", "strategy", "conf_low", "conf_high", "baseline_only", "strategy_only", "survives")
-    here = canvas.chosen(comparisons, ["difference"], *columns, source="compare_strategies")
+    here = estimate_rows.chosen(comparisons, ["difference"], *columns, source="compare_strategies")
     groups = [str(c) for c in here.columns[: list(here.columns).index("term")]]
-    here = here.assign(_row=canvas.joined(here, sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1))))
-    canvas.one_row_each(here, ["_row"])
+    here = here.assign(
+        _row=estimate_rows.joined(here, sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1)))
+    )
+    estimate_rows.one_row_each(here, ["_row"])
     absent = list(here.loc[here["estimate"].isna(), "_row"])
     here = here[here["estimate"].notna()]
     points = here.assign(**{c: 100 * here[c] for c in ("estimate", "conf_low", "conf_high")})
@@ -254,11 +259,13 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
         canvas.whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
         for name, offset in COUNTS.items():
             canvas.beside(ax, i, count(float(row[name])), offset, ha="right")
-    base = " or ".join(map(str, canvas.distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
+    base = (
+        " or ".join(map(str, estimate_rows.distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
+    )
     heads = (f"only\n{canvas.shortened([base or 'baseline'], 9)[0]}\nright", "only\nstrategy\nright")
     for head, offset in zip(heads, COUNTS.values(), strict=True):
         canvas.beside(ax, None, head, offset, ha="right")
-    after = canvas.distinct(here["adjustment"].dropna()) if "adjustment" in here.columns else []
+    after = estimate_rows.distinct(here["adjustment"].dropna()) if "adjustment" in here.columns else []
     survives = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
     canvas.legend_above(
         ax, [canvas.key(survives, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)], 2
@@ -317,11 +324,11 @@ def pareto(
     >>> pareto(rows).get_xscale()
     'log'
     """
-    canvas.require(front, "cost", "value", "on_front")
+    estimate_rows.require(front, "cost", "value", "on_front")
     groups = [by] if isinstance(by, str) else list(by)
-    canvas.require(front, *groups)
+    estimate_rows.require(front, *groups)
     names = [str(c) for c in front.columns[: list(front.columns).index("cost")] if c not in groups]
-    front = front.assign(_name=canvas.joined(front, names), _group=canvas.joined(front, groups))
+    front = front.assign(_name=estimate_rows.joined(front, names), _group=estimate_rows.joined(front, groups))
     there = np.isfinite(front[["cost", "value"]].to_numpy(float)).all(axis=1)
     here, absent = front[there], list(front.loc[~there, "_name"])
     if here.empty:
@@ -330,7 +337,7 @@ def pareto(
     chosen = here if all_named else here[here["on_front"].astype(bool)]
     several = here["_group"].nunique() > 1
     entries = canvas.shortened(chosen["_name"]) if len(chosen) > canvas.DIRECT else []
-    heads = [f"front: {g}" for g in canvas.distinct(here["_group"])] if several else ["on the front"]
+    heads = [f"front: {g}" for g in estimate_rows.distinct(here["_group"])] if several else ["on the front"]
     width = 6.4 + max(canvas.legend_width([*entries, *heads], 4.8), 1.2)
     ax = canvas.new_axes(ax, width, 4.8)
     canvas.grid(ax)
@@ -369,7 +376,7 @@ def _fronts(ax: Any, here: pd.DataFrame) -> list[Any]:
     several = here["_group"].nunique() > 1
     worse = here[~here["on_front"].astype(bool)]
     ax.scatter(worse["cost"], worse["value"], s=34, color=DOMINATED, edgecolors="white", linewidths=0.7, zorder=3)
-    for i, group in enumerate(canvas.distinct(here["_group"])):
+    for i, group in enumerate(estimate_rows.distinct(here["_group"])):
         color = canvas.PALETTE[i % len(canvas.PALETTE)]
         on = here[(here["_group"] == group) & here["on_front"].astype(bool)].sort_values(["cost", "value"])
         ax.step(on["cost"], on["value"], where="post", color=color, linewidth=1.4, alpha=0.8, zorder=2)

@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 
 from judgestats import flags
 from judgestats.errors import DesignError, choose
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import in_words, number, signed
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
@@ -73,12 +74,12 @@ def kappa_matrix(
     >>> sorted({t.get_text() for t in kappa_matrix(rows).texts})
     ['0.20', '0.40', '0.60']
     """
-    canvas.require(kappas, "judge", "other", "term", "estimate")
+    estimate_rows.require(kappas, "judge", "other", "term", "estimate")
     choose(order, ("clustered", "given"), "order")
-    found = canvas.distinct(kappas["term"].astype(str))
+    found = estimate_rows.distinct(kappas["term"].astype(str))
     if len(found) > 1:
         raise DesignError(f"The table has several terms: {', '.join(found)}. Give the rows of one.")
-    here = canvas.chosen(kappas, found, source="kappa")
+    here = estimate_rows.chosen(kappas, found, source="kappa")
     wide, known = pair_matrix(here, judges)
     wide = _clustered(wide, 1.0 - wide) if order == "clustered" else wide
     known = known.reindex_like(wide)
@@ -161,20 +162,20 @@ def judges_and_people(
     ['b', 'a']
     """
     choose(order, ("value", "given"), "order")
-    canvas.require(peers, "judge", "other", "term", "estimate")
-    canvas.require(people, "judge", "term", "estimate", "conf_low", "conf_high")
-    found = canvas.distinct([*peers["term"].astype(str), *people["term"].astype(str)])
+    estimate_rows.require(peers, "judge", "other", "term", "estimate")
+    estimate_rows.require(people, "judge", "term", "estimate", "conf_low", "conf_high")
+    found = estimate_rows.distinct([*peers["term"].astype(str), *people["term"].astype(str)])
     if len(found) != 1:
         raise DesignError(f"Both tables are of one measure, and these have the terms {', '.join(found)}.")
-    groups = [c for c in canvas.groups_of(people, "judge", "other") if c in canvas.groups_of(peers)]
+    groups = [c for c in estimate_rows.groups_of(people, "judge", "other") if c in estimate_rows.groups_of(peers)]
     both = pd.concat([peers, peers.rename(columns={"judge": "other", "other": "judge"})], ignore_index=True)
-    peer, own = (t.assign(_panel=canvas.joined(t, groups), judge=t["judge"].astype(str)) for t in (both, people))
-    canvas.one_row_each(peer, ["_panel", "judge", "other"])
-    canvas.one_row_each(own, ["_panel", "judge"])
-    own, shown = own[own["judge"].isin(peer["judge"]) | own["estimate"].notna()], canvas.distinct(own["_panel"])
+    peer, own = (t.assign(_panel=estimate_rows.joined(t, groups), judge=t["judge"].astype(str)) for t in (both, people))
+    estimate_rows.one_row_each(peer, ["_panel", "judge", "other"])
+    estimate_rows.one_row_each(own, ["_panel", "judge"])
+    own, shown = own[own["judge"].isin(peer["judge"]) | own["estimate"].notna()], estimate_rows.distinct(own["_panel"])
     if not set(own["judge"]) & set(peer["judge"]):
         raise DesignError("The two tables share no judge. Give results for the same judges.")
-    rows = canvas.distinct([*own["judge"], *peer["judge"]])
+    rows = estimate_rows.distinct([*own["judge"], *peer["judge"]])
     if order == "value":
         value = own[own["_panel"] == shown[0]].set_index("judge")["estimate"].reindex(rows)
         rows = list(value.sort_values(ascending=False, kind="stable").index)
@@ -210,8 +211,8 @@ def pair_matrix(pairs: pd.DataFrame, judges: Sequence[str] = ()) -> tuple[pd.Dat
     `pairs`: a row a pair. `judges`: names that have a row and a column even without a pair.
     """
     names = pairs.assign(judge=pairs["judge"].astype(str), other=pairs["other"].astype(str))
-    canvas.one_row_each(names, ["judge", "other"])
-    every = canvas.distinct([*names["judge"], *names["other"], *map(str, judges)])
+    estimate_rows.one_row_each(names, ["judge", "other"])
+    every = estimate_rows.distinct([*names["judge"], *names["other"], *map(str, judges)])
     values = pd.DataFrame(np.nan, index=every, columns=every)
     known = pd.DataFrame(False, index=every, columns=every)
     common = names["n"] > 0 if "n" in names else [True] * len(names)
@@ -276,11 +277,11 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     """
     columns = ("conf_low", "conf_high", "judge", "other", "threshold")
     wanted = ["share_above", "mean_difference", "highest_alone", "highest_shared"]
-    here = canvas.chosen(result, wanted, *columns, source="disagreement")
-    here = here.assign(_row=canvas.names_of(here))
+    here = estimate_rows.chosen(result, wanted, *columns, source="disagreement")
+    here = here.assign(_row=estimate_rows.names_of(here))
     if here["_row"].nunique() > 1:
         raise DesignError(
-            f"The result has {here['_row'].nunique()} groups ({', '.join(canvas.distinct(here['_row'])[:4])}, ...). "
+            f"The result has {here['_row'].nunique()} groups ({', '.join(here['_row'].unique()[:4])}, ...). "
             "Draw one at a time."
         )
     share = here[here["term"] == "share_above"].sort_values("threshold", kind="stable")
@@ -288,8 +289,10 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     share = share[~share["threshold"].isin(none[1:])]  # above one threshold no item: above those beyond it neither
     share = share.assign(_row=[f"spread > {v:g}" for v in share["threshold"]])
     apart = here[here["term"] == "mean_difference"].sort_values("estimate", ascending=False, kind="stable")
-    names = canvas.shortened(canvas.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), 15)
-    short = dict(zip(canvas.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), names, strict=True))
+    names = canvas.shortened(estimate_rows.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), 15)
+    short = dict(
+        zip(estimate_rows.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), names, strict=True)
+    )
     apart = apart.assign(
         _row=[
             f"{short[str(a)]} – {short[str(b)]}".replace(r"\$", "$")
@@ -299,7 +302,7 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     alone, shared = (here[here["term"] == t].assign(_row=lambda t: t["judge"].astype(str)) for t in wanted[2:])
     shared = shared.sort_values("estimate", ascending=False, kind="stable")
     pairs = list(apart["_row"]) if len(apart) <= MOST_PAIRS else []
-    lines = [list(share["_row"]), pairs, canvas.distinct([*shared["_row"], *alone["_row"]])]
+    lines = [list(share["_row"]), pairs, estimate_rows.distinct([*shared["_row"], *alone["_row"]])]
     one, two, three = _stacked(ax, lines, 0 if pairs else len(short))
     canvas.shares(one)
     canvas.lanes(one, lines[0])
@@ -394,12 +397,14 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     >>> [axes.get_xlabel() for axes in score_distribution(rows)]
     ['mean score (points of the scale)', 'share of scores at the top']
     """
-    here = canvas.chosen(
+    here = estimate_rows.chosen(
         result, ["mean", "sd", "ceiling"], "judge", "conf_low", "conf_high", source="score_distribution"
     )
-    here = here.assign(_row=canvas.names_of(here, "tier" if "tier" in result and result["tier"].isna().any() else ""))
-    mean = canvas.chosen(here, ["mean"], source="score_distribution").set_index("_row")
-    canvas.one_row_each(here, ["_row", "term"])
+    here = here.assign(
+        _row=estimate_rows.names_of(here, "tier" if "tier" in result and result["tier"].isna().any() else "")
+    )
+    mean = estimate_rows.chosen(here, ["mean"], source="score_distribution").set_index("_row")
+    estimate_rows.one_row_each(here, ["_row", "term"])
     labels = list(mean.index)
     sd = here[here["term"] == "sd"].set_index("_row")["estimate"].reindex(labels).to_numpy(float)
     left, right = canvas.panels(ax, ["mean", "ceiling"], labels, wide=[3.4, 2.2])
@@ -474,14 +479,14 @@ def score_quantiles(
     >>> [t.get_text() for t in score_quantiles(rows).get_yticklabels()]
     ['s']
     """
-    here = canvas.chosen(result, list(QUANTILES), "judge", source="score_distribution")
+    here = estimate_rows.chosen(result, list(QUANTILES), "judge", source="score_distribution")
     absent = [q for q in QUANTILES if q not in set(here["term"])]
     if absent:
         raise DesignError(
             f"The picture needs the term {absent[0]}. Use score_distribution(quantiles=(0.05, 0.25, 0.5, 0.75, 0.95))."
         )
-    here = here.assign(_row=canvas.names_of(here, "judge", "tier"), _judge=here["judge"].astype(str))
-    canvas.one_row_each(here, ["_row", "_judge", "term"])
+    here = here.assign(_row=estimate_rows.names_of(here, "judge", "tier"), _judge=here["judge"].astype(str))
+    estimate_rows.one_row_each(here, ["_row", "_judge", "term"])
     wide = here.pivot(index=["_row", "_judge"], columns="term", values="estimate")
     middle = wide["q50"].groupby("_row").mean().sort_values(ascending=False, kind="stable")
     labels = list(middle.index) if order is None else [str(o) for o in order]
@@ -489,7 +494,7 @@ def score_quantiles(
     if lacking:
         raise DesignError(f"order= lacks {', '.join(lacking)}. Name every row.")
     labels = [r for r in labels if r in middle.index]
-    judges = canvas.distinct(here["_judge"])
+    judges = estimate_rows.distinct(here["_judge"])
     if len(judges) > canvas.DIRECT:
         by_judge = wide["q50"].sort_values(ascending=False, kind="stable").index
         labels = [_of_judge(r, j) for one in labels for r, j in by_judge if r == one]
@@ -567,11 +572,11 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     >>> [t.get_text() for t in agreement_levels(rows).get_yticklabels()]
     ['all']
     """
-    here = canvas.chosen(levels, list(LEVELS), "conf_low", "conf_high", source="agreement_levels")
-    names = canvas.names_of(levels)
+    here = estimate_rows.chosen(levels, list(LEVELS), "conf_low", "conf_high", source="agreement_levels")
+    names = estimate_rows.names_of(levels)
     here = here.assign(_row=names[here.index])
-    canvas.one_row_each(here, ["_row", "term"])
-    labels = canvas.distinct(here["_row"])
+    estimate_rows.one_row_each(here, ["_row", "term"])
+    labels = estimate_rows.distinct(here["_row"])
     ax = canvas.new_axes(
         ax, 7.7 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), 0.66)
     )
@@ -641,14 +646,14 @@ def icc(
     'ICC(2,1), intraclass correlation (1 = perfect)'
     """
     wanted = [forms] if isinstance(forms, str) else list(forms)
-    here = canvas.chosen(result, wanted, "conf_low", "conf_high", source="icc")
+    here = estimate_rows.chosen(result, wanted, "conf_low", "conf_high", source="icc")
     absent = [f for f in wanted if f not in set(here["term"])]
     if absent:
-        have = ", ".join(canvas.distinct(result["term"].astype(str)))
+        have = ", ".join(estimate_rows.distinct(result["term"].astype(str)))
         raise DesignError(f"forms has {', '.join(absent)}, which the result does not. It has: {have}.")
-    here = here.assign(_row=canvas.names_of(here))
-    canvas.one_row_each(here, ["_row", "term"])
-    labels = canvas.distinct(here["_row"])
+    here = here.assign(_row=estimate_rows.names_of(here))
+    estimate_rows.one_row_each(here, ["_row", "term"])
+    labels = estimate_rows.distinct(here["_row"])
     each = 0.3 if len(wanted) == 1 else 0.17 * len(wanted) + 0.1
     ax = canvas.new_axes(
         ax, 4.6 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), each)
@@ -726,11 +731,11 @@ def quality_agreement(
     >>> quality_agreement(rows).get_ylabel()
     'agreement of the judges (mean r)'
     """
-    canvas.require(table, score, agreement)
+    estimate_rows.require(table, score, agreement)
     here = table[np.isfinite(table[[score, agreement]].astype(float)).all(axis=1)]
     if here.empty:
         raise DesignError(f"No system has both {score} and {agreement}. Give a table with one row per system.")
-    tiers = canvas.distinct(here[within].astype(str)) if within in here.columns else []
+    tiers = estimate_rows.distinct(here[within].astype(str)) if within in here.columns else []
     known = _rho(result, within)
     keys = [f"{t}{known.get(t, '')}" for t in tiers]
     column = next((c for c in ("system", "model") if c in here.columns), None)
@@ -782,7 +787,7 @@ def _rho(result: pd.DataFrame | None, within: str) -> dict[str, str]:
     """Value of `within` -> its ρ as text; all systems under the empty name."""
     if result is None:
         return {}
-    here = canvas.chosen(result, ["spearman"], "conf_low", "conf_high", source="quality_agreement")
+    here = estimate_rows.chosen(result, ["spearman"], "conf_low", "conf_high", source="quality_agreement")
     names = here[within].astype(object).where(here[within].notna(), "") if within in here.columns else [""] * len(here)
     texts = {}
     for name, row in zip(names, here.to_dict("records"), strict=True):

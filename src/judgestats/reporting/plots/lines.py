@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
 
 #: Backgrounds of panels, by the value of the column that shades them.
@@ -77,23 +78,23 @@ def lines(
     >>> [axes.get_title(loc="left") for axes in lines(rows, "temperature", panel="system")]
     ['s']
     """
-    canvas.require(result, "term", "estimate", "conf_low", "conf_high", x, *(c for c in (panel, shade) if c))
+    estimate_rows.require(result, "term", "estimate", "conf_low", "conf_high", x, *(c for c in (panel, shade) if c))
     blank = result[[c for c in (x, panel) if c]].isna().any(axis=1) | (result[panel or x].astype(str) == "")
     here = result[~blank & result["estimate"].notna()]  # rows of means over cells have no label
-    found = canvas.distinct(here["term"].astype(str))
+    found = estimate_rows.distinct(here["term"].astype(str))
     if term is None and len(found) > 1:
         raise DesignError(f"The result has the terms {', '.join(found)}. Name one in term=.")
-    here = canvas.chosen(here, [term or (found or [""])[0]], source="correlation")
+    here = estimate_rows.chosen(here, [term or (found or [""])[0]], source="correlation")
     skip = [c for c in (x, panel, shade) if c]
-    here = here.assign(_line=canvas.names_of(here, *skip), _panel=here[panel].astype(str) if panel else "")
-    canvas.one_row_each(here, ["_panel", "_line", x])
+    here = here.assign(_line=estimate_rows.names_of(here, *skip), _panel=here[panel].astype(str) if panel else "")
+    estimate_rows.one_row_each(here, ["_panel", "_line", x])
     if here[x].dtype.kind in "iuf":
         places, ticks = here[x].to_numpy(dtype=float), None
     else:
-        ticks = canvas.distinct(here[x].astype(str))
+        ticks = estimate_rows.distinct(here[x].astype(str))
         places = here[x].astype(str).map(ticks.index).to_numpy(dtype=float)
     here = here.assign(_x=places)
-    names, series = canvas.distinct(here["_panel"]), canvas.distinct(here["_line"])
+    names, series = estimate_rows.distinct(here["_panel"]), estimate_rows.distinct(here["_line"])
     if len(names) > MOST:
         raise DesignError(f"{len(names)} panels are more than {MOST}. Draw some values of {panel!r} at a time.")
     shades = _shades(here, shade)
@@ -137,7 +138,7 @@ def _shades(here: pd.DataFrame, shade: str | None) -> dict[str, str]:
     several = here.groupby("_panel")[shade].nunique(dropna=False)
     if (several > 1).any():
         raise DesignError(f"Panel {several.idxmax()!r} has several values of {shade!r}. Give it one.")
-    values = canvas.distinct(here[shade].astype(str))
+    values = estimate_rows.distinct(here[shade].astype(str))
     return {value: SHADES[i % len(SHADES)] for i, value in enumerate(values)}
 
 

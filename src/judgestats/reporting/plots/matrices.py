@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 
 from judgestats.errors import DesignError, choose
 from judgestats.metrics import consensus
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import number, signed
 from judgestats.reporting.plots import canvas
 
@@ -141,7 +142,7 @@ def deviation_matrix(
     >>> [t.get_text() for t in deviation_matrix(rows).get_yticklabels()]
     ['b', 'a']
     """
-    canvas.require(deviations, "judge", "system", "term", "estimate")
+    estimate_rows.require(deviations, "judge", "system", "term", "estimate")
     here = deviations[deviations["term"] == "deviation"]
     if not here["estimate"].notna().any():
         raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
@@ -174,16 +175,16 @@ def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | No
         return scores.astype(float), None, {}
     if "estimate" not in scores.columns:
         scores = consensus.score_matrix(scores)
-    canvas.require(scores, "judge", "system", "estimate")
+    estimate_rows.require(scores, "judge", "system", "estimate")
     here = scores[scores["term"] == "score"] if "term" in scores.columns else scores
     spread = _wide(here, "sd") if "sd" in here.columns and here["sd"].notna().any() else None
-    judges = dict(zip(canvas.whose(here), here["judge"].astype(str), strict=True))
+    judges = dict(zip(estimate_rows.whose(here), here["judge"].astype(str), strict=True))
     return _wide(here, "estimate"), spread, judges
 
 
 def _wide(table: pd.DataFrame, value: str) -> pd.DataFrame:
     groups = [c for c in table.columns if c != "own"]
-    table = table.assign(who=canvas.whose(table[groups]), system=table["system"].astype(str))
+    table = table.assign(who=estimate_rows.whose(table[groups]), system=table["system"].astype(str))
     twice = table.duplicated(["who", "system"])
     if twice.any():
         judge, system = table.loc[twice, ["who", "system"]].iloc[0]
@@ -276,7 +277,7 @@ def heat(
     scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
     scale.set_label("\n".join(textwrap.wrap(bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
     canvas.named(ax, "", "", title)
-    for key in canvas.distinct(k for k in (across.key, down.key) if k):
+    for key in estimate_rows.distinct(k for k in (across.key, down.key) if k):
         canvas.below(ax, key)
     return ax
 

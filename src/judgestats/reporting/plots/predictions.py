@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.proportions import wilson
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
 
 #: Columns of a predictive frame that are not labels.
@@ -97,7 +98,7 @@ def _table(predictions: Any) -> pd.DataFrame:
     """The frame of a model, or the frame that was given."""
     method = getattr(predictions, "predictive", None)
     table = method("both") if callable(method) else predictions
-    canvas.require(table, *_COLUMNS)
+    estimate_rows.require(table, *_COLUMNS)
     if unknown := sorted(set(map(str, table["kind"])) - set(_HEADS)):
         raise DesignError(f"kind has {unknown[0]!r}. Allowed: posterior, prior. Give a result of predictive().")
     table = table[np.isfinite(table["observed"].to_numpy(float))]
@@ -105,15 +106,15 @@ def _table(predictions: Any) -> pd.DataFrame:
         raise DesignError("There is no observed value to draw. Give a result of predictive() with at least one.")
     columns = [c for c in table.columns if c not in _NO_LABEL]
     varying = [c for c in columns if table[c].astype(object).nunique(dropna=False) > 1]
-    table = table.assign(_row=canvas.joined(table, varying))
-    canvas.one_row_each(table, ["kind", "_row"])
+    table = table.assign(_row=estimate_rows.joined(table, varying))
+    estimate_rows.one_row_each(table, ["kind", "_row"])
     return table
 
 
 def _order(table: pd.DataFrame) -> list[str]:
     """Rows, the highest predicted value first; by the posterior where there is one."""
     last = table[table["kind"] == ("posterior" if (table["kind"] == "posterior").any() else "prior")]
-    rest = [r for r in canvas.distinct(table["_row"]) if r not in set(last["_row"])]
+    rest = [r for r in estimate_rows.distinct(table["_row"]) if r not in set(last["_row"])]
     return [*last.sort_values("estimate", ascending=False, kind="stable")["_row"], *rest]
 
 
@@ -128,7 +129,7 @@ def _together(table: pd.DataFrame, here: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scale(table: pd.DataFrame) -> str:
-    what = canvas.distinct(table["outcome"])
+    what = estimate_rows.distinct(table["outcome"])
     if (table["scale"] == "count").any():
         return f"{canvas.literal(what[0])}: count ÷ calls" if len(what) == 1 else "calls with this answer ÷ all calls"
     return f"mean of {canvas.literal(what[0]).removeprefix('mean ')}" if len(what) == 1 else "mean score"
@@ -286,7 +287,7 @@ def _calibrated(fit: Any, table: pd.DataFrame, weight: Any, ordinal: bool) -> pd
     counts = rows[rows.columns[list(rows.columns).index("category") - 1]].to_numpy(float)
     hit = (answer == rows["category"].astype(str)).to_numpy(float)
     parts = []
-    for category in canvas.distinct(rows["category"]):
+    for category in estimate_rows.distinct(rows["category"]):
         here = (rows["category"] == category).to_numpy()
         found = _wilson(_binned(rows["estimate"].to_numpy(float)[here], hit[here], counts[here]))
         parts.append(found.assign(label=str(category)))
@@ -426,7 +427,7 @@ def posterior_intervals(
             "There are no draws. Give draws() of a model by MCMC: chain, draw, and a column for each parameter."
         )
     if len(names) > MOST_PARAMETERS:
-        first = ", ".join(canvas.distinct(n.partition("[")[0] for n in names)[:6])
+        first = ", ".join(estimate_rows.distinct(n.partition("[")[0] for n in names)[:6])
         raise DesignError(f"{len(names)} parameters are too many for a picture. Choose with variables=: {first}.")
     quantiles = np.quantile(table[names].to_numpy(float), [0.5, 0.25, 0.75, 0.025, 0.975], axis=0)
     ends = ("estimate", "low_50", "high_50", "conf_low", "conf_high")

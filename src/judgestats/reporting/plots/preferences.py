@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
 
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
 
 #: Role -> label, colour and marker, in the order of the rows.
@@ -54,12 +55,14 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     >>> [t.get_text() for t in preference_gaps(rows)[0].get_yticklabels()]
     ['people, pooled', 'g']
     """
-    here = canvas.chosen(gaps, ["rate", "gap"], "role", "judge", "conf_low", "conf_high", source="preference_gap")
+    here = estimate_rows.chosen(
+        gaps, ["rate", "gap"], "role", "judge", "conf_low", "conf_high", source="preference_gap"
+    )
     order = here["role"].map({r: i for i, r in enumerate(ROLES)})
     here = here.assign(_row=_people_named(here), _order=order).sort_values("_order", kind="stable")
-    canvas.one_row_each(here, ["_row", "role", "term"])
+    estimate_rows.one_row_each(here, ["_row", "role", "term"])
     rate, gap = here[here["term"] == "rate"], here[here["term"] == "gap"]
-    rows = canvas.distinct(zip(here["role"], here["_row"], strict=True))
+    rows = estimate_rows.distinct(zip(here["role"], here["_row"], strict=True))
     left, right = canvas.panels(ax, ["rate", "gap"], [r for _, r in rows], wide=[3.4, 2.5])
     canvas.shares(left)
     canvas.limits(right, gap[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
@@ -85,8 +88,8 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
 
 
 def _people_named(table: pd.DataFrame) -> list[str]:
-    names = canvas.names_of(table, "role")
-    rest = canvas.names_of(table, "role", "judge")
+    names = estimate_rows.names_of(table, "role")
+    rest = estimate_rows.names_of(table, "role", "judge")
     pooled = ["people, pooled" if r == "all" else f"people, pooled · {r}" for r in rest]
     return [p if role == "people" else n for p, n, role in zip(pooled, names, table["role"], strict=True)]
 
@@ -127,13 +130,15 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     ['people with each other', 'g']
     """
     wanted = ["kappa", "concordance", "agreement"]
-    here = canvas.chosen(agreement, wanted, "role", "judge", "conf_low", "conf_high", source="judge_against_people")
+    here = estimate_rows.chosen(
+        agreement, wanted, "role", "judge", "conf_low", "conf_high", source="judge_against_people"
+    )
     named = [n.replace("pooled", "with each other") for n in _people_named(here)]
     named = [n.replace("people, with", "people with") for n in named]
     here = here.assign(_row=named, _order=here["role"].eq("judge")).sort_values("_order", kind="stable")
-    canvas.one_row_each(here, ["_row", "role", "term"])
+    estimate_rows.one_row_each(here, ["_row", "role", "term"])
     corrected = here[here["term"] != "agreement"]
-    rows = canvas.distinct(zip(here["role"], here["_row"], strict=True))
+    rows = estimate_rows.distinct(zip(here["role"], here["_row"], strict=True))
     left, right = canvas.panels(ax, ["corrected", "equal"], [r for _, r in rows], wide=[2.9, 2.9])
     canvas.limits(left, corrected[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-1, 1))
     canvas.shares(right)
@@ -203,13 +208,13 @@ def verbosity_bias(
     ['verbose', 'quality-sensitive', 'indifferent', 'g']
     """
     wanted = ["expansion_bias", "truncation_accuracy"]
-    here = canvas.chosen(readings, wanted, "judge", "conf_low", "conf_high", "reading", source="verbosity_bias")
-    here = here.assign(_row=canvas.names_of(here))
-    canvas.one_row_each(here, ["_row", "term"])
+    here = estimate_rows.chosen(readings, wanted, "judge", "conf_low", "conf_high", "reading", source="verbosity_bias")
+    here = here.assign(_row=estimate_rows.names_of(here))
+    estimate_rows.one_row_each(here, ["_row", "term"])
     bias, right = (here[here["term"] == t].set_index("_row") for t in wanted)
     both = bias["estimate"].notna() & right["estimate"].reindex(bias.index).notna()
-    judges, absent = list(bias.index[both]), [j for j in canvas.distinct(here["_row"]) if not both.get(j, False)]
-    canvas.chosen(here[here["_row"].isin(judges)], wanted, source="verbosity_bias")
+    judges, absent = list(bias.index[both]), [j for j in estimate_rows.distinct(here["_row"]) if not both.get(j, False)]
+    estimate_rows.chosen(here[here["_row"].isin(judges)], wanted, source="verbosity_bias")
     many = len(judges) > canvas.DIRECT
     ax = canvas.new_axes(ax, 6.0 + canvas.legend_width(canvas.shortened(judges) if many else [], 4.8), 4.8)
     ax.set(xlim=(-1.04, 1.04), ylim=(-0.03, 1.03), xticks=np.arange(-1, 1.1, 0.5), yticks=np.arange(0, 1.1, 0.25))

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import count, in_words
 from judgestats.reporting.plots import canvas
 
@@ -59,12 +60,12 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
     [0.2, -0.1, -0.1]
     """
     wanted = [*SHIFTS, "tie", "tie_blind"]
-    canvas.chosen(result, list(SHIFTS), "judge", "probe", "conf_low", "conf_high", source="anchoring")
+    estimate_rows.chosen(result, list(SHIFTS), "judge", "probe", "conf_low", "conf_high", source="anchoring")
     here = result[result["term"].isin(wanted)]
-    here = here.assign(_row=canvas.names_of(here, "probe"), probe=here["probe"].astype(str))
-    canvas.one_row_each(here, ["_row", "probe", "term"])
+    here = here.assign(_row=estimate_rows.names_of(here, "probe"), probe=here["probe"].astype(str))
+    estimate_rows.one_row_each(here, ["_row", "probe", "term"])
     moved = here[here["term"].isin(SHIFTS)]
-    probes, labels = canvas.distinct(moved["probe"]), canvas.distinct(here["_row"])
+    probes, labels = estimate_rows.distinct(moved["probe"]), estimate_rows.distinct(here["_row"])
     names = [f"{p}: {w}" for p in probes for w in ("shifts", "ties")]
     axes = canvas.panels(ax, names, labels, wide=[2.9, 1.5] * len(probes), each=0.5)
     for i, probe in enumerate(probes):
@@ -145,12 +146,12 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     >>> [float(bar.get_width()) for bar in revision(rows).patches]
     [0.4, -0.1]
     """
-    here = canvas.chosen(
+    here = estimate_rows.chosen(
         result, ["revision", "towards", "away", "net"], "judge", "conf_low", "conf_high", source="revision"
     )
-    here = here.assign(_row=canvas.names_of(here))
-    canvas.one_row_each(here, ["_row", "term"])
-    labels = canvas.distinct(here["_row"])
+    here = here.assign(_row=estimate_rows.names_of(here))
+    estimate_rows.one_row_each(here, ["_row", "term"])
+    labels = estimate_rows.distinct(here["_row"])
     wide = here.set_index(["_row", "term"])
     ax = canvas.new_axes(
         ax, 5.2 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels))
@@ -222,12 +223,12 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     ['13 / 38', 'same / all']
     """
     columns = ("judge", "probe", "conf_low", "conf_high", "embed", "n_same", "n_items")
-    here = canvas.chosen(result, ["drift"], *columns, source="rationale_shift")
+    here = estimate_rows.chosen(result, ["drift"], *columns, source="rationale_shift")
     here = here.assign(
-        _row=canvas.names_of(here, "probe"), probe=here["probe"].astype(str), embed=here["embed"].astype(str)
+        _row=estimate_rows.names_of(here, "probe"), probe=here["probe"].astype(str), embed=here["embed"].astype(str)
     )
-    canvas.one_row_each(here, ["_row", "probe", "embed"])
-    probes, labels, embedders = (canvas.distinct(here[c]) for c in ("probe", "_row", "embed"))
+    estimate_rows.one_row_each(here, ["_row", "probe", "embed"])
+    probes, labels, embedders = (estimate_rows.distinct(here[c]) for c in ("probe", "_row", "embed"))
     each = 0.34 if len(embedders) == 1 else 0.2 + 0.16 * len(embedders)
     axes = canvas.panels(ax, probes, labels, wide=[3.1] * len(probes), each=each)
     shifts = np.linspace(-0.26, 0.26, len(embedders)) if len(embedders) > 1 else [0.0]
@@ -240,7 +241,7 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
             one = embedders.index(row["embed"])
             canvas.whisker(panel, row, labels.index(row["_row"]) + shifts[one], **canvas.style_of(one))
         for label, same in table.groupby("_row", sort=False):
-            counts = canvas.distinct(
+            counts = estimate_rows.distinct(
                 f"{count(a)} / {count(b)}" for a, b in zip(same["n_same"], same["n_items"], strict=True)
             )
             canvas.beside(panel, labels.index(str(label)), ", ".join(counts), color=canvas.MUTED)
@@ -293,7 +294,7 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     >>> [ax.get_xlabel() for ax in schemes(rows)]
     ['LAO: share of movement towards\\nthe label, flip']
     """
-    canvas.require(estimates, "judge", "scheme", "term", "estimate", "conf_low", "conf_high")
+    estimate_rows.require(estimates, "judge", "scheme", "term", "estimate", "conf_low", "conf_high")
     if not estimates["estimate"].notna().any():
         raise DesignError("The picture needs rows with a value. Give results of anchoring(), revision() or the like.")
     here = estimates.assign(scheme=estimates["scheme"].astype(str))
@@ -301,9 +302,9 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     several = here.assign(_probe=probe).groupby("term", sort=False)["_probe"].transform("nunique") > 1
     labelled = (probe != "") & (several | here["term"].isin(["lao", "lds", "drift", "alignment", "cue_aligned"]))
     here["_panel"] = here["term"].map(in_words) + (", " + probe).where(labelled, "")
-    here["_row"] = canvas.names_of(here, "scheme", "probe")
-    canvas.one_row_each(here, ["_row", "_panel", "scheme"])
-    names, labels, shown = (canvas.distinct(here[c]) for c in ("_panel", "_row", "scheme"))
+    here["_row"] = estimate_rows.names_of(here, "scheme", "probe")
+    estimate_rows.one_row_each(here, ["_row", "_panel", "scheme"])
+    names, labels, shown = (estimate_rows.distinct(here[c]) for c in ("_panel", "_row", "scheme"))
     axes = canvas.panels(ax, names, labels, wide=[2.9] * len(names), each=0.2 + 0.16 * len(shown), across=4)
     shifts = np.linspace(-0.26, 0.26, len(shown)) if len(shown) > 1 else [0.0]
     for panel, name in zip(axes, names, strict=True):

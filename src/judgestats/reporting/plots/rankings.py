@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
 
 
@@ -45,10 +46,10 @@ def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None
     >>> [t.get_text() for t in rank_sets(rows)[0].get_yticklabels()]
     ['A', 'B']
     """
-    here = canvas.chosen(ranking, ["rank", "strength"], "system", "conf_low", "conf_high", source="rank_systems")
-    here = here.assign(_row=canvas.names_of(here))
-    canvas.one_row_each(here, ["_row", "term"])
-    rows = canvas.distinct(here["_row"])
+    here = estimate_rows.chosen(ranking, ["rank", "strength"], "system", "conf_low", "conf_high", source="rank_systems")
+    here = here.assign(_row=estimate_rows.names_of(here))
+    estimate_rows.one_row_each(here, ["_row", "term"])
+    rows = estimate_rows.distinct(here["_row"])
     left, right = canvas.panels(ax, ["strength", "rank"], rows, wide=[3.2, 2.8])
     strength, rank = (here[here["term"] == term] for term in ("strength", "rank"))
     canvas.limits(left, strength[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-np.inf, np.inf))

@@ -10,6 +10,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.lines import Line2D
 
 from judgestats.errors import DesignError, choose
+from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import signed
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import DIVERGING, heat
@@ -58,12 +59,12 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
     ['−0.21', '+0.02']
     """
     term = "mean_change" if judge is None else "magnitude_change"
-    here = canvas.chosen(changes, [term], "judge", "strategy", "conf_low", "conf_high", source="bias_change")
+    here = estimate_rows.chosen(changes, [term], "judge", "strategy", "conf_low", "conf_high", source="bias_change")
     if judge is not None:
         known = sorted(set(here["judge"].dropna().astype(str)))
         here = here[here["judge"].astype(str) == choose(judge, known, "judge")]
-    here = here.assign(_row=canvas.names_of(here, "judge", "strategy"), _column=here["strategy"].astype(str))
-    canvas.one_row_each(here, ["_row", "_column"])
+    here = here.assign(_row=estimate_rows.names_of(here, "judge", "strategy"), _column=here["strategy"].astype(str))
+    estimate_rows.one_row_each(here, ["_row", "_column"])
     wide = {c: _grid(here, c) for c in ("estimate", "conf_low", "conf_high")}
     values = wide["estimate"]
     if not values.notna().to_numpy().any():
@@ -85,7 +86,7 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
 
 def _grid(table: pd.DataFrame, value: str) -> pd.DataFrame:
     wide: pd.DataFrame = table.set_index(["_row", "_column"])[value].astype(float).unstack()
-    return wide.reindex(index=canvas.distinct(table["_row"]), columns=canvas.distinct(table["_column"]))
+    return wide.reindex(index=estimate_rows.distinct(table["_row"]), columns=estimate_rows.distinct(table["_column"]))
 
 
 def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -121,14 +122,14 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     >>> bias_scores(rows).get_title("left")
     'length'
     """
-    here = canvas.chosen(scores, ["bias", "mean"], "judge", "conf_low", "conf_high", source="bias_score")
+    here = estimate_rows.chosen(scores, ["bias", "mean"], "judge", "conf_low", "conf_high", source="bias_score")
     mean = here["term"] == "mean"
-    over = [c for c in canvas.groups_of(here, "judge", "bias") if mean.any() and here.loc[mean, c].isna().all()]
+    over = [c for c in estimate_rows.groups_of(here, "judge", "bias") if mean.any() and here.loc[mean, c].isna().all()]
     facets = [c for c in ("bias",) if c in here.columns] + over
-    here = here.assign(_row=canvas.names_of(here, *facets), _panel=canvas.joined(here, facets))
+    here = here.assign(_row=estimate_rows.names_of(here, *facets), _panel=estimate_rows.joined(here, facets))
     here.loc[mean, "_panel"] = [f"{p} · mean" if p != "all" else "mean" for p in here.loc[mean, "_panel"]]
-    canvas.one_row_each(here, ["_row", "_panel"])
-    rows, shown = canvas.distinct(here["_row"]), canvas.distinct(here["_panel"])
+    estimate_rows.one_row_each(here, ["_row", "_panel"])
+    rows, shown = estimate_rows.distinct(here["_row"]), estimate_rows.distinct(here["_panel"])
     each = 3.2 if len(shown) == 1 else 2.3
     axes = canvas.panels(ax, shown, rows, wide=[each] * len(shown), across=ACROSS)
     for i, (panel, facet) in enumerate(zip(axes, shown, strict=True)):
@@ -192,13 +193,16 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     >>> metrology_map(rows).get_xlabel()
     'dark current (DC), share of vacuum calls'
     """
-    canvas.terms(sheet, "dark_current")
-    canvas.terms(sheet, "stable_cross_sensitivity")
-    dark, stable = canvas.one_each(sheet, "dark_current"), canvas.one_each(sheet, "stable_cross_sensitivity")
-    found = canvas.terms(sheet, "target_sensitivity", needed=False)
+    estimate_rows.terms(sheet, "dark_current")
+    estimate_rows.terms(sheet, "stable_cross_sensitivity")
+    dark, stable = (
+        estimate_rows.one_each(sheet, "dark_current"),
+        estimate_rows.one_each(sheet, "stable_cross_sensitivity"),
+    )
+    found = estimate_rows.terms(sheet, "target_sensitivity", needed=False)
     found = found[found["step"] == found.groupby("who")["step"].transform("min")]
     first = dict(zip(found["who"], found["estimate"], strict=True))
-    judges = [j for j in canvas.order_of(sheet) if j in dark.index and j in stable.index]
+    judges = [j for j in estimate_rows.order_of(sheet) if j in dark.index and j in stable.index]
     ax = _new(ax, judges)
     areas = [_area(first.get(j, np.nan)) for j in judges]
     if len(first):
@@ -207,7 +211,7 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     canvas.named(ax, "dark current (DC), share of vacuum calls", "stable cross-sensitivity (SCS), share of pairs")
     if title:
         canvas.named(ax, ax.get_xlabel(), ax.get_ylabel(), title, pad=38 if len(first) else 6)
-    absent = [j for j in canvas.order_of(sheet) if (j in dark.index) != (j in stable.index)]
+    absent = [j for j in estimate_rows.order_of(sheet) if (j in dark.index) != (j in stable.index)]
     if absent:
         canvas.below(ax, f"Not shown, one of the two rates is missing: {', '.join(canvas.shortened(absent))}.")
     _scatter(ax, dark, stable, judges, areas)
@@ -243,12 +247,12 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
     >>> stable_positional(rows).data["estimate"].tolist()
     [0.1, 0.4]
     """
-    canvas.terms(sheet, "stable_cross_sensitivity")
+    estimate_rows.terms(sheet, "stable_cross_sensitivity")
     stable, positional = (
-        canvas.one_each(sheet, "stable_cross_sensitivity"),
-        canvas.one_each(sheet, "positional_false_preference"),
+        estimate_rows.one_each(sheet, "stable_cross_sensitivity"),
+        estimate_rows.one_each(sheet, "positional_false_preference"),
     )
-    judges = [j for j in canvas.order_of(sheet) if j in stable.index and j in positional.index]
+    judges = [j for j in estimate_rows.order_of(sheet) if j in stable.index and j in positional.index]
     ax = _new(ax, judges)
     canvas.named(
         ax, "stable cross-sensitivity (SCS), share of pairs", "positional false preference (PFP), share of pairs", title

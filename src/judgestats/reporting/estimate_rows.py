@@ -1,0 +1,168 @@
+"""Rows of a table of estimates: which judge, which step of the ladder, which term, and their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError
+from judgestats.results import COLUMNS
+
+#: Columns before ``term`` that are not part of the label of a row.
+_NOT_WHOSE = {"section", "vacuum_kind", "stimulus", "delta", "system", "item", "criterion", "own", *COLUMNS}
+_STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
+
+
+def require(frame: Any, *columns: str) -> None:
+    """Raise unless `frame` is a table of estimates with these columns.
+
+    `frame`: what a picture was given. `*columns`: columns that the picture reads. Raises DesignError it names what is
+    needed and what there is.
+
+    >>> require(pd.DataFrame({"judge": ["g"], "term": ["x"]}), "judge", "term")
+    """
+    wanted = ", ".join(columns)
+    if not isinstance(frame, pd.DataFrame):
+        raise DesignError(f"The picture needs a pandas table of estimates with {wanted}, and got: {type(frame)!r}.")
+    absent = [c for c in columns if c not in frame.columns]
+    if absent:
+        have = ", ".join(map(str, frame.columns)) or "none"
+        raise DesignError(f"The picture needs the columns {wanted}. Missing: {', '.join(absent)}. Columns: {have}.")
+
+
+def whose(frame: pd.DataFrame) -> pd.Series[Any]:
+    """Label of each row: its judge, and the values of the further grouping columns.
+
+    `frame`: estimates, or a datasheet. Returns text, on the index of `frame`.
+
+    >>> whose(pd.DataFrame({"judge": ["g"], "strategy": ["CoT"], "term": ["x"], "estimate": [1.0]})).item()
+    'g · CoT'
+    """
+    if "judge" not in frame.columns:
+        raise DesignError(f"A picture needs a column judge. Columns: {', '.join(map(str, frame.columns))}.")
+    columns = list(frame.columns)
+    end = min((columns.index(c) for c in ("section", "term") if c in columns), default=len(columns))
+    groups = ["judge", *(c for c in columns[:end] if c not in _NOT_WHOSE and c != "judge")]
+    parts = [frame[g].astype(object).map(_cell_text) for g in groups]
+    return pd.Series([" · ".join(p) for p in zip(*parts, strict=True)], index=frame.index, dtype=object)
+
+
+def _cell_text(value: Any) -> str:
+    if isinstance(value, float):
+        return "—" if np.isnan(value) else f"{value:g}"
+    return "—" if value is None else str(value)
+
+
+def step(frame: pd.DataFrame) -> pd.Series[Any]:
+    """Step of the ladder of each row, from ``delta`` or from the ``detail`` of a datasheet; NaN off the ladder."""
+    if "delta" in frame.columns:
+        return frame["delta"].astype(float)
+    if "detail" not in frame.columns:
+        return pd.Series(np.nan, index=frame.index)
+    found = [_STEP.search(str(c)) for c in frame["detail"]]
+    return pd.Series([float(m.group(1)) if m else np.nan for m in found], index=frame.index)
+
+
+def terms(frame: pd.DataFrame, *wanted: str, needed: bool = True) -> pd.DataFrame:
+    """Rows of these terms, with columns ``who`` and ``step``.
+
+    `frame`: estimates, or a datasheet. `*wanted`: terms. `needed`: refuse a frame without any. Raises DesignError if
+    there is none, and one is needed; or if `frame` lacks ``judge``, ``term`` or ``estimate``.
+    """
+    require(frame, "judge", "term", "estimate")
+    here = frame[frame["term"].isin(wanted)]
+    if "section" in here.columns:
+        here = here[~here["section"].astype(str).str.endswith("different subset")]
+    if needed and not here["estimate"].notna().any():
+        have = ", ".join(sorted(set(map(str, frame["term"])))) or "none"
+        raise DesignError(
+            f"The picture needs {', '.join(wanted)}, and the estimates have no such row with a value. Terms: {have}."
+        )
+    return here.assign(who=whose(here), step=step(here))
+
+
+def one_each(frame: pd.DataFrame, term: str) -> pd.DataFrame:
+    """One row per judge for a term, indexed by ``who``; for dark current, the row pooled over the kinds of vacuum."""
+    here = terms(frame, term, needed=False)
+    for column in ("vacuum_kind", "detail"):
+        if term == "dark_current" and column in here.columns:
+            pooled = here[column].isna() | here[column].astype(object).isin(["all", ""])
+            here = here[pooled | ~here["who"].isin(here.loc[pooled, "who"])]
+    return here.drop_duplicates("who").set_index("who")
+
+
+def order_of(frame: pd.DataFrame) -> list[str]:
+    """Judges in the order in which they come."""
+    return list(dict.fromkeys(whose(frame)))
+
+
+def chosen(frame: pd.DataFrame, wanted: Sequence[str], *columns: str, source: str) -> pd.DataFrame:
+    """Rows of these terms.
+
+    `frame`: estimates. `wanted`: terms. `*columns`: columns that are read, beside ``term`` and ``estimate``. `source`:
+    the measure that gives them. Raises DesignError if a column is not there, or no such row has a value.
+    """
+    require(frame, "term", "estimate", *columns)
+    here = frame[frame["term"].isin(wanted)]
+    if not here["estimate"].notna().any():
+        have = ", ".join(sorted(set(map(str, frame["term"])))) or "none"
+        raise DesignError(
+            f"The picture needs {' or '.join(wanted)}, and the estimates have no such row with a value. Terms: {have}. "
+            f"Give a result of {source}()."
+        )
+    return here
+
+
+def groups_of(table: pd.DataFrame, *skip: str) -> list[str]:
+    """Grouping columns (those before ``term``), without those in `skip`."""
+    columns = [str(c) for c in table.columns]
+    return [c for c in columns[: columns.index("term")] if c not in skip]
+
+
+def names_of(table: pd.DataFrame, *skip: str) -> pd.Series[Any]:
+    """Name of the group of each row.
+
+    `table`: estimates. `*skip`: grouping columns that do not make the name. Returns ``all`` without grouping columns; a
+    number is prefixed with the name of its column.
+
+    >>> names_of(pd.DataFrame({"pair": ["a/b"], "temperature": [0.3], "term": ["shift"]})).item()
+    'a/b · temperature 0.3'
+    """
+    return joined(table, groups_of(table, *skip))
+
+
+def joined(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series[Any]:
+    """The values of `columns` as one text a row."""
+    if not columns:
+        return pd.Series("all", index=table.index, dtype=object)
+    parts = [[_value_label(c, v) for v in table[c].astype(object)] for c in columns]
+    return pd.Series([" · ".join(filter(None, p)) or "all" for p in zip(*parts, strict=True)], table.index, object)
+
+
+def _value_label(column: str, value: Any) -> str:
+    if pd.isna(value):
+        return ""
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
+    return f"{column} {value:g}" if number else str(value)
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Values in the order in which they come, each once."""
+    return list(dict.fromkeys(values))
+
+
+def one_row_each(table: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Raise if two rows would be drawn in the same place.
+
+    Raises DesignError it names the first.
+    """
+    twice = table.duplicated(list(columns))
+    if twice.any():
+        first = " · ".join(map(str, table.loc[twice, list(columns)].iloc[0]))
+        raise DesignError(
+            f"{int(twice.sum())} rows would be drawn on top of another (first: {first}). Draw one group at a time."
+        )

@@ -1,0 +1,66 @@
+"""What ``judgestats check`` shows of the measures: a number beside each, and the judges side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from judgestats.metrics.measure_registry import measures
+from judgestats.reporting.formatting import in_words, interval, is_whole, number
+
+#: Sections whose numbers stand in the table of the judges, and most judges and columns there.
+SECTIONS = ("accuracy", "bias", "agreement", "people")
+MOST_JUDGES, MOST_COLUMNS = 20, 4
+
+
+def headlines(tried: Mapping[str, pd.DataFrame | str]) -> pd.DataFrame:
+    """``measure, question, headline`` of each measure with estimates: its first term, over the judges."""
+    rows = []
+    for name, found in tried.items():
+        if isinstance(found, str):
+            continue
+        known = found[found["estimate"].notna()]
+        term = str(known["term"].iloc[0])
+        values = known.loc[known["term"] == term, "estimate"]
+        ends = [number(v, 0 if is_whole(term) else 3) for v in (values.min(), values.max())]
+        span = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+        rows.append((name, measures()[name].question, f"{in_words(term, name)} {span}"))
+    return pd.DataFrame(rows, columns=["measure", "question", "headline"])
+
+
+def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str]) -> tuple[pd.DataFrame, str]:
+    """Shares and agreements of each judge that counting gives, with intervals in closed form; and what is not shown.
+
+    `groups`: columns besides the judge whose values make a row of their own.
+    """
+    columns: dict[str, pd.Series[Any]] = {}
+    flagged: dict[str, pd.Series[Any]] = {}
+    for name, found in tried.items():
+        record = measures()[name]
+        if isinstance(found, str) or record.pattern is None or record.section not in SECTIONS:
+            continue
+        known = found[found["estimate"].notna() & found["conf_low"].notna()]
+        known = known[~known["method"].astype(str).str.contains("bootstrap|percentile|bca")]
+        of_pairs = {"other", "candidate"} & set(known.columns)
+        if known.empty or of_pairs or not {"judge", *groups} <= set(known.columns):
+            continue
+        term = str(known["term"].iloc[0])
+        rows = known[known["term"] == term].set_index(["judge", *groups])
+        if rows.index.has_duplicates:
+            continue
+        shown = [number(r["estimate"]) + " " + interval(r["conf_low"], r["conf_high"]) for _, r in rows.iterrows()]
+        label = in_words(term, name)
+        columns[label], flagged[label] = pd.Series(shown, index=rows.index), rows["flag"].astype(str)
+    left = max(len(columns) - MOST_COLUMNS, 0)
+    labels = list(columns)[:MOST_COLUMNS]
+    table = pd.DataFrame({label: columns[label] for label in labels}).fillna("")
+    notes = pd.DataFrame({label: flagged[label] for label in labels}).fillna("")
+    notes = notes.apply(lambda row: "; ".join(f"{label}: {flag}" for label, flag in row.items() if flag), axis=1)
+    if len(notes) and (notes != "").any():
+        table["flag"] = notes
+    more = max(len(table) - MOST_JUDGES, 0)
+    unseen = [f"{more:,} more rows" * (more > 0), f"{left} more measures" * (left > 0)]
+    note = " and ".join(filter(None, unseen))
+    return table.head(MOST_JUDGES).reset_index(), f"Not shown: {note}. judgestats report shows them." if note else ""
