@@ -79,7 +79,7 @@ def of_variants() -> Iterator[tuple[str, pd.DataFrame]]:
     """Every measure on the tally of its data, on a lazy frame, and with other arguments."""
     import polars as pl
 
-    from judgestats.schema import tally
+    from judgestats.counting.tallies import tally
 
     for name, case in registry().items():
         record = measures()[name.partition(",")[0]]

@@ -74,7 +74,7 @@ def _number(node: ast.expr | None) -> bool:
 
 @pytest.mark.parametrize("path", sorted(Path("src").rglob("*.py")), ids=lambda p: p.stem)
 def test_what_ties_and_invalid_may_be_stands_in_one_place(path: Path) -> None:
-    """In judgestats.schema.patterns: no signature spells them again, and no check lists them."""
+    """In judgestats.counting.patterns: no signature spells them again, and no check lists them."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.arg) and node.arg in {"ties", "invalid"} and node.annotation is not None:

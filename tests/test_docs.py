@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import judgestats as js
-from judgestats.schema import PATTERNS
+from judgestats.counting.patterns import PATTERNS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))

@@ -13,7 +13,8 @@ import judgestats as js
 import registry
 from judgestats.flags import explain
 from judgestats.metrics.measure_registry import measures
-from judgestats.schema import PATTERNS, tally
+from judgestats.counting.patterns import PATTERNS
+from judgestats.counting.tallies import tally
 
 MEASURES = registry.registry()
 #: Public names of the metrics room that are no measures: they plan, choose, describe, or hold several measures.

@@ -96,7 +96,7 @@ from judgestats.reporting import report as report
 from judgestats.schema import check as check
 from judgestats.schema import preferences as preferences
 from judgestats.schema import ratings as ratings
-from judgestats.schema import tally as tally
+from judgestats.counting.tallies import tally as tally
 from judgestats.verdicts import aggregate as aggregate
 from judgestats.verdicts import compare_scores as compare_scores
 from judgestats.verdicts import composite as composite

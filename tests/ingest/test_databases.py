@@ -18,7 +18,8 @@ from judgestats.errors import JudgestatsError, SchemaError
 from judgestats.ingest import detect_format, read, source_info
 from judgestats.ingest.databases import _module, redacted
 from judgestats.metrics.measure_registry import measures
-from judgestats.schema import PATTERNS, tally
+from judgestats.counting.patterns import PATTERNS
+from judgestats.counting.tallies import tally
 
 ROWS = [
     ("g", "007", "x", "y", "first"),

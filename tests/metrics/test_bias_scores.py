@@ -25,9 +25,9 @@ from judgestats.metrics.bias import (
     verbosity_bias,
 )
 from judgestats.metrics.consensus.calibration import calibrate
-from judgestats.metrics.rates import cell_mean, clustered_cell_mean
+from judgestats.counting.differences import cell_mean, clustered_cell_mean
 from judgestats.results import COLUMNS
-from judgestats.schema import tally
+from judgestats.counting.tallies import tally
 from judgestats.verdicts.composites import composite
 from metrics.tables import as_counts, outcome_of, pick, random_calls, scored_responses, signed_calls
 

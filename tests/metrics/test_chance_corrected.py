@@ -23,7 +23,7 @@ from judgestats.kernels.chance import cohen_kappa
 from judgestats.metrics import measure_registry
 from judgestats.metrics.agreement.chance_corrected import LEVELS, ac1, alpha, kappa, scott_pi
 from judgestats.results import COLUMNS
-from judgestats.schema import tally
+from judgestats.counting.tallies import tally
 from metrics.tables import panel_of_whole_scores
 
 NAN = np.nan

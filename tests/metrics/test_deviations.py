@@ -15,7 +15,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema import ratings as read_ratings
-from judgestats.schema.cells import cells
+from judgestats.counting.cells import cells
 from metrics.tables import SPELLINGS, read
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]

@@ -16,7 +16,7 @@ from judgestats.flags import CONSTANT, FEW_CLUSTERS, FORCED_CHOICE, NO_DATA, NOT
 from judgestats.kernels.proportions import clustered_wilson, newcombe, wilson
 from judgestats.metrics.bias import preference_gap, preference_rate
 from judgestats.results import COLUMNS
-from judgestats.schema import tally
+from judgestats.counting.tallies import tally
 from metrics.tables import random_calls
 
 PEOPLE = ["Ann", "Bob"]

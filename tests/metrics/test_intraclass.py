@@ -16,7 +16,7 @@ import twins_variance as twins
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import FEW_RATERS
 from judgestats.metrics.agreement import icc
-from judgestats.schema import tally
+from judgestats.counting.tallies import tally
 from metrics.tables import panel_scores, whole_scores
 
 REFERENCE = Path(__file__).parents[1] / "reference"

@@ -184,7 +184,7 @@ def test_row_order_labels_and_engine_do_not_matter(measure):
 
 
 def test_means_of_runs_will_do_and_conditions_are_named():
-    from judgestats.schema.cells import cells
+    from judgestats.counting.cells import cells
 
     table = panel(items=8, temperatures=(0.0, 1.0))
     got = agreement_levels(cells(table, "temperature"), cell="temperature", n_resamples=50)

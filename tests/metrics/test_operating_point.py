@@ -15,9 +15,9 @@ from judgestats.kernels.proportions import newcombe, newcombe_paired
 from judgestats.metrics import datasheets, psychometrics
 from judgestats.metrics import psychometrics as js
 from judgestats.metrics.psychometrics import operating_point
-from judgestats.metrics.rates import independent_difference
+from judgestats.metrics.paired import independent_difference
 from judgestats.published.paper_tables import criterion_counts
-from judgestats.schema import tally
+from judgestats.counting.tallies import tally
 
 #: Calls as independent, but where a test is about what they share.
 criterion_shift = partial(psychometrics.criterion_shift, cluster=False)

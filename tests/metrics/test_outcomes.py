@@ -20,7 +20,7 @@ from judgestats.ingest import read
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, outcomes, protocol_difference
 from judgestats.metrics.invariance.outcomes import stuart_maxwell
-from judgestats.schema.counting import tally
+from judgestats.counting.tallies import tally
 from metrics.tables import anchored_calls, cell, counts, margins, probed_calls
 
 FAVOURED = {"truth": "llm", "flip": "ml"}

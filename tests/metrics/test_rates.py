@@ -19,17 +19,9 @@ from judgestats.errors import DesignError, JudgestatsError
 from judgestats.flags import BIASED, FEW_CLUSTERS, FEW_DRAWN, LONE_UNIT, NO_DATA, NOT_BCA, ONE_UNIT, RESAMPLES_AGREE
 from judgestats.kernels.proportions import clustered_wilson, newcombe_paired, wilson
 from judgestats.kernels.resampling import binomial_interval
-from judgestats.metrics.rates import (
-    Bootstrap,
-    cell_mean,
-    clustered_cell_mean,
-    clustered_difference,
-    difference,
-    folded,
-    planned,
-    rates,
-    resampled,
-)
+from judgestats.counting.bootstrap import Bootstrap, planned, resampled
+from judgestats.counting.differences import cell_mean, clustered_cell_mean, clustered_difference, difference, folded
+from judgestats.metrics.rates import rates
 
 
 def share(totals):

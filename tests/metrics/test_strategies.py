@@ -41,7 +41,7 @@ from judgestats.metrics.bias import (
     recommend,
 )
 from judgestats.metrics.bias.strategies import METHODS, NAMELESS, costs, mcnemar_test
-from judgestats.schema.counting import tally
+from judgestats.counting.tallies import tally
 
 
 def counted(a: int, b: int, c: int, d: int, judge: str = "g", strategy: str = "S8") -> pd.DataFrame:

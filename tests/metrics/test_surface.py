@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from instrument import instrument_calls
 from judgestats.errors import DesignError
 from judgestats.metrics import psychometrics as js
-from judgestats.schema import tally
+from judgestats.counting.tallies import tally
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.bias import verbosity_bias
-from judgestats.schema import tally
+from judgestats.counting.tallies import tally
 from metrics.tables import as_counts, pick, signed_calls
 
 

@@ -8,7 +8,7 @@ from scipy.stats import chi2_contingency
 from judgestats.metrics.invariance import anchoring, protocol_difference
 from judgestats.published import load
 from judgestats.published import paper_tables as paper
-from judgestats.schema.counting import tally
+from judgestats.counting.tallies import tally
 from measured import rationalization as measured
 
 

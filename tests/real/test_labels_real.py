@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
-from judgestats.schema import tally
+from judgestats.counting.tallies import tally
 
 pytestmark = pytest.mark.real
 REFERENCE = Path(__file__).parents[1] / "reference" / "alpha.csv"

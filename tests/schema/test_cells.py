@@ -21,7 +21,7 @@ from judgestats.metrics.agreement import (
 )
 from judgestats.metrics.bias import best_of_accuracy, score_error
 from judgestats.metrics.consensus import calibrate, consensus_deviation, rank_correlation
-from judgestats.schema.cells import cells
+from judgestats.counting.cells import cells
 from judgestats.verdicts.composites import composite
 from metrics.tables import whole_scores
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from judgestats.errors import DesignError
-from judgestats.schema import tally
-from judgestats.schema.clustering import (
+from judgestats.counting.tallies import tally
+from judgestats.counting.clustering import (
     CLUSTERING,
     Sharing,
     auto_cluster,

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from instrument import instrument_calls, suited
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.bias import bias_score, preference_gap, preference_rate
-from judgestats.schema import PATTERNS, tally
+from judgestats.counting.patterns import PATTERNS
+from judgestats.counting.tallies import tally
 from judgestats.schema.coding import codes_of, count
-from judgestats.schema.counting import units
+from judgestats.counting.tallies import units
 from metrics.tables import random_calls
 
 ENGINES = {

@@ -12,8 +12,8 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.cells import cells
-from judgestats.schema.counting import refuse_further, tally
+from judgestats.counting.cells import cells
+from judgestats.counting.tallies import refuse_further, tally
 
 BOTH = r'counts="n".*counts=False'
 CALLS = pd.DataFrame(

@@ -9,7 +9,8 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema import check, kind_of, preferences, ratings, tally
+from judgestats.schema import check, kind_of, preferences, ratings
+from judgestats.counting.tallies import tally
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import judgestats as js
 from judgestats import tally
 from judgestats.errors import SchemaError
-from judgestats.schema.repeats import one_answer
+from judgestats.counting.repeats import one_answer
 
 COLUMNS = ["judge", "item", "prompt", "first", "second", "replicate", "choice"]
 

@@ -13,8 +13,8 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.cells import cells
-from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
+from judgestats.counting.cells import cells
+from judgestats.counting.splitting import CONDITIONS, as_runs, splits_of
 
 KEYS = ["judge", "system", "item", "criterion"]
 SCALES = {"0-5": 5, "0-10": 10, "0-100": 100}

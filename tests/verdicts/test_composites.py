@@ -15,7 +15,7 @@ import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import score_matrix
 from judgestats.schema import check
-from judgestats.schema.cells import cells
+from judgestats.counting.cells import cells
 from judgestats.verdicts import aggregate, composite
 
 CRITERIA = ("style", "truth", "reach")

@@ -30,7 +30,7 @@ from judgestats.metrics.bias.corrections import Sampling
 from judgestats.metrics.bias.label_sources import Labelled, labelled_levels
 from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
 from judgestats.metrics.bias.rogan_gladen import without_rate
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats
 

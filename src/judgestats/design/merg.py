@@ -20,7 +20,7 @@ from judgestats.design.rubrics import Criterion, Dimensions, Rubric, read_dimens
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.invariance.rationales import Embed, Vectors, embedders
-from judgestats.metrics.rates import Bootstrap, ratio, resampled
+from judgestats.counting.bootstrap import Bootstrap, ratio, resampled
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping
 

@@ -22,7 +22,7 @@ from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, fin
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import CONDITIONS, VOCABULARY, Column, Kind, required
 from judgestats.schema.opening import few, opened
-from judgestats.schema.splitting import splits_of
+from judgestats.counting.splitting import splits_of
 from judgestats.terminal import as_typed
 
 # ---- A suggested mapping, shown and never applied --------------------------------------------------------------------

@@ -42,7 +42,7 @@ def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np
 
 # ---- Two presentation orders of one pair -> one class: the direction-stability decomposition of Δ0 -------------------
 
-#: Codes of a slot answer; the order of ``judgestats.schema.patterns.SLOT_ANSWERS``.
+#: Codes of a slot answer; the order of ``judgestats.counting.patterns.SLOT_ANSWERS``.
 FIRST, SECOND, TIE, INVALID, MISSING = 0, 1, 2, 3, 4
 #: Classes of a pair, the columns of :attr:`Decomposition.classes`.
 STABLE, POSITIONAL, ONE_SIDED, NO_PREFERENCE, DROPPED = 0, 1, 2, 3, 4

@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 
 from judgestats import flags
 from judgestats.errors import DesignError
-from judgestats.schema.clustering import CANDIDATES, Cluster, auto_cluster, clusters
+from judgestats.counting.clustering import CANDIDATES, Cluster, auto_cluster, clusters
 
 #: Columns that identify a rated response.
 RATED = ("system", "item", "criterion")

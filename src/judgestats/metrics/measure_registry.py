@@ -23,7 +23,7 @@ from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics.references import Baseline, Humans, labels, references
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import (
     CHOICES,
@@ -36,12 +36,12 @@ from judgestats.schema.columns import (
     grouping,
     kind_of,
 )
-from judgestats.schema.counting import tally
+from judgestats.counting.tallies import tally
 from judgestats.schema.opening import memory_advice, opened
-from judgestats.schema.pairing import REPEATED
-from judgestats.schema.patterns import PATTERNS, Pattern
-from judgestats.schema.selection import require
-from judgestats.schema.splitting import KEYS, splits_of
+from judgestats.counting.pairing import REPEATED
+from judgestats.counting.patterns import PATTERNS, Pattern
+from judgestats.counting.selection import require
+from judgestats.counting.splitting import KEYS, splits_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -16,7 +16,7 @@ import pandas as pd
 from judgestats.errors import Advice, DesignError, suggestion
 from judgestats.schema.coding import hashed
 from judgestats.schema.columns import VOCABULARY, answer_column, kind_of
-from judgestats.schema.raters import ABOUT
+from judgestats.counting.raters import ABOUT
 
 #: Judges that are people: their names, or ``{column: value}``, also written ``"column=value"``.
 Humans = str | Sequence[str] | Mapping[str, str]

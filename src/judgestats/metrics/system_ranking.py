@@ -37,15 +37,16 @@ from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import cluster_index, generator
 from judgestats.kernels.simultaneous import max_t_of_pairs
 from judgestats.metrics.measure_registry import MANY, Measure, Options, Term, column_names
-from judgestats.metrics.rates import Bootstrap, each_group, read_off
+from judgestats.counting.bootstrap import Bootstrap, read_off
+from judgestats.metrics.rates import each_group
 from judgestats.metrics.references import labels
 from judgestats.results import estimates
-from judgestats.schema.clustering import ENOUGH, MOST_CLUSTERS, Cluster, columns_of, dependence
+from judgestats.counting.clustering import ENOUGH, MOST_CLUSTERS, Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of, column_codes, combine, hashed
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.counting import tally
-from judgestats.schema.pairing import refuse_unknown_order
-from judgestats.schema.patterns import InvalidDirection
+from judgestats.counting.tallies import tally
+from judgestats.counting.pairing import refuse_unknown_order
+from judgestats.counting.patterns import InvalidDirection
 from judgestats.typing import Floats, Ints
 
 #: How a tie counts in a ranking: an answer of its own, in either of two models; half a win for each; excluded.

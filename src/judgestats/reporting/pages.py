@@ -54,12 +54,13 @@ from judgestats.reporting.sheets import (
 )
 from judgestats.reporting.summary import Column, Summary, summarise
 from judgestats.results import COLUMNS
-from judgestats.schema import check, kind_of, tally
-from judgestats.schema.clustering import Cluster
+from judgestats.schema import check, kind_of
+from judgestats.counting.tallies import tally
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
 from judgestats.schema.opening import memory_advice, opened
-from judgestats.schema.pairing import REPEATED
-from judgestats.schema.splitting import KEYS, Split, splits_of
+from judgestats.counting.pairing import REPEATED
+from judgestats.counting.splitting import KEYS, Split, splits_of
 from judgestats.schema.validation import raise_faults
 
 # ---- What was read, the design of the data, rows used and excluded ---------------------------------------------------

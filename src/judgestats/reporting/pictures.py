@@ -24,7 +24,7 @@ from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor
 from judgestats.reporting.summary import listed
 from judgestats.reporting.svg import MATPLOTLIB, inline
-from judgestats.schema.raters import count_raters
+from judgestats.counting.raters import count_raters
 
 _Drawing = Callable[[], Any]
 #: Rows or columns of a matrix above which only the extremes are drawn.

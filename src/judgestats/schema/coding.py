@@ -57,7 +57,7 @@ def column_codes(values: pd.Series[Any]) -> Coded:
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, size = values.cat.codes.to_numpy(), len(values.cat.categories)
         return (np.where(code < 0, size, code), size + 1) if values.hasnans else (code, size)
-    if is_constant(values):  # a filtered stimulus, one criterion: no hashing
+    if len(values) >= MANY and is_constant(values):
         return np.zeros(len(values), dtype=np.int16), 1
     code, labels = hashed(values)
     missing = code < 0
@@ -84,10 +84,10 @@ def combine(parts: Iterable[Coded], rows: int) -> Codes:
     if rows >= MANY and _small(size, rows):
         return Codes(*by_appearance(code, size))
     number, found = pd.factorize(code)
-    return Codes(number.astype(np.int32), _first(number, len(found)))
+    return Codes(number.astype(np.int32), first_rows(number, len(found)))
 
 
-def _first(number: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
+def first_rows(number: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
     """The first row of each number from 0 to `size` - 1."""
     first = np.empty(size, dtype=np.int64)
     first[number[::-1]] = np.arange(number.size - 1, -1, -1)
@@ -145,7 +145,7 @@ def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, labels = values.cat.codes.to_numpy(), values.cat.categories
         code, labels = _used(code, labels)
-    elif is_constant(values):
+    elif len(values) >= MANY and is_constant(values):  # a filtered stimulus, one criterion: no hashing
         return np.zeros(len(values), dtype=np.int16), pd.Index([values.iloc[0]])
     else:
         code, labels = hashed(values)
@@ -300,7 +300,7 @@ def count(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None
     number, codes = compact(*joint(ranks, len(table)))  # in the order of the labels
     weights = None if weight is None else call_counts(table[weight])
     n = np.bincount(number, weights=weights, minlength=codes.size).astype(float)
-    result = table[list(columns)].iloc[_first(number, codes.size)].reset_index(drop=True).assign(n=n)
+    result = table[list(columns)].iloc[first_rows(number, codes.size)].reset_index(drop=True).assign(n=n)
     return _plain(result, columns)
 
 
@@ -315,3 +315,32 @@ def _plain(result: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         if isinstance(result[name].dtype, pd.CategoricalDtype):
             result[name] = result[name].astype(result[name].cat.categories.dtype)
     return result
+
+
+def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
+    """Codes of the lower and the higher candidate id of each row, and whether the higher was shown first."""
+    (code_1, names_1), (code_2, names_2) = each(_factorized, [table["first"], table["second"]])
+    ranked = np.unique(np.concatenate([names_1, names_2]))
+    size = len(ranked)
+    if without := int(((np.asarray(code_1) < 0) | (np.asarray(code_2) < 0)).sum()):
+        raise SchemaError(f"'first' or 'second' is missing in {without:,} of {len(table):,} rows. Name both.")
+    small = np.int16 if size < 2**15 else np.int32
+    rank_1 = np.searchsorted(ranked, names_1).astype(small)[code_1]
+    rank_2 = np.searchsorted(ranked, names_2).astype(small)[code_2]
+    return (np.minimum(rank_1, rank_2), size), (np.maximum(rank_1, rank_2), size), rank_1 > rank_2
+
+
+def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
+    """Codes and labels (as text) of a column without missing values."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.codes.to_numpy(), np.asarray(values.cat.categories, dtype=object).astype(str)
+    code, labels = hashed(values)
+    return code, np.asarray(labels, dtype=object).astype(str)
+
+
+def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
+    """Codes and labels (as text) of a column without missing values."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.codes.to_numpy(), np.asarray(values.cat.categories, dtype=object).astype(str)
+    code, labels = hashed(values)
+    return code, np.asarray(labels, dtype=object).astype(str)

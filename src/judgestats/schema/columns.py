@@ -182,6 +182,23 @@ RATINGS: tuple[Column, ...] = (
 VOCABULARY: dict[str, tuple[Column, ...]] = {"preferences": PREFERENCES, "ratings": RATINGS}
 
 
+#: Columns that distinguish two pairs, besides judge, item and the candidates.
+UNIT_COLUMNS = (
+    "replicate",
+    "task",
+    "topic",
+    "stimulus",
+    "vacuum_kind",
+    "delta",
+    "bias",
+    "strategy",
+    "scheme",
+    "probe",
+    "prompt",
+    "temperature",
+)
+
+
 def required(kind: Kind) -> list[str]:
     """Names a frame of this kind must have (``score`` may be replaced by ``correct`` or ``mean``)."""
     return [c.name for c in VOCABULARY[kind] if c.required]
@@ -256,3 +273,9 @@ def kind_of(columns: Iterable[str]) -> Kind:
         f"{', '.join(required('preferences'))}; a ratings frame needs judge, item and score (or correct, or mean). "
         "Map your columns with preferences(frame, judge='...', ...) or ratings(frame, judge='...', ...)."
     )
+
+
+def unit_columns(present: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Columns that distinguish two pairs, besides the candidates."""
+    present = list(present)
+    return list(dict.fromkeys(["judge", "item", *(c for c in UNIT_COLUMNS if c in present), *groups]))

@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError, data_rows, score_range, suggestion
 from judgestats.schema.account import Account, Exclusion, account_of
-from judgestats.schema.coding import column_codes, combine, neither
+from judgestats.schema.coding import candidates, column_codes, combine, neither
 from judgestats.schema.columns import (
     CHOICES,
     COUNTS,
@@ -27,10 +27,10 @@ from judgestats.schema.columns import (
     as_frame,
     kind_of,
     shown_places,
+    unit_columns,
 )
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
 from judgestats.schema.opening import memory_advice, opened
-from judgestats.schema.pairing import candidates, unit_columns
 
 
 @memory_advice()

@@ -30,8 +30,9 @@ from judgestats.schema.columns import (
 )
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import memory_advice
-from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
-from judgestats.schema.splitting import splits_here
+from judgestats.schema.columns import UNIT_COLUMNS
+from judgestats.counting.pairing import refuse_unknown_order
+from judgestats.counting.splitting import splits_here
 from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, Labels, fitted, verdicts_of
 
 # ---- Shared by both kinds of aggregation: which calls belong together, how many to expect, what is carried over -----

@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.schema.cells import score_counts
+from judgestats.counting.cells import score_counts
 from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
 from judgestats.schema.columns import COUNTS, RATINGS, By, grouping, key_columns, kind_of, names
 from judgestats.verdicts.aggregation import (

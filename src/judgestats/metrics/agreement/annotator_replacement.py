@@ -24,11 +24,11 @@ from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
 from judgestats.metrics.scales import refuse_several_scales
 from judgestats.results import estimates
-from judgestats.schema.clustering import CANDIDATES, ENOUGH, SAMPLED, Cluster, auto_cluster, cluster_codes, clusters
+from judgestats.counting.clustering import CANDIDATES, ENOUGH, SAMPLED, Cluster, auto_cluster, cluster_codes, clusters
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.raters import matched_calls
-from judgestats.schema.selection import gathered
+from judgestats.counting.raters import matched_calls
+from judgestats.counting.selection import gathered
 
 Alignment = Literal["auto", "accuracy", "rmse"]
 

@@ -33,17 +33,17 @@ from judgestats.kernels.chance import (
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges, several_judges
-from judgestats.metrics.rates import Bootstrap, Statistic, planned, read_off, resampled
+from judgestats.counting.bootstrap import Bootstrap, Statistic, planned, read_off, resampled
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster, auto_cluster, clusters, column_of, columns_of, dependence, with_pair
+from judgestats.counting.clustering import Cluster, auto_cluster, clusters, column_of, columns_of, dependence, with_pair
 from judgestats.schema.coding import codes_of, compact, joint
 from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
-from judgestats.schema.counting import is_tally, tally
+from judgestats.counting.tallies import is_tally, tally
 from judgestats.schema.opening import memory_advice
-from judgestats.schema.patterns import PATTERNS
-from judgestats.schema.raters import GOLD, GOLD_CANDIDATE, SIDES, SLOTS, Labels, is_answer, labels_of
-from judgestats.schema.repeats import Unsettled, one_answer, plain
-from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.counting.patterns import PATTERNS
+from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, SIDES, SLOTS, Labels, is_answer, labels_of
+from judgestats.counting.repeats import Unsettled, one_answer, plain
+from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats
 
 # ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------

@@ -37,12 +37,12 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
-from judgestats.metrics.rates import Bootstrap
+from judgestats.counting.bootstrap import Bootstrap
 from judgestats.results import estimates
-from judgestats.schema.cells import cells
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 # ---- Disagreement of the judges on rated items: :func:`disagreement` -------------------------------------------------

@@ -16,15 +16,15 @@ from judgestats.errors import DesignError
 from judgestats.kernels.correlation import correlations_of, effective_number, product_sums
 from judgestats.metrics.bias.gold import labelled_calls, with_right_scores
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
-from judgestats.metrics.rates import Bootstrap, resampled
+from judgestats.counting.bootstrap import Bootstrap, resampled
 from judgestats.results import estimates
-from judgestats.schema.cells import ABOUT, cells
-from judgestats.schema.clustering import Cluster, auto_cluster, clusters
+from judgestats.counting.cells import ABOUT, cells
+from judgestats.counting.clustering import Cluster, auto_cluster, clusters
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
-from judgestats.schema.counting import units
-from judgestats.schema.pairing import UNIT_COLUMNS
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.tallies import units
+from judgestats.schema.columns import UNIT_COLUMNS
+from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 #: Wrongness of an outcome; a tie where one candidate is right is half wrong.

@@ -21,11 +21,11 @@ from judgestats.kernels.variance import combination, effect_squares, satterthwai
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
 from judgestats.results import COLUMNS, estimates
-from judgestats.schema.cells import ABOUT, score_counts
+from judgestats.counting.cells import ABOUT, score_counts
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
-from judgestats.schema.splitting import as_runs, refuse_splits, splits_here, splits_there
+from judgestats.counting.splitting import as_runs, refuse_splits, splits_here, splits_there
 from judgestats.typing import Floats
 
 # ---- Ratings -> the design of a generalizability study, group by group -----------------------------------------------

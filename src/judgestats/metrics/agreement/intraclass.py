@@ -22,11 +22,11 @@ from judgestats.metrics.agreement.pingouin_engine import six_correlations, versi
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, several_judges
 from judgestats.results import COLUMNS
-from judgestats.schema.cells import ABOUT, CellTable, cell_table
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.cells import ABOUT, CellTable, cell_table
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 # ---- Ratings -> matrices of subjects x raters, for all groups at once ------------------------------------------------

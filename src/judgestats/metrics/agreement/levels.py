@@ -31,12 +31,12 @@ from judgestats.metrics.agreement.pingouin_engine import repeated_measures, vers
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
 from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
-from judgestats.metrics.rates import Bootstrap, read_off
+from judgestats.counting.bootstrap import Bootstrap, read_off
 from judgestats.results import estimates
-from judgestats.schema.cells import cells
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats, Ints
 
 # ---- Ratings as blocks: rows (a system in a cell) x judges x points --------------------------------------------------

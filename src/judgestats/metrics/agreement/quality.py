@@ -29,14 +29,14 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.consensus.correlations import correlated
 from judgestats.metrics.measure_registry import Measure, Term, values_of
-from judgestats.metrics.rates import Bootstrap
+from judgestats.counting.bootstrap import Bootstrap
 from judgestats.metrics.references import labels
 from judgestats.results import estimates
-from judgestats.schema.cells import cells
-from judgestats.schema.clustering import Cluster, clusters
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster, clusters
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 #: Tiers of the paper, worst first.

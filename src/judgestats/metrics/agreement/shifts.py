@@ -37,11 +37,11 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of, values_of
-from judgestats.metrics.rates import Bootstrap
+from judgestats.counting.bootstrap import Bootstrap
 from judgestats.results import COLUMNS, estimates
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats, Ints
 
 # ---- Shifts of agreement between two conditions: :func:`agreement_shift` ---------------------------------------------

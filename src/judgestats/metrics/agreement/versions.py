@@ -20,14 +20,15 @@ from judgestats.metrics.bias.position import consistency, repeats
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, with_people
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
-from judgestats.metrics.rates import Bootstrap, each_group, resampled
+from judgestats.counting.bootstrap import Bootstrap, resampled
+from judgestats.metrics.rates import each_group
 from judgestats.metrics.references import Baseline, Humans, controls, references
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import By, Kind, grouping, kind_of, names
-from judgestats.schema.raters import ABOUT, matched_calls
-from judgestats.schema.selection import gathered
+from judgestats.counting.raters import ABOUT, matched_calls
+from judgestats.counting.selection import gathered
 from judgestats.typing import Floats
 
 #: Column with the version of a call, and the two versions that are compared.

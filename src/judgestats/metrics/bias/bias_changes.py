@@ -21,23 +21,15 @@ from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.proportions import ROUNDING, normal_quantile
 from judgestats.metrics.bias.bias_scores import Settings, targeted
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.metrics.rates import (
-    CLUSTERED,
-    Bootstrap,
-    Interval,
-    clustered_difference,
-    difference,
-    each_group,
-    folded,
-    planned,
-    resampled,
-)
+from judgestats.counting.differences import CLUSTERED, clustered_difference, difference, folded
+from judgestats.counting.bootstrap import Bootstrap, Interval, planned, resampled
+from judgestats.metrics.rates import each_group
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster, columns_of, dependence
+from judgestats.counting.clustering import Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
-from judgestats.schema.counting import tally
-from judgestats.schema.patterns import InvalidDirection
+from judgestats.counting.tallies import tally
+from judgestats.counting.patterns import InvalidDirection
 from judgestats.typing import Floats
 
 # ---- Pairs of a judge under a strategy and under the baseline, as counts ---------------------------------------------

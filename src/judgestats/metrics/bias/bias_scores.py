@@ -20,25 +20,17 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
-from judgestats.metrics.rates import (
-    Bootstrap,
-    Interval,
-    cell_mean,
-    clustered_cell_mean,
-    folded,
-    interval_of,
-    rates,
-    resampled,
-    share_differences,
-)
+from judgestats.counting.bootstrap import Bootstrap, Interval, resampled
+from judgestats.counting.differences import cell_mean, clustered_cell_mean, folded
+from judgestats.metrics.rates import interval_of, rates, share_differences
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster, columns_of, dependence
+from judgestats.counting.clustering import Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names, required
-from judgestats.schema.counting import is_tally, tally
+from judgestats.counting.tallies import is_tally, tally
 from judgestats.schema.declared_counts import counted
-from judgestats.schema.pairing import refuse_unknown_order
-from judgestats.schema.patterns import PATTERNS, InvalidDirection
+from judgestats.counting.pairing import refuse_unknown_order
+from judgestats.counting.patterns import PATTERNS, InvalidDirection
 from judgestats.typing import Floats
 
 # ---- The target of each call: the candidate with the attribute under test; and calls without a target ----------------

@@ -44,7 +44,7 @@ from judgestats.metrics.bias.prediction_powered import mean_label
 from judgestats.metrics.bias.rogan_gladen import rate_by_class
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, names
 
 EXTRA = ("n_labels",)

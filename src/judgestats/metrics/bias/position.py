@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -12,21 +13,24 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import Counts
+from judgestats.counting.pairing import refuse_unknown_order
+from judgestats.counting.raters import ABOUT
+from judgestats.counting.selection import gathered
+from judgestats.counting.splitting import refuse_splits, splits_of
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import clustered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.measure_registry import Measure, Term, values_of
-from judgestats.metrics.rates import rates, share_differences
 from judgestats.results import estimates
-from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
-from judgestats.schema.coding import codes_of, column_codes, count, hashed
-from judgestats.schema.columns import COUNTS, By, Kind, N, grouping, names, required
-from judgestats.schema.counting import clustered, merged_tally
-from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice, one_if
-from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
-from judgestats.schema.raters import ABOUT
-from judgestats.schema.selection import gathered
-from judgestats.schema.splitting import refuse_splits, splits_of
+from judgestats.schema.coding import combine, count
+from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, names, required
+from judgestats.schema.declared_counts import counted
+from judgestats.schema.factors import Factor, Factors
+from judgestats.schema.opening import memory_advice
+from judgestats.typing import Floats
 
 # ---- Forced choices: the judge could not answer *tie* ----------------------------------------------------------------
 
@@ -35,8 +39,7 @@ def flag_forced(
     rows: list[dict[str, Any]], calls: Any, groups: Sequence[str], terms: Collection[str]
 ) -> list[dict[str, Any]]:
     """Flag the rows of `terms` in groups where all calls were forced choices (``ties_allowed`` False)."""
-    data = nw.from_native(calls)
-    present = data.collect_schema().names()
+    data, present = Study.of(calls).data, Study.of(calls).names
     if "ties_allowed" not in present or not set(groups) <= set(present):
         return rows
     allowed = nw.col("ties_allowed").fill_null(True).cast(nw.Boolean).alias("_allowed")
@@ -60,58 +63,45 @@ def flag_confounded(
     or half of the pairs of candidates or more occur on several items. Candidates with an id of their own on each item
     say nothing of it.
     """
-    data = nw.from_native(calls)
-    present = data.collect_schema().names()
-    if not {"first", "second", "item", *groups} <= set(present):
+    study = Study.of(calls)
+    if not {"first", "second", "item", *groups} <= {*study.names}:
         return rows
-    labels, named = _shown_by_code(data, groups) if isinstance(data, nw.DataFrame) else (None, _shown(data, groups))
-    keys = [k for k in named.collect_schema().names() if k[1:].isdigit()]
-
-    def ends(column: str) -> list[Any]:
-        return [nw.col(column).min().alias(f"{column}_min"), nw.col(column).max().alias(f"{column}_max")]
-
-    def differ(column: str) -> Any:
-        return one_if(nw.col(f"{column}_min") != nw.col(f"{column}_max")).alias(column)
-
-    pairs = named.group_by(*keys, "_low", "_high").agg(*ends("_turned"), *ends("_item"))
-    pairs = pairs.select(*keys, differ("_turned"), differ("_item")).group_by(*keys)
-    of_pairs = pairs.agg(nw.col("_turned").max(), nw.col("_item").sum().alias("_recurring"), nw.len().alias("_pairs"))
-    slots = named.group_by(*keys).agg(*ends("_first"), *ends("_second"))
-    of_slots = slots.select(*keys, differ("_first"), differ("_second"))
-    tables = [t.collect(backend="pandas").to_native().set_index(keys) for t in (of_pairs, of_slots)]
-    found = pd.concat(tables, axis=1)
-    one_candidate = found[["_first", "_second"]].min(axis=1) == 0
-    confounded = (found["_turned"] == 0) & (one_candidate | (2 * found["_recurring"] >= found["_pairs"]))
-    where = {key if isinstance(key, tuple) else (key,) for key in found.index[confounded.to_numpy(dtype=bool)]}
-    where = where if labels is None else {labels[number] for (number,) in where}
+    shown = study if not study.lazy else Study.of(_shown_combinations(study.data, groups))
+    where = shown.once(("confounded", *groups), lambda: _confounded(shown, groups))
     for row in rows:
-        if row["term"] in terms and tuple(row[g] for g in groups) in where:
+        if row["term"] in terms and tuple(str(row[g]) for g in groups) in where:
             row["flag"] = flags.join(row["flag"], flags.ORDER_CONFOUNDED)
     return rows
 
 
-def _shown(data: Any, groups: Sequence[str]) -> Any:
-    """Groups (``_0``, ``_1``, ...), the two candidates by name and by slot, whether turned, and item of each call."""
-    first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
-    return data.lazy().select(
-        *(nw.col(group).alias(f"_{i}") for i, group in enumerate(groups)),
-        nw.when(first <= second).then(first).otherwise(second).alias("_low"),
-        nw.when(first <= second).then(second).otherwise(first).alias("_high"),
-        one_if(first > second).alias("_turned"), first.alias("_first"), second.alias("_second"), item.alias("_item"),
-    )  # fmt: skip
+def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
+    """Groups, as text, where order and candidate cannot be separated."""
+    group, item = study.columns.codes(groups), study.columns["item"]
+    first, second, names = study.shown
+    low, high = np.minimum(first, second), np.maximum(first, second)
+
+    def several(values: Any, of: Codes) -> NDArray[np.bool_]:
+        """Whether the rows of each number have two values or more."""
+        result = np.zeros(of.size, dtype=bool)
+        result[of.code[values != values[of.first][of.code]]] = True
+        return result
+
+    sizes = [(group.code, group.size), (low + 1, len(names) + 1), (high + 1, len(names) + 1)]
+    pairs = combine(sizes, len(study.columns))
+    of_pair = group.code[pairs.first]
+    turned = np.bincount(of_pair, several(first > second, pairs), group.size)
+    recurring = np.bincount(of_pair, several(item.code, pairs), group.size)
+    one_candidate = ~(several(first, group) & several(second, group))
+    confounded = (turned == 0) & (one_candidate | (2 * recurring >= np.bincount(of_pair, minlength=group.size)))
+    labels = [study.columns[g] for g in groups]
+    return {tuple(str(f.labels[f.code[row]]) for f in labels) for row in group.first[confounded]}
 
 
-def _shown_by_code(data: nw.DataFrame[Any], groups: Sequence[str]) -> tuple[list[tuple[Any, ...]], Any]:
-    """:func:`_shown` of a frame in memory with codes in place of labels; and the labels of the groups."""
-    table = data.select(*dict.fromkeys([*groups, "first", "second", "item"])).to_pandas()
-    group, item = codes_of(table, groups), column_codes(table["item"])[0]
-    (first, one), (second, two) = hashed(table["first"]), hashed(table["second"])
-    code = {name: i for i, name in enumerate(dict.fromkeys(map(str, [*one, *two])))}
-    first, second = (np.array([*(code[str(n)] for n in names), -1])[c] for c, names in ((first, one), (second, two)))
-    columns = {"_0": group.code, "_low": np.minimum(first, second), "_high": np.maximum(first, second)}
-    columns |= {"_turned": (first > second).astype(int), "_first": first, "_second": second, "_item": item}
-    labels = list(table[[*groups]].iloc[group.first].itertuples(index=False, name=None))
-    return labels, nw.from_native(pd.DataFrame(columns), eager_only=True).lazy()
+def _shown_combinations(data: Any, groups: Sequence[str]) -> pd.DataFrame:
+    """What is shown of which item in each group of a lazy frame, each combination once."""
+    text = [nw.col(c).cast(nw.String) for c in ("first", "second", "item") if c not in groups]
+    table: pd.DataFrame = data.select(*groups, *text).unique().collect(backend="pandas").to_native()
+    return table
 
 
 # ---- Does a judge repeat its answer: in the other order, or when asked again? ----------------------------------------
@@ -234,34 +224,32 @@ def consistency(
     0  consistency       0.7  40.0
     """
     if over == "replicate":
-        table, groups, _ = repeats(calls, by, cluster)
-        answered = table["relation"].map(_RELATIONS).to_numpy(dtype=int)
+        counts, _ = repeats(calls, by, cluster)
+        relation = counts.columns["relation"]
+        answered = np.array([_RELATIONS[x] for x in relation.labels], dtype=int)[relation.code]
         trial, per_count = _trials(answered, missing, unit)
-        options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table), "calls_per_count": per_count}
-        options["left_out"] = {_WITHOUT[missing].replace("pair", "comparison"): trial == 0}
-        agree = _agreeing(answered, (table["relation"] == "equal").to_numpy(), missing)
-        return estimates(rates(table, groups, "consistency", agree, trial, **options), groups)
-    table = merged_tally(calls, "consistency", by, cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    forward, reverse = (table[c].to_numpy(dtype=object) for c in ("forward", "reverse"))
-    answered = 2 - np.isin(forward, ["invalid", "missing"]).astype(int) - np.isin(reverse, ["invalid", "missing"])
-    ties = (forward == "tie").astype(int) + (reverse == "tie")
-    alike = forward == reverse
-    both = answered == 2
-    trial, per_count = _trials(answered, missing, unit)
-    options = {"conf_level": conf_level, "cluster": column_of(table), "calls_per_count": per_count}
-    options["left_out"] = {_WITHOUT[missing]: trial == 0}
-    hits = {
-        "consistency": _agreeing(answered, (ties == 2) | ((ties == 0) & ~alike), missing),
-        "first_twice": both & alike & (forward == "first"),
-        "second_twice": both & alike & (forward == "second"),
-        "both_tie": ties == 2,
-        "one_sided": both & (ties == 1),
+        options = {"left_out": {_WITHOUT[missing].replace("pair", "comparison"): trial == 0}}
+        agree = _agreeing(answered, counts.among("relation", "equal"), missing)
+        rows = counts.inferred(conf_level).rates("consistency", agree, trial, calls_per_count=per_count, **options)
+        return estimates(rows, counts.groups)
+    counts = count(calls, "consistency", by, cluster=cluster, merged=True).inferred(conf_level)
+    answers = {
+        answer: [counts.among(c, answer) for c in ("forward", "reverse")] for answer in ("first", "second", "tie")
     }
-    rows = []
-    for term, hit in hits.items():
-        rows += rates(table, groups, term, hit, trial, **options)
-    return estimates(flag_forced(rows, calls, groups, ("both_tie", "one_sided")), groups)
+    answered = sum(np.logical_or.reduce(side).astype(int) for side in zip(*answers.values(), strict=True))
+    first_twice, second_twice, both_tie = (one & two for one, two in answers.values())
+    same = both_tie | ((answered == 2) & ~first_twice & ~second_twice & ~np.logical_or(*answers["tie"]))
+    trial, per_count = _trials(answered, missing, unit)
+    options: dict[str, Any] = {"calls_per_count": per_count, "left_out": {_WITHOUT[missing]: trial == 0}}
+    hits = {
+        "consistency": _agreeing(answered, same, missing),
+        "first_twice": first_twice,
+        "second_twice": second_twice,
+        "both_tie": both_tie,
+        "one_sided": (answered == 2) & np.logical_xor(*answers["tie"]),
+    }
+    rows = [row for term, hit in hits.items() for row in counts.rates(term, hit, trial, **options)]
+    return estimates(flag_forced(rows, calls, counts.groups, ("both_tie", "one_sided")), counts.groups)
 
 
 def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[NDArray[np.float64], int]:
@@ -283,16 +271,13 @@ def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDAr
     return np.asarray(agree, dtype=bool)
 
 
-def repeats(
-    calls: Any, by: By, cluster: Cluster, keep: Sequence[str] = ()
-) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """Number of comparisons of repeats by relation, per group and cluster.
+def repeats(calls: Any, by: By, cluster: Cluster, keep: Sequence[str] = ()) -> tuple[Counts, list[str]]:
+    """Comparisons of repeats by their relation, and the columns whose combinations are asked again.
 
-    `keep`: further columns that keep comparisons apart. Returns the comparisons with a count ``n``, the grouping
-    columns, and the columns whose combinations are asked again.
+    `keep`: further columns that keep comparisons apart.
     """
-    data = nw.from_native(calls)
-    present = data.collect_schema().names()
+    study = Study.of(calls)
+    data, present = study.data, study.names
     kind: Kind = "ratings" if "score" in present and "choice" not in present else "preferences"
     lacking = [c for c in required("preferences") if c not in present] if kind == "preferences" else []
     if lacking:
@@ -307,60 +292,57 @@ def repeats(
         )
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
     counted(data, groups, kind)
-    data, kept, note = clustered(data, groups, cluster)
-    if not kept and cluster == "auto":
-        kept = ["item"]
-        note["columns"] = kept
-    keys = list(dict.fromkeys([*groups, *kept, *keep]))
+    study, found = clustered(study, groups, cluster)
+    if not found.columns and cluster == "auto":
+        found = replace(found, columns=("item",))
+    keys = list(dict.fromkeys([*groups, *found.columns, *keep]))
     if kind == "preferences":
         about = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c in present and c != "replicate")]
     else:
         about = [c for c in ABOUT[kind] if c in present]
-        refuse_splits(splits_of(data.to_native(), [*keys, *about]), [*keys, *about])
+        refuse_splits(splits_of(study.data.to_native(), [*keys, *about]), [*keys, *about])
     unit = list(dict.fromkeys([*about, *keys]))
     answer = "choice" if kind == "preferences" else "score"
-    numbers = [c for c in ("replicate", COUNTS) if c in present and c not in unit]
-    table = data.lazy().select(*unit, answer, *numbers).collect(backend="pandas").to_native()
-    if "replicate" in table.columns and COUNTS not in table.columns:
-        again = len(table) - codes_of(table, [*unit, "replicate"]).size
+    if study.lazy:
+        numbers = [c for c in ("replicate", COUNTS) if c in present and c not in unit]
+        study = Study.of(study.data.select(*unit, answer, *numbers).collect(backend="pandas").to_native())
+    if "replicate" in study.columns and COUNTS not in study.columns:
+        again = len(study.columns) - study.columns.codes([*unit, "replicate"]).size
         if again:
             raise DesignError(
                 f"{again:,} calls repeat a call with the same replicate number. Number repeats in 'replicate', or name "
                 "the column that distinguishes them in by=."
             )
-    compared = _compared(table, unit, keys, answer)
-    compared.attrs[CLUSTERING] = note
-    return compared, groups, unit
+    return Counts(*_compared(study, unit, keys, answer), tuple(groups), found), unit
 
 
-def _compared(table: pd.DataFrame, unit: list[str], keys: list[str], column: str) -> pd.DataFrame:
+def _compared(study: Study, unit: list[str], keys: list[str], column: str) -> tuple[Factors, Floats]:
     """Pairs of repeats by relation: with c calls of an answer, c (c - 1) / 2 pairs are equal."""
-    codes = codes_of(table, unit)
+    codes, size = study.columns.codes(unit), len(study.columns)
     if column == "choice":
-        code, labels = pd.factorize(table[column], use_na_sentinel=False)
-        unknown = [x for x in labels if x not in _ANSWERS]
+        choice = study.columns[column]
+        unknown = [x for x in pd.unique(study.columns.series(column).astype(object)) if x not in _ANSWERS]
         if unknown:
             raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_ANSWERS)}.")
-        answer = np.array([_ANSWERS[x] for x in labels], dtype=np.int64)[code]
+        answer = np.array([_ANSWERS.get(x, 0) for x in choice.labels], dtype=np.int64)[choice.code]
         known = answer != _ANSWERS["invalid"]
     else:
-        answer = pd.factorize(pd.to_numeric(table[column]))[0]
+        answer = pd.factorize(pd.to_numeric(study.columns.series(column)))[0]
         known = answer >= 0
-    weight = call_counts(table[COUNTS]) if COUNTS in table.columns else np.ones(len(table))
-    valid = np.bincount(codes.code, weight * known, codes.size)
-    invalid = np.bincount(codes.code, weight * ~known, codes.size)
-    alike = pd.DataFrame({"unit": codes.code, "answer": answer, "n": weight})[known]
-    alike = alike.groupby(["unit", "answer"], as_index=False)["n"].sum()
-    equal = np.bincount(alike["unit"], alike["n"] * (alike["n"] - 1) / 2, codes.size)
+    weight = np.ones(size) if study.weight is None else study.weight
+    valid, invalid = (np.bincount(codes.code, weight * mask, codes.size) for mask in (known, ~known))
+    same = combine([(codes.code[known], codes.size), (answer[known], int(answer.max(initial=0)) + 1)], int(known.sum()))
+    times = np.bincount(same.code, weight[known], same.size)
+    equal = np.bincount(codes.code[known][same.first], times * (times - 1) / 2, codes.size)
     pairs = {
-        "equal": equal,
         "different": valid * (valid - 1) / 2 - equal,
-        "one valid": valid * invalid,
+        "equal": equal,
         "none valid": invalid * (invalid - 1) / 2,
+        "one valid": valid * invalid,
     }
-    where = table[keys].iloc[codes.first]
-    long = pd.concat([where.assign(relation=relation, n=n) for relation, n in pairs.items()], ignore_index=True)
-    return count(long, [*keys, "relation"], "n")
+    where = study.columns.take(np.tile(codes.first, len(pairs)))
+    relation = Factor(np.repeat(np.arange(len(pairs), dtype=np.int8), codes.size), pd.Index(list(pairs), dtype=object))
+    return where.but(relation=relation).counted([*keys, "relation"], np.concatenate(list(pairs.values())))
 
 
 # ---- Which position does a judge prefer? -----------------------------------------------------------------------------
@@ -450,25 +432,26 @@ def position_bias(
             f"position_bias() takes by=, cluster= and conf_level=, not {given}. It counts answers by position; the "
             "mixed model with attribute=, ties= and pooled= is models.position_bias_model()."
         )
-    data = nw.from_native(calls)
+    study = Study.of(calls)
     with memory_advice():
-        refuse_unknown_order(data, data.collect_schema().names())
-    table = merged_tally(calls, "position_bias", by, cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    choice = table["choice"].replace({"abstain": "tie"}).to_numpy(dtype=object)
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
-    rows = []
-    for term in ("first", "second", "tie", "invalid"):
-        rows += rates(table, groups, term, choice == term, **options)
-    first, second = choice == "first", choice == "second"
-    left_out = {"invalid call(s)": choice == "invalid"}
-    rows += share_differences(
-        table, groups, "position_bias", first, second, choice != "invalid", left_out=left_out, **options
-    )
-    left_out["tie(s)"] = choice == "tie"
-    rows += rates(table, groups, "first_share_nontie", first, first | second, left_out=left_out, **options)
-    rows = flag_confounded(rows, calls, groups, ("position_bias", "first_share_nontie"))
-    return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
+        refuse_unknown_order(study.data, study.names)
+    counts = count(study, "position_bias", by, cluster=cluster, merged=True).inferred(conf_level)
+    answers = {
+        term: counts.among("choice", *labels)
+        for term, labels in (
+            ("first", ["first"]),
+            ("second", ["second"]),
+            ("tie", ["tie", "abstain"]),
+            ("invalid", ["invalid"]),
+        )
+    }
+    rows = [row for term, hit in answers.items() for row in counts.rates(term, hit)]
+    first, second, tie, invalid = answers.values()
+    left_out = {"invalid call(s)": invalid}
+    rows += counts.differences("position_bias", first, second, ~invalid, left_out=left_out)
+    rows += counts.rates("first_share_nontie", first, first | second, left_out=left_out | {"tie(s)": tie})
+    rows = flag_confounded(rows, study, counts.groups, ("position_bias", "first_share_nontie"))
+    return estimates(flag_forced(rows, study, counts.groups, ("tie",)), counts.groups)
 
 
 @Measure(
@@ -532,15 +515,11 @@ def answer_rates(
     """
     named = ("first", "second") if listed is not None else ()
     calls = calls if listed is None else _as_listed(calls, listed, names(by))
-    table = merged_tally(calls, "answer_rates", by, cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
-    rows = []
-    for term in named:
-        rows += rates(table, groups, term, table["choice"] == term, **options)
-    rows += rates(table, groups, "tie", table["choice"].isin(["tie", "abstain"]), **options)
-    rows += rates(table, groups, "invalid", table["choice"] == "invalid", **options)
-    return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
+    counts = count(calls, "answer_rates", by, cluster=cluster, merged=True).inferred(conf_level)
+    rows = [row for term in named for row in counts.rates(term, counts.among("choice", term))]
+    rows += counts.rates("tie", counts.among("choice", "tie", "abstain"))
+    rows += counts.rates("invalid", counts.among("choice", "invalid"))
+    return estimates(flag_forced(rows, calls, counts.groups, ("tie",)), counts.groups)
 
 
 def _as_listed(calls: Any, listed: Any, named: Sequence[str]) -> pd.DataFrame:

@@ -20,15 +20,17 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.metrics.rates import hits_and_trials, paired_cells, paired_error, size_flag
+from judgestats.metrics.rates import hits_and_trials
+from judgestats.metrics.paired import paired_cells, paired_error
+from judgestats.counting.counts import size_flag
 from judgestats.results import estimates
-from judgestats.schema.clustering import CLUSTERING, Cluster, column_of, dependence
+from judgestats.counting.clustering import CLUSTERING, Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
-from judgestats.schema.counting import is_tally, tally
+from judgestats.counting.tallies import is_tally, tally
 from judgestats.schema.declared_counts import call_counts
-from judgestats.schema.patterns import PATTERNS, Invalid, TiesOfVerdicts
-from judgestats.schema.selection import gathered
+from judgestats.counting.patterns import PATTERNS, Invalid, TiesOfVerdicts
+from judgestats.counting.selection import gathered
 
 # ---- Pareto front of cost and value ----------------------------------------------------------------------------------
 

@@ -14,9 +14,9 @@ from judgestats.metrics.bias.bias_scores import Settings, outcome_counts, target
 from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.rates import no_trials, rates, share_differences
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster, column_of
+from judgestats.counting.clustering import Cluster, column_of
 from judgestats.schema.columns import By
-from judgestats.schema.patterns import InvalidDirection
+from judgestats.counting.patterns import InvalidDirection
 
 
 @Measure(

@@ -25,7 +25,7 @@ from judgestats.metrics.confidence.answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import each_group
 from judgestats.results import estimates
-from judgestats.schema.clustering import dependence
+from judgestats.counting.clustering import dependence
 from judgestats.schema.columns import By
 from judgestats.typing import Floats
 

@@ -12,9 +12,9 @@ import pandas as pd
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.bias.gold import labelled_calls, labelled_verdicts
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, answer_column, grouping, kind_of, names, required
-from judgestats.schema.counting import tally
+from judgestats.counting.tallies import tally
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,13 @@ from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import generator, percentile_interval
 from judgestats.metrics.confidence.answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Options, Term
-from judgestats.metrics.rates import Bootstrap, each_group, read_off
+from judgestats.counting.bootstrap import Bootstrap, read_off
+from judgestats.metrics.rates import each_group
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster, column_of, dependence
+from judgestats.counting.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, answer_column, kind_of
-from judgestats.schema.patterns import TiesOfVerdicts
+from judgestats.counting.patterns import TiesOfVerdicts
 from judgestats.typing import Floats
 
 TERMS = ("brier", "miscalibration", "discrimination", "uncertainty", "overconfidence")

@@ -21,9 +21,9 @@ from judgestats.metrics.consensus.deviations import Spread, Uncertainty, interva
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, names
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 

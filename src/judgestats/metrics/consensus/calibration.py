@@ -22,13 +22,13 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
-from judgestats.metrics.rates import Statistic
+from judgestats.counting.bootstrap import Statistic
 from judgestats.results import estimates
-from judgestats.schema.cells import CellTable
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.cells import CellTable
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
-from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats, Mask
 from judgestats.verdicts.aggregation import MISSING_PARTNER, to_native, to_table
 

@@ -22,11 +22,11 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
-from judgestats.schema.cells import cells
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats
 
 # ---- Ranks of the systems, and concordance of the judges -------------------------------------------------------------

@@ -25,10 +25,10 @@ from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
 from judgestats.metrics.scales import refuse_declared_scales, refuse_several_scales
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
-from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats, Mask
 
 # ---- Uncertainty of linear estimates of deviations: over clusters of items, or from the runs -------------------------

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.deviation import consensus, weighted_means
-from judgestats.schema.cells import ABOUT, CellTable, cell_table
+from judgestats.counting.cells import ABOUT, CellTable, cell_table
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, Finding, as_frame, names
 from judgestats.typing import Floats

@@ -17,10 +17,10 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
-from judgestats.schema.cells import cells
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import COUNTS, By, grouping, names
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.splitting import as_runs
 
 #: Columns of a score matrix after the standard ones.
 EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")

@@ -18,10 +18,10 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
-from judgestats.schema.cells import cells
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 #: Clusters that the jackknife needs; with fewer, the repeats of a rating are taken as normal.

@@ -18,21 +18,21 @@ from judgestats.errors import DesignError, JudgestatsError, choose, confidence
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.datasheets.sheets import datasheet, mean_of_scores
 from judgestats.metrics.measure_registry import terms
-from judgestats.metrics.rates import (
+from judgestats.metrics.paired import (
     Marks,
     Sides,
     independent_difference,
     interval_difference,
     matched_sides,
     paired_difference,
-    size_flag,
 )
+from judgestats.counting.counts import size_flag
 from judgestats.results import estimates
-from judgestats.schema.cells import cells
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import kind_of
-from judgestats.schema.counting import units
-from judgestats.schema.pairing import UNIT_COLUMNS
+from judgestats.counting.tallies import units
+from judgestats.schema.columns import UNIT_COLUMNS
 
 #: Columns in which one stimulus may differ between judges or prompts.
 _MAY_DIFFER = ("prompt", "strategy", "scheme", "temperature")

@@ -32,11 +32,11 @@ from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.rates import rates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
 from judgestats.results import COLUMNS, estimates
-from judgestats.schema.cells import cells
-from judgestats.schema.clustering import Cluster
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
-from judgestats.schema.splitting import KEYS, splits_of
+from judgestats.counting.splitting import KEYS, splits_of
 
 # ---- Profile of a judge by rules whose thresholds are arguments: a description, not a test ---------------------------
 

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, dependence_flag, noted
+from judgestats.counting.clustering import CLUSTERING, Cluster, clusters, dependence_flag, noted
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
-from judgestats.schema.counting import clustered, matched_changes, refuse_further, shared_counts, tally
+from judgestats.counting.tallies import clustered, refuse_further, shared_counts, tally
+from judgestats.counting.changes import matched_changes
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.patterns import PATTERNS
-from judgestats.schema.selection import gathered, selected
+from judgestats.counting.patterns import PATTERNS
+from judgestats.counting.selection import gathered, selected
 
 # ---- The candidate that the cue favours, and the role of an answer ---------------------------------------------------
 
@@ -156,7 +157,7 @@ class Study:
     `kind`: ``calls``; ``joint``, counts of the answers of items under two probes; ``margins``, counts under each probe.
     `groups`: ``judge``, the `by` columns and ``scheme``.
     `clusters`: cluster columns.
-    `note`: the note on clustering of :func:`judgestats.schema.clustering.noted`.
+    `note`: the note on clustering of :func:`judgestats.counting.clustering.noted`.
     """
 
     table: pd.DataFrame

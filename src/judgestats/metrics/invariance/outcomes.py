@@ -31,13 +31,14 @@ from judgestats.metrics.invariance.outcome_coding import (
     study,
 )
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.metrics.rates import Bootstrap, Interval, planned, rates, ratio, resampled
+from judgestats.counting.bootstrap import Bootstrap, Interval, planned, ratio, resampled
+from judgestats.metrics.rates import rates
 from judgestats.results import estimates
-from judgestats.schema.clustering import CLUSTERING, Cluster
+from judgestats.counting.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of, neither, yes_or_no
 from judgestats.schema.columns import By, names
-from judgestats.schema.counting import tally
-from judgestats.schema.selection import gathered
+from judgestats.counting.tallies import tally
+from judgestats.counting.selection import gathered
 from judgestats.typing import Floats
 
 # ---- Shifts of answers from blind to a probe, their parts and tests --------------------------------------------------

@@ -25,13 +25,14 @@ from judgestats.metrics.invariance.outcome_coding import (
     study,
 )
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.metrics.rates import Bootstrap, rates, ratio, resampled
+from judgestats.counting.bootstrap import Bootstrap, ratio, resampled
+from judgestats.metrics.rates import rates
 from judgestats.results import estimates
-from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, column_of
+from judgestats.counting.clustering import CLUSTERING, Cluster, clusters, column_of
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
-from judgestats.schema.counting import clustered
+from judgestats.counting.tallies import clustered
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.selection import gathered
+from judgestats.counting.selection import gathered
 from judgestats.typing import Floats
 
 # ---- Vectors of texts, and their cosine similarity -------------------------------------------------------------------

@@ -32,12 +32,13 @@ from judgestats.metrics.invariance.outcome_coding import (
     without_side,
 )
 from judgestats.metrics.measure_registry import Measure
-from judgestats.metrics.rates import Bootstrap, Interval, planned, rates, ratio, resampled
+from judgestats.counting.bootstrap import Bootstrap, Interval, planned, ratio, resampled
+from judgestats.metrics.rates import rates
 from judgestats.results import estimates
-from judgestats.schema.clustering import CLUSTERING, Cluster
+from judgestats.counting.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
-from judgestats.schema.counting import tally
+from judgestats.counting.tallies import tally
 from judgestats.typing import Floats
 
 # ---- Is one judging protocol less anchored than another? -------------------------------------------------------------

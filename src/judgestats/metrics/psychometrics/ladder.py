@@ -11,15 +11,14 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import ndtri, stdtrit
 
 from judgestats import flags
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.patterns import Invalid
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.metrics.rates import rates
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, grouping
-from judgestats.schema.counting import merged_tally, tally
-from judgestats.schema.patterns import Invalid
+from judgestats.schema.columns import By
 
 _SIGNAL_TERMS = ("d_prime", "slot_criterion")
 
@@ -89,16 +88,15 @@ def target_sensitivity(
     2   wrong_choice_rate      0.00    0.0000     0.0370
     3         miss_by_tie      0.06    0.0278     0.1248
     """
-    table = merged_tally(calls, "target_sensitivity", by, cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
-    outcome = settled(table["outcome"], invalid)
+    counts = count(calls, "target_sensitivity", by, cluster=cluster, merged=True).inferred(conf_level)
+    counts = counts.grouped(list(dict.fromkeys([*counts.groups, "delta"])))
+    outcome = settled(pd.Series(counts.values("outcome")), invalid).to_numpy()
     valid = outcome != "invalid"
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
-    rows = rates(table, groups, "target_sensitivity", outcome == "correct", valid, **options)
-    rows += rates(table, groups, "non_tie_accuracy", outcome == "correct", valid & (outcome != "tie"), **options)
-    rows += rates(table, groups, "wrong_choice_rate", outcome == "wrong", valid, **options)
-    rows += rates(table, groups, "miss_by_tie", outcome == "tie", valid, **options)
-    return estimates(rows, groups)
+    rows = counts.rates("target_sensitivity", outcome == "correct", valid)
+    rows += counts.rates("non_tie_accuracy", outcome == "correct", valid & (outcome != "tie"))
+    rows += counts.rates("wrong_choice_rate", outcome == "wrong", valid)
+    rows += counts.rates("miss_by_tie", outcome == "tie", valid)
+    return estimates(rows, counts.groups)
 
 
 @Measure(
@@ -161,12 +159,12 @@ def d_prime(
     0         d_prime    3.3812  ceiling; n < 30
     1  slot_criterion   -0.0000  ceiling; n < 30
     """
-    table = tally(calls, "d_prime", by, cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
+    counts = count(calls, "d_prime", by, cluster=cluster)
+    table, groups = counts.table, list(dict.fromkeys([*counts.groups, "delta"]))
     toward_first = table["choice"].map({"first": 1.0, "second": 0.0}).fillna(0.5).to_numpy(dtype=float)
     n = table["n"].to_numpy(dtype=float) * (table["choice"] != "invalid").to_numpy()
     in_first = (table["target_slot"] == "first").to_numpy()
-    column, dependent = column_of(table), dependence(table)
+    column, dependent = counts.clusters.column, counts.clusters.flag
     codes = codes_of(table, groups)
     rows = []
     for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):

@@ -8,31 +8,31 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.clusters import Clusters
+from judgestats.counting.counts import Counts, size_flag
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import count, units
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
-from judgestats.metrics.rates import (
+from judgestats.metrics.paired import (
     Marks,
     Sides,
     independent_difference,
     interval_difference,
     matched_sides,
     paired_difference,
-    rates,
-    size_flag,
 )
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import PREFERENCES, required
-from judgestats.schema.counting import tally, units
 
 _KEYS = ["judge", "stimulus", "delta"]
 #: Columns that identify a call, except the prompt.
@@ -192,6 +192,11 @@ class _Cell:
     dependent: str
     column: str | None
 
+    def of_prompt(self, table: pd.DataFrame, conf_level: float) -> Counts:
+        """The counts of one prompt; their flag is `dependent`, beside the difference."""
+        by = Clusters(() if self.column is None else (self.column,))
+        return Counts.of(table, ["prompt"], by, conf_level=conf_level)
+
     def share(self, side: int, outcome: str) -> tuple[float, float]:
         """Hits and trials of one side."""
         n, outcomes = self.counts[side]["n"], self.counts[side]["outcome"]
@@ -200,8 +205,8 @@ class _Cell:
 
 def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _Cell]:
     """Cells that both prompts judged."""
-    table = tally(calls, "criterion_shift", cluster=cluster)
-    column, dependent = column_of(table), dependence(table)
+    tallied = count(calls, "criterion_shift", cluster=cluster)
+    table, column, dependent = tallied.table, tallied.clusters.column, tallied.clusters.flag
     prompts = sorted(str(p) for p in table["prompt"].dropna().unique())
     for name in (base, strict):
         if not (table["prompt"] == name).any():
@@ -209,7 +214,7 @@ def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _
                 f"prompt {name!r} does not occur. Prompts: {', '.join(prompts)}.{suggestion(name, prompts)}"
             )
     counts = _by_cell(table, base, strict)
-    named = set(required("preferences")) <= set(nw.from_native(calls).collect_schema().names())
+    named = {*required("preferences")} <= {*Study.of(calls).names}
     kept = [column] if column is not None and column != "pair" else []
     single = _by_cell(units(calls, "criterion_shift", beside=kept), base, strict) if named else {}
     cells = {}
@@ -244,7 +249,7 @@ def _levels(cell: _Cell, conf_level: float) -> list[_Row]:
     rows = []
     for term, side in zip(("criterion_base", "criterion_strict"), cell.counts, strict=True):
         tie, valid = side["outcome"] == "tie", side["outcome"] != "invalid"
-        rows += rates(side, ["prompt"], term, tie, valid, conf_level=conf_level, cluster=cell.column)
+        rows += cell.of_prompt(side, conf_level).rates(term, tie, valid)
     return [{k: v for k, v in r.items() if k != "prompt"} for r in rows]
 
 
@@ -279,7 +284,7 @@ def _rate(cell: _Cell, side: int, outcome: str, conf_level: float) -> _Row:
     """Share of an outcome under one prompt with its clustered interval, without flags of the sample size."""
     table = cell.counts[side]
     hit, valid = table["outcome"] == outcome, table["outcome"] != "invalid"
-    (row,) = rates(table, ["prompt"], "", hit, valid, conf_level=conf_level, cluster=cell.column)
+    (row,) = cell.of_prompt(table, conf_level).rates("", hit, valid)
     return {**row, "flag": flags.join(*(f for f in row["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)))}
 
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.patterns import SLOT_ANSWERS
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import choose
 from judgestats.kernels.decomposition import DROPPED, NO_PREFERENCE, ONE_SIDED, POSITIONAL, STABLE, decompose
 from judgestats.kernels.proportions import goodman
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.metrics.rates import rates, share_differences
 from judgestats.results import estimates
-from judgestats.schema.clustering import Cluster, column_of
-from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, grouping
-from judgestats.schema.counting import merged_tally
-from judgestats.schema.patterns import SLOT_ANSWERS
+from judgestats.schema.columns import By
 
 #: Terms of the four classes of a pair, in the order of the kernel.
 CLASS_TERMS = {
@@ -132,36 +129,33 @@ def delta0(
     6                no_preference    0.5667   60.0
     """
     choose(stimulus, ("same_subset", "different_subset"), "stimulus")
-    table = merged_tally(calls, "delta0", by, cluster=cluster, stimulus=stimulus)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
-    slots = {a: i for i, a in enumerate(SLOT_ANSWERS)}
-    patterns = np.zeros((len(table), 5, 5))
-    forward, reverse = (table[c].map(slots).to_numpy(int) for c in ("forward", "reverse"))
-    patterns[np.arange(len(table)), forward, reverse] = 1
+    counts = count(calls, "delta0", by, cluster=cluster, stimulus=stimulus, merged=True).inferred(conf_level)
+    groups = counts.groups
+    slots = [counts.columns[c].recoded(dict(zip(SLOT_ANSWERS, range(5), strict=True))) for c in ("forward", "reverse")]
+    forward, reverse = (np.asarray(f.labels, dtype=int)[f.code] for f in slots)
+    patterns = np.zeros((len(forward), 5, 5))
+    patterns[np.arange(len(forward)), forward, reverse] = 1
     pair_class = decompose(patterns).classes.argmax(axis=1)
     kept = pair_class != DROPPED
-    commits = (table["forward"] != "tie").astype(float) + (table["reverse"] != "tie").astype(float)
-    codes = codes_of(table, groups)
-    counts = np.bincount(codes.code * 5 + pair_class, weights=table["n"].to_numpy(float), minlength=codes.size * 5)
-    classes = counts.astype(float).reshape(-1, 5)  # pairs of each class, a row per group
+    commits = sum((~counts.among(c, "tie")).astype(float) for c in ("forward", "reverse"))
+    codes = counts.columns.codes(groups)
+    of_class = np.bincount(codes.code * 5 + pair_class, weights=counts.n, minlength=codes.size * 5)
+    classes = of_class.astype(float).reshape(-1, 5)  # pairs of each class, a row per group
     terms = {
-        "raw_false_preference": rates(
-            table, groups, "raw_false_preference", commits / 2, kept, calls_per_count=2, **options
-        ),
-        "tie_rate": rates(table, groups, "tie_rate", 1 - commits / 2, kept, calls_per_count=2, **options),
-        **{t: rates(table, groups, t, pair_class == c, kept, **options) for t, c in CLASS_TERMS.items()},
+        "raw_false_preference": counts.rates("raw_false_preference", commits / 2, kept, calls_per_count=2),
+        "tie_rate": counts.rates("tie_rate", 1 - commits / 2, kept, calls_per_count=2),
+        **{t: counts.rates(t, pair_class == c, kept) for t, c in CLASS_TERMS.items()},
     }
-    if simultaneous and options["cluster"] is None:
+    if simultaneous and counts.clusters.column is None:
         for g, of_classes in enumerate(classes[:, :DROPPED]):
             if of_classes.sum():
                 low, high = goodman(of_classes, conf_level)
                 for t, c in CLASS_TERMS.items():
                     terms[t][g].update(conf_low=low[c], conf_high=high[c], method="Goodman, 4 classes")
     elif simultaneous:  # Goodman's are Wilson's at level 1 - α/4
-        options["conf_level"] = 1 - (1 - conf_level) / len(CLASS_TERMS)
+        every = counts.inferred(1 - (1 - conf_level) / len(CLASS_TERMS))
         for t, c in CLASS_TERMS.items():
-            joint = rates(table, groups, t, pair_class == c, kept, **options)
+            joint = every.rates(t, pair_class == c, kept)
             terms[t] = [{**r, "method": r["method"].replace("Wilson", "Goodman, 4 classes")} for r in joint]
     no_interval = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
     zero = {**no_interval, "term": "other_conflict", "estimate": 0.0, "method": "identity", "flag": flags.BY_STRUCTURE}
@@ -217,10 +211,6 @@ def filler_preference(
        estimate  conf_low  conf_high     n
     0     0.333     0.132      0.502  60.0
     """
-    table = merged_tally(calls, "filler_preference", by, cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    outcome = table["outcome"].to_numpy(dtype=object)
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
-    filler, clean = outcome == "filler", outcome == "clean"
-    rows = share_differences(table, groups, "filler_preference", filler, clean, outcome != "invalid", **options)
-    return estimates(rows, groups)
+    counts = count(calls, "filler_preference", by, cluster=cluster, merged=True).inferred(conf_level)
+    filler, clean, no_answer = (counts.among("outcome", answer) for answer in ("filler", "clean", "invalid"))
+    return estimates(counts.differences("filler_preference", filler, clean, ~no_answer), counts.groups)

@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.patterns import Invalid
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import cluster_totals, generator, percentile_interval
@@ -20,9 +22,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.psychometrics.ladder import settled
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, grouping
-from judgestats.schema.counting import SHARED_PAIRS, tally
-from judgestats.schema.patterns import Invalid
+from judgestats.schema.columns import By
 
 Interpolation = Literal["linear", "step"]
 
@@ -122,13 +122,13 @@ def detection_threshold(
     0       4.0
     """
     named = None if steps is None else _named(steps)
-    if cluster not in nw.from_native(calls).collect_schema().names():
+    if cluster not in Study.of(calls).names:
         cluster = None
-    table = tally(calls, "detection_threshold", by, cluster=cluster or False)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    counts = count(calls, "detection_threshold", by, cluster=cluster or False)
+    table, groups = counts.table, list(counts.groups)
     codes = codes_of(table, groups)
     table = table.assign(outcome=settled(table["outcome"], invalid))
-    dependent = flags.NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and cluster is None else ""
+    dependent = flags.NOT_INDEPENDENT if counts.clusters.shared and cluster is None else ""
     rows = []
     for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
         here = table[codes.code == g]

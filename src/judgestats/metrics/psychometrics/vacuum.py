@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import Counts
+from judgestats.counting.patterns import Invalid
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import clustered, count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.metrics.rates import rates
 from judgestats.results import estimates
-from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.columns import ANSWERS, By, answer_column, grouping
-from judgestats.schema.counting import clustered, merged_tally
 from judgestats.schema.declared_counts import counted
-from judgestats.schema.patterns import Invalid
 
 #: Gates in their order -> statuses of the calls that fail them.
 GATES = {
@@ -87,17 +87,16 @@ def dark_current(
          judge  estimate  conf_low  conf_high      n
     0  Llama8B    0.6667    0.5783     0.7447  120.0
     """
-    table = merged_tally(calls, "dark_current", by, cluster=cluster)
-    groups = ["judge", *grouping(by, table.columns)]
-    groups = [g for g in dict.fromkeys(groups) if g != "vacuum_kind"]
-    choice = table["choice"]
-    hit = choice.isin(["first", "second"]) | ((choice == "invalid") & (invalid == "wrong"))
-    trial = (choice != "invalid") | (invalid != "drop")
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
-    if "vacuum_kind" not in table.columns:
-        return estimates(rates(table, groups, "dark_current", hit, trial, **options), groups)
-    rows = rates(table, groups, "dark_current", hit, trial, vacuum_kind="all", **options)
-    rows += rates(table, [*groups, "vacuum_kind"], "dark_current", hit, trial, **options)
+    counts = count(calls, "dark_current", by, cluster=cluster, merged=True).inferred(conf_level)
+    groups = [g for g in counts.groups if g != "vacuum_kind"]
+    no_answer = counts.among("choice", "invalid")
+    hit = counts.among("choice", "first", "second") | (no_answer & (invalid == "wrong"))
+    trial = ~no_answer | (invalid != "drop")
+    pooled = counts.grouped(groups)
+    if "vacuum_kind" not in counts.columns:
+        return estimates(pooled.rates("dark_current", hit, trial), groups)
+    rows = pooled.rates("dark_current", hit, trial, vacuum_kind="all")
+    rows += counts.grouped([*groups, "vacuum_kind"]).rates("dark_current", hit, trial)
     return estimates(rows, [*groups, "vacuum_kind"])
 
 
@@ -157,7 +156,7 @@ def validity_gates(
     1     parse      0.75  4.0
     2    schema      1.00  3.0
     """
-    data = nw.from_native(calls)
+    data = Study.of(calls).data
     present = data.collect_schema().names()
     if "judge" not in present or not {"choice", *ANSWERS} & set(present):
         raise SchemaError(f"validity_gates needs judge and choice, or judge and score. Columns: {', '.join(present)}.")
@@ -171,19 +170,16 @@ def validity_gates(
         given = nw.col("status").cast(nw.String)
         status = nw.when(given.is_null() | given.is_in(["ok", ""])).then(status).otherwise(given)
     weight = counted(data, groups)
-    data, kept, noted = clustered(data, groups, cluster)
-    count = nw.len() if weight is None else nw.col(weight).sum()
-    keys = list(dict.fromkeys([*groups, *kept, "_status"]))
-    counts = data.lazy().with_columns(status.alias("_status")).group_by(*keys).agg(count.alias("n"))
-    table = counts.collect(backend="pandas").to_native()
-    table = table.sort_values([*keys[:-1], "_status"], ignore_index=True)
-    table.attrs[CLUSTERING] = noted
-    column = column_of(table)
+    study, found = clustered(Study.of(calls), groups, cluster)
+    n = nw.len() if weight is None else nw.col(weight).sum()
+    keys = list(dict.fromkeys([*groups, *found.columns, "_status"]))
+    grouped = study.data.lazy().with_columns(status.alias("_status")).group_by(*keys).agg(n.alias("n"))
+    table = grouped.collect(backend="pandas").to_native().sort_values(keys, ignore_index=True)
+    counts = Counts.of(table, groups, found).inferred(conf_level)
     rows = []
-    reached = pd.Series(True, index=table.index)
+    reached = np.ones(len(table), dtype=bool)
     for gate, failures in GATES.items():
-        failed = table["_status"].isin(failures)
-        rows += rates(table, groups, gate, ~failed, reached, conf_level=conf_level, cluster=column)
+        failed = counts.among("_status", *failures)
+        rows += counts.rates(gate, ~failed, reached)
         reached &= ~failed
-    rows += rates(table, groups, "valid", table["_status"] == "ok", conf_level=conf_level, cluster=column)
-    return estimates(rows, groups)
+    return estimates(rows + counts.rates("valid", counts.among("_status", "ok")), groups)

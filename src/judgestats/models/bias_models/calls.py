@@ -18,9 +18,9 @@ from judgestats.models.coding.frames import columns as columns_of
 from judgestats.models.coding.responses import counted_by
 from judgestats.schema.columns import CHOICES, COUNTS, N
 from judgestats.schema.declared_counts import counted
-from judgestats.schema.pairing import refuse_unknown_order
-from judgestats.schema.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
-from judgestats.schema.selection import between_two, with_outcome
+from judgestats.counting.pairing import refuse_unknown_order
+from judgestats.counting.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
+from judgestats.counting.selection import between_two, with_outcome
 
 # ---- Distinct rows with counts, and excluded calls -------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from judgestats.models.fitting import fit
 from judgestats.models.postestimation.delta import normal_quantile
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.schema.patterns import InvalidVerdict, TiesOfVerdicts
+from judgestats.counting.patterns import InvalidVerdict, TiesOfVerdicts
 from judgestats.typing import Floats
 
 #: Items and judges with fewer calls are flagged.

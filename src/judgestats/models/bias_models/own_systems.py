@@ -33,10 +33,10 @@ from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.results import estimates
-from judgestats.schema.cells import cells
+from judgestats.counting.cells import cells
 from judgestats.schema.columns import By
-from judgestats.schema.patterns import TiesOfPositions
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.patterns import TiesOfPositions
+from judgestats.counting.splitting import as_runs
 
 #: Largest number of systems with an effect for each.
 MOST_SYSTEMS = 40

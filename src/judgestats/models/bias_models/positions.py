@@ -34,7 +34,7 @@ from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.schema.patterns import TiesOfPositions
+from judgestats.counting.patterns import TiesOfPositions
 
 FIRST = "first slot"
 UNSIGNED = "first slot, (1|pair)"

@@ -29,9 +29,9 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.models.ml import Model
-from judgestats.schema.cells import ABOUT, cells
+from judgestats.counting.cells import ABOUT, cells
 from judgestats.schema.columns import By
-from judgestats.schema.splitting import as_runs
+from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats, Ints
 
 # ---- One mean score for each subject, judge and level of the facets --------------------------------------------------

@@ -30,7 +30,8 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.schema.columns import required
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.counting.clustering import SHARED_PAIRS
+from judgestats.counting.tallies import tally
 from judgestats.schema.declared_counts import call_counts
 from judgestats.typing import Floats
 

@@ -40,8 +40,8 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.schema.columns import By, names
-from judgestats.schema.counting import tally
-from judgestats.schema.patterns import InvalidDirection
+from judgestats.counting.tallies import tally
+from judgestats.counting.patterns import InvalidDirection
 from judgestats.typing import Floats, Ints
 
 # ---- Counts of target, other and tie: from preferences, tallies and printed scores -----------------------------------

@@ -35,8 +35,8 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.schema.columns import COUNTS, By, N, names
-from judgestats.schema.counting import refuse_further
-from judgestats.schema.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
+from judgestats.counting.tallies import refuse_further
+from judgestats.counting.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
 from judgestats.typing import Floats, Ints
 
 # ---- Correct calls of each judge under each strategy: from calls, tallies and printed tables -------------------------

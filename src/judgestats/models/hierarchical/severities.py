@@ -39,9 +39,9 @@ from judgestats.models.hierarchical.posteriors import (
     row,
     tabled,
 )
-from judgestats.schema.cells import cells
+from judgestats.counting.cells import cells
 from judgestats.schema.columns import By
-from judgestats.schema.splitting import as_runs, reference_as_runs
+from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats
 
 __all__ = ["effects", "model", "posterior", "prior_draw", "severity"]

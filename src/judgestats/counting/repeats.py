@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 
 from judgestats import flags
-from judgestats.schema.clustering import CANDIDATES
+from judgestats.counting.clustering import CANDIDATES
+from judgestats.counting.raters import ABOUT, INVALID, SLOTS
+from judgestats.counting.splitting import refuse_splits, splits_of
 from judgestats.schema.coding import Codes, as_scores, codes_of, combine, hashed
-from judgestats.schema.columns import COUNTS, By, N, kind_of, names
+from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, N, kind_of, names
 from judgestats.schema.opening import memory_advice, one_if
-from judgestats.schema.pairing import UNIT_COLUMNS
-from judgestats.schema.raters import ABOUT, INVALID, SLOTS
-from judgestats.schema.splitting import refuse_splits, splits_of
 
 #: Labels of a group -> flag that counts its repeats without a single mode.
 Unsettled = Mapping[tuple[str, ...], str]

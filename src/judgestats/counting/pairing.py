@@ -3,60 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from judgestats.counting.patterns import SLOT_ANSWERS
+from judgestats.counting.splitting import Split, differing, split_message, splits_here, splits_there
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_orders, pair_table
-from judgestats.schema.coding import Coded, Codes, column_codes, combine, compact, each, hashed, joint, tidy
-from judgestats.schema.columns import COUNTS
-from judgestats.schema.declared_counts import call_counts
+from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE
+from judgestats.schema.coding import Codes, compact, joint, tidy
+from judgestats.schema.columns import COUNTS, unit_columns
 from judgestats.schema.opening import one_if
-from judgestats.schema.patterns import SLOT_ANSWERS
-from judgestats.schema.splitting import Split, differing, split_message, splits_here, splits_there
 
-#: Columns that distinguish two pairs, besides judge, item and the candidates.
-UNIT_COLUMNS = (
-    "replicate",
-    "task",
-    "topic",
-    "stimulus",
-    "vacuum_kind",
-    "delta",
-    "bias",
-    "strategy",
-    "scheme",
-    "probe",
-    "prompt",
-    "temperature",
-)
 #: Reason of an error about repeated calls.
 REPEATED = "repeated"
 _REPEATED_CALLS = "Some calls repeat a pair in the same order."
 _NUMBER = "They differ in nothing but the answer: number repeats in 'replicate'."
-_UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cannot be matched. Give one row a call."
+UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cannot be matched. Give one row a call."
 _LABELS = np.array(SLOT_ANSWERS, dtype=object)
-_ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
-
-
-def unit_columns(present: Iterable[str], groups: Iterable[str]) -> list[str]:
-    """Columns that distinguish two pairs, besides the candidates."""
-    present = list(present)
-    return list(dict.fromkeys(["judge", "item", *(c for c in UNIT_COLUMNS if c in present), *groups]))
-
-
-def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:
-    """Count pairs by their two answers: the `groups`, ``forward``, ``reverse`` and ``n``."""
-    present = list(data.collect_schema().names())
-    refuse_unknown_order(data, present)
-    unit = unit_columns(present, groups)
-    if isinstance(data, nw.DataFrame):
-        return _pairs_here(data, unit, groups)
-    return _pairs_there(data, unit, groups)
+ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
 
 
 def refuse_unknown_order(data: Any, present: list[str]) -> None:
@@ -73,103 +40,17 @@ def refuse_unknown_order(data: Any, present: list[str]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Calls in memory, matched to pairs.
-
-    `codes`: pair of each call, and a call of each pair.
-    `answers` (U, 2): answers of each pair, in the forward and in the reverse order.
-    `coded`: coded unit columns of the calls.
-    """
-
-    codes: Codes
-    answers: Any
-    coded: dict[str, Coded]
-
-
-def matched(data: nw.DataFrame[Any], unit: list[str]) -> Pairs:
-    """Match the two orders of each pair.
-
-    Raises DesignError if a pair was judged twice in one order.
-    """
-    table = data.select(*dict.fromkeys([*unit, "first", "second", "choice"])).to_pandas()
-    coded = dict(zip(unit, each(column_codes, [table[c] for c in unit]), strict=True))
-    low, high, reverse = candidates(table)
-    codes = combine([*coded.values(), low, high], len(table))
-    paired = pair_orders(codes.code, reverse, _answer_codes(table["choice"]), codes.size)
-    if paired.n_duplicates:
-        raise _repeated_calls(data, codes, reverse, unit, paired.n_duplicates, paired.first_duplicate)
-    return Pairs(codes, paired.answers, coded)
-
-
-def labelled(answers: Any) -> dict[str, Any]:
-    """Answer codes as the columns ``forward`` and ``reverse``."""
-    return {"forward": _LABELS[answers[:, 0]], "reverse": _LABELS[answers[:, 1]]}
-
-
-def _pairs_here(data: nw.DataFrame[Any], unit: list[str], groups: list[str]) -> pd.DataFrame:
-    pairs = matched(data, unit)
-    first = pairs.codes.first
-    grouped = combine([(pairs.coded[g][0][first], pairs.coded[g][1]) for g in groups], first.size)
-    weight = pair_weights(data, pairs.codes)
-    counts = pair_table(pairs.answers, grouped.code, weight, grouped.size)
-    where = np.argwhere(counts > 0)
-    rows = first[grouped.first[where[:, 0]]]
-    result = data.select(*groups).to_pandas().iloc[rows].reset_index(drop=True)
-    result = result.assign(**labelled(where[:, 1:]), n=counts[tuple(where.T)])
-    return tidy(result, [*groups, "forward", "reverse"])
-
-
-def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
-    """Codes of the lower and the higher candidate id of each row, and whether the higher was shown first."""
-    (code_1, names_1), (code_2, names_2) = each(_factorized, [table["first"], table["second"]])
-    ranked = np.unique(np.concatenate([names_1, names_2]))
-    size = len(ranked)
-    if without := int(((np.asarray(code_1) < 0) | (np.asarray(code_2) < 0)).sum()):
-        raise SchemaError(f"'first' or 'second' is missing in {without:,} of {len(table):,} rows. Name both.")
-    small = np.int16 if size < 2**15 else np.int32
-    rank_1 = np.searchsorted(ranked, names_1).astype(small)[code_1]
-    rank_2 = np.searchsorted(ranked, names_2).astype(small)[code_2]
-    return (np.minimum(rank_1, rank_2), size), (np.maximum(rank_1, rank_2), size), rank_1 > rank_2
-
-
-def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
-    """Codes and labels (as text) of a column without missing values."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return values.cat.codes.to_numpy(), np.asarray(values.cat.categories, dtype=object).astype(str)
-    code, labels = hashed(values)
-    return code, np.asarray(labels, dtype=object).astype(str)
-
-
-def _answer_codes(choice: pd.Series[Any]) -> Any:
-    code, labels = _factorized(choice)
-    known = np.array([_ANSWER_CODE.get(x, -1) for x in [*labels, "invalid"]], dtype=np.int8)  # code -1: no answer
-    answers = known[code]
-    if (answers < 0).any():
-        unknown = next(x for x in labels if x not in _ANSWER_CODE)
+def refuse_answers(unknown: Sequence[Any]) -> None:
+    """Raise for the first of the answers that are unknown."""
+    if unknown:
         raise SchemaError(
-            f"'choice' has {unknown!r}. Allowed: {', '.join(_ANSWER_CODE)}. Map the table with "
-            f"preferences(frame, labels={{{unknown!r}: ...}}).",
-            advice=(("labels", unknown),),
+            f"'choice' has {unknown[0]!r}. Allowed: {', '.join(ANSWER_CODE)}. Map the table with "
+            f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
+            advice=(("labels", unknown[0]),),
         )
-    return answers
 
 
-def pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
-    """How many identical pairs each pair stands for, None for one each.
-
-    Raises DesignError if the two orders of a pair carry different counts.
-    """
-    if COUNTS not in data.columns:
-        return None
-    n = call_counts(data[COUNTS].to_pandas())
-    weight = n[codes.first]
-    if (n != weight[codes.code]).any():
-        raise DesignError(_UNEVEN)
-    return weight
-
-
-def _repeated_calls(
+def repeated_calls(
     data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: list[str], n: int, row: int
 ) -> DesignError:
     """Error naming a repeated call, and a column that distinguishes the two."""
@@ -184,8 +65,9 @@ def _repeated(message: str, splits: Sequence[Split]) -> DesignError:
     return DesignError(f"{message} {cure}", reason=REPEATED, problem=f"{_REPEATED_CALLS}{differing(splits)}")
 
 
-def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
-    """Count the pairs of a lazy frame, by grouping in its own engine."""
+def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:
+    """Count pairs of a lazy frame by their two answers: the `groups`, ``forward``, ``reverse`` and ``n``."""
+    unit = unit_columns(data.collect_schema().names(), groups)
     forward = nw.col("first") <= nw.col("second")
     choice = nw.col("choice").cast(nw.String)
     answer = nw.when(choice == "abstain").then(nw.lit("tie")).otherwise(choice)
@@ -256,7 +138,7 @@ def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
         splits = splits_there(data, [*unit, "first", "second"], "preferences", strict=False)
         raise _repeated(_REPEATED_CALLS, splits)
     if found["uneven"]:
-        raise DesignError(_UNEVEN)
+        raise DesignError(UNEVEN)
 
 
 def low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
@@ -271,13 +153,18 @@ def number_of_pairs(data: Any, groups: Iterable[str]) -> float:
     """How many pairs there are, whatever their order; a count ``n`` stands for as many."""
     present = list(data.collect_schema().names())
     unit = unit_columns(present, groups)
-    if isinstance(data, nw.DataFrame):
-        table = data.select(*unit, "first", "second").to_pandas()
-        low, high, _ = candidates(table)
-        codes = combine([*each(column_codes, [table[c] for c in unit]), low, high], len(table))
-        weight = pair_weights(data, codes)
-        return float(codes.size if weight is None else weight.sum())
     weight = nw.col(COUNTS) if COUNTS in present else nw.lit(1)
     pairs = data.with_columns(*low_and_high(("_low", "_high")), weight.alias("_n")).group_by(*unit, "_low", "_high")
     total = pairs.agg(nw.col("_n").max()).select(nw.col("_n").sum().alias("pairs"))
     return float(total.collect(backend="pandas").to_native()["pairs"].iloc[0] or 0)
+
+
+def refuse_nameless(data: Any) -> None:
+    """Raise where a candidate is missing: a count by candidate would have one without a name."""
+    missing = nw.col("first").is_null() | nw.col("second").is_null()
+    without = data.select(one_if(missing).sum().alias("without"), nw.len().alias("rows")).lazy()
+    found = without.collect(backend="pandas").to_native().fillna(0).iloc[0]
+    if found["without"]:
+        raise SchemaError(
+            f"'first' or 'second' is missing in {found['without']:,.0f} of {found['rows']:,.0f} rows. Name both."
+        )

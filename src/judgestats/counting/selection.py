@@ -8,15 +8,16 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
+from judgestats.counting.patterns import Pattern
+from judgestats.counting.splitting import LONG
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import distinct_rows, once_each, with_values
-from judgestats.schema.columns import VOCABULARY, answer_column, required
-from judgestats.schema.pairing import UNIT_COLUMNS
-from judgestats.schema.patterns import Pattern
-from judgestats.schema.splitting import LONG
+from judgestats.schema.columns import UNIT_COLUMNS, VOCABULARY, answer_column, required
 
+#: All canonical columns.
+NAMES = {c.name for columns in VOCABULARY.values() for c in columns}
 #: Columns that are no free text, however long their values are.
-_VERDICT = {c.name for columns in VOCABULARY.values() for c in columns} - {"rationale"}
+_VERDICT = NAMES - {"rationale"}
 
 
 def gathered(frame: Any, named: Iterable[Any] = ()) -> pd.DataFrame:
@@ -70,10 +71,15 @@ def with_outcome(data: Any, pattern: Pattern) -> Any:
         if not (read := sources(pattern, present)):
             return _with_outcome(data, pattern)
         some, codes = distinct_rows(data, read, [c for c in ("item",) if c in present])
-        found = _with_outcome(some, pattern).to_pandas()
-        made = [c for c in found.columns if c not in present]
-        return with_values(data, found[made], codes) if made else data
+        made = made_columns(some, pattern)
+        return with_values(data, made, codes) if len(made.columns) else data
     return _with_outcome(data, pattern)
+
+
+def made_columns(data: Any, pattern: Pattern) -> pd.DataFrame:
+    """The pattern columns that are made from others, of a frame in memory."""
+    table: pd.DataFrame = _with_outcome(data, pattern).to_pandas()
+    return table[[c for c in table.columns if c not in data.columns]]
 
 
 def _with_outcome(data: Any, pattern: Pattern) -> Any:
@@ -129,11 +135,16 @@ def _of_stimuli(data: Any, wanted: tuple[str, ...], measure: str) -> Any:
         return data.filter(nw.col("stimulus").cast(nw.String).is_in(wanted))
     mask = data.select(chosen)["stimulus"]
     if not mask.any():
-        raise DesignError(
-            f"{measure} is about {' or '.join(wanted)} stimuli, and no row has one. Use another measure, or check the "
-            "column 'stimulus'."
-        )
+        refuse_stimuli(wanted, measure)
     return data if mask.all() else data.filter(mask)
+
+
+def refuse_stimuli(wanted: tuple[str, ...], measure: str) -> None:
+    """Raise where no row has the stimulus that a measure is about."""
+    raise DesignError(
+        f"{measure} is about {' or '.join(wanted)} stimuli, and no row has one. Use another measure, or check the "
+        "column 'stimulus'."
+    )
 
 
 def _refuse_strangers(data: Any, pattern: Pattern) -> None:
@@ -253,3 +264,17 @@ def _gold_answer() -> Any:
 
 
 _SLOTS = {"answer": _answer, "gold_answer": _gold_answer}
+
+
+def refuse_unknown_gold(data: Any) -> None:
+    """Raise where the right answer of a verdict is missing, or is no score."""
+    if not data.collect_schema()["gold"].is_numeric():
+        raise SchemaError(
+            "'gold' is no score, so no verdict can be compared with it. Give the right score, or the right verdict "
+            "(true or false); or drop the column, gold=None, where 'correct' says which verdicts are right.",
+            advice=(("columns", "gold"),),
+        )
+    gold = nw.col("gold")
+    missing = data.filter(gold.is_null() | gold.is_nan()).select(nw.len().alias("n")).lazy()
+    if n := int(missing.collect(backend="pandas").to_native()["n"].iloc[0]):
+        raise SchemaError(f"'gold' is missing in {n:,} rows: leave such rows out, as accuracy() does.")

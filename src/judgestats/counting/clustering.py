@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats import flags
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError
-from judgestats.schema.coding import Codes, column_codes, combine, each
-from judgestats.schema.pairing import candidates as candidate_codes
+from judgestats.schema.coding import candidates as candidate_codes
+from judgestats.schema.coding import column_codes, combine
+from judgestats.schema.factors import Factors
 
 #: How calls are clustered: by what they share, by one or more columns, or not at all.
 Cluster = str | Sequence[str] | Literal["auto", False]
@@ -88,13 +89,15 @@ def auto_cluster(
     then independent, and no column is named.
     """
     groups = list(dict.fromkeys(groups))
-    present = data.collect_schema().names()
+    if isinstance(data, nw.DataFrame):
+        data = Study.of(data).candidates
+    present = data.names if isinstance(data, Factors) else data.collect_schema().names()
     named = [c for c in dict.fromkeys([*CANDIDATES, declared]) if c in present and c not in groups]
     made = "pair" not in present and {"item", "first", "second"} <= set(present)
     candidates = [*(["pair"] if made else []), *named]
     if not candidates:
         return Sharing("", False)
-    counted = _Here(data, groups, candidates) if isinstance(data, nw.DataFrame) else _There(data, groups, candidates)
+    counted = _Coded(data, groups) if isinstance(data, Factors) else _Lazy(data, groups, candidates)
     levels: dict[str, float] = {}
     shared, alone = False, 0.0
     for name in candidates:
@@ -117,7 +120,7 @@ def auto_cluster(
     return Sharing(column, True, any(levels[c] < levels[column] and counted.nested(column, c) for c in above))
 
 
-def _chosen(levels: dict[str, float], declared: str, counted: _Here | _There) -> str:
+def _chosen(levels: dict[str, float], declared: str, counted: _Coded | _Lazy) -> str:
     """Of the columns that qualify, the one to cluster by."""
     rank = {name: i for i, name in enumerate((declared, "item", "prompt", "task", "pair"))}
     finest_first = sorted(levels, key=lambda c: (-levels[c], rank[c]))
@@ -132,35 +135,23 @@ def _chosen(levels: dict[str, float], declared: str, counted: _Here | _There) ->
     return next(c for c in finest_first if c in chain)
 
 
-class _Here:
-    """Levels of a frame in memory, counted through codes."""
+class _Coded:
+    """Levels of columns in memory, counted through codes."""
 
-    def __init__(self, data: Any, groups: list[str], candidates: list[str]) -> None:
-        made = "pair" in candidates and "pair" not in data.columns
-        columns = [*groups, *(c for c in candidates if c != "pair" or not made)]
-        beside = ["item", "first", "second"] if made else []
-        table = data.select(*dict.fromkeys([*columns, *beside])).to_pandas()
-        self._rows = len(table)
-        self._coded = dict(zip(columns, each(column_codes, [table[c] for c in columns]), strict=True))
-        if made:
-            item = self._coded.get("item") or column_codes(table["item"])
-            pair = combine([item, *candidate_codes(table)[:2]], self._rows)
-            self._coded["pair"] = pair.code, pair.size
-        self._group = combine([self._coded[g] for g in groups], self._rows)
-
-    def _distinct(self, *columns: str) -> Codes:
-        return combine([self._coded[c] for c in columns], self._rows)
+    def __init__(self, columns: Factors, groups: list[str]) -> None:
+        self._columns = columns
+        self._groups = groups
 
     def levels(self, name: str) -> Any:
-        both = combine([(self._group.code, self._group.size), self._coded[name]], self._rows)
-        return np.bincount(self._group.code[both.first], minlength=self._group.size)
+        group = self._columns.codes(self._groups)
+        both = self._columns.codes([*self._groups, name])
+        return np.bincount(group.code[both.first], minlength=group.size)
 
     def nested(self, one: str, two: str) -> bool:
-        both = self._distinct(one, two).size
-        return both in (self._distinct(one).size, self._distinct(two).size)
+        return self._columns.codes([one, two]).size in (self._columns.codes([c]).size for c in (one, two))
 
 
-class _There:
+class _Lazy:
     """Levels of a lazy frame, counted in its own engine."""
 
     def __init__(self, data: Any, groups: list[str], candidates: list[str]) -> None:
@@ -201,69 +192,3 @@ def with_pair(data: Any) -> Any:
 def pair_label(item: Any, low: Any, high: Any) -> Any:
     """The label of a pair, from its item and its candidates in the order of their names."""
     return nw.concat_str(item.cast(nw.String), low, high, separator="|")
-
-
-def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], asked: bool) -> dict[str, Any]:
-    """Record what the counts of a tally share, as text and booleans that a Parquet file keeps.
-
-    `columns`: columns to cluster intervals by. `found`: what its calls share; None where that is not
-    known. `groups`: within which groups that was looked for. `asked`: whether the choice was left to the data ("auto").
-    """
-    return {
-        "columns": list(columns),
-        "known": found is not None,
-        "shared": bool(found and found.shared),
-        "items": bool(found and found.items and asked),
-        "groups": sorted(set(groups)),
-        "auto": asked,
-    }
-
-
-def alike(table: pd.DataFrame) -> NDArray[np.float64]:
-    """For how many clusters with the same counts each row of a tally stands: one, but where they are merged."""
-    if ALIKE not in table:
-        return np.ones(len(table))
-    times: NDArray[np.float64] = table[ALIKE].to_numpy(dtype=float, na_value=1.0)
-    return times
-
-
-def columns_of(table: pd.DataFrame) -> tuple[str, ...]:
-    """Columns to cluster intervals of a tally by."""
-    return tuple(table.attrs.get(CLUSTERING, {}).get("columns", ()))
-
-
-def column_of(table: pd.DataFrame) -> str | None:
-    """The one column to cluster intervals of a tally by, or None.
-
-    Raises DesignError if there are several.
-    """
-    columns = columns_of(table)
-    if len(columns) > 1:
-        raise DesignError(
-            f"This interval takes one cluster, and cluster= names {', '.join(map(repr, columns))}. Name one, or ask "
-            "for a bootstrap where the measure has one."
-        )
-    return columns[0] if columns else None
-
-
-def independent(table: pd.DataFrame) -> bool:
-    """Whether the choice of a cluster was left to the data, and the counts of a tally share nothing."""
-    about = table.attrs.get(CLUSTERING, {})
-    return bool(about.get("auto") and about["known"] and not about["columns"] and not about["shared"])
-
-
-def dependence(table: pd.DataFrame) -> str:
-    """Flag of an interval that takes the calls of a tally as independent though they are not."""
-    about = table.attrs.get(CLUSTERING)
-    if about is None:
-        return flags.NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
-    return dependence_flag(about)
-
-
-def dependence_flag(note: Mapping[str, Any]) -> str:
-    """Flag of an interval, from a note of :func:`noted`."""
-    if note["columns"]:
-        return flags.PAIRS_OF_AN_ITEM if note["items"] and note["known"] else ""
-    if not note["known"]:
-        return flags.CLUSTERING_UNKNOWN if note["auto"] else ""
-    return flags.NOT_INDEPENDENT if note["shared"] else ""

@@ -11,10 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.counting.selection import with_two
+from judgestats.counting.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.schema.coding import (
     Coded,
     as_scores,
+    candidates,
     codes_of,
     combine,
     compact,
@@ -25,12 +28,9 @@ from judgestats.schema.coding import (
     refuse_infinite,
     tidy,
 )
-from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of, names
+from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import one_if
-from judgestats.schema.pairing import UNIT_COLUMNS, candidates
-from judgestats.schema.selection import with_two
-from judgestats.schema.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
 from judgestats.typing import Floats
 
 # ---- Several judges on the same things: their answers thing by thing, and pairs of judges counted --------------------

@@ -45,7 +45,7 @@ class Pattern:
         on one thing (preferences or ratings).
     columns : mapping of str to tuple of str or None
         The pattern columns and their allowed values (None: any). A table of these columns, ``n`` and what
-        :func:`judgestats.schema.counting.refuse_further` lets pass is a tally.
+        :func:`judgestats.counting.tallies.refuse_further` lets pass is a tally.
     cluster : str
         Default cluster of a resampling interval.
     stimulus : tuple of str

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.counting.splitting import refuse_splits, splits_here, splits_there
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import memory_advice, one_if, refuse_nested
-from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
 from judgestats.typing import Floats
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
@@ -86,7 +86,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     ``n_missing`` (NaN scores, excluded), sorted by the `by` columns and the keys. Raises SchemaError if a column is
     missing, or holds text or an infinite value where a number belongs; if raw rows have a whole-number column ``n``
     that nothing declares, or means have one. Raises DesignError if averaged ratings have two rows of one cell, or rows
-    of one cell differ in a column that is not in `by` (:mod:`judgestats.schema.splitting`).
+    of one cell differ in a column that is not in `by` (:mod:`judgestats.counting.splitting`).
 
     >>> runs = pd.DataFrame({"judge": "g", "system": "s", "item": "1", "replicate": [0, 1, 2], "score": [7, 9, None]})
     >>> cells(runs)[["judge", "system", "criterion", "mean", "runs", "n_missing"]]

@@ -1,0 +1,253 @@
+"""Bootstrap intervals of any statistic of counts, drawn by cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgestats import flags
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError, choose
+from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.resampling import (
+    bca_interval,
+    cluster_totals,
+    generator,
+    multinomial_totals,
+    percentile_interval,
+    student_interval,
+    two_way_totals,
+)
+from judgestats.schema.columns import By, names
+from judgestats.typing import Floats
+
+if TYPE_CHECKING:
+    from judgestats.counting.counts import Counts
+
+#: Method of the interval of a rate.
+Interval = Literal["wilson", "percentile", "bca"]
+INTERVALS: tuple[Interval, ...] = ("wilson", "percentile", "bca")
+#: An estimate without an interval.
+NO_INTERVAL = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
+#: Draws held in memory at a time.
+_DRAWS = 2**22
+#: (B, P) totals -> (B,) values.
+Statistic = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Options of a bootstrap.
+
+    `cluster`: columns whose levels are drawn: none for independent calls, one, or two crossed factors (conservative).
+    `strata`: column within whose levels the bootstrap draws.
+    """
+
+    method: Literal["t", "percentile", "bca"] = "percentile"
+    cluster: tuple[str, ...] = ()
+    strata: str | None = None
+    n_resamples: int = N_RESAMPLES
+    seed: int | np.random.Generator | None = SEED
+    conf_level: float = CONF_LEVEL
+
+    def __post_init__(self) -> None:
+        if len(set(self.cluster)) < len(self.cluster):
+            raise DesignError(f"cluster= names {self.cluster[0]!r} twice. Name it once.")
+        if len(self.cluster) > 2:
+            raise DesignError(f"cluster= names {len(self.cluster)} columns. Allowed: one, or two crossed factors.")
+        if len(self.cluster) == 2 and (self.method == "bca" or self.strata):
+            raise DesignError(
+                "Two crossed clusters have a percentile interval only, and no strata: use interval='percentile', or "
+                "name one cluster."
+            )
+        if not isinstance(self.n_resamples, int | np.integer) or self.n_resamples < 1:
+            raise DesignError(f"n_resamples={self.n_resamples!r} is not a number of resamples. Use 2000, say.")
+        whole = isinstance(self.seed, int | np.integer) and self.seed >= 0
+        if not (whole or self.seed is None or isinstance(self.seed, np.random.Generator)):
+            raise DesignError(f"seed={self.seed!r} is not a seed. Allowed: 0 and above, a numpy Generator, or None.")
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that a tally must keep."""
+        return [*self.cluster, *([self.strata] if self.strata else [])]
+
+    @property
+    def words(self) -> str:
+        """The ``method`` of an estimate."""
+        drawn = " x ".join(self.cluster) if self.cluster else "calls"
+        kind = "two-way " if len(self.cluster) == 2 else ""
+        within = f" within {self.strata}" if self.strata else ""
+        name = "BCa" if self.method == "bca" else self.method
+        return f"{name}, {kind}bootstrap of {drawn}{within} (B = {self.n_resamples})"
+
+
+def planned(
+    interval: str,
+    cluster: By | None,
+    strata: str | None,
+    n_resamples: int,
+    seed: int | np.random.Generator | None,
+    conf_level: float,
+) -> Bootstrap | None:
+    """The :class:`Bootstrap` of a measure's arguments, None for Wilson; DesignError if they do not go together."""
+    choose(interval, INTERVALS, "interval")
+    clusters = tuple(names(cluster)) if cluster is not None else ()
+    if interval == "wilson":
+        if len(clusters) > 1 or strata is not None:
+            what = "strata=" if strata is not None else "two clusters"
+            raise DesignError(f"Wilson's interval takes one cluster and no strata; {what} needs interval='percentile'.")
+        return None
+    method: Literal["percentile", "bca"] = "bca" if interval == "bca" else "percentile"
+    return Bootstrap(method, clusters, strata, n_resamples, seed, conf_level)
+
+
+def resampled(
+    counts: Counts,
+    added: Floats,
+    statistic: Statistic,
+    plan: Bootstrap,
+    key: Mapping[str, Any],
+    limits: tuple[float, float] = (-math.inf, math.inf),
+) -> dict[str, Any]:
+    """Bootstrap a statistic of total counts.
+
+    `counts`: those of one group, with the columns of the plan. `added` (R, P): contribution of each row to the
+    totals. `statistic`: values of many totals at once: (B, P) to (B,). `key`: identifies the group, whose draws
+    do not depend on other groups. `limits`: range of the estimate, for Student's interval. Returns ``std_error``,
+    ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an estimate: NaN with a flag for a single unit, or where all
+    resamples agree, so that no interval has zero width. The standard error is NaN where a resample is infinite
+    (censored). See :func:`read_off` for biased resamples.
+
+    Rows that contribute nothing (calls that are not trials) are not drawn, nor are clusters of such rows.
+    """
+    adds = (added != 0).any(axis=1)
+    counts, added = counts.where(adds), added[adds]
+    cells: dict[str, Any] = {**NO_INTERVAL, "method": plan.words, "flag": ""}
+    if not adds.any():
+        return {**cells, "flag": flags.NO_DATA}
+    rng = generator(plan.seed, tuple(map(str, key.values())))
+    value = statistic(added.sum(axis=0)[None, :])[0]
+    units, sizes, draws, influence, weight, lone = _drawn(counts, added, statistic, plan, rng)
+    if units < 2 or np.isnan(value):
+        return {**cells, "flag": flags.ONE_UNIT if units < 2 else ""}
+    undefined = flags.UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
+    found = read_off(value, draws, units, plan, limits, influence=influence, weight=weight)
+    narrow = plan.method != "t" and not math.isnan(found["conf_low"])
+    few = flags.few_clusters(sizes, drawn=narrow) if plan.cluster else ""
+    return {**cells, **found, "flag": flags.join(few, flags.LONE_UNIT if lone else "", undefined, found["flag"])}
+
+
+def read_off(
+    value: float,
+    draws: Floats,
+    units: int,
+    plan: Bootstrap,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+    *,
+    influence: Floats | None = None,
+    weight: Floats | None = None,
+) -> dict[str, Any]:
+    """Standard error and interval from the draws, by the method of the plan.
+
+    `value`: the estimate. `draws` (B,): its resampled values. `units`: number of units drawn. `limits`: range of the
+    estimate, for Student's interval. `influence`, `weight` (G,): as in :func:`bca_interval`. Returns ``std_error``,
+    ``conf_low``, ``conf_high``, ``method`` and ``flag``. The interval contains the estimate and has positive width, or
+    is NaN with a flag; where a biased percentile or BCa interval would exclude the estimate, Student's replaces it, as
+    ``method`` states.
+    """
+    none: dict[str, Any] = {**NO_INTERVAL, "method": plan.words, "flag": ""}
+    kept = draws[~np.isnan(draws)]
+    rounding = 1e-12 * (max(1.0, abs(value)) if np.isfinite(value) else 1.0)
+    if not kept.size or not float(kept.max()) - float(kept.min()) > rounding:
+        return {**none, "flag": flags.RESAMPLES_AGREE}
+    finite = bool(np.isfinite(kept).all())
+    low = high = math.nan
+    if plan.method == "bca" and influence is not None:
+        low, high = bca_interval(draws, value, influence, plan.conf_level, weight)
+    elif plan.method == "percentile":
+        low, high = percentile_interval(draws, plan.conf_level)
+    if plan.method != "t" and not high - low > rounding:
+        return {**none, "flag": flags.NOT_BCA if plan.method == "bca" else flags.RESAMPLES_AGREE}
+    if plan.method != "t" and (low - rounding <= value <= high + rounding or not finite):
+        spread = float(kept.std(ddof=1)) if finite else math.nan
+        return {**none, "std_error": spread, "conf_low": low, "conf_high": high}
+    error, bias, low, high = student_interval(draws, value, units, plan.conf_level, limits)
+    cells = {"std_error": error, "conf_low": low, "conf_high": high, "method": replace(plan, method="t").words}
+    return {**cells, "flag": flags.BIASED if abs(bias) > error / 2 else ""}
+
+
+def ratio(totals: Floats) -> Floats:
+    """First total over the second, (B, 2) to (B,): the statistic of a rate or mean."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], np.nan)
+    return result
+
+
+def _drawn(
+    counts: Counts, rows: Floats, statistic: Statistic, plan: Bootstrap, rng: np.random.Generator
+) -> tuple[int, Floats, Floats, Floats, Floats, bool]:
+    """Number of units, calls of each (of the smaller factor), draws, influence, weight; if a stratum has one unit."""
+    none, n, codes = np.empty(0), counts.n, counts.columns.codes
+    if len(plan.cluster) == 2:
+        one, two = (codes([c]) for c in plan.cluster)
+        cell = codes(plan.cluster)
+        totals = two_way_totals(
+            one.code[cell.first], two.code[cell.first], _sums(rows, cell.code, cell.size), rng, plan.n_resamples
+        )
+        sizes = min((_sums(n[:, None], c.code, c.size).ravel() for c in (one, two)), key=effective_clusters)
+        return min(one.size, two.size), sizes, statistic(totals), none, none, False
+    if plan.cluster:
+        unit = codes(plan.cluster)
+        added = _sums(rows, unit.code, unit.size)
+        strata = _strata(counts, plan.strata, unit.code, unit.first, plan.cluster[0])
+        totals = cluster_totals(added, rng, plan.n_resamples, strata)
+        weight, sizes = np.ones(unit.size), _sums(n[:, None], unit.code, unit.size).ravel()
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            added = np.where(n[:, None] > 0, rows / n[:, None], 0.0)
+        strata = None if plan.strata is None else codes([plan.strata]).code
+        step = max(_DRAWS // max(n.size, 1), 1)
+        blocks = [min(step, plan.n_resamples - start) for start in range(0, plan.n_resamples, step)]
+        totals = np.vstack([multinomial_totals(n, rng, block, strata) @ added for block in blocks])
+        weight = sizes = n
+    influence = _influence(rows.sum(axis=0), added, statistic, weight, strata) if plan.method == "bca" else none
+    lone = strata is not None and bool((np.bincount(strata, weights=weight) == 1).any())
+    return int(weight.sum()), sizes, statistic(totals), influence, weight, lone
+
+
+def _sums(rows: Floats, code: NDArray[Any], size: int) -> Floats:
+    return np.column_stack([np.bincount(code, weights=c, minlength=size) for c in rows.T])
+
+
+def _strata(
+    counts: Counts, strata: str | None, code: NDArray[Any], first: NDArray[Any], cluster: str
+) -> NDArray[Any] | None:
+    if strata is None:
+        return None
+    stratum = counts.columns.codes([strata]).code
+    if (stratum != stratum[first][code]).any():
+        raise DesignError(
+            f"{cluster!r} is not nested in {strata!r}: one {cluster} lies in several. Use a cluster that is nested in "
+            "the strata, or leave strata= out."
+        )
+    result: NDArray[Any] = stratum[first]
+    return result
+
+
+def _influence(
+    total: Floats, added: Floats, statistic: Statistic, weight: Floats, strata: NDArray[Any] | None
+) -> Floats:
+    """Jackknife influence of each unit for :func:`bca_interval`, with mean 0 in each stratum."""
+    without = statistic(total[None, :] - added)
+    known = np.where(np.isfinite(without), weight, 0.0)
+    without = np.where(known > 0, without, 0.0)
+    stratum = np.zeros(len(added), dtype=np.int64) if strata is None else strata
+    size, sums = (np.bincount(stratum, weights=w) for w in (known, known * without))
+    mean = sums / np.maximum(size, 1)
+    influence: Floats = ((size - 1) / np.maximum(size, 1))[stratum] * (mean[stratum] - without)
+    return np.where(known > 0, influence, 0.0)

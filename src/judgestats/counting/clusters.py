@@ -1,0 +1,73 @@
+"""The columns that intervals are clustered by, and what is known of the calls of a table of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judgestats import flags
+from judgestats.counting.clustering import Sharing, auto_cluster
+from judgestats.counting.patterns import Pattern
+from judgestats.errors import DesignError
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """How the intervals of a table of counts are clustered.
+
+    `columns`: by which columns; empty where counts are taken as independent. `shared`: whether counts share something;
+    None where that is not known. `items`: whether the levels of the column share an item in their turn, of which there are
+    too few to be clusters. `auto`: whether the choice was left to the data.
+    """
+
+    columns: tuple[str, ...] = ()
+    shared: bool | None = False
+    items: bool = False
+    auto: bool = False
+
+    @classmethod
+    def of(cls, columns: Iterable[str], found: Sharing | None, *, auto: bool) -> Clusters:
+        """From the columns to cluster by, and what the calls share: None where that is not known."""
+        return cls(tuple(columns), None if found is None else found.shared, bool(found and found.items and auto), auto)
+
+    @property
+    def column(self) -> str | None:
+        """The one column, or None; DesignError if there are several."""
+        if len(self.columns) > 1:
+            raise DesignError(
+                f"This interval takes one cluster, and cluster= names {', '.join(map(repr, self.columns))}. Name one, or "
+                "ask for a bootstrap where the measure has one."
+            )
+        return self.columns[0] if self.columns else None
+
+    @property
+    def independent(self) -> bool:
+        """Whether the choice was left to the data, and the counts share nothing."""
+        return self.auto and not self.columns and self.shared is False
+
+    @property
+    def flag(self) -> str:
+        """Flag of an interval that takes the counts as independent though they are not."""
+        if self.columns:
+            return flags.PAIRS_OF_AN_ITEM if self.items else ""
+        if self.shared is None:
+            return flags.CLUSTERING_UNKNOWN if self.auto else ""
+        return flags.NOT_INDEPENDENT if self.shared else ""
+
+
+def kept(columns: Sequence[str] | None, found: Sharing | None) -> tuple[str, ...]:
+    """Columns to cluster by: those named, else what the counts share."""
+    if columns is not None:
+        return tuple(columns)
+    return (found.column,) if found is not None and found.column else ()
+
+
+def cluster_of_counts(counts: Any, keys: list[str], pattern: Pattern, n: float) -> Sharing:
+    """What counts share; failing that, what they share across the columns that the measure averages over."""
+    several = pattern.unit in ("pair", "change")
+    found = auto_cluster(counts, keys, pattern.cluster, n, several_calls=several)
+    if found.column or not pattern.pooled:
+        return found
+    rest = [c for c in keys if c not in pattern.pooled]
+    return auto_cluster(counts, rest, pattern.cluster, n, several_calls=several)

@@ -1,0 +1,366 @@
+"""A table of patterns with counts: the one idea that carries the package, as a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, Statistic, planned, ratio, resampled
+from judgestats.counting.clustering import ALIKE, MOST_CLUSTERS
+from judgestats.counting.clusters import Clusters
+from judgestats.counting.differences import CLUSTERED, clustered_difference, difference
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.kernels.resampling import binomial_interval
+from judgestats.schema.coding import Codes, compact, joint, rows_of_codes
+from judgestats.schema.columns import N
+from judgestats.schema.factors import Factors
+from judgestats.typing import Floats, Mask
+
+
+class _Cells(NamedTuple):
+    """Clusters within groups.
+
+    `row` (R,): cell of each row of the table. `start` (G + 1,): where the cells of each group begin. `alike` (C,): how many
+    clusters each cell stands for.
+    """
+
+    row: NDArray[np.integer[Any]]
+    start: NDArray[np.intp]
+    alike: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Patterns, and how often each occurs.
+
+    `columns`: the columns of the patterns, of the groups and of the clusters. `n` (R,): how many calls or pairs have the
+    pattern of a row. `groups`: columns of one estimate. `clusters`: how its interval is clustered. `alike` (R,): for how many
+    clusters with the same counts a row stands, if not for one. `conf_level`, `bootstrap`: of the intervals; without a
+    bootstrap they are analytic.
+    """
+
+    columns: Factors
+    n: Floats
+    groups: tuple[str, ...] = ()
+    clusters: Clusters = field(default_factory=Clusters)
+    alike: Floats | None = None
+    conf_level: float = CONF_LEVEL
+    bootstrap: Bootstrap | None = None
+
+    @classmethod
+    def of(
+        cls, table: pd.DataFrame, groups: Sequence[str] = (), clusters: Clusters | None = None, **options: Any
+    ) -> Counts:
+        """A table of patterns with a column ``n``."""
+        alike = table[ALIKE].to_numpy(dtype=float, na_value=1.0) if ALIKE in table else None
+        n = table[N].to_numpy(dtype=float)
+        return cls(Factors(table), n, tuple(groups), clusters or Clusters(), alike, **options)
+
+    def inferred(
+        self,
+        conf_level: float = CONF_LEVEL,
+        interval: str = "wilson",
+        strata: str | None = None,
+        n_resamples: int = N_RESAMPLES,
+        seed: int | np.random.Generator | None = SEED,
+    ) -> Counts:
+        """The counts with these arguments of a measure for their intervals."""
+        plan = planned(interval, self.clusters.columns, strata, n_resamples, seed, conf_level)
+        return replace(self, conf_level=conf_level, bootstrap=plan)
+
+    def grouped(self, groups: Sequence[str]) -> Counts:
+        """The same counts, for estimates by other columns."""
+        return replace(self, groups=tuple(groups))
+
+    def where(self, rows: Any) -> Counts:
+        """Some of the rows, by number or by a mask."""
+        if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.all():
+            return self
+        alike = None if self.alike is None else self.alike[rows]
+        return replace(self, columns=self.columns.take(rows), n=self.n[rows], alike=alike)
+
+    def each_group(self) -> Iterator[tuple[dict[str, Any], Counts]]:
+        """Key and counts of each group; one group without columns."""
+        for key, rows in zip(self._keys, self._parts, strict=True):
+            yield key, self.where(rows)
+
+    def among(self, column: str, *labels: Any) -> Mask:
+        """Rows with one of these labels in a column."""
+        return self.columns[column].among(*labels)
+
+    def values(self, column: str) -> Any:
+        """The labels of a column, row by row."""
+        factor = self.columns[column]
+        return np.asarray(factor.labels, dtype=object)[factor.code]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The patterns with their counts ``n``."""
+        return self.columns.frame([c for c in self.columns.names if c not in (N, ALIKE)]).assign(n=self.n)
+
+    # Estimates of each group
+
+    def rates(
+        self,
+        term: str,
+        hit: Any,
+        trial: Any = True,
+        *,
+        calls_per_count: int = 1,
+        left_out: Mapping[str, Any] | None = None,
+        flag: str = "",
+        **cells: Any,
+    ) -> list[dict[str, Any]]:
+        """Share of trials that are hits, in each group: rows for :func:`judgestats.results.estimates`.
+
+        `hit`, `trial`: for each row, the share of its calls that are hits, and that are trials (booleans, or 0, 1/2, 1).
+        `calls_per_count`: 2 for a rate over the calls of pairs. `left_out`: what is no trial, and in which rows: counted in
+        the flag; by default invalid calls and ties. `flag`, `**cells`: further cells of every row.
+
+        The interval is Wilson's, by cluster with an effective n, and t on G - 1. A bootstrap replaces it (in closed form for
+        percentiles of independent calls), but where all calls are hits, or none. A group without trials is NaN with a flag.
+        """
+        bootstrap = self.bootstrap
+        if self._too_many:
+            bootstrap, flag = None, flags.join(flag, flags.NOT_DRAWN)
+        options = {"calls_per_count": calls_per_count, "left_out": left_out, "flag": flag}
+        return self._rates(term, hit, trial, self._cluster, bootstrap, cells, **options)
+
+    def _rates(
+        self,
+        term: str,
+        hit: Any,
+        trial: Any,
+        cluster: str | None,
+        bootstrap: Bootstrap | None,
+        cells: Mapping[str, Any],
+        *,
+        calls_per_count: int = 1,
+        left_out: Mapping[str, Any] | None = None,
+        flag: str = "",
+    ) -> list[dict[str, Any]]:
+        """:meth:`rates`, clustered by this column or by none."""
+        n, common = self.n * calls_per_count, flag
+        trials = n * np.broadcast_to(np.asarray(trial, dtype=float), n.shape)
+        hits = trials * np.broadcast_to(np.asarray(hit, dtype=float), n.shape)
+        group, size = self._group.code, self._group.size
+        k, total = (np.bincount(group, weights=x, minlength=size) for x in (hits, trials))
+        crossed = bootstrap is not None and len(bootstrap.cluster) == 2  # a Wilson interval then ignores both clusters
+        of_pairs = calls_per_count > 1 and cluster is None  # a count is a pair: its calls stay together
+        together = of_pairs and self.clusters.independent
+        shared = self.clusters.flag
+        dependent = flags.join(flags.NOT_INDEPENDENT if (of_pairs and not together) or crossed else "", shared)
+        if left_out is None:
+            left_out = self._no_trials(np.broadcast_to(np.asarray(trial) == 0, n.shape))
+        lost = {what: np.bincount(group, n * mask, size) / calls_per_count for what, mask in left_out.items()}
+        low, high = wilson(k, total, self.conf_level)
+        rows = []
+        for g, key in enumerate(self._keys):
+            excluded = (flags.EXCLUDED.of(round(many[g]), what=what) for what, many in lost.items())
+            flag = flags.join(common, *excluded)
+            p = k[g] / total[g] if total[g] else math.nan
+            row = {
+                **key,
+                **cells,
+                "term": term,
+                "estimate": p,
+                "n": total[g],
+                "conf_low": low[g],
+                "conf_high": high[g],
+                "std_error": math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan,
+                "method": "Wilson",
+                "flag": flags.join(flag, dependent, size_flag(total[g])),
+            }
+            if (cluster is not None or together) and total[g]:
+                row |= self._clustered(g, hits, trials, cluster, flags.join(flag, shared), total[g])
+            if bootstrap is not None and 0 < k[g] < total[g]:
+                flag = flags.join(flag, shared if bootstrap.cluster else dependent)
+                row |= self._resampled(g, hits, trials, bootstrap)
+                row["flag"] = flags.join(flag, row["flag"], size_flag(total[g]))
+            rows.append(row)
+        return rows
+
+    def differences(
+        self,
+        term: str,
+        one: Any,
+        other: Any,
+        trial: Any = True,
+        *,
+        left_out: Mapping[str, Any] | None = None,
+        flag: str = "",
+        **cells: Any,
+    ) -> list[dict[str, Any]]:
+        """Share of `one` minus share of `other` among the trials, in each group.
+
+        As :meth:`rates`, with `one`, `other` and `trial` as masks of the rows; other trials are ties. The interval is
+        Newcombe's for the difference of two shares of one sample, composed of Wilson's for each; by cluster Tango's with
+        the effective n of the clusters and t on G - 1. Both stay in [-1, 1] and have positive width. If all calls have the
+        same answer Newcombe's replaces the bootstrap's. n and flags are those of the share of `one`.
+        """
+        bootstrap = self.bootstrap
+        if self._too_many:
+            bootstrap, flag = None, flags.join(flag, flags.NOT_DRAWN)
+        cluster = self._cluster if bootstrap is None else None
+        trial, one, other = (np.broadcast_to(np.asarray(x, dtype=bool), self.n.shape) for x in (trial, one, other))
+        one, other = one & trial, other & trial
+        rows = self._rates(term, one, trial, cluster, None, cells, left_out=left_out, flag=flag)
+        marks = np.column_stack([one, other, trial & ~one & ~other]) * self.n[:, None]
+        for g, row in enumerate(rows):
+            part = self._parts[g]
+            totals = marks[part].sum(axis=0)
+            if cluster is None or not row["n"]:
+                row |= difference(totals, self.conf_level)
+            else:
+                sizes, alike = self._by_cluster(g, *marks.T)
+                row |= clustered_difference(np.column_stack(sizes), self.conf_level, alike)
+                row["method"] = row["method"].replace("Wilson", CLUSTERED)
+            if bootstrap is not None and (totals > 0).sum() > 1:
+                drawn = resampled(self.where(part), marks[part], _share_difference, bootstrap, self._keys[g])
+                flag_parts = [f for f in row["flag"].split("; ") if f != flags.NOT_INDEPENDENT or not bootstrap.cluster]
+                row |= drawn | {"flag": flags.join(*flag_parts, drawn["flag"])}
+            elif bootstrap is not None and len(bootstrap.cluster) == 2:
+                row["flag"] = flags.join(flags.NOT_INDEPENDENT, row["flag"])
+        return rows
+
+    def resampled(
+        self,
+        added: Floats,
+        statistic: Statistic,
+        key: Mapping[str, Any],
+        limits: tuple[float, float] = (-math.inf, math.inf),
+        plan: Bootstrap | None = None,
+    ) -> dict[str, Any]:
+        """:func:`judgestats.counting.bootstrap.resampled` of the counts of one group, by their own plan or another."""
+        plan = plan or self.bootstrap
+        assert plan is not None
+        return resampled(self, added, statistic, plan, key, limits)
+
+    # What each estimate is made from
+
+    @cached_property
+    def _group(self) -> Codes:
+        return self.columns.codes(self.groups)
+
+    @cached_property
+    def _parts(self) -> list[NDArray[np.intp]]:
+        """Rows of each group."""
+        return rows_of_codes(self._group.code, self._group.size)
+
+    @cached_property
+    def _keys(self) -> list[dict[str, Any]]:
+        """Labels of each group."""
+        factors = {name: self.columns[name] for name in self.groups}
+        labels = {name: [math.nan if x is None else x for x in f.labels] for name, f in factors.items()}
+        return [{name: labels[name][f.code[row]] for name, f in factors.items()} for row in self._group.first]
+
+    @property
+    def _cluster(self) -> str | None:
+        """The column of a clustered interval in closed form."""
+        if self.bootstrap is None:
+            return self.clusters.column
+        return self.bootstrap.cluster[0] if len(self.bootstrap.cluster) == 1 else None
+
+    @property
+    def _too_many(self) -> bool:
+        """Whether there are more clusters than a bootstrap draws."""
+        plan = self.bootstrap
+        few = plan is None or len(plan.cluster) != 1 or len(self.n) <= MOST_CLUSTERS
+        return not few and self.columns.codes(plan.cluster).size > MOST_CLUSTERS  # type: ignore[union-attr]
+
+    @cached_property
+    def _cells(self) -> _Cells:
+        """The clusters within the groups; without a cluster column each count is one."""
+        cluster = self._cluster
+        unit = self.columns[cluster] if cluster is not None else None
+        group = (self._group.code, self._group.size)
+        assert unit is not None
+        number, codes = compact(*joint([group, (unit.code, len(unit.labels))], len(self.n)))
+        first = np.empty(codes.size, dtype=np.int64)
+        first[number[::-1]] = np.arange(len(self.n) - 1, -1, -1)
+        start = np.searchsorted(self._group.code[first], np.arange(self._group.size + 1))
+        return _Cells(number, start, np.ones(codes.size) if self.alike is None else self.alike[first])
+
+    def _by_cluster(self, g: int, *values: Floats) -> tuple[list[Floats], Floats]:
+        """Sums of some values over the clusters of a group, and how many clusters there are of each."""
+        cells = self._cells
+        part = slice(cells.start[g], cells.start[g + 1])
+        rows = self._parts[g]
+        times = 1.0 if self.alike is None else self.alike[rows]
+        size = part.stop - part.start
+        number = cells.row[rows] - part.start
+        return [np.bincount(number, v[rows] / times, size).astype(np.float64) for v in values], cells.alike[part]
+
+    def _clustered(
+        self, g: int, hits: Floats, trials: Floats, cluster: str | None, flag: str, total: float
+    ) -> dict[str, Any]:
+        """Clustered interval of a group; without a cluster column each count is a cluster, a pair."""
+        if cluster is None:
+            rows = self._parts[g]
+            alike = self.n[rows]
+            times = np.where(alike > 0, alike, 1.0)
+            k, n = hits[rows] / times, trials[rows] / times
+        else:
+            (k, n), alike = self._by_cluster(g, hits, trials)
+        std_error, low, high = clustered_wilson(k, n, self.conf_level, alike)
+        return {
+            "std_error": std_error,
+            "conf_low": low,
+            "conf_high": high,
+            "method": f"Wilson, clustered by {cluster or 'pair'} (G = {int(alike[n > 0].sum())})",
+            "flag": flags.join(flag, flags.few_clusters(n, alike=alike), size_flag(total)),
+        }
+
+    def _resampled(self, g: int, hits: Floats, trials: Floats, plan: Bootstrap) -> dict[str, Any]:
+        rows = self._parts[g]
+        k, n = hits[rows], trials[rows]
+        whole = ((k == 0) | (k == n)).all()  # no half hits
+        whole &= ((n == 0) | (n == self.n[rows])).all()  # a count is one trial
+        if plan.method == "percentile" and not plan.columns and whole:
+            low, high = binomial_interval(k.sum(), n.sum(), plan.conf_level)
+            return {
+                "conf_low": low,
+                "conf_high": high,
+                "method": "percentile bootstrap of calls, closed form",
+                "flag": "",
+            }
+        return resampled(self.where(rows), np.column_stack([k, n]), ratio, plan, self._keys[g])
+
+    def hits_and_trials(self, hit: str, ties: str, invalid: str) -> tuple[Floats, Mask]:
+        """Value of each outcome (1 for `hit`, 1/2 for a tie under ``ties="half"``, else 0), and whether it counts."""
+        no_answer = self.among("outcome", "invalid")
+        tie = self.among("outcome", "tie") | (no_answer & (invalid == "tie"))
+        trial = ~((no_answer & (invalid == "drop")) | (tie & (ties == "drop")))
+        return self.among("outcome", hit) + tie * (0.5 if ties == "half" else 0.0), trial
+
+    def _no_trials(self, without: Mask) -> dict[str, Mask]:
+        """Invalid calls and ties among the rows of single calls that are no trials, as a flag counts them."""
+        column = next((c for c in ("outcome", "choice") if c in self.columns), None)
+        if column is None:
+            return {}
+        return {
+            what: without & self.among(column, name)
+            for name, what in (("invalid", "invalid call(s)"), ("tie", "tie(s)"))
+        }
+
+
+def size_flag(n: float) -> str:
+    """Flag of a small or empty sample."""
+    return flags.NO_DATA if not n > 0 else flags.SMALL_N if n < 30 else ""
+
+
+def _share_difference(totals: Floats) -> Floats:
+    """Share of the first class minus share of the second, (B, 3) counts to (B,)."""
+    n = totals.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = np.where(n > 0, (totals[:, 0] - totals[:, 1]) / n, np.nan)
+    return result

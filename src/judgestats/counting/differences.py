@@ -1,0 +1,141 @@
+"""Difference of two shares of one sample, and of several that share clusters: a signed bias."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from judgestats.counting.bootstrap import NO_INTERVAL
+from judgestats.defaults import CONF_LEVEL
+from judgestats.kernels.proportions import (
+    ROUNDING,
+    clustered_tango,
+    newcombe_paired,
+    normal_quantile,
+    wilson,
+)
+from judgestats.typing import Floats
+
+_METHOD = "Newcombe, two shares of one sample"
+#: Method of :func:`clustered_difference`.
+CLUSTERED = "Tango, two shares of one sample"
+
+
+def difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
+    """Share of the first class minus share of the second, of a multinomial sample of three."""
+    total = counts.sum()
+    if not total > 0:
+        return {"estimate": math.nan, **NO_INTERVAL, "method": _METHOD}
+    low, high = newcombe_paired(0.0, counts[0], counts[1], counts[2], conf_level)
+    return {
+        "estimate": (counts[0] - counts[1]) / total,
+        "std_error": math.sqrt(spread(counts) / total),
+        "conf_low": low,
+        "conf_high": high,
+        "method": _METHOD,
+    }
+
+
+def spread(counts: Floats) -> float:
+    """Variance of one call, 1 for the first class, -1 for the second, 0 else: p1 + p2 - (p1 - p2)**2."""
+    p1, p2, _ = counts / counts.sum()
+    return max(float(p1 + p2 - (p1 - p2) ** 2), 0.0)
+
+
+def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None) -> dict[str, Any]:
+    """The same from (G, 3) counts of G clusters; `alike` (G,): how many clusters there are of each, by default one.
+
+    Tango's interval with the effective n of the clusters and t on G - 1. Answers that cancel within a cluster count as
+    no difference: two orders of a pair with the same verdict show no position bias, and if all clusters are so the
+    interval is that of no discordant pair.
+    """
+    there = counts.sum(axis=1) > 0
+    alike = (np.ones(len(counts)) if alike is None else alike)[there]
+    counts = counts[there]
+    sums = alike @ counts
+    clusters, total = int(alike.sum()), sums.sum()
+    value = (sums[0] - sums[1]) / total
+    if clusters < 2:
+        return {"estimate": value, **NO_INTERVAL}
+    size, net = counts.sum(axis=1), counts[:, 0] - counts[:, 1]
+    variance = float((alike * (net - value * size) ** 2).sum())
+    if variance / total**2 <= ROUNDING and 0 < abs(value) < 1:  # all clusters alike: allow for one unlike them
+        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(value))
+        low, high = max(value - unlike, -1.0), min(value + unlike, 1.0)
+        return {"estimate": value, "std_error": 0.0, "conf_low": low, "conf_high": high}
+    found = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level, alike)
+    return {"estimate": value, "std_error": found.std_error, "conf_low": found.low, "conf_high": found.high}
+
+
+def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
+    """Weighted sum of the differences of independent cells.
+
+    `counts` (K, 3): one, other and tie of each cell. `weight` (K,). The interval combines the Newcombe intervals of the
+    cells (square-and-add), and equals Newcombe's for one cell. NaN where a cell is empty.
+
+    Zou, G. Y., Donner, A. (2008). Statistics in Medicine 27, 1693-1702 (MOVER).
+    """
+    cells = [difference(c, conf_level) for c in counts]
+    mean, error, low, high = (
+        np.array([c[name] for c in cells]) for name in ("estimate", "std_error", "conf_low", "conf_high")
+    )
+    value = float(weight @ mean)
+    return {
+        "estimate": value,
+        "std_error": float(np.sqrt(((weight * error) ** 2).sum())),
+        "conf_low": value - float(np.sqrt(((weight * (mean - low)) ** 2).sum())),
+        "conf_high": value + float(np.sqrt(((weight * (high - mean)) ** 2).sum())),
+        "method": "MOVER, independent cells",
+    }
+
+
+def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
+    """Weighted sum of the differences of cells that share clusters.
+
+    `counts` (G, K, 3): one, other and tie of each cluster in each cell. `weight` (K,). As :func:`cell_mean`, with the
+    interval widened by the root of the design effect (linearised variance between clusters over that of independent
+    calls) and by t on G - 1 over the normal quantile.
+    """
+    result = cell_mean(counts.sum(axis=0), weight, conf_level)
+    n = counts.sum(axis=2)
+    clusters = int((n.sum(axis=1) > 0).sum())
+    if clusters < 2 or math.isnan(result["estimate"]):
+        return {**result, **NO_INTERVAL}
+    total = n.sum(axis=0)
+    net = counts[:, :, 0] - counts[:, :, 1]
+    influence = ((net - net.sum(axis=0) / total * n) * (weight / total)).sum(axis=1)
+    variance = clusters / (clusters - 1) * float((influence**2).sum())
+    variance = 0.0 if variance <= ROUNDING else variance
+    independent = result["std_error"] ** 2
+    if variance == 0 and independent > 0:
+        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(result["estimate"]))
+        below = above = unlike
+    else:
+        effect = total.sum() / clusters if independent == 0 else variance / independent
+        wider = math.sqrt(effect) * float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) / normal_quantile(conf_level)
+        below = wider * (result["estimate"] - result["conf_low"])
+        above = wider * (result["conf_high"] - result["estimate"])
+    reach = float(np.abs(weight).sum())
+    return {
+        **result,
+        "std_error": math.sqrt(variance),
+        "conf_low": max(result["estimate"] - below, -reach),
+        "conf_high": min(result["estimate"] + above, reach),
+    }
+
+
+def folded(row: dict[str, Any], term: str) -> dict[str, Any]:
+    """Absolute value of a signed estimate, with the interval folded at 0 and the standard error of the signed one."""
+    low, high = row["conf_low"], row["conf_high"]
+    ends = sorted((abs(low), abs(high)))
+    inside = low <= 0 <= high
+    return {
+        **row,
+        "term": term,
+        "estimate": abs(row["estimate"]),
+        "conf_low": 0.0 if inside else ends[0],
+        "conf_high": ends[1] if not (math.isnan(low) or math.isnan(high)) else math.nan,
+    }

@@ -1,0 +1,190 @@
+"""Counting where the data lie: patterns of a lazy frame, grouped in its own engine."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.counting.clustering import ALIKE, CANDIDATES, ENOUGH, MERGED_ABOVE, Sharing, auto_cluster, with_pair
+from judgestats.counting.clusters import kept
+from judgestats.counting.pairing import coded_pairs, count_pairs, number_of_pairs, refuse_nameless, refuse_unknown_order
+from judgestats.counting.patterns import PATTERNS, SIDES, Pattern
+from judgestats.counting.selection import NAMES, chosen, refuse_unknown_gold, with_outcome
+from judgestats.counting.sides import CONTEST, SHOWN, of_candidates
+from judgestats.schema.coding import as_scores, tidy
+from judgestats.schema.columns import COUNTS, By, N, names, required, unit_columns
+from judgestats.schema.declared_counts import counted
+from judgestats.schema.factors import Factors
+from judgestats.schema.opening import refuse_nested
+
+
+def count_merged(
+    data: Any, measure: str, by: By, asked: tuple[str, ...] | None, stimulus: str | None
+) -> pd.DataFrame | None:
+    """Clusters of a lazy frame with the same counts as one, for an analytic interval.
+
+    Where there are more than :data:`MERGED_ABOVE` clusters, the cluster column numbers the different ones, ``n`` counts the
+    calls of all of them, and :data:`ALIKE` says how many they are: sums, squares and products over the clusters are the same.
+    None where they are to be counted one by one: few clusters, or something to refuse.
+    """
+    pattern, present = PATTERNS[measure], list(data.collect_schema().names())
+    column = asked[0] if asked else "item"
+    needed = required("preferences") if pattern.frame == "preferences" else ["judge", "item"]
+    lacking = {*needed, *names(by), column} - set(present)
+    others = {c for c in (*CANDIDATES, pattern.cluster) if c in present and c not in (*names(by), "item")}
+    if (
+        asked == ()
+        or len(asked or (column,)) > 1
+        or lacking
+        or column in (*names(by), "judge")
+        or (asked is None and others)
+        or any(c in present for c in (*pattern.optional, *(["gold"] if pattern.frame == "ratings" else ())))
+        or {*pattern.columns, ALIKE} & {*names(by)}
+    ):
+        return None
+    refuse_nested(data, [*NAMES, *names(by), column])
+    counted(data, [*names(by), column], pattern.frame)
+    data = as_scores(data) if pattern.frame == "ratings" else chosen(data, pattern, measure, stimulus)
+    if pattern.ordered or pattern.unit == "pair":
+        refuse_unknown_order(data, present)
+    keys = list(dict.fromkeys([*names(by), *(c for c, allowed in pattern.columns.items() if allowed is None)]))
+    shown = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
+    weighted = COUNTS in present
+    n: Any = nw.col(COUNTS) if weighted else nw.lit(1)
+    of_answers: dict[tuple[str, ...], Any]
+    if pattern.unit == "pair":
+        if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in keys:
+            data = data.drop("stimulus")
+        unit = unit_columns(data.collect_schema().names(), [*keys, column])
+        data, of_answers = coded_pairs(data, unit, n if weighted else None)
+        n = nw.col("_n")
+    elif pattern.unit == "side":
+        data = nw.concat([_side(data, keys, column, n, slot) for slot in ("first", "second")])
+        n, of_answers = nw.col(N), {(side,): nw.col("outcome") == i for i, side in enumerate(SIDES)}
+    else:
+        data = with_outcome(data, pattern)
+        of_answers = {
+            answers: functools.reduce(operator.and_, (_is(c, v) for c, v in zip(shown, answers, strict=True)))
+            for answers in itertools.product(*shown.values())
+        }
+    combinations = list(of_answers)
+    sums = []
+    for i, here in enumerate(of_answers.values()):
+        counted_here = nw.when(here).then(n)
+        sums.append((counted_here.sum().fill_null(0) if weighted else counted_here.count()).alias(f"_{i}"))
+    totals = [(n.sum() if weighted else nw.len()).alias("_all")]
+    if pattern.unit == "pair":
+        totals.append(nw.col("_again").max())
+    each = data.group_by(*keys, column).agg(*sums, *totals)
+    of = [f"_{i}" for i in range(len(sums))]
+    more = [nw.col("_again").max()] if pattern.unit == "pair" else []
+    table = collected(each.group_by(*keys, *of, "_all").agg(nw.len().alias(ALIKE), *more))
+    count_of = table[of].to_numpy(dtype=float)
+    per_group = table.groupby(keys, dropna=False)[ALIKE].sum()
+    units_there = float((table["_all"].astype(float) * table[ALIKE]).sum())
+    if (
+        (more and table["_again"].any())
+        or (count_of.sum(axis=1) != table["_all"].to_numpy(dtype=float)).any()
+        or per_group.sum() <= MERGED_ABOVE
+        or ("candidate" in keys and table["candidate"].isna().any())
+        or (asked is None and (units_there <= per_group.sum() or per_group.median() < ENOUGH))
+    ):
+        return None
+    row, answer = np.nonzero(count_of)
+    result = table[[*keys, ALIKE]].iloc[row].reset_index(drop=True)
+    result[column] = row
+    for i, name in enumerate(shown):
+        result[name] = pd.Series([c[i] for c in combinations], dtype=object).iloc[answer].to_numpy()
+    result[N] = count_of[row, answer] * result[ALIKE].to_numpy(dtype=float)
+    return tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])
+
+
+def _is(column: str, value: str) -> Any:
+    return nw.col(column).cast(nw.String) == value
+
+
+def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
+    """Each call as it is for the candidate of one slot: the place of its outcome in :data:`SIDES`, or -1."""
+    choice, other = nw.col("choice").cast(nw.String), "second" if slot == "first" else "first"
+    win, loss, tie, invalid = map(nw.lit, range(len(SIDES)))
+    known = nw.when(choice == slot).then(win).otherwise(nw.when(choice == other).then(loss).otherwise(nw.lit(-1)))
+    tied = nw.when(choice.is_in(("tie", "abstain"))).then(tie).otherwise(known)
+    return data.select(
+        *(k for k in keys if k != "candidate"),
+        column,
+        nw.col(slot).cast(nw.String).alias("candidate"),
+        nw.when(choice.is_null() | (choice == "invalid")).then(invalid).otherwise(tied).alias("outcome"),
+        n.alias(N),
+    )
+
+
+def count_lazily(
+    data: Any, pattern: Pattern, split: list[str], groups: list[str], keys: list[str], asked: tuple[str, ...] | None
+) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+    """Count calls, sides, pairs or right and wrong verdicts of a lazy frame; what they share, and what to cluster by.
+
+    `data`: the rows that the measure counts. `split`, `groups`: columns that come first, and all that split the counts. `keys`:
+    columns that distinguish two estimates. `asked`: columns to cluster by; None for what the calls share.
+    """
+    if pattern.frame == "ratings":
+        data = as_scores(data)
+        if "gold" in data.collect_schema().names() and "label" not in pattern.columns:
+            refuse_unknown_gold(data)
+    present = data.collect_schema().names()
+    if pattern.unit == "side" or "opponent" in pattern.columns:
+        refuse_nameless(data)
+    if pattern.unit == "side":
+        found = auto_cluster(_sides(data, keys), keys, pattern.cluster, 2 * number_of_calls(data))
+    elif "item" not in present:
+        found = Sharing("", False)
+    else:
+        units_there = number_of_pairs(data, groups) if pattern.unit == "pair" else number_of_calls(data)
+        shown = [c for c in keys if c in present]
+        found = auto_cluster(data, shown, pattern.cluster, units_there, several_calls=pattern.unit == "pair")
+    columns = kept(asked, found)
+    if "pair" in columns and "pair" not in present:
+        data = with_pair(data)
+    groups = list(dict.fromkeys([*split, *columns, *groups]))
+    if pattern.unit == "pair":
+        return count_pairs(data, groups), found, columns
+    wanted = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))
+    if pattern.unit == "side" or "opponent" in pattern.columns:
+        seen = list(dict.fromkeys([*(c for c in wanted if c not in CONTEST), *SHOWN]))
+        calls = _grouped(data.with_columns(nw.col(c).cast(nw.String) for c in SHOWN), seen)
+        patterns, n = of_candidates(Factors(calls), calls[N].to_numpy(), pattern, wanted)
+        return patterns.frame(wanted).assign(n=n), found, columns
+    return _grouped(with_outcome(data, pattern), wanted), found, columns
+
+
+def number_of_calls(data: Any) -> float:
+    """How many calls a frame has, counts included."""
+    rows = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
+    return float(collected(data.select(rows.alias(N)))[N].iloc[0] or 0)
+
+
+def collected(data: Any) -> pd.DataFrame:
+    """A small frame in memory."""
+    table: pd.DataFrame = data.lazy().collect(backend="pandas").to_native()
+    return table
+
+
+def _sides(data: Any, keys: list[str]) -> Any:
+    """Each call twice, once for each candidate, with the columns that calls may share."""
+    present = data.collect_schema().names()
+    data = data if "pair" in present else with_pair(data)
+    columns = list(dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in (*present, "pair") and c != "candidate"))
+    return nw.concat(
+        [data.select(*columns, nw.col(slot).cast(nw.String).alias("candidate")) for slot in ("first", "second")]
+    )
+
+
+def _grouped(data: Any, columns: list[str]) -> pd.DataFrame:
+    total = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
+    counts = collected(data.group_by(*columns).agg(total.alias("_count"))).rename(columns={"_count": N})
+    return tidy(counts.assign(n=counts[N].astype(float)), columns)

@@ -1,0 +1,179 @@
+"""Counting in memory: patterns of a study, through the codes of its columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.counting.clustering import Sharing, auto_cluster
+from judgestats.counting.clusters import kept
+from judgestats.counting.pairing import ANSWER_CODE, UNEVEN, refuse_answers, repeated_calls
+from judgestats.counting.patterns import SLOT_ANSWERS, Pattern
+from judgestats.counting.selection import made_columns, refuse_stimuli, refuse_unknown_gold, require, sources
+from judgestats.counting.sides import CONTEST, SHOWN, Doubled, of_candidates
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.decomposition import pair_orders
+from judgestats.schema.coding import Codes, as_scores, combine
+from judgestats.schema.columns import answer_column, unit_columns
+from judgestats.schema.factors import Factor, Factors, factor_of
+from judgestats.typing import Floats
+
+#: Answers of a slot in the order of their names, and the place of each code there.
+_SLOT_LABELS = pd.Index(sorted(SLOT_ANSWERS), dtype=object)
+_SLOT_PLACE = np.array([sorted(SLOT_ANSWERS).index(answer) for answer in SLOT_ANSWERS], dtype=np.int32)
+
+
+def count_study(
+    study: Study, pattern: Pattern, split: list[str], groups: list[str], keys: list[str], asked: tuple[str, ...] | None
+) -> tuple[Factors, Floats, Sharing, tuple[str, ...]]:
+    """Count calls, sides, pairs or right and wrong verdicts; what they share, and what to cluster by.
+
+    `study`: the rows that the measure counts. The other arguments are those of
+    :func:`judgestats.counting.engines.count_lazily`. Returns patterns, their counts, what is shared and the columns.
+    """
+    if pattern.frame == "ratings" and answer_column(study.names) == "correct":
+        study = study.once("scores", lambda study=study: Study.of(as_scores(study.data)))
+    if pattern.frame == "ratings" and "gold" in study.names and "label" not in pattern.columns:
+        refuse_unknown_gold(study.data)
+    by_candidate = pattern.unit == "side" or "opponent" in pattern.columns
+    if by_candidate and study.nameless:
+        raise SchemaError(
+            f"'first' or 'second' is missing in {study.nameless:,} of {len(study.columns):,} rows. Name both."
+        )
+    found = shared(study, pattern, groups, keys)
+    columns = kept(asked, found)
+    if "pair" in columns:
+        study = study.with_pair()
+    groups = list(dict.fromkeys([*split, *columns, *groups]))
+    if pattern.unit == "pair":
+        return *_count_pairs(study, groups), found, columns
+    wanted = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))
+    if not by_candidate:
+        made = study.once(("made", pattern.needs, *pattern.columns), lambda: made_factors(study, pattern))
+        return *study.columns.but(**made).counted(wanted, study.weight), found, columns
+    seen = list(dict.fromkeys([*(c for c in wanted if c not in CONTEST), *SHOWN]))
+    return *of_candidates(*study.columns.counted(seen, study.weight), pattern, wanted), found, columns
+
+
+def counted_rows(study: Study, pattern: Pattern, measure: str, stimulus: str | None) -> Study:
+    """The rows that a measure counts; refuses data that cannot answer it."""
+    require(study.names, pattern, measure, stimulus)
+    wanted = (stimulus,) if stimulus else pattern.stimulus
+    of_two = pattern.unit == "side" or bool(pattern.needs)
+    gold = "gold" in pattern.needs
+
+    def rows() -> Study:
+        there = np.ones(len(study.columns), dtype=bool)
+        if wanted:
+            there = study.columns["stimulus"].among(*wanted)
+            if not there.any():
+                refuse_stimuli(wanted, measure)
+        if of_two:
+            first, second, _ = study.shown
+            two = (first != second) & (first >= 0) & (second >= 0)
+            there &= two | study.columns["gold"].among("tie") if gold else two
+        return study.where(there)
+
+    return study.once(("rows", wanted, of_two, gold), rows)
+
+
+def shared(study: Study, pattern: Pattern, groups: list[str], keys: list[str]) -> Sharing:
+    """What the calls, sides or pairs of a study share."""
+    present = study.names
+    if "item" not in present:
+        return Sharing("", False)
+    named = [c for c in keys if c in present]
+    key = ("shared", pattern.unit, pattern.cluster, tuple(keys), tuple(groups) if pattern.unit == "pair" else ())
+    if pattern.unit == "side":
+        return study.once(key, lambda: auto_cluster(_both_sides(study), keys, pattern.cluster, 2 * study.n_calls))
+    pairs = pattern.unit == "pair"
+
+    def look() -> Sharing:
+        n = float(_weight(study, _units(study, groups)).sum()) if pairs else study.n_calls
+        return auto_cluster(study.candidates, named, pattern.cluster, n, several_calls=pairs)
+
+    return study.once(key, look)
+
+
+def _both_sides(study: Study) -> Factors:
+    """Each call twice, once for each candidate, with the columns that calls may share."""
+    columns = study.candidates
+    low, high, turned = study.ordered
+    one, two = np.where(turned, high.code, low.code), np.where(turned, low.code, high.code)
+    both = Doubled(columns)
+    return both.but(candidate=Factor(np.concatenate([one, two]), low.labels))
+
+
+def made_factors(study: Study, pattern: Pattern) -> dict[str, Factor]:
+    """The pattern columns of a call that are made from others: each combination of these is looked at once."""
+    read = sources(pattern, study.names)
+    if not read or (pattern.frame == "preferences" and not pattern.needs and "outcome" not in pattern.columns):
+        return {}
+    codes = study.columns.codes(read)
+    beside = [c for c in ("item",) if c in study.columns and c not in read]
+    some = nw.from_native(study.columns.take(codes.first).frame([*read, *beside]), eager_only=True)
+    made = made_columns(some, pattern)
+    factors = {name: factor_of(values) for name, values in made.items()}
+    return {name: Factor(f.code[codes.code], f.labels) for name, f in factors.items()}
+
+
+def _units(study: Study, groups: list[str]) -> Codes:
+    """Rows numbered by pair: judge, item, candidates and conditions."""
+    unit = unit_columns(study.names, groups)
+
+    def number() -> Codes:
+        low, high, _ = study.ordered
+        parts = [*study.columns.of(unit), low, high]
+        return combine(((f.code, len(f.labels)) for f in parts), len(study.columns))
+
+    return study.once(("units", *unit), number)
+
+
+def _weight(study: Study, units: Codes) -> Floats:
+    """How many identical pairs each pair stands for; DesignError if its two orders carry different counts."""
+    if study.weight is None:
+        return np.ones(units.size)
+    weight: Floats = study.weight[units.first]
+    if (study.weight != weight[units.code]).any():
+        raise DesignError(UNEVEN)
+    return weight
+
+
+def matched(study: Study, groups: list[str]) -> tuple[Codes, Any]:
+    """Calls numbered by pair, and (U, 2) the answers of each in the forward and in the reverse order.
+
+    Raises DesignError if a pair was judged twice in one order.
+    """
+    units = _units(study, groups)
+
+    def match() -> Any:
+        choice, reverse = study.columns["choice"], study.ordered[2]
+        codes = np.array([ANSWER_CODE.get("invalid" if x is None else x, -1) for x in choice.labels], dtype=np.int8)
+        used = np.bincount(choice.code, minlength=len(choice.labels)) > 0
+        refuse_answers([x for x, code, there in zip(choice.labels, codes, used, strict=True) if there and code < 0])
+        paired = pair_orders(units.code, reverse, codes[choice.code], units.size)
+        if paired.n_duplicates:
+            keys = unit_columns(study.names, groups)
+            raise repeated_calls(study.data, units, reverse, keys, paired.n_duplicates, paired.first_duplicate)
+        return paired.answers
+
+    return units, study.once(("matched", *unit_columns(study.names, groups)), match)
+
+
+def matched_pairs(study: Study, groups: list[str]) -> tuple[Codes, dict[str, Factor], Floats]:
+    """Calls numbered by pair; the answers of each pair, ``forward`` and ``reverse``; and how many each stands for.
+
+    Raises DesignError if a pair was judged twice in one order, or its orders carry different counts.
+    """
+    units, answers = matched(study, groups)
+    slots = {name: Factor(_SLOT_PLACE[answers[:, i]], _SLOT_LABELS) for i, name in enumerate(("forward", "reverse"))}
+    return units, slots, _weight(study, units)
+
+
+def _count_pairs(study: Study, groups: list[str]) -> tuple[Factors, Floats]:
+    units, slots, weight = matched_pairs(study, groups)
+    return study.columns.take(units.first).but(**slots).counted([*groups, *slots], weight)

@@ -1,0 +1,158 @@
+"""A frame of calls or ratings, coded once and counted once for each pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.counting.pairing import refuse_unknown_order
+from judgestats.errors import SchemaError
+from judgestats.schema.coding import Codes, combine
+from judgestats.schema.columns import COUNTS
+from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.factors import Factor, Factors
+from judgestats.typing import Floats, Mask
+
+R = TypeVar("R")
+
+
+class Shown(NamedTuple):
+    """The candidates of each call, as places in one sorted list of `names`; -1 where one is missing."""
+
+    first: NDArray[np.integer[Any]]
+    second: NDArray[np.integer[Any]]
+    names: Any
+
+
+class Study:
+    """A frame of calls, ratings or counts: in memory each column is coded, and each pattern counted, once.
+
+    `frame`: a lazy frame, which is counted where it lies; or None. `columns`: the columns of a frame in memory, as factors.
+    Whatever is worked out of them is kept in the study, by what it was asked for.
+    """
+
+    def __init__(self, columns: Factors, frame: Any = None) -> None:
+        self.columns = columns
+        self._frame = frame
+        self._kept: dict[Hashable, Any] = {}
+
+    @classmethod
+    def of(cls, frame: Any) -> Study:
+        """The study of a frame of any engine; a study is its own."""
+        if isinstance(frame, Study):
+            return frame
+        data = nw.from_native(frame)
+        return cls(Factors(rows=0) if isinstance(data, nw.LazyFrame) else Factors(data), data)
+
+    @cached_property
+    def data(self) -> Any:
+        """The frame, as Narwhals has it."""
+        return nw.from_native(self.columns.frame(), eager_only=True) if self._frame is None else self._frame
+
+    @property
+    def lazy(self) -> bool:
+        """Whether the frame is counted where it lies."""
+        return isinstance(self._frame, nw.LazyFrame)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._frame.collect_schema().names()) if self.lazy else self.columns.names
+
+    def once(self, key: Hashable, make: Callable[[], R]) -> R:
+        """What `make` gives, made once for a key."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        result: R = self._kept[key]
+        return result
+
+    def where(self, rows: Mask) -> Study:
+        """The rows where a mask is true."""
+        return self if rows.all() else Study(self.columns.take(rows))
+
+    @cached_property
+    def weight(self) -> Floats | None:
+        """How many identical calls each row stands for; None for one each."""
+        return call_counts(self.columns.series(COUNTS)) if COUNTS in self.columns else None
+
+    @cached_property
+    def n_calls(self) -> float:
+        """How many calls there are, counts included."""
+        return float(len(self.columns) if self.weight is None else self.weight.sum())
+
+    def refuse_unknown_order(self) -> None:
+        """Raise where the order of presentation is not recorded, or is gone by aggregation."""
+        if "order_known" in self.columns:
+            self.once("order", lambda: refuse_unknown_order(self.data, self.names))
+
+    @cached_property
+    def shown(self) -> Shown:
+        """The candidates, coded in one list of names."""
+        first, second = self.columns.of(["first", "second"])
+        labels = [["" if x is None else str(x) for x in f.labels] for f in (first, second)]
+        names = np.unique(
+            np.array(
+                [
+                    n
+                    for f, one in zip((first, second), labels, strict=True)
+                    for x, n in zip(f.labels, one, strict=True)
+                    if x is not None
+                ],
+                dtype=object,
+            ).astype(str)
+        )
+        places = []
+        for factor, text in zip((first, second), labels, strict=True):
+            place = np.searchsorted(names, np.array(text, dtype=names.dtype if names.size else str)).astype(np.int32)
+            place[[x is None for x in factor.labels]] = -1
+            places.append(place[factor.code])
+        return Shown(places[0], places[1], names)
+
+    @cached_property
+    def nameless(self) -> int:
+        """Rows without one of the candidates."""
+        return int(((self.shown.first < 0) | (self.shown.second < 0)).sum())
+
+    @cached_property
+    def ordered(self) -> tuple[Factor, Factor, Mask]:
+        """The candidates with the lower and the higher name, and whether the higher was shown first.
+
+        Raises SchemaError if one is missing.
+        """
+        if self.nameless:
+            raise SchemaError(
+                f"'first' or 'second' is missing in {self.nameless:,} of {len(self.columns):,} rows. Name both."
+            )
+        first, second, names = self.shown
+        return Factor(np.minimum(first, second), names), Factor(np.maximum(first, second), names), first > second
+
+    @cached_property
+    def pairs(self) -> Codes:
+        """Rows numbered by item and candidates, whatever their order."""
+        low, high, _ = self.ordered
+        item = self.columns["item"]
+        return combine(((f.code, len(f.labels)) for f in (item, low, high)), len(self.columns))
+
+    @cached_property
+    def candidates(self) -> Factors:
+        """The columns, with ``pair`` by number where it can be made: what intervals may be clustered by."""
+        return self.with_pair(labels=False).columns if {"item", "first", "second"} <= {*self.names} else self.columns
+
+    def with_pair(self, *, labels: bool = True) -> Study:
+        """The study with the column ``pair``: item and candidates as one label, or without need of it by number."""
+        if "pair" in self.columns:
+            return self
+        code, first = self.pairs.code, self.pairs.first
+        if not labels:
+            return Study(self.columns.but(pair=Factor(code, range(first.size))))
+        low, high, _ = self.ordered
+        parts = [np.asarray(f.labels, dtype=object)[f.code[first]] for f in (self.columns["item"], low, high)]
+        text = pd.Series([f"{'' if i is None else i}|{a}|{b}" for i, a, b in zip(*parts, strict=True)])
+        label, names = pd.factorize(text, sort=True)
+        return Study(self.columns.but(pair=Factor(label.astype(np.int32)[code], pd.Index(names))))

@@ -1,0 +1,392 @@
+"""From a frame in any engine to patterns with counts: :func:`tally`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+
+from judgestats.counting.cells import cells
+from judgestats.counting.changes import count_changes
+from judgestats.counting.clustering import ALIKE, CANDIDATES, Cluster, Sharing, auto_cluster, clusters, with_pair
+from judgestats.counting.clusters import Clusters, cluster_of_counts, kept
+from judgestats.counting.counts import Counts
+from judgestats.counting.engines import count_lazily, count_merged, number_of_calls
+from judgestats.counting.memory import count_study, counted_rows, made_factors, matched_pairs
+from judgestats.counting.pairing import refuse_unknown_order
+from judgestats.counting.patterns import PATTERNS, Pattern
+from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters
+from judgestats.counting.repeats import one_answer
+from judgestats.counting.selection import NAMES, chosen, gathered, with_outcome
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.schema.columns import (
+    CHOICES,
+    UNIT_COLUMNS,
+    By,
+    N,
+    answer_column,
+    grouping,
+    names,
+    required,
+    unit_columns,
+)
+from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.factors import Factors
+from judgestats.schema.opening import memory_advice, refuse_nested
+
+
+@memory_advice()
+def tally(
+    frame: IntoFrame,
+    measure: str,
+    by: By = (),
+    *,
+    cluster: Cluster = "auto",
+    beside: By = (),
+    stimulus: str | None = None,
+    baseline: str | None = None,
+    average_over: By = (),
+) -> pd.DataFrame:
+    """Count the patterns of a measure.
+
+    Parameters
+    ----------
+    frame : frame
+        A canonical frame in any engine Narwhals knows (a lazy one is counted where it lies); a row stands for as many
+        calls as its declared count says (``n_identical``, from ``preferences(frame, counts="n")``). For pairs of judges
+        repeats of a judge on one unit (``replicate``) are put together first, by their mode, as in
+        :func:`judgestats.kappa`; not beside gold, or where a row carries a count. Or a tally already: a table with the
+        columns of ``PATTERNS[measure]``, the count ``n``, and no column that neither `by`, `cluster` nor the pattern
+        names.
+    measure : str
+        A name in :data:`PATTERNS`.
+    by : str or sequence of str
+        Further columns that split the counts; ``judge`` always does.
+    cluster : "auto", str, sequence of str, or False
+        Columns to be kept beside the patterns, so that a clustered interval can be taken from the tally. ``"auto"``
+        keeps the one that a measure would choose for the frame; False keeps none.
+    beside : str or sequence of str
+        Further columns to be kept that split no estimate (the strata of a bootstrap).
+    stimulus : str, optional
+        Count this kind of stimulus in place of the measure's own.
+    baseline : str, optional
+        For a measure of changes: the strategy, or the probe, that the others are compared with. For one of pairs of
+        judges: the judge, or ``gold``, that the others are compared with; None compares all.
+    average_over : str or sequence of str
+        Columns of ratings whose values are averaged over, as in :func:`judgestats.score_matrix`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, the cluster, the pattern columns and ``n``, sorted; only patterns that occur. For ratings
+        (unit ``cell``): mean, sd and runs of each judge on each thing rated, as :func:`judgestats.schema.cells.cells`.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing, or holds a value its pattern does not allow; if calls have a whole-number column ``n``
+        that nothing declares; if a tally has a further column.
+    DesignError
+        If the measure needs something the data do not have: stimuli, a known order, one call per order.
+
+    See Also
+    --------
+    preferences : Any frame of comparisons, validated.
+    available_measures : What the data support.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1", "2", "2"], "first": ["x", "y", "x", "y"],
+    ...                       "second": ["y", "x", "y", "x"], "choice": ["first", "first", "first", "second"]})
+    >>> tally(calls, "consistency")
+      judge forward reverse    n
+    0     g   first   first  1.0
+    1     g   first  second  1.0
+    """
+    pattern = PATTERNS[choose(measure, PATTERNS, "measure")]
+    frame = as_runs(frame, average_over, by) if average_over else frame
+    if pattern.unit == "cell":
+        clusters(cluster)
+        return cells(frame, by)
+    options = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
+    counts = count(frame, measure, by, beside=beside, **options)
+    if counts.clusters.items and "item" not in counts.columns:  # of which the pairs are
+        counts = count(frame, measure, by, beside=[*names(beside), "item"], **options)
+    return counts.table
+
+
+@memory_advice()
+def count(
+    frame: Any,
+    measure: str,
+    by: By = (),
+    *,
+    cluster: Cluster = "auto",
+    beside: By = (),
+    stimulus: str | None = None,
+    baseline: Any = None,
+    merged: bool = False,
+) -> Counts:
+    """The counts of :func:`tally` with their clusters; an estimate is of a judge, and of what `by` names.
+
+    `frame`: a frame, a tally, or a :class:`Study`, which counts once. `merged`: for an analytic interval, which takes clusters
+    of a lazy frame with the same counts as one (:func:`judgestats.counting.engines.count_merged`).
+    """
+    study, pattern, asked = Study.of(frame), PATTERNS[measure], clusters(cluster)
+    question = _Question(measure, tuple(names(by)), asked, tuple(names(beside)), stimulus)
+    refuse_nested(study.data, [*NAMES, *question.split, *(asked or ())]) if study.lazy else None
+    if is_tally(study.names, pattern):
+        tallied = _of_tally(study, question)
+    elif pattern.unit == "raters":
+        tallied = _of_raters(study, question, baseline)
+    elif pattern.unit == "change":
+        tallied = _of_changes(study, question, baseline)
+    elif study.lazy:
+        tallied = _of_lazy(study, question, merged=merged)
+    else:
+        tallied = study.once(question, lambda: _of_study(study, question))
+    columns, n, found, by_column = tallied
+    _refuse_unknown_values(columns, pattern)
+    groups = list(dict.fromkeys([*(["judge"] if "judge" in pattern.columns else []), *question.by]))
+    alike = columns.series(ALIKE).to_numpy(dtype=float) if ALIKE in columns else None
+    return Counts(columns, n, tuple(groups), Clusters.of(by_column, found, auto=asked is None), alike)
+
+
+class _Question(NamedTuple):
+    """What is counted: the arguments of :func:`count`, which a study answers once."""
+
+    measure: str
+    by: tuple[str, ...]
+    asked: tuple[str, ...] | None
+    beside: tuple[str, ...]
+    stimulus: str | None
+
+    @property
+    def pattern(self) -> Pattern:
+        """What the measure counts."""
+        return PATTERNS[self.measure]
+
+    @property
+    def split(self) -> list[str]:
+        """Columns named besides the pattern."""
+        return [*self.by, *self.beside]
+
+    def keys(self, present: Sequence[str]) -> list[str]:
+        """Columns that distinguish two estimates: calls in different ones need not be independent."""
+        own = [c for c in self.pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other")]
+        own += [c for c in self.pattern.optional if c == "scheme" and c in present]  # never pooled
+        judge = ["judge"] if "judge" in self.pattern.columns else []  # else pooled
+        return list(dict.fromkeys([*(c for c in self.by if c in present), *judge, *own]))
+
+    def groups(
+        self, present: Sequence[str], split: Sequence[str], cluster: Sequence[str], what: str = "frame"
+    ) -> list[str]:
+        """Columns that split the counts."""
+        asked = grouping([*split, *cluster], present, what)
+        judge = ["judge"] if "judge" in self.pattern.columns else []
+        return list(dict.fromkeys([*asked, *(c for c in self.pattern.optional if c in present), *judge]))
+
+
+#: Patterns, their counts, what they share (None where that is not known), and the columns to cluster by.
+_Tallied = tuple[Factors, Any, Sharing | None, tuple[str, ...]]
+
+
+def _of_tally(study: Study, question: _Question) -> _Tallied:
+    """A table that is counted already."""
+    pattern, asked, present = question.pattern, question.asked, study.names
+    found = shared_counts(study, pattern, question.keys(present))
+    by_column = kept(asked, found)
+    refuse_further(present, question.measure, question.split, asked or ())
+    groups = question.groups(present, question.split, by_column, "tally")
+    columns = list(dict.fromkeys([*groups, *pattern.columns, *(c for c in pattern.beside if c in present)]))
+    if study.lazy:
+        study = Study.of(study.data.select(*columns, N).collect(backend="pandas").to_native())
+    return *study.columns.counted(columns, call_counts(study.columns.series(N))), found, by_column
+
+
+def _of_raters(study: Study, question: _Question, baseline: Any) -> _Tallied:
+    """Pairs of judges, repeats of a judge put together unless they are compared with gold."""
+    data, asked = study.data, question.asked
+    if not (isinstance(baseline, str) and baseline in (GOLD, GOLD_CANDIDATE)):
+        data = nw.from_native(one_answer(data.to_native(), "mode", [*question.by, *(asked or ()), *question.beside])[0])
+    present = list(data.collect_schema().names())
+    found = Sharing("", False)
+    if {"judge", "item"} <= set(present):  # else refused when counted
+        groups = [c for c in question.keys(present) if c != "other"]
+        found = auto_cluster(data, groups, question.pattern.cluster, number_of_calls(data))
+    by_column = kept(asked, found)
+    data = with_pair(data) if "pair" in by_column and "pair" not in present else data
+    table, shared = count_raters(data.to_native(), question.by, [*by_column, *question.beside], baseline)
+    return Factors(table), table[N].to_numpy(dtype=float), Sharing(found.column, shared or found.shared), by_column
+
+
+def _of_changes(study: Study, question: _Question, baseline: str | None) -> _Tallied:
+    """Pairs under a baseline and under each other condition."""
+    pattern, asked, present = question.pattern, question.asked, study.names
+    rows = chosen(study.data, pattern, question.measure, question.stimulus)
+    counted(study.data, [*question.split, *(asked or ())])
+    calls = with_outcome(rows, pattern)
+    if pattern.ordered:
+        refuse_unknown_order(calls, present)
+    split = grouping(question.split, present)
+    groups = question.groups(present, split, asked or ())
+    table, found, by_column = count_changes(calls, pattern, split, groups, question.keys(present), asked, baseline)
+    return Factors(table), table[N].to_numpy(dtype=float), found, by_column
+
+
+def _of_lazy(study: Study, question: _Question, *, merged: bool) -> _Tallied:
+    """A lazy frame, counted where it lies."""
+    measure, pattern, asked, stimulus = question.measure, question.pattern, question.asked, question.stimulus
+    if merged and (table := count_merged(study.data, measure, question.by, asked, stimulus)) is not None:
+        column = asked[0] if asked else "item"
+        return Factors(table), table[N].to_numpy(dtype=float), Sharing(column, True), (column,)
+    data, present = chosen(study.data, pattern, measure, stimulus), study.names
+    split, groups = _columns(study, question)
+    if pattern.ordered or pattern.unit == "pair":
+        refuse_unknown_order(data, present)
+    if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
+        data = data.drop("stimulus")  # it has one value
+    table, found, by_column = count_lazily(data, pattern, split, groups, question.keys(present), asked)
+    return Factors(table), table[N].to_numpy(dtype=float), found, by_column
+
+
+def _of_study(study: Study, question: _Question) -> _Tallied:
+    """A frame in memory."""
+    pattern = question.pattern
+    rows = counted_rows(study, pattern, question.measure, question.stimulus)
+    split, groups = _columns(study, question)
+    if pattern.ordered or pattern.unit == "pair":
+        rows.refuse_unknown_order()
+    return count_study(rows, pattern, split, groups, question.keys(study.names), question.asked)
+
+
+def _columns(study: Study, question: _Question) -> tuple[list[str], list[str]]:
+    """Columns that are to come first, and all that split the counts; refused where they are not there."""
+    by_candidate = question.pattern.unit == "side" or "opponent" in question.pattern.columns
+    counted(study.data, [*question.split, *(question.asked or ())], question.pattern.frame)
+    split = grouping(question.split, study.names)
+    groups = question.groups(study.names, split, question.asked or ())
+    if by_candidate and "choice" in groups:
+        raise DesignError(f"by='choice' is the answer, which {question.measure} counts by candidate: leave it out.")
+    return split, groups
+
+
+def clustered(study: Study, groups: Sequence[str], cluster: Cluster) -> tuple[Study, Clusters]:
+    """For a measure of calls that :func:`count` does not count: how to cluster them.
+
+    Returns the calls, with the column ``pair`` where that is chosen and not there, and the clusters.
+    """
+    asked, data = clusters(cluster), study.data
+    grouping(asked or (), study.names)
+    n = number_of_calls(data) if study.lazy else study.n_calls
+    found = auto_cluster(data if study.lazy else study.candidates, groups, "item", n) if "item" in study.names else None
+    by_column = kept(asked, found)
+    if "pair" in by_column and "pair" not in study.names:
+        study = Study.of(with_pair(data)) if study.lazy else study.with_pair()
+    return study, Clusters.of(by_column, found, auto=asked is None)
+
+
+def shared_counts(study: Study, pattern: Pattern, keys: list[str]) -> Sharing | None:
+    """What the counts of a tally share; None if no column of it says."""
+    present = study.names
+    own = {*pattern.columns, *pattern.optional, *keys}
+    beside = [c for c in CANDIDATES if c in present and c not in own]
+    if not beside:
+        return None
+    columns = study.columns
+    if study.lazy:
+        wanted = dict.fromkeys([*keys, *(c for c in CANDIDATES if c in present), N])
+        columns = Factors(study.data.select(*wanted).collect(backend="pandas").to_native())
+    n = call_counts(columns.series(N))
+    found = cluster_of_counts(columns.take(n > 0), keys, pattern, float(n.sum()))
+    return found if found.column or {"pair", "item"} & set(beside) else None
+
+
+def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
+    """Whether a table with these columns holds counts of the pattern, and not calls."""
+    have = set(columns)
+    whole = {"judge", answer_column(have)} if pattern.frame == "ratings" else set(required(pattern.frame))
+    return have >= {*pattern.columns, "n"} and not have >= whole
+
+
+def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: By = ()) -> None:
+    """Raise if a tally has a further column: it may split the counts, or belong to a raw frame.
+
+    `columns`: columns of a table for which :func:`is_tally` holds. `measure`: a name in :data:`PATTERNS`. `by`,
+    `cluster`: columns named beside the pattern. Raises SchemaError with the columns, and what to do.
+    """
+    pattern = PATTERNS[measure]
+    asked = [*names(by), *names(cluster)]
+    own = {N, *pattern.columns, *pattern.optional, *pattern.beside, *pattern.annotations, pattern.cluster, *CANDIDATES}
+    further = [c for c in columns if c not in own and c not in asked]
+    if further:
+        one, many = ("it", "it") if len(further) == 1 else ("each", "them")
+        raise SchemaError(
+            f"A table of counts for {measure} has {', '.join([*pattern.columns, N])} and what by= names; this one has "
+            f"{', '.join(map(repr, further))} besides. Name {one} in by= to split the counts, or drop {many}. If the "
+            f'rows are calls, give a {pattern.frame} frame, whose counts are declared with counts="n".'
+        )
+
+
+def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = None) -> pd.DataFrame:
+    """Patterns of a measure without the counting: one row per call, or per pair, with the columns that name it.
+
+    `frame`: a canonical preferences frame; it is read into memory. `measure`: a name in :data:`PATTERNS` with the unit
+    ``call`` or ``pair``. `beside`: further columns to be kept. `stimulus`: as in :func:`tally`. Returns ``judge``,
+    ``item``, the conditions, the candidates (as shown for a call; ``first`` the lower id for a pair) and the pattern
+    columns, and ``n``: how many identical calls, or pairs, a row stands for. Raises SchemaError, DesignError as in
+    :func:`tally`.
+    """
+    pattern = PATTERNS[choose(measure, PATTERNS, "measure")]
+    if pattern.unit not in ("call", "pair") or pattern.frame == "ratings":
+        what = "ratings" if pattern.frame == "ratings" else f"{pattern.unit}s"
+        raise DesignError(f"{measure} counts {what}, and has no table of calls or pairs. Use tally().")
+    study = Study.of(frame)
+    if study.lazy:
+        study = Study.of(gathered(frame, names(beside)))
+    counted(study.data, names(beside))
+    study = counted_rows(study, pattern, measure, stimulus)
+    keys = unit_columns(study.names, grouping(beside, study.names))
+    n = np.ones(len(study.columns)) if study.weight is None else study.weight
+    if pattern.unit == "call":
+        made = study.columns.but(**made_factors(study, pattern))
+        return made.frame(list(dict.fromkeys([*keys, "first", "second", *pattern.columns]))).assign(n=n)
+    refuse_unknown_order(study.data, study.names)
+    units, slots, weight = matched_pairs(study, keys)
+    low, high, _ = study.ordered
+    pairs = study.columns.but(first=low, second=high).take(units.first).but(**slots)
+    return pairs.frame([*keys, "first", "second", "forward", "reverse"]).assign(n=weight)[
+        [*keys, "first", "second", "n", "forward", "reverse"]
+    ]
+
+
+def _refuse_unknown_values(columns: Factors, pattern: Pattern) -> None:
+    for name, allowed in pattern.columns.items():
+        if allowed is None or all(label in allowed for label in columns[name].labels):
+            continue
+        unknown = [v for v in pd.unique(columns.series(name).astype(object)) if v not in allowed]
+        if unknown and name in ("verdict", "label"):
+            raise DesignError(
+                f"A {name} is {unknown[0]!r}: counts need verdicts and labels of 0 and 1 (yes or no). Make them so "
+                "by a threshold, or give the scores themselves to corrected_rate, with sampling='random'."
+            )
+        if unknown and pattern.frame == "ratings":
+            raise DesignError(
+                f"A verdict is {unknown[0]!r}, neither right nor wrong: accuracy needs a column 'correct', scores of 0 "
+                "and 1, or a column 'gold' to compare the scores with."
+            )
+        if unknown and name == "outcome" and "choice" not in pattern.columns:
+            raise SchemaError(
+                f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)} (in a tally, 'outcome': "
+                f"{', '.join(allowed)}). Map the table with preferences(frame, labels={{{unknown[0]!r}: ...}}).",
+                advice=(("labels", unknown[0]),),
+            )
+        if unknown:
+            raise SchemaError(f"{name!r} has {unknown[0]!r}. Allowed: {', '.join(allowed)}.")

@@ -1,0 +1,177 @@
+"""Difference of two proportions, of the same units (paired) or of independent samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats import flags
+from judgestats.counting.clustering import CANDIDATES, auto_cluster, cluster_codes
+from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
+from judgestats.schema.coding import codes_of
+
+#: Hits and trials of the units of a side.
+Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+_Row = dict[str, Any]
+#: In place of a cluster column: each pair is a cluster of its two calls.
+_UNIT = "\0unit"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Units of two sides, and the units they share.
+
+    `units` (2,): one row per call or pair, with the columns that identify it and its count ``n``, as from ``units()``.
+    `shared` (2,): rows of the shared units, in the same order; None if a unit occurs twice on a side.
+    """
+
+    units: tuple[pd.DataFrame, pd.DataFrame]
+    shared: tuple[NDArray[np.intp], NDArray[np.intp]] | None
+
+    def swapped(self) -> Sides:
+        """Return the second side first."""
+        return Sides(self.units[::-1], None if self.shared is None else self.shared[::-1])
+
+
+def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> Sides:
+    """Match the units of two sides one to one by `keys`, as far as both have them; missing values are equal."""
+    keys = [k for k in keys if k in one.columns and k in two.columns]
+    code = codes_of(pd.DataFrame({k: _stacked(one[k], two[k]) for k in keys}), keys).code
+    left, right = code[: len(one)], code[len(one) :]
+    _, rows_1, rows_2 = np.intersect1d(left, right, return_indices=True)
+    repeated = any(len(side) and np.bincount(side).max() > 1 for side in (left, right))
+    return Sides((one, two), None if repeated and rows_1.size else (rows_1, rows_2))
+
+
+def paired_difference(
+    sides: Sides, one: Marks, two: Marks, conf_level: float = CONF_LEVEL, cluster: str | Literal["auto"] | None = None
+) -> tuple[_Row | None, str]:
+    """Proportion of one side minus proportion of the other on their shared units.
+
+    `sides`: the units. `one`, `two` (2,): hits and trials of the units of each side, (N,), or (N, 2) where a unit is a
+    pair and its two calls count. `cluster`: column that units share: Tango's interval with the effective n of its
+    levels in place of Newcombe's paired one. ``"auto"``: a column detected in the data, and the pair where a unit is
+    its two calls. Returns cells of an estimate, None where the sides cannot be paired; and a flag: why they cannot, or
+    how many units they share.
+    """
+    if sides.shared is None:
+        return None, flags.REPEATED
+    (hit_1, trial_1, n_1), (hit_2, trial_2, n_2) = (
+        _weighted(table, *marks) for table, marks in zip(sides.units, (one, two), strict=True)
+    )
+    rows_1, rows_2 = sides.shared
+    both = trial_1[rows_1] & trial_2[rows_2]
+    n = n_1[rows_1][both]
+    if not n.sum() > 0:
+        return None, flags.NOTHING_SHARED if trial_1.any() and trial_2.any() else ""
+    if (n != n_2[rows_2][both]).any():
+        return None, flags.UNEQUAL_COUNTS
+    judged = n_1[trial_1].sum() + n_2[trial_2].sum() - n.sum()
+    left_out = "" if judged == n.sum() else flags.STIMULI_SHARED.of(n.sum(), total=f"{judged:,.0f}")
+    first, second = hit_1[rows_1][both], hit_2[rows_2][both]
+    cells = (first & second, first & ~second, ~first & second, ~first & ~second)
+    a, b, c, d = (float(n[x].sum()) for x in cells)
+    row = paired_cells(a, b, c, d, conf_level)
+    unit = np.broadcast_to(rows_1[:, None], both.shape)[both]
+    shared, place = np.unique(unit, return_inverse=True)
+    table = sides.units[0].iloc[shared].reset_index(drop=True)
+    column = _detected_cluster(table, float(n.sum()), both.shape[1] == 2) if cluster == "auto" else cluster
+    if column is None:
+        return row, left_out
+    code = place if column == _UNIT else cluster_codes(table, column)[place]
+    marks = (first & ~second, ~first & second, np.ones_like(first))
+    gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
+    found = clustered_tango(gains, losses, size, conf_level)
+    name = "pair" if column == _UNIT else column
+    return {
+        **row,
+        "std_error": found.std_error,
+        "conf_low": found.low,
+        "conf_high": found.high,
+        "method": f"Tango, paired, clustered by {name} (G = {found.clusters})",
+    }, flags.join(flags.few_clusters(size), left_out)
+
+
+def _detected_cluster(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
+    """The column that the units of a comparison share."""
+    kept = [c for c in (*CANDIDATES, "first", "second") if c in table]
+    found = auto_cluster(nw.from_native(table[kept], eager_only=True), [], "item", counted / (2 if of_calls else 1))
+    return found.column or (_UNIT if of_calls else None)
+
+
+def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
+    """Difference of two estimates, from the intervals of both (square-and-add); ``n`` is the smaller sample."""
+    value = one["estimate"] - two["estimate"]
+    return {
+        "estimate": value,
+        "std_error": math.hypot(one["std_error"], two["std_error"]),
+        "conf_low": value - math.hypot(one["estimate"] - one["conf_low"], two["conf_high"] - two["estimate"]),
+        "conf_high": value + math.hypot(one["conf_high"] - one["estimate"], two["estimate"] - two["conf_low"]),
+        "n": min(one["n"], two["n"]),
+        "method": "MOVER, from both intervals",
+    }
+
+
+def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> _Row:
+    """Proportion k1/n1 minus k2/n2 of two independent samples, with Newcombe's interval; NaN if a sample is empty.
+
+    ``n`` is the smaller sample.
+    """
+    if not (n1 > 0 and n2 > 0):
+        return {"estimate": math.nan, "n": 0.0}
+    low, high = newcombe(k1, n1, k2, n2, conf_level)
+    p1, p2 = k1 / n1, k2 / n2
+    return {
+        "estimate": p1 - p2,
+        "std_error": math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2),
+        "conf_low": low,
+        "conf_high": high,
+        "n": min(n1, n2),
+        "method": "Newcombe, independent",
+    }
+
+
+def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> _Row:
+    """Difference (b - c)/n of two paired proportions, with Newcombe's paired interval.
+
+    `a`, `b`, `c`, `d`: pairs that are hits on both sides, on the first only, on the second only, on neither.
+    """
+    total = a + b + c + d
+    low, high = newcombe_paired(a, b, c, d, conf_level)
+    return {
+        "estimate": (b - c) / total,
+        "std_error": paired_error(b, c, total),
+        "conf_low": low,
+        "conf_high": high,
+        "n": total,
+        "method": "Newcombe, paired",
+    }
+
+
+def paired_error(b: float, c: float, total: float) -> float:
+    """Standard error of a paired difference with b and c discordant pairs of `total`."""
+    return math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total
+
+
+def _weighted(
+    table: pd.DataFrame, hit: NDArray[np.bool_], trial: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+    """Hits, trials and counts of the units, (N, 1), or (N, 2) for the calls of pairs."""
+    shape = (len(table), 2 if hit.ndim == 2 else 1)
+    n = table["n"].to_numpy(dtype=float)
+    return hit.reshape(shape), trial.reshape(shape), np.broadcast_to(n[:, None], shape)
+
+
+def _stacked(one: pd.Series[Any], two: pd.Series[Any]) -> pd.Series[Any]:
+    """Both columns in one; columns of different types (one side may be empty) become objects."""
+    sides = [one, two] if one.dtype == two.dtype else [one.astype(object), two.astype(object)]
+    return pd.concat(sides, ignore_index=True)
+
+

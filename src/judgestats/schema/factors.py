@@ -1,0 +1,130 @@
+"""Columns as factors: of each row the number of its label, coded when a column is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.schema.coding import Codes, combine, compact, each, first_rows, joint, ranked_codes
+from judgestats.typing import Mask
+
+
+class Factor(NamedTuple):
+    """A coded column.
+
+    `code` (N,): the label of each row. `labels` (K,): sorted; a missing value is the last of them, None.
+    """
+
+    code: NDArray[np.integer[Any]]
+    labels: Any
+
+    def among(self, *labels: Any) -> Mask:
+        """Rows with one of these labels."""
+        chosen: Mask = np.array([label in labels for label in self.labels], dtype=bool)[self.code]
+        return chosen
+
+    def recoded(self, words: Mapping[Any, Any], missing: Any = None) -> Factor:
+        """The factor with other labels, of which several may be one; `missing` in place of no label."""
+        new = [missing if label is None else words.get(label, label) for label in self.labels]
+        labels = sorted(dict.fromkeys(new))
+        place = np.array([labels.index(label) for label in new], dtype=np.int32)
+        return Factor(place[self.code] if len(place) else self.code, pd.Index(labels, dtype=object))
+
+
+def factor_of(values: Any) -> Factor:
+    """Code a column."""
+    return Factor(*ranked_codes(values if isinstance(values, pd.Series) else pd.Series(values)))
+
+
+class Factors:
+    """Columns of a table in memory, each coded once, when it is first asked for.
+
+    `table`: the columns as they came, in any library that Narwhals knows. `factors`: columns that are coded already. `rows`: how
+    many rows there are.
+    """
+
+    def __init__(self, table: Any = None, factors: Mapping[str, Factor] | None = None, rows: int | None = None) -> None:
+        self._table = table
+        self._factors = dict(factors or {})
+        self._codes: dict[tuple[str, ...], Codes] = {}
+        self._whole: tuple[Factors, Any] | None = None  # the table of which these are some rows
+        self.rows = len(table) if rows is None else rows
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        own = () if self._table is None else self._table.columns
+        return list(dict.fromkeys([*own, *(self._whole[0].names if self._whole else ()), *self._factors]))
+
+    def __contains__(self, name: str) -> bool:
+        whole = self._whole is not None and name in self._whole[0]
+        return name in self._factors or whole or (self._table is not None and name in self._table.columns)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def series(self, name: str) -> pd.Series[Any]:
+        """A column as pandas."""
+        if self._table is not None and name in self._table.columns:
+            values = self._table[name]
+            return values if isinstance(values, pd.Series) else values.to_pandas()
+        if self._whole is not None and name in self._whole[0] and name not in self._factors:
+            return self._whole[0].series(name).iloc[self._whole[1]]
+        factor = self._factors[name]
+        return pd.Series(factor.labels.take(factor.code), name=name)
+
+    def __getitem__(self, name: str) -> Factor:
+        return self.of([name])[0]
+
+    def of(self, names: Sequence[str]) -> list[Factor]:
+        """Several columns, side by side where they are long."""
+        absent = [name for name in dict.fromkeys(names) if name not in self._factors]
+        if absent and self._whole is not None:
+            factors = self._whole[0].of(absent)
+            self._factors.update(
+                (name, Factor(f.code[self._whole[1]], f.labels)) for name, f in zip(absent, factors, strict=True)
+            )
+        elif absent:
+            self._factors.update(zip(absent, each(factor_of, [self.series(name) for name in absent]), strict=True))
+        return [self._factors[name] for name in names]
+
+    def codes(self, names: Sequence[str]) -> Codes:
+        """Rows numbered by their combination of labels, in the order of first appearance."""
+        key = tuple(names)
+        if key not in self._codes:
+            self._codes[key] = combine(((f.code, len(f.labels)) for f in self.of(names)), self.rows)
+        return self._codes[key]
+
+    def counted(self, names: Sequence[str], weight: NDArray[np.float64] | None = None) -> tuple[Factors, Any]:
+        """Distinct combinations, sorted by their labels, and how many rows (or what weight) there are of each."""
+        factors = self.of(names)
+        number, codes = compact(*joint([(f.code, len(f.labels)) for f in factors], self.rows))
+        n = np.bincount(number, weights=weight, minlength=codes.size).astype(float)
+        first = first_rows(number, codes.size)
+        distinct = {name: Factor(f.code[first], f.labels) for name, f in zip(names, factors, strict=True)}
+        return Factors(factors=distinct, rows=codes.size), n
+
+    def take(self, rows: Any) -> Factors:
+        """Some of the rows, by number or by a mask."""
+        some = Factors(rows=int(rows.sum()) if rows.dtype == bool else len(rows))
+        some._whole = self, np.flatnonzero(rows) if rows.dtype == bool else rows
+        return some
+
+    def but(self, **factors: Factor) -> Factors:
+        """The same rows with further, or other, columns."""
+        other = Factors(factors=factors, rows=self.rows)
+        other._whole = self, slice(None)
+        return other
+
+    def frame(self, names: Sequence[str] | None = None) -> pd.DataFrame:
+        """The columns as a pandas table without categories."""
+        columns = {name: self.series(name).reset_index(drop=True) for name in (self.names if names is None else names)}
+        table = pd.DataFrame(columns, index=range(self.rows))
+        for name, dtype in table.dtypes.items():
+            if isinstance(dtype, pd.CategoricalDtype):
+                table[name] = table[name].astype(dtype.categories.dtype)
+        return table
