@@ -10,13 +10,13 @@ import pytest
 
 import judgestats as js
 import registry
+from judgestats.counting import tallies
+from judgestats.counting.clustering import ALIKE
+from judgestats.counting.patterns import PATTERNS
+from judgestats.counting.tallies import tally
 from judgestats.flags import NOT_DRAWN
 from judgestats.metrics import rates
 from judgestats.metrics.measure_registry import measures
-from judgestats.counting.patterns import PATTERNS
-from judgestats.counting import tallies
-from judgestats.counting.tallies import tally
-from judgestats.counting.clustering import ALIKE
 from judgestats.schema.opening import refuse_nested
 
 MEASURES = registry.registry()

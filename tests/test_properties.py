@@ -11,10 +11,10 @@ import pytest
 
 import judgestats as js
 import registry
-from judgestats.flags import explain
-from judgestats.metrics.measure_registry import measures
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.tallies import tally
+from judgestats.flags import explain
+from judgestats.metrics.measure_registry import measures
 
 MEASURES = registry.registry()
 #: Public names of the metrics room that are no measures: they plan, choose, describe, or hold several measures.

@@ -5,6 +5,7 @@ from judgestats import design as design
 from judgestats import errors as errors
 from judgestats import models as models
 from judgestats import published as published
+from judgestats.counting.tallies import tally as tally
 from judgestats.design.labels import label_plan as label_plan
 from judgestats.environment import show_versions as show_versions
 from judgestats.errors import JudgestatsError as JudgestatsError
@@ -96,7 +97,6 @@ from judgestats.reporting import report as report
 from judgestats.schema import check as check
 from judgestats.schema import preferences as preferences
 from judgestats.schema import ratings as ratings
-from judgestats.counting.tallies import tally as tally
 from judgestats.verdicts import aggregate as aggregate
 from judgestats.verdicts import compare_scores as compare_scores
 from judgestats.verdicts import composite as composite

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 import judgestats as js
 import registry
 from judgestats.cli import app
+from judgestats.counting.patterns import PATTERNS
+from judgestats.counting.tallies import tally
 from judgestats.errors import JudgestatsError, SchemaError
 from judgestats.ingest import detect_format, read, source_info
 from judgestats.ingest.databases import _module, redacted
 from judgestats.metrics.measure_registry import measures
-from judgestats.counting.patterns import PATTERNS
-from judgestats.counting.tallies import tally
 
 ROWS = [
     ("g", "007", "x", "y", "first"),

@@ -9,10 +9,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from judgestats.counting.tallies import tally
 from judgestats.errors import SchemaError
 from judgestats.flags import NOT_INDEPENDENT, SIGN_CHANGED
 from judgestats.metrics.bias import bias_change, bias_score
-from judgestats.counting.tallies import tally
 from metrics.tables import outcome_of, pick, random_calls, signed_calls
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]

@@ -11,6 +11,8 @@ import pytest
 from scipy.stats import norm
 
 import judgestats as js
+from judgestats.counting.differences import cell_mean, clustered_cell_mean
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError, confidence
 from judgestats.flags import NO_DATA, NOT_INDEPENDENT
 from judgestats.kernels.proportions import clustered_wilson, newcombe_paired, wilson
@@ -25,9 +27,7 @@ from judgestats.metrics.bias import (
     verbosity_bias,
 )
 from judgestats.metrics.consensus.calibration import calibrate
-from judgestats.counting.differences import cell_mean, clustered_cell_mean
 from judgestats.results import COLUMNS
-from judgestats.counting.tallies import tally
 from judgestats.verdicts.composites import composite
 from metrics.tables import as_counts, outcome_of, pick, random_calls, scored_responses, signed_calls
 

@@ -17,13 +17,13 @@ from sklearn.metrics import cohen_kappa_score
 
 import judgestats as js
 import twins_coincidence as twins
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import BY_STRUCTURE, FEW_CLUSTERS, FEW_DISAGREEMENTS, NOT_INDEPENDENT, ONE_UNIT, RESAMPLES_AGREE
 from judgestats.kernels.chance import cohen_kappa
 from judgestats.metrics import measure_registry
 from judgestats.metrics.agreement.chance_corrected import LEVELS, ac1, alpha, kappa, scott_pi
 from judgestats.results import COLUMNS
-from judgestats.counting.tallies import tally
 from metrics.tables import panel_of_whole_scores
 
 NAN = np.nan

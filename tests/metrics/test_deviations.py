@@ -11,11 +11,11 @@ import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from judgestats.counting.cells import cells
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema import ratings as read_ratings
-from judgestats.counting.cells import cells
 from metrics.tables import SPELLINGS, read
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import judgestats as js
 from judgestats.cli import app
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import (
     CHANCE_IS_ONE,
@@ -34,7 +35,6 @@ from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.agreement import ac1, kappa, quality_agreement
 from judgestats.metrics.bias import answer_rates, best_of_accuracy, gold_agreement, position_bias, score_error
 from judgestats.metrics.consensus import rank_correlation
-from judgestats.counting.tallies import tally
 from judgestats.verdicts import aggregate
 from metrics.tables import PAIRS, both_orders, calls, calls_of, scored_responses, whole_scores
 

@@ -11,12 +11,12 @@ import pytest
 from scipy.stats import t as student
 
 import judgestats as js
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import CONSTANT, FEW_CLUSTERS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
 from judgestats.kernels.proportions import clustered_wilson, newcombe, wilson
 from judgestats.metrics.bias import preference_gap, preference_rate
 from judgestats.results import COLUMNS
-from judgestats.counting.tallies import tally
 from metrics.tables import random_calls
 
 PEOPLE = ["Ann", "Bob"]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import judgestats as js
 import twins_variance as twins
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import FEW_RATERS
 from judgestats.metrics.agreement import icc
-from judgestats.counting.tallies import tally
 from metrics.tables import panel_scores, whole_scores
 
 REFERENCE = Path(__file__).parents[1] / "reference"

@@ -10,14 +10,14 @@ import pytest
 from scipy.stats import norm
 
 from instrument import instrument_calls
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe, newcombe_paired
 from judgestats.metrics import datasheets, psychometrics
 from judgestats.metrics import psychometrics as js
-from judgestats.metrics.psychometrics import operating_point
 from judgestats.metrics.paired import independent_difference
+from judgestats.metrics.psychometrics import operating_point
 from judgestats.published.paper_tables import criterion_counts
-from judgestats.counting.tallies import tally
 
 #: Calls as independent, but where a test is about what they share.
 criterion_shift = partial(psychometrics.criterion_shift, cluster=False)

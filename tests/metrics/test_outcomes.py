@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, f
 from statsmodels.stats.contingency_tables import SquareTable
 
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import NO_DATA, NO_SPREAD, SINGLE_RUN
 from judgestats.ingest import read
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, outcomes, protocol_difference
 from judgestats.metrics.invariance.outcomes import stuart_maxwell
-from judgestats.counting.tallies import tally
 from metrics.tables import anchored_calls, cell, counts, margins, probed_calls
 
 FAVOURED = {"truth": "llm", "flip": "ml"}

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgestats import published
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT, ORDER_CONFOUNDED
 from judgestats.kernels.proportions import clustered_wilson, tango, wilson
 from judgestats.metrics.bias import answer_rates, bias_score, consistency, gold_agreement, position_bias
 from judgestats.results import COLUMNS
-from judgestats.counting.tallies import tally
 from judgestats.verdicts import aggregate
 from metrics.tables import PAIRS, both_orders, calls_of, signed_calls
 

@@ -9,11 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
 from judgestats.flags import RESAMPLES_AGREE
 from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, protocol_difference, revision
-from judgestats.counting.tallies import tally
 from metrics.tables import anchored_calls, cell, counts, margins, probed_calls
 
 RANK = {"llm": 1, "tie": 0, "ml": -1}

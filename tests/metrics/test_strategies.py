@@ -18,6 +18,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 import judgestats as js
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import (
     DISCORDANT_ONLY,
@@ -41,7 +42,6 @@ from judgestats.metrics.bias import (
     recommend,
 )
 from judgestats.metrics.bias.strategies import METHODS, NAMELESS, costs, mcnemar_test
-from judgestats.counting.tallies import tally
 
 
 def counted(a: int, b: int, c: int, d: int, judge: str = "g", strategy: str = "S8") -> pd.DataFrame:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instrument import instrument_calls
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
 from judgestats.metrics import psychometrics as js
-from judgestats.counting.tallies import tally
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judgestats.counting.tallies import tally
 from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.bias import verbosity_bias
-from judgestats.counting.tallies import tally
 from metrics.tables import as_counts, pick, signed_calls
 
 

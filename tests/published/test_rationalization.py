@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency
 
+from judgestats.counting.tallies import tally
 from judgestats.metrics.invariance import anchoring, protocol_difference
 from judgestats.published import load
 from judgestats.published import paper_tables as paper
-from judgestats.counting.tallies import tally
 from measured import rationalization as measured
 
 

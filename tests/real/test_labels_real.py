@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
 from judgestats.counting.tallies import tally
+from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
 
 pytestmark = pytest.mark.real
 REFERENCE = Path(__file__).parents[1] / "reference" / "alpha.csv"

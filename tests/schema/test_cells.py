@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from judgestats.counting.cells import cells
 from judgestats.errors import SchemaError
 from judgestats.metrics.agreement import (
     agreement_levels,
@@ -21,7 +22,6 @@ from judgestats.metrics.agreement import (
 )
 from judgestats.metrics.bias import best_of_accuracy, score_error
 from judgestats.metrics.consensus import calibrate, consensus_deviation, rank_correlation
-from judgestats.counting.cells import cells
 from judgestats.verdicts.composites import composite
 from metrics.tables import whole_scores
 

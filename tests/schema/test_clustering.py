@@ -7,8 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from judgestats.errors import DesignError
-from judgestats.counting.tallies import tally
 from judgestats.counting.clustering import (
     CLUSTERING,
     Sharing,
@@ -17,6 +15,8 @@ from judgestats.counting.clustering import (
     columns_of,
     dependence,
 )
+from judgestats.counting.tallies import tally
+from judgestats.errors import DesignError
 
 ENGINES = {
     "pandas": lambda t: t,

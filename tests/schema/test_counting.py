@@ -15,12 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instrument import instrument_calls, suited
+from judgestats.counting.patterns import PATTERNS
+from judgestats.counting.tallies import tally, units
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.bias import bias_score, preference_gap, preference_rate
-from judgestats.counting.patterns import PATTERNS
-from judgestats.counting.tallies import tally
-from judgestats.schema.coding import codes_of, count
-from judgestats.counting.tallies import units
+from judgestats.schema.coding import codes_of, count_rows
 from metrics.tables import random_calls
 
 ENGINES = {
@@ -131,7 +130,7 @@ def test_count_is_a_counter(rows):
     want = Counter()
     for x, y, w in rows:
         want[(x, y)] += w
-    got = {(None if pd.isna(r.x) else r.x, r.y): r.n for r in count(table, ["x", "y"], "w").itertuples()}
+    got = {(None if pd.isna(r.x) else r.x, r.y): r.n for r in count_rows(table, ["x", "y"], "w").itertuples()}
     assert got == dict(want)
     codes = codes_of(table, ["x", "y"])
     assert codes.size == len(want)

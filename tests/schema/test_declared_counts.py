@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import judgestats as js
-from judgestats.errors import DesignError, SchemaError
 from judgestats.counting.cells import cells
 from judgestats.counting.tallies import refuse_further, tally
+from judgestats.errors import DesignError, SchemaError
 
 BOTH = r'counts="n".*counts=False'
 CALLS = pd.DataFrame(

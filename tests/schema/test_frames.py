@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import judgestats as js
+from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema import check, kind_of, preferences, ratings
-from judgestats.counting.tallies import tally
 
 
 @pytest.fixture

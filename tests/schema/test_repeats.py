@@ -6,8 +6,8 @@ import pytest
 
 import judgestats as js
 from judgestats import tally
-from judgestats.errors import SchemaError
 from judgestats.counting.repeats import one_answer
+from judgestats.errors import SchemaError
 
 COLUMNS = ["judge", "item", "prompt", "first", "second", "replicate", "choice"]
 

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import judgestats as js
-from judgestats.errors import DesignError, SchemaError
 from judgestats.counting.cells import cells
 from judgestats.counting.splitting import CONDITIONS, as_runs, splits_of
+from judgestats.errors import DesignError, SchemaError
 
 KEYS = ["judge", "system", "item", "criterion"]
 SCALES = {"0-5": 5, "0-10": 10, "0-100": 100}

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judgestats as js
+from judgestats.counting.cells import cells
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import score_matrix
 from judgestats.schema import check
-from judgestats.counting.cells import cells
 from judgestats.verdicts import aggregate, composite
 
 CRITERIA = ("style", "truth", "reach")

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.counting.splitting import refuse_splits, splits_here, splits_there
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
@@ -124,7 +125,7 @@ def cell_table(
     `frame`, `by`, `ddof`: as in :func:`cells`. `judge`: column of the judges; None for a table without one, all of
     whose rows are one judge's. `called`: column -> its name for people, where that is another one.
     """
-    data = as_scores(nw.from_native(frame))
+    data = as_scores(Study.of(frame).data)
     refuse_nested(data, [*_NAMES, *names(by)])
     present = list(data.collect_schema().names())
     value = _value_column(present, judge)

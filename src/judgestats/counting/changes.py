@@ -13,7 +13,7 @@ from judgestats.counting.clusters import cluster_of_counts, kept
 from judgestats.counting.pairing import low_and_high, refuse_nameless
 from judgestats.counting.patterns import Pattern
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.schema.coding import candidates, codes_of, count, tidy
+from judgestats.schema.coding import candidates, codes_of, count_rows, tidy
 from judgestats.schema.columns import COUNTS, N, unit_columns
 from judgestats.schema.declared_counts import call_counts
 
@@ -54,7 +54,7 @@ def count_changes(
         low, high = (table[c].astype(str) for c in ("_low", "_high"))
         table = table.assign(pair=table["item"].astype(str) + "|" + low + "|" + high)
     columns = list(dict.fromkeys([*split, *by_column, *groups, pattern.across, "baseline", "outcome"]))
-    return count(table, columns, "n"), found, by_column
+    return count_rows(table, columns, "n"), found, by_column
 
 
 def _changes_there(

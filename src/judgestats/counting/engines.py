@@ -13,10 +13,11 @@ import pandas as pd
 
 from judgestats.counting.clustering import ALIKE, CANDIDATES, ENOUGH, MERGED_ABOVE, Sharing, auto_cluster, with_pair
 from judgestats.counting.clusters import kept
-from judgestats.counting.pairing import coded_pairs, count_pairs, number_of_pairs, refuse_nameless, refuse_unknown_order
+from judgestats.counting.pairing import coded_pairs, count_pairs, number_of_pairs, refuse_nameless
 from judgestats.counting.patterns import PATTERNS, SIDES, Pattern
 from judgestats.counting.selection import NAMES, chosen, refuse_unknown_gold, with_outcome
 from judgestats.counting.sides import CONTEST, SHOWN, of_candidates
+from judgestats.counting.study import refuse_unknown_order
 from judgestats.schema.coding import as_scores, tidy
 from judgestats.schema.columns import COUNTS, By, N, names, required, unit_columns
 from judgestats.schema.declared_counts import counted
@@ -150,7 +151,8 @@ def count_lazily(
     columns = kept(asked, found)
     if "pair" in columns and "pair" not in present:
         data = with_pair(data)
-    groups = list(dict.fromkeys([*split, *columns, *groups]))
+    before = groups if pattern.frame == "ratings" else split
+    groups = list(dict.fromkeys([*before, *columns, *groups]))
     if pattern.unit == "pair":
         return count_pairs(data, groups), found, columns
     wanted = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))

@@ -17,8 +17,8 @@ from judgestats.counting.sides import CONTEST, SHOWN, Doubled, of_candidates
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import pair_orders
-from judgestats.schema.coding import Codes, as_scores, combine
-from judgestats.schema.columns import answer_column, unit_columns
+from judgestats.schema.coding import Codes, combine
+from judgestats.schema.columns import unit_columns
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.typing import Floats
 
@@ -35,8 +35,8 @@ def count_study(
     `study`: the rows that the measure counts. The other arguments are those of
     :func:`judgestats.counting.engines.count_lazily`. Returns patterns, their counts, what is shared and the columns.
     """
-    if pattern.frame == "ratings" and answer_column(study.names) == "correct":
-        study = study.once("scores", lambda study=study: Study.of(as_scores(study.data)))
+    if pattern.frame == "ratings":
+        study = study.scores
     if pattern.frame == "ratings" and "gold" in study.names and "label" not in pattern.columns:
         refuse_unknown_gold(study.data)
     by_candidate = pattern.unit == "side" or "opponent" in pattern.columns
@@ -48,7 +48,8 @@ def count_study(
     columns = kept(asked, found)
     if "pair" in columns:
         study = study.with_pair()
-    groups = list(dict.fromkeys([*split, *columns, *groups]))
+    before = groups if pattern.frame == "ratings" else split
+    groups = list(dict.fromkeys([*before, *columns, *groups]))
     if pattern.unit == "pair":
         return *_count_pairs(study, groups), found, columns
     wanted = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))
@@ -74,7 +75,7 @@ def counted_rows(study: Study, pattern: Pattern, measure: str, stimulus: str | N
                 refuse_stimuli(wanted, measure)
         if of_two:
             first, second, _ = study.shown
-            two = (first != second) & (first >= 0) & (second >= 0)
+            two = (first != second) | (first < 0)  # one that is missing is refused where it matters
             there &= two | study.columns["gold"].among("tie") if gold else two
         return study.where(there)
 

@@ -26,27 +26,14 @@ _LABELS = np.array(SLOT_ANSWERS, dtype=object)
 ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
 
 
-def refuse_unknown_order(data: Any, present: list[str]) -> None:
-    """Refuse data whose order of presentation is not recorded, or is gone by aggregation."""
-    if "order_known" not in present:
-        return
-    known = nw.col("order_known").fill_null(True).cast(nw.Boolean)
-    unknown = data.select((~known).any().alias("unknown")).lazy()
-    if bool(unknown.collect(backend="pandas").to_native()["unknown"].iloc[0]):
-        raise DesignError(
-            "The order in which the candidates were shown is not recorded in these data (order_known is False), or "
-            "they are aggregated over orders. A measure of order needs it; gold_agreement and preference rates do not.",
-            problem="the order in which the candidates were shown is not known",
-        )
-
-
 def refuse_answers(unknown: Sequence[Any]) -> None:
     """Raise for the first of the answers that are unknown."""
-    if unknown:
+    for answer in unknown[:1]:
+        label = str(answer) if isinstance(answer, str) else answer
         raise SchemaError(
-            f"'choice' has {unknown[0]!r}. Allowed: {', '.join(ANSWER_CODE)}. Map the table with "
-            f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
-            advice=(("labels", unknown[0]),),
+            f"'choice' has {label!r}. Allowed: {', '.join(ANSWER_CODE)}. Map the table with "
+            f"preferences(frame, labels={{{label!r}: ...}}).",
+            advice=(("labels", label),),
         )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from judgestats.counting.selection import with_two
 from judgestats.counting.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.schema.coding import (
     Coded,
@@ -21,15 +22,14 @@ from judgestats.schema.coding import (
     codes_of,
     combine,
     compact,
-    count,
-    each,
+    count_rows,
     joint,
-    ranked_codes,
     refuse_infinite,
     tidy,
 )
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.factors import Factor, factor_of
 from judgestats.schema.opening import one_if
 from judgestats.typing import Floats
 
@@ -99,27 +99,36 @@ def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
     SchemaError if a column is missing, or holds what it should not. Raises DesignError if there are no rows, or a judge
     answered twice and nothing distinguishes the two calls, or only a column that is not in `by`.
     """
-    table, kind, groups = collected(frame, by, keep)
-    rows = len(table)
+    study = Study.of(frame)
+    return study.once(("labels", tuple(names(by)), tuple(keep)), lambda: _labels(study, by, keep))
+
+
+def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
+    if study.lazy:
+        table, kind, groups = collected(study, by, keep)
+        calls = Study.of(table)
+    else:
+        calls, kind, groups = _calls(study, by, keep)
+    rows = len(calls.columns)
     if not rows:
         raise DesignError("The frame has no rows: there are no answers to compare. Check the filter or the file.")
-    about = [c for c in ABOUT[kind] if c in table.columns]
+    about = [c for c in ABOUT[kind] if c in calls.names]
     columns = list(dict.fromkeys([*groups, *about, "judge"]))
-    coded = dict(zip(columns, each(ranked_codes, [table[c] for c in columns]), strict=True))
+    coded = dict(zip(columns, calls.columns.of(columns), strict=True))
     codes, judges = coded.pop("judge")
     judge = (codes, len(judges))
     parts: list[Coded] = [(codes, len(labels)) for codes, labels in coded.values()]
     reverse: Any = None
     if kind == "preferences":
-        low, high, reverse = candidates(table)
-        parts += [low, high]
-    answer, answers = answers_of(table, kind, reverse)
-    number, combos, shared = _unit_numbers(frame, table, kind, parts, judge, reverse, columns)
+        low, high, reverse = calls.ordered
+        parts += [(low.code, len(low.labels)), (high.code, len(high.labels))]
+    answer, answers = _answers(calls, kind, reverse)
+    number, combos, shared = _unit_numbers(study.data, calls, kind, parts, judge, reverse, columns)
     sorted_rows = np.empty(rows, dtype=np.int64)
     sorted_rows[number] = np.arange(rows)
     unit, units = compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
     first = np.append(0, np.cumsum(np.bincount(unit)))[: units.size]
-    weight = _weights(table, unit, sorted_rows, first)
+    weight = _weights(calls, unit, sorted_rows, first)
     return Labels(
         kind,
         {c: coded[c] for c in groups},
@@ -134,6 +143,32 @@ def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
     )
 
 
+def _answers(calls: Study, kind: Kind, reverse: Any) -> tuple[Ints, Any]:
+    """Code of the answer of each call, -1 for none, and the labels."""
+    if kind == "ratings":
+        return _scores(calls.columns.series(answer_column(calls.names)))
+    code = _choice_codes(calls.columns["choice"])
+    return np.where(reverse & (code >= 0), 2 - code, code).astype(np.int8), pd.Index(SIDES)
+
+
+def _calls(study: Study, by: By, keep: Sequence[str]) -> tuple[Study, Kind, list[str]]:
+    """The calls of a frame in memory that have answers to be compared, their kind and the grouping columns."""
+    kind, groups = _checked(study, by, keep)
+    if kind == "preferences":
+        return study.of_two, kind, groups
+    return study.scores, kind, groups
+
+
+def _checked(study: Study, by: By, keep: Sequence[str]) -> tuple[Kind, list[str]]:
+    kind, groups = kind_of(study.names), grouping([*names(by), *keep], study.names)
+    counted(study.data, groups, kind)
+    if "judge" in groups:
+        raise DesignError(
+            "by='judge' leaves one judge in each group, and no agreement to measure. Leave it out: results name judges."
+        )
+    return kind, groups
+
+
 def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Kind, list[str]]:
     """Collect the columns that matter, as pandas."""
     chosen, kind, groups = _projected(frame, by, keep)
@@ -142,15 +177,9 @@ def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Ki
 
 def _projected(frame: Any, by: By, keep: Sequence[str]) -> tuple[Any, Kind, list[str]]:
     """The columns that matter, as a lazy frame; the answers of ratings are called ``score``."""
-    data = nw.from_native(frame)
-    present = list(data.collect_schema().names())
-    kind = kind_of(present)
-    groups = grouping([*names(by), *keep], present)
-    counted(data, groups, kind)
-    if "judge" in groups:
-        raise DesignError(
-            "by='judge' leaves one judge in each group, and no agreement to measure. Leave it out: results name judges."
-        )
+    study = Study.of(frame)
+    kind, groups = _checked(study, by, keep)
+    data = study.data
     data = as_scores(data) if kind == "ratings" else data
     present = list(data.collect_schema().names())
     answer = ("first", "second", "choice") if kind == "preferences" else (answer_column(present),)
@@ -179,8 +208,11 @@ def is_answer(values: pd.Series[Any]) -> NDArray[np.bool_]:
 
 
 def _choices(choice: pd.Series[Any]) -> Any:
-    code, labels = ranked_codes(choice)
-    known = [None if pd.isna(x) else str(x) for x in labels]
+    return _choice_codes(factor_of(choice))
+
+
+def _choice_codes(choice: Factor) -> Any:
+    known = [None if pd.isna(x) else str(x) for x in choice.labels]
     unknown = [x for x in known if x is not None and x not in _CHOICES]
     if unknown:
         raise SchemaError(
@@ -188,7 +220,7 @@ def _choices(choice: pd.Series[Any]) -> Any:
             f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
             advice=(("labels", unknown[0]),),
         )
-    return np.array([-1 if x is None else _CHOICES[x] for x in known], dtype=np.int8)[code]
+    return np.array([-1 if x is None else _CHOICES[x] for x in known], dtype=np.int8)[choice.code]
 
 
 def _gold(table: pd.DataFrame) -> Any:
@@ -236,30 +268,26 @@ def _refuse_text(values: pd.Series[Any], numbers: Floats) -> None:
 
 
 def _unit_numbers(
-    frame: Any, table: pd.DataFrame, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
+    data: Any, calls: Study, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
 ) -> tuple[Ints, Ints, bool]:
     """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
-    rows = len(table)
+    rows = len(calls.columns)
     number, combos = compact(*joint([*parts, judge], rows))
     if kind == "ratings" and combos.size < rows:
-        data = nw.from_native(frame)  # a lazy frame may give its rows in another order each time
-        lazy = isinstance(data, nw.LazyFrame)
+        lazy = isinstance(data, nw.LazyFrame)  # which may give its rows in another order each time
         refuse_splits(splits_there(data, keys) if lazy else splits_here(data, number, combos.size, keys), keys)
-    further = [(c, None) for c in FURTHER[kind] if c in table.columns] + [("", reverse)] * (reverse is not None)
+    further = [c for c in FURTHER[kind] if c in calls.names] + [""] * (reverse is not None)
     shared = combos.size < rows
-    for name, codes in further:
+    for name in further:
         if combos.size == rows:
             break
-        if codes is None:
-            code, labels = ranked_codes(table[name])
-            more = [*parts, (code, len(labels))]
-        else:
-            more = [*parts, (codes.astype(np.int8), 2)]
+        code, labels = calls.columns[name] if name else (reverse.astype(np.int8), range(2))
+        more = [*parts, (code, len(labels))]
         finer = compact(*joint([*more, judge], rows))
         if finer[1].size > combos.size:
             parts, (number, combos) = more, finer
     if combos.size < rows:
-        raise refusal(table, number, frame)
+        raise refusal(calls.columns.frame(), number, data)
     return number, combos, shared
 
 
@@ -284,10 +312,10 @@ def _answered_twice(row: pd.Series[Any], rows: int, frame: Any) -> DesignError:
     )
 
 
-def _weights(table: pd.DataFrame, unit: Ints, sorted_rows: Ints, first: Ints) -> Floats:
-    if COUNTS not in table.columns:
+def _weights(calls: Study, unit: Ints, sorted_rows: Ints, first: Ints) -> Floats:
+    if calls.weight is None:
         return np.ones(first.size)
-    n = call_counts(table[COUNTS])[sorted_rows]
+    n = calls.weight[sorted_rows]
     weight: Floats = n[first]
     if (n != weight[unit]).any():
         raise DesignError(_UNEVEN)
@@ -315,7 +343,7 @@ def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: An
     """
     groups = list(dict.fromkeys([*names(by), *(names(cluster) if cluster else [])]))
     if against is None:
-        there = _every_pair_there(frame, groups) if isinstance(nw.from_native(frame), nw.LazyFrame) else None
+        there = _every_pair_there(frame, groups) if isinstance(Study.of(frame).data, nw.LazyFrame) else None
         counts, shared = there or _every_pair(labels_of(frame, groups), groups)
     elif isinstance(against, str) and against in (GOLD, GOLD_CANDIDATE):
         counts, shared = _beside_gold(frame, groups, against)
@@ -376,7 +404,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
     rows, size = _rows(data), _distinct(data, [*about, "judge"])
     shared = size < rows
     if shared and kind == "ratings":
-        refuse_splits(splits_there(nw.from_native(frame), named), named)
+        refuse_splits(splits_there(Study.of(frame).data, named), named)
     for name in further:
         if size < rows and (finer := _distinct(data, [*about, name, "judge"])) > size:
             about, size = [*about, name], finer
@@ -461,12 +489,12 @@ def _slots(answers: pd.Series[Any], reverse: pd.Series[Any]) -> Any:
 def _counted(table: pd.DataFrame, kind: Kind, groups: list[str]) -> tuple[pd.DataFrame, bool]:
     things = [*groups, "judge", "other", *(c for c in (*ABOUT[kind], "_low", "_high") if c in table.columns)]
     shared = table.duplicated(list(dict.fromkeys(things))).any() or (table["n"] > 1).any()
-    return count(table, [*groups, *RATERS], "n"), bool(shared)
+    return count_rows(table, [*groups, *RATERS], "n"), bool(shared)
 
 
 def _beside_reference(frame: Any, groups: list[str], against: Any) -> tuple[pd.DataFrame, bool]:
     if isinstance(against, str):
-        data = nw.from_native(frame)
+        data = Study.of(frame).data
         data = data.with_columns(nw.col("judge").cast(nw.String)) if "judge" in data.collect_schema().names() else data
         table, kind = _canonical(data.to_native(), groups)
         chosen = table["judge"] == against
@@ -478,7 +506,7 @@ def _beside_reference(frame: Any, groups: list[str], against: Any) -> tuple[pd.D
     else:
         ours, kind = _canonical(frame, groups)
         try:
-            data = nw.from_native(against)
+            data = Study.of(against).data
         except TypeError:
             raise DesignError(
                 f"reference= is {type(against).__name__}. Give 'gold', the name of a judge, or a frame of answers."
@@ -539,7 +567,7 @@ def matched_calls(
     """
     groups = names(by)
     left, kind = _canonical(ours, groups, keep)
-    present = nw.from_native(theirs).collect_schema().names()
+    present = Study.of(theirs).names
     right, other_kind = _canonical(theirs, [g for g in groups if g in present])
     if kind != other_kind:
         raise DesignError(f"The data are {kind}, and those of the others {other_kind}: answers of two kinds.")

@@ -14,8 +14,10 @@ from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES
 from judgestats.counting.raters import ABOUT, INVALID, SLOTS
 from judgestats.counting.splitting import refuse_splits, splits_of
-from judgestats.schema.coding import Codes, as_scores, codes_of, combine, hashed
+from judgestats.counting.study import Study
+from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, N, kind_of, names
+from judgestats.schema.factors import Factor, factor_of
 from judgestats.schema.opening import memory_advice, one_if
 
 #: Labels of a group -> flag that counts its repeats without a single mode.
@@ -30,69 +32,75 @@ def plain(key: dict[str, Any]) -> tuple[str, ...]:
 
 
 @memory_advice()
-def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
+def one_answer(data: Any, how: str, by: By) -> tuple[Study, str, Unsettled]:
     """One answer of each judge on each unit in place of its repeats, so that their numbers do not matter.
 
     `how`: mean, median, low median (one of the answers) or mode of scores; of preferences the mode in each order shown.
     Returns the data, what stands for the repeats (empty without repeats), and for each group a flag that counts repeats
     without a single mode, which have no answer. Rows that carry a count are units and stay, matched by their number.
     """
-    frame = nw.from_native(data)
-    present = frame.collect_schema().names()
+    study = Study.of(data)
+    return study.once(("one answer", how, *names(by)), lambda: _one_answer(study, how, by))
+
+
+def _one_answer(study: Study, how: str, by: By) -> tuple[Study, str, Unsettled]:
+    present = study.names
     if not {"judge", "item", "replicate"} <= set(present) or "replicate" in names(by):
-        return data, "", {}
-    kind = kind_of(present)
+        return study, "", {}
+    kind, groups = kind_of(present), list(dict.fromkeys(names(by)))
     about = [*ABOUT["ratings"]] if kind == "ratings" else ["item", "first", "second", *UNIT_COLUMNS]
-    keys = [c for c in dict.fromkeys([*names(by), "judge", *about]) if c in present and c != "replicate"]
-    size, units = _sizes(frame, keys)
+    keys = [c for c in dict.fromkeys([*groups, "judge", *about]) if c in present and c != "replicate"]
+    size, units = _sizes(study, keys)
     if COUNTS in present:  # a row is then as many units
-        return data, "repeats matched by number" if units < size else "", {}
+        return study, "repeats matched by number" if units < size else "", {}
     if units == size:  # without repeats in an order shown, a number would only part the judges
-        return (frame.drop("replicate").to_native() if kind == "preferences" else data), "", {}
-    refuse_splits(splits_of(data, keys, kind), keys, kind)
-    if kind == "preferences" and isinstance(frame, nw.LazyFrame):
-        return _modes_there(frame, keys, list(dict.fromkeys(names(by))))
-    frame = as_scores(frame.lazy().collect(backend="pandas")) if kind == "ratings" else frame
-    table = frame.lazy().collect(backend="pandas").to_native()
+        return (study.without("replicate") if kind == "preferences" else study), "", {}
+    refuse_splits(splits_of(study, keys, kind), keys, kind)
+    if kind == "preferences" and study.lazy:
+        return _modes_there(study, keys, groups)
+    calls = Study.of(study.data.collect(backend="pandas")) if study.lazy else study
+    calls = calls.scores if kind == "ratings" else calls
     if kind == "ratings":
-        name = "score"
-        answer = pd.to_numeric(table["score"], errors="coerce")
-        text = answer.isna() & table["score"].notna()
+        score = calls.columns.series("score")
+        answers = pd.to_numeric(score, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        unread = bool((np.isnan(answers) & score.notna().to_numpy()).any())
     else:
-        name, how = "choice", "mode"
-        code, labels = hashed(table["choice"])
-        answer = pd.Series(np.array([*map(_VERDICTS.get, labels), None], dtype=float)[code], table.index)
-        text = pd.Series(not {*labels} <= {*_VERDICTS, INVALID}, table.index)
-    if codes_of(table, [*keys, "replicate"]).size < len(table) or text.any():
-        return data, "", {}  # refused with its row where the answers are read
-    number = codes_of(table, keys)
-    answers, of_unit = answer.astype(float), pd.Series(number.code, index=answer.index)
-    tied: Any = []
+        how, choice = "mode", calls.columns["choice"]
+        answers = np.array([_VERDICTS.get(x, np.nan) for x in choice.labels], dtype=float)[choice.code]
+        unread = not {*choice.labels} <= {*_VERDICTS, INVALID, None}
+    if unread or calls.columns.codes([*keys, "replicate"]).size < size:
+        return study, "", {}  # refused with its row where the answers are read
+    number = calls.columns.codes(keys)
+    tied: Any = np.zeros(0, dtype=np.int64)
     if how == "mode":
-        together, tied = _modes(answers.to_numpy(), number)
-    elif how == "low median":
-        together = answers.groupby(of_unit).quantile(0.5, interpolation="lower").reindex(range(number.size))
+        together, tied = _modes(answers, number)
     else:
-        together = answers.groupby(of_unit).agg(how).reindex(range(number.size))
+        each = pd.Series(answers).groupby(number.code)
+        low = each.quantile(0.5, interpolation="lower") if how == "low median" else each.agg(how)
+        together = low.reindex(range(number.size)).to_numpy()
+    units_there = calls.without("replicate").columns.take(number.first)
     if kind == "preferences":
-        together = together.map(dict(zip((0.0, 1.0, 2.0), SLOTS, strict=True))).astype(object).fillna(INVALID)
-    made = table.iloc[number.first].drop(columns="replicate").assign(**{name: together.to_numpy()})
-    unsettled = made.iloc[tied][list(dict.fromkeys(names(by)))].assign(times=1)
-    return made.reset_index(drop=True), f"{how} of repeats", _unsettled(unsettled)
+        code = np.where(np.isnan(together), len(SLOTS), together).astype(np.int8)
+        one = Factor(code, pd.Index([*SLOTS, INVALID], dtype=object)).recoded({})
+        result = units_there.but(choice=one)
+    else:
+        result = units_there.but(score=factor_of(together))
+    unsettled = units_there.take(tied).frame(groups).assign(times=1)
+    return Study(result), f"{how} of repeats", _unsettled(unsettled)
 
 
-def _sizes(frame: Any, keys: list[str]) -> tuple[int, int]:
+def _sizes(study: Study, keys: list[str]) -> tuple[int, int]:
     """How many rows, and how many combinations of the keys, a frame has."""
-    if isinstance(frame, nw.DataFrame):
-        return len(frame), codes_of(frame.select(*keys).to_pandas(), keys).size
+    if not study.lazy:
+        return len(study.columns), study.columns.codes(keys).size
     size, units = (
         table.select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].item()
-        for table in (frame, frame.select(*keys).unique())
+        for table in (study.data, study.data.select(*keys).unique())
     )
     return size, units
 
 
-def _modes(answers: Any, number: Codes) -> tuple[pd.Series[float], Any]:
+def _modes(answers: Any, number: Codes) -> tuple[Any, Any]:
     """The most frequent answer of each unit, NaN where there is none or several; and the units with several."""
     there = np.flatnonzero(~np.isnan(answers))
     value, values = pd.factorize(answers[there])
@@ -109,16 +117,16 @@ def _modes(answers: Any, number: Codes) -> tuple[pd.Series[float], Any]:
     together = np.full(number.size, np.nan)
     together[unit[top]] = values[value[top]]
     together[several] = np.nan
-    return pd.Series(together), np.flatnonzero(several)
+    return together, np.flatnonzero(several)
 
 
-def _modes_there(frame: nw.LazyFrame[Any], keys: list[str], groups: list[str]) -> tuple[Any, str, Unsettled]:
+def _modes_there(study: Study, keys: list[str], groups: list[str]) -> tuple[Study, str, Unsettled]:
     """The mode of the verdicts of each unit of a lazy frame, taken in its own engine."""
-    choice, present = nw.col("choice"), frame.collect_schema().names()
+    frame, choice, present = study.data, nw.col("choice"), study.names
     unread = frame.filter(~choice.is_in([*_VERDICTS, INVALID]))
     again = frame.group_by(*keys, "replicate").agg(nw.len().alias(N)).filter(nw.col(N) > 1)
     if any(len(table.head(1).collect(backend="pandas")) for table in (unread, again)):
-        return frame.to_native(), "", {}  # refused with its row where the answers are read
+        return study, "", {}  # refused with its row where the answers are read
     of_slot = {s: nw.col(f"_{s}") for s in SLOTS}
     counted = (
         one_if(choice.is_in([c for c, value in _VERDICTS.items() if value == i])).sum().alias(f"_{slot}")
@@ -134,7 +142,7 @@ def _modes_there(frame: nw.LazyFrame[Any], keys: list[str], groups: list[str]) -
     tied = made.filter((nw.col("choice") == INVALID) & (nw.sum_horizontal(*of_slot.values()) > 0))
     unsettled = tied.group_by(*groups).agg(nw.len().alias("times")) if groups else tied.select(nw.len().alias("times"))
     made = made.select(*keys, "choice", *(c for c in CANDIDATES if c in present and c not in keys))
-    return made.to_native(), "mode of repeats", _unsettled(unsettled.collect(backend="pandas").to_native())
+    return Study.of(made), "mode of repeats", _unsettled(unsettled.collect(backend="pandas").to_native())
 
 
 def _unsettled(table: pd.DataFrame) -> Unsettled:

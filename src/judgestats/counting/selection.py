@@ -10,6 +10,7 @@ import pandas as pd
 
 from judgestats.counting.patterns import Pattern
 from judgestats.counting.splitting import LONG
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import distinct_rows, once_each, with_values
 from judgestats.schema.columns import UNIT_COLUMNS, VOCABULARY, answer_column, required
@@ -26,7 +27,7 @@ def gathered(frame: Any, named: Iterable[Any] = ()) -> pd.DataFrame:
     Of a lazy frame, nested columns and free text (more than 60 characters on average) are left where they lie, unless
     they are in `named`.
     """
-    data = nw.from_native(frame)
+    data = Study.of(frame).data
     if isinstance(data, nw.LazyFrame):
         schema = data.collect_schema()
         kept = {*_VERDICT, *named}

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError
 from judgestats.schema.coding import codes_of, column_codes, compact, each, is_constant, joint
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, grouping, names
@@ -296,14 +297,16 @@ def splits_of(frame: Any, keys: Iterable[str], kind: Kind = "ratings", *, strict
     >>> [(s.column, s.alike, s.rows) for s in splits_of(scores, ["judge", "system", "item"])]
     [('prompt', ('wording',), 6)]
     """
-    data = nw.from_native(frame)
-    present = data.collect_schema().names()
-    known = [c for c in dict.fromkeys(keys) if c in present and (c != "replicate" or kind != "ratings")]
-    if isinstance(data, nw.LazyFrame):
-        return splits_there(data, known, kind, strict=strict)
-    codes = codes_of(data.select(*known).to_pandas(), known) if known else None
-    unit = np.zeros(len(data), np.int64) if codes is None else codes.code
-    return splits_here(data, unit, 1 if codes is None else codes.size, known, kind, strict=strict)
+    study = Study.of(frame)
+    known = [c for c in dict.fromkeys(keys) if c in study.names and (c != "replicate" or kind != "ratings")]
+
+    def look() -> list[Split]:
+        if study.lazy:
+            return splits_there(study.data, known, kind, strict=strict)
+        codes = study.columns.codes(known)
+        return splits_here(study.data, codes.code, codes.size, known, kind, strict=strict)
+
+    return study.once(("splits", kind, strict, *known), look)
 
 
 def refuse_splits(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ratings") -> None:
@@ -351,7 +354,7 @@ def _few(values: Sequence[str], most: int = 5) -> str:
 def reference_as_runs(reference: Any, average_over: By) -> Any:
     """:func:`as_runs` of a reference, for the columns that it has; anything but a frame is returned as it is."""
     try:
-        present = nw.from_native(reference).collect_schema().names()
+        present = Study.of(reference).names
     except TypeError:
         return reference
     return as_runs(reference, [c for c in names(average_over) if c in present])
@@ -374,7 +377,7 @@ def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
     wanted = list(dict.fromkeys(names(average_over)))
     if not set(wanted) - {"replicate"} and not set(wanted) & set(names(by)):  # repeats are put together in any case
         return frame
-    data = nw.from_native(frame)
+    data = Study.of(frame).data
     present = data.collect_schema().names()
     grouping(wanted, present, what="frame", argument="average_over")
     for name in wanted:

@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.counting.pairing import refuse_unknown_order
-from judgestats.errors import SchemaError
-from judgestats.schema.coding import Codes, combine
-from judgestats.schema.columns import COUNTS
+from judgestats.errors import DesignError, SchemaError
+from judgestats.schema.coding import Codes, as_scores, combine
+from judgestats.schema.columns import COUNTS, answer_column
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factor, Factors
 from judgestats.typing import Floats, Mask
@@ -72,6 +71,10 @@ class Study:
         result: R = self._kept[key]
         return result
 
+    def without(self, column: str) -> Study:
+        """The frame without a column."""
+        return Study.of(self.data.drop(column)) if self.lazy else Study(self.columns.without(column))
+
     def where(self, rows: Mask) -> Study:
         """The rows where a mask is true."""
         return self if rows.all() else Study(self.columns.take(rows))
@@ -85,6 +88,16 @@ class Study:
     def n_calls(self) -> float:
         """How many calls there are, counts included."""
         return float(len(self.columns) if self.weight is None else self.weight.sum())
+
+    @cached_property
+    def scores(self) -> Study:
+        """Ratings whose verdicts are right or wrong, as scores; another frame in memory as it is."""
+        return Study.of(as_scores(self.data)) if answer_column(self.names) == "correct" else self
+
+    @cached_property
+    def of_two(self) -> Study:
+        """The calls that show two different candidates."""
+        return self.where((self.shown.first != self.shown.second) | (self.shown.first < 0))
 
     def refuse_unknown_order(self) -> None:
         """Raise where the order of presentation is not recorded, or is gone by aggregation."""
@@ -156,3 +169,17 @@ class Study:
         text = pd.Series([f"{'' if i is None else i}|{a}|{b}" for i, a, b in zip(*parts, strict=True)])
         label, names = pd.factorize(text, sort=True)
         return Study(self.columns.but(pair=Factor(label.astype(np.int32)[code], pd.Index(names))))
+
+
+def refuse_unknown_order(data: Any, present: list[str]) -> None:
+    """Refuse data whose order of presentation is not recorded, or is gone by aggregation."""
+    if "order_known" not in present:
+        return
+    known = nw.col("order_known").fill_null(True).cast(nw.Boolean)
+    unknown = data.select((~known).any().alias("unknown")).lazy()
+    if bool(unknown.collect(backend="pandas").to_native()["unknown"].iloc[0]):
+        raise DesignError(
+            "The order in which the candidates were shown is not recorded in these data (order_known is False), or "
+            "they are aggregated over orders. A measure of order needs it; gold_agreement and preference rates do not.",
+            problem="the order in which the candidates were shown is not known",
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -17,13 +16,12 @@ from judgestats.counting.clusters import Clusters, cluster_of_counts, kept
 from judgestats.counting.counts import Counts
 from judgestats.counting.engines import count_lazily, count_merged, number_of_calls
 from judgestats.counting.memory import count_study, counted_rows, made_factors, matched_pairs
-from judgestats.counting.pairing import refuse_unknown_order
 from judgestats.counting.patterns import PATTERNS, Pattern
 from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters
 from judgestats.counting.repeats import one_answer
 from judgestats.counting.selection import NAMES, chosen, gathered, with_outcome
 from judgestats.counting.splitting import as_runs
-from judgestats.counting.study import Study
+from judgestats.counting.study import Study, refuse_unknown_order
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.schema.columns import (
     CHOICES,
@@ -213,17 +211,18 @@ def _of_tally(study: Study, question: _Question) -> _Tallied:
 
 def _of_raters(study: Study, question: _Question, baseline: Any) -> _Tallied:
     """Pairs of judges, repeats of a judge put together unless they are compared with gold."""
-    data, asked = study.data, question.asked
+    asked = question.asked
     if not (isinstance(baseline, str) and baseline in (GOLD, GOLD_CANDIDATE)):
-        data = nw.from_native(one_answer(data.to_native(), "mode", [*question.by, *(asked or ()), *question.beside])[0])
-    present = list(data.collect_schema().names())
+        study = one_answer(study, "mode", [*question.by, *(asked or ()), *question.beside])[0]
     found = Sharing("", False)
-    if {"judge", "item"} <= set(present):  # else refused when counted
-        groups = [c for c in question.keys(present) if c != "other"]
-        found = auto_cluster(data, groups, question.pattern.cluster, number_of_calls(data))
+    if {"judge", "item"} <= {*study.names}:  # else refused when counted
+        groups = [c for c in question.keys(study.names) if c != "other"]
+        n = number_of_calls(study.data) if study.lazy else study.n_calls
+        found = auto_cluster(study.data if study.lazy else study.candidates, groups, question.pattern.cluster, n)
     by_column = kept(asked, found)
-    data = with_pair(data) if "pair" in by_column and "pair" not in present else data
-    table, shared = count_raters(data.to_native(), question.by, [*by_column, *question.beside], baseline)
+    if "pair" in by_column and "pair" not in study.names:
+        study = Study.of(with_pair(study.data)) if study.lazy else study.with_pair()
+    table, shared = count_raters(study, question.by, [*by_column, *question.beside], baseline)
     return Factors(table), table[N].to_numpy(dtype=float), Sharing(found.column, shared or found.shared), by_column
 
 
@@ -390,3 +389,6 @@ def _refuse_unknown_values(columns: Factors, pattern: Pattern) -> None:
             )
         if unknown:
             raise SchemaError(f"{name!r} has {unknown[0]!r}. Allowed: {', '.join(allowed)}.")
+
+
+merged_tally = None  # TEMPORARY

@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.clustering import Cluster
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.kernels.corrected import (
@@ -30,7 +31,6 @@ from judgestats.metrics.bias.corrections import Sampling
 from judgestats.metrics.bias.label_sources import Labelled, labelled_levels
 from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
 from judgestats.metrics.bias.rogan_gladen import without_rate
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats
 

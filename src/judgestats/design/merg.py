@@ -12,6 +12,8 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, ratio
+from judgestats.counting.counts import Counts
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.collecting import replied
 from judgestats.design.plans import CALL, TEXTS, Plan, build, need_columns, opened, opened_table
@@ -20,7 +22,6 @@ from judgestats.design.rubrics import Criterion, Dimensions, Rubric, read_dimens
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.invariance.rationales import Embed, Vectors, embedders
-from judgestats.counting.bootstrap import Bootstrap, ratio, resampled
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping
 
@@ -499,7 +500,8 @@ def rubric_similarity(
                 value = here[column].to_numpy(dtype=float)
                 n = here["item"].nunique()
                 counts = np.column_stack([value, np.ones(len(value))])
-                drawn = resampled(here.assign(n=1.0), counts, ratio, plan, {**names, "term": term, "embed": name})
+                key = {**names, "term": term, "embed": name}
+                drawn = Counts.of(here.assign(n=1.0)).resampled(counts, ratio, key, plan=plan)
                 alone = flags.EXCLUDED.of(total[_key(key[2:] or ("",))] - n, what="item(s) without a rubric of both")
                 flag = flags.join(
                     drawn["flag"], flags.SMALL_N if 0 < n < 30 else "", alone if term == "similarity" else ""

@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.counting.splitting import splits_of
 from judgestats.errors import Advice, SchemaError
 from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
@@ -22,7 +23,6 @@ from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, fin
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import CONDITIONS, VOCABULARY, Column, Kind, required
 from judgestats.schema.opening import few, opened
-from judgestats.counting.splitting import splits_of
 from judgestats.terminal import as_typed
 
 # ---- A suggested mapping, shown and never applied --------------------------------------------------------------------

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 
 from judgestats import flags
-from judgestats.errors import DesignError
 from judgestats.counting.clustering import CANDIDATES, Cluster, auto_cluster, clusters
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError
 
 #: Columns that identify a rated response.
 RATED = ("system", "item", "criterion")
@@ -40,7 +41,7 @@ def clustered_by(
         if len(columns) > 1 or columns[0] == "judge":
             raise DesignError(f"cluster={cluster!r} must be one column that groups responses (item, say).")
         return Clustered(columns[0], "")
-    data = nw.from_native(ratings)
+    data = Study.of(ratings).data
     present = data.collect_schema().names()
     groups = [c for c in dict.fromkeys(groups) if c in present]
     candidates = [c for c in CANDIDATES if c in present and c not in groups]

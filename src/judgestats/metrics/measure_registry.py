@@ -14,16 +14,21 @@ from importlib import import_module
 from inspect import signature, unwrap
 from typing import Any, Literal, TypeVar
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import metrics
 from judgestats.arguments import checked_arguments
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.pairing import REPEATED
+from judgestats.counting.patterns import PATTERNS, Pattern
+from judgestats.counting.selection import require
+from judgestats.counting.splitting import KEYS, splits_of
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics.references import Baseline, Humans, labels, references
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import (
     CHOICES,
@@ -36,12 +41,7 @@ from judgestats.schema.columns import (
     grouping,
     kind_of,
 )
-from judgestats.counting.tallies import tally
 from judgestats.schema.opening import memory_advice, opened
-from judgestats.counting.pairing import REPEATED
-from judgestats.counting.patterns import PATTERNS, Pattern
-from judgestats.counting.selection import require
-from judgestats.counting.splitting import KEYS, splits_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -296,7 +296,7 @@ def measures_of(data: Any) -> dict[str, Measure]:
 
 def column_names(data: Any) -> list[str]:
     """Names of the columns of a frame of any kind."""
-    return list(nw.from_native(data).collect_schema().names())
+    return Study.of(data).names
 
 
 def values_of(column: str, least: int = 2) -> Need:
@@ -379,7 +379,7 @@ def items_shared(data: Any, options: Options) -> str:
 def with_people(data: Any, options: Options) -> tuple[pd.DataFrame, list[str]]:
     """Answers of judges and people in one table, and the names of the people."""
     assert options.people is not None
-    models = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    models = Study.of(data).data.lazy().collect(backend="pandas").to_native()
     return pd.concat([models, options.people]), sorted(options.people["judge"].astype(str).unique())
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, auto_cluster, cluster_codes
+from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
 from judgestats.schema.coding import codes_of
 
@@ -173,5 +174,3 @@ def _stacked(one: pd.Series[Any], two: pd.Series[Any]) -> pd.Series[Any]:
     """Both columns in one; columns of different types (one side may be empty) become objects."""
     sides = [one, two] if one.dtype == two.dtype else [one.astype(object), two.astype(object)]
     return pd.concat(sides, ignore_index=True)
-
-

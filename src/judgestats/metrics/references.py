@@ -13,10 +13,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from judgestats.counting.raters import ABOUT
+from judgestats.counting.study import Study
 from judgestats.errors import Advice, DesignError, suggestion
 from judgestats.schema.coding import hashed
 from judgestats.schema.columns import VOCABULARY, answer_column, kind_of
-from judgestats.counting.raters import ABOUT
 
 #: Judges that are people: their names, or ``{column: value}``, also written ``"column=value"``.
 Humans = str | Sequence[str] | Mapping[str, str]
@@ -57,7 +58,7 @@ def references(
     of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or ``{column: value}``. Raises DesignError if a
     name does not occur or is ambiguous.
     """
-    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    table = Study.of(data).data.lazy().collect(backend="pandas").to_native()
     table = with_gold(table, gold)
     names = people_of(table, humans)
     is_person = table["judge"].astype(str).isin(names).to_numpy()
@@ -285,7 +286,7 @@ def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
 
 def labels(data: Any, column: str) -> list[str]:
     """Values of a column as text, sorted; empty if there is no such column."""
-    frame = nw.from_native(data)
+    frame = Study.of(data).data
     if column not in frame.collect_schema().names():
         return []
     if isinstance(frame, nw.DataFrame) and frame.schema[column] in (nw.String, nw.Categorical):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError
 
 #: Fewest scores of a rater that show its scale.
@@ -72,7 +72,7 @@ def refuse_several_scales(scores: pd.Series[Any], raters: pd.Series[Any]) -> Non
 
 def refuse_declared_scales(ratings: Any, groups: Iterable[str]) -> None:
     """Raise DesignError where a column ``scale`` has several values within what is compared."""
-    data, groups = nw.from_native(ratings), list(groups)
+    data, groups = Study.of(ratings).data, list(groups)
     if "scale" not in data.collect_schema().names() or "scale" in groups:
         return
     table = data.lazy().select(*groups, "scale").unique().collect(backend="pandas").to_native()

@@ -15,16 +15,15 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
+from judgestats.counting.clustering import cluster_codes
+from judgestats.counting.raters import is_answer, matched_calls
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.simultaneous import max_t
 from judgestats.metrics.scales import on_one_scale
-from judgestats.counting.clustering import cluster_codes
 from judgestats.schema.coding import rows_of_codes
-from judgestats.schema.columns import COUNTS
-from judgestats.schema.columns import UNIT_COLUMNS
-from judgestats.counting.raters import is_answer, matched_calls
+from judgestats.schema.columns import COUNTS, UNIT_COLUMNS
 from judgestats.typing import Floats
 
 #: Fewest shared clusters on which two judges are compared.

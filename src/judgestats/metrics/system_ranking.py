@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, read_off
+from judgestats.counting.clustering import ENOUGH, MOST_CLUSTERS, Cluster
+from judgestats.counting.clusters import Clusters
+from judgestats.counting.patterns import InvalidDirection
+from judgestats.counting.study import Study, refuse_unknown_order
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.clusters import effective_clusters
@@ -37,16 +43,10 @@ from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import cluster_index, generator
 from judgestats.kernels.simultaneous import max_t_of_pairs
 from judgestats.metrics.measure_registry import MANY, Measure, Options, Term, column_names
-from judgestats.counting.bootstrap import Bootstrap, read_off
-from judgestats.metrics.rates import each_group
 from judgestats.metrics.references import labels
 from judgestats.results import estimates
-from judgestats.counting.clustering import ENOUGH, MOST_CLUSTERS, Cluster, columns_of, dependence
-from judgestats.schema.coding import codes_of, column_codes, combine, hashed
+from judgestats.schema.coding import codes_of, column_codes, combine, each_group, hashed
 from judgestats.schema.columns import By, grouping, names
-from judgestats.counting.tallies import tally
-from judgestats.counting.pairing import refuse_unknown_order
-from judgestats.counting.patterns import InvalidDirection
 from judgestats.typing import Floats, Ints
 
 #: How a tie counts in a ranking: an answer of its own, in either of two models; half a win for each; excluded.
@@ -230,14 +230,13 @@ def rank_systems(
             what = "slot=True" if slot else f"covariates={covariates!r}"
             raise DesignError(f"A matrix of wins has no order and no covariates: give the calls, or leave {what} out.")
         calls = _of_matrix(calls)
-    table, clusters, ordered = _counted(calls, asked, by, cluster)
+    table, shared, clusters, ordered = _counted(calls, asked, by, cluster)
     if invalid == "tie":
         table = table.assign(outcome=table["outcome"].replace({"invalid": "tie"}))
     groups = grouping(by, table.columns)
     rows: list[_Row] = []
     for key, here in each_group(table, groups):
-        here.attrs = table.attrs
-        rows += [{**key, **row} for row in _Group(key, here, clusters, ordered, asked).rows()]
+        rows += [{**key, **row} for row in _Group(key, here, shared, clusters, ordered, asked).rows()]
     return estimates(rows, [*groups, "system"], sort=False).pipe(_by_group, groups)
 
 
@@ -290,10 +289,12 @@ def _of_matrix(table: pd.DataFrame) -> pd.DataFrame:
     return whole[whole["n"] > 0].reset_index(drop=True)
 
 
-def _counted(calls: Any, asked: _Asked, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list[str], bool]:
-    """Counts with the columns that are needed, what to cluster by, and whether the order shown is known."""
-    data = _with_differences(nw.from_native(calls), asked.covariates)
-    present = list(data.collect_schema().names())
+def _counted(calls: Any, asked: _Asked, by: By, cluster: Cluster) -> tuple[pd.DataFrame, Clusters, list[str], bool]:
+    """Counts with the columns needed, their clusters, what to cluster by, and whether the order shown is known."""
+    study = Study.of(calls)
+    if asked.covariates:
+        study = Study.of(_with_differences(study.data, asked.covariates))
+    data, present = study.data, study.names
     grouping(asked.stability, present, argument="stability")
     ordered = {"first", "second", "choice"} <= set(present)
     if ordered:
@@ -307,13 +308,13 @@ def _counted(calls: Any, asked: _Asked, by: By, cluster: Cluster) -> tuple[pd.Da
     if judges and len(labels(calls, "judge")) < ENOUGH:
         judges = []  # these judges, not a sample of judges
     beside = list(dict.fromkeys([*asked.covariates, *asked.stability, *judges]))
-    table = tally(data.to_native(), "rank_systems", by, cluster=cluster, beside=beside)
-    clusters = list(columns_of(table))
+    counts = count(study, "rank_systems", by, cluster=cluster, beside=beside)
+    table, clusters = counts.table, list(counts.clusters.columns)
     if judges and "judge" not in clusters and table["n"].sum() > table["judge"].nunique():
         clusters = [*clusters, "judge"]
     if len(clusters) > 2:
         raise DesignError(f"cluster= names {len(clusters)} columns. Allowed: one, or two crossed factors.")
-    return table, clusters, ordered
+    return table, counts.clusters, clusters, ordered
 
 
 def _with_differences(data: Any, covariates: Sequence[str]) -> Any:
@@ -640,9 +641,8 @@ class _Group:
 
     def _dependence(self) -> str:
         if self.asked.interval == "model":
-            about = dependence(self.table)
-            return flags.NOT_INDEPENDENT if self.clusters else about
-        return "" if self.clusters and self.clusters != list(columns_of(self.table)) else dependence(self.table)
+            return flags.NOT_INDEPENDENT if self.clusters else self.shared.flag
+        return "" if self.clusters and self.clusters != list(self.shared.columns) else self.shared.flag
 
     def _strengths(self, covariance: Floats, df: float, units: int) -> list[_Row]:
         """Rows of the systems."""

@@ -17,6 +17,10 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import __version__, flags
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.pairing import REPEATED
+from judgestats.counting.splitting import KEYS, Split, splits_of
+from judgestats.counting.tallies import tally
 from judgestats.csv_files import as_csv
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, confidence, masked
@@ -55,12 +59,8 @@ from judgestats.reporting.sheets import (
 from judgestats.reporting.summary import Column, Summary, summarise
 from judgestats.results import COLUMNS
 from judgestats.schema import check, kind_of
-from judgestats.counting.tallies import tally
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
 from judgestats.schema.opening import memory_advice, opened
-from judgestats.counting.pairing import REPEATED
-from judgestats.counting.splitting import KEYS, Split, splits_of
 from judgestats.schema.validation import raise_faults
 
 # ---- What was read, the design of the data, rows used and excluded ---------------------------------------------------

@@ -12,6 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from judgestats import flags
+from judgestats.counting.raters import count_raters
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.agreement.human_agreement import concordance_of
 from judgestats.metrics.consensus.deviations import deviations_of
@@ -24,7 +25,6 @@ from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor
 from judgestats.reporting.summary import listed
 from judgestats.reporting.svg import MATPLOTLIB, inline
-from judgestats.counting.raters import count_raters
 
 _Drawing = Callable[[], Any]
 #: Rows or columns of a matrix above which only the extremes are drawn.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -290,7 +290,7 @@ def as_text(values: pd.Series[Any]) -> pd.Series[Any]:
     return values.astype("string")
 
 
-def count(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None) -> pd.DataFrame:
+def count_rows(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None) -> pd.DataFrame:
     """Distinct combinations of `columns` with their counts ``n``, sorted; missing values are kept.
 
     `table`: one row per call, or per count. `columns`: columns whose combinations are counted. `weight`: column that
@@ -344,3 +344,10 @@ def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
         return values.cat.codes.to_numpy(), np.asarray(values.cat.categories, dtype=object).astype(str)
     code, labels = hashed(values)
     return code, np.asarray(labels, dtype=object).astype(str)
+
+
+def each_group(table: pd.DataFrame, groups: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Key and rows of each group of a table; one group if `groups` is empty."""
+    codes = codes_of(table, list(groups))
+    for first, rows in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
+        yield {name: table[name].iloc[first] for name in groups}, table.iloc[rows]

@@ -52,16 +52,18 @@ class Factors:
         self._factors = dict(factors or {})
         self._codes: dict[tuple[str, ...], Codes] = {}
         self._whole: tuple[Factors, Any] | None = None  # the table of which these are some rows
+        self._left_out: frozenset[str] = frozenset()
         self.rows = len(table) if rows is None else rows
 
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
         own = () if self._table is None else self._table.columns
-        return list(dict.fromkeys([*own, *(self._whole[0].names if self._whole else ()), *self._factors]))
+        whole = [n for n in (self._whole[0].names if self._whole else ()) if n not in self._left_out]
+        return list(dict.fromkeys([*own, *whole, *self._factors]))
 
     def __contains__(self, name: str) -> bool:
-        whole = self._whole is not None and name in self._whole[0]
+        whole = self._whole is not None and name not in self._left_out and name in self._whole[0]
         return name in self._factors or whole or (self._table is not None and name in self._table.columns)
 
     def __len__(self) -> int:
@@ -74,8 +76,8 @@ class Factors:
             return values if isinstance(values, pd.Series) else values.to_pandas()
         if self._whole is not None and name in self._whole[0] and name not in self._factors:
             return self._whole[0].series(name).iloc[self._whole[1]]
-        factor = self._factors[name]
-        return pd.Series(factor.labels.take(factor.code), name=name)
+        code, labels = self._factors[name]
+        return pd.Series(list(labels), name=name).take(code)
 
     def __getitem__(self, name: str) -> Factor:
         return self.of([name])[0]
@@ -118,6 +120,12 @@ class Factors:
         """The same rows with further, or other, columns."""
         other = Factors(factors=factors, rows=self.rows)
         other._whole = self, slice(None)
+        return other
+
+    def without(self, column: str) -> Factors:
+        """The same rows without a column."""
+        other = self.but()
+        other._left_out = frozenset([column])
         return other
 
     def frame(self, names: Sequence[str] | None = None) -> pd.DataFrame:

@@ -13,6 +13,8 @@ import pyarrow as pa
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.counting.splitting import splits_here
+from judgestats.counting.study import Study, refuse_unknown_order
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence, data_rows, suggestion
 from judgestats.schema.coding import Codes, as_scores, codes_of, column_codes, combine
@@ -21,6 +23,7 @@ from judgestats.schema.columns import (
     COUNTS,
     PREFERENCES,
     RATINGS,
+    UNIT_COLUMNS,
     By,
     Column,
     grouping,
@@ -30,9 +33,6 @@ from judgestats.schema.columns import (
 )
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import memory_advice
-from judgestats.schema.columns import UNIT_COLUMNS
-from judgestats.counting.pairing import refuse_unknown_order
-from judgestats.counting.splitting import splits_here
 from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, Labels, fitted, verdicts_of
 
 # ---- Shared by both kinds of aggregation: which calls belong together, how many to expect, what is carried over -----
@@ -140,14 +140,14 @@ def first_status(table: pd.DataFrame, codes: Codes, failed: NDArray[np.bool_], d
 
 def to_table(frame: Any) -> pd.DataFrame:
     """A pandas table of any frame, rows numbered from 0."""
-    data = nw.from_native(frame)
+    data = Study.of(frame).data
     table = data.lazy().collect(backend="pandas").to_native() if isinstance(data, nw.LazyFrame) else data.to_pandas()
     return pd.DataFrame(table).reset_index(drop=True)
 
 
 def to_native(table: pd.DataFrame, like: Any) -> Any:
     """`table` as a frame of the kind of `like`: pandas, Polars (eager or lazy) or Arrow; else pandas."""
-    data = nw.from_native(like)
+    data = Study.of(like).data
     kind = data.implementation
     if kind not in (nw.Implementation.POLARS, nw.Implementation.PYARROW):
         return table
@@ -294,7 +294,7 @@ def _grouped_pairs(calls: pd.DataFrame, over: Sequence[str], by: Sequence[str]) 
         varying = (c for c in calls.columns if c not in _NOT_OVER and not c.endswith(("_first", "_second")))
         choose(name, ["order", *varying], "over")
     if "order" in over:
-        refuse_unknown_order(nw.from_native(calls), list(calls.columns))
+        refuse_unknown_order(Study.of(calls).data, list(calls.columns))
     table, reverse = _canonical(calls)
     conditions = [c for c in dict.fromkeys(["judge", *UNIT_COLUMNS, *by]) if c in table.columns and c not in over]
     unit = ["item", "first", "second", *conditions]
@@ -765,7 +765,7 @@ def aggregate(
        judge system  score  n_calls
     0  panel      a    6.5        2
     """
-    data = nw.from_native(calls)
+    data = Study.of(calls).data
     with memory_advice():
         columns = data.collect_schema().names()
     kind = kind_of(columns)
@@ -886,7 +886,7 @@ def dawid_skene(
     9     h   2.0     2.0       0.8       0.18
     """
     confidence(conf_level)
-    data = nw.from_native(calls)
+    data = Study.of(calls).data
     kind = kind_of(data.collect_schema().names())
     columns = data.collect_schema().names()
     if over is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema import preferences
 from judgestats.schema.columns import key_columns
@@ -59,7 +59,7 @@ def compare_scores(ratings: Any, *, margin: float = 0.0) -> Any:
     """
     if not (isinstance(margin, int | float) and margin >= 0):
         raise DesignError(f"margin={margin!r} is not a difference of scores. Allowed: 0 or more.")
-    table = to_table(nw.from_native(ratings).to_native())
+    table = to_table(Study.of(ratings).data.to_native())
     score = next((c for c in ("score", "mean") if c in table), None)
     if score is None or not {"judge", "item", "system"} <= set(table.columns):
         raise SchemaError(f"compare_scores() needs judge, item, system and score. Columns: {', '.join(table.columns)}.")

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.counting.cells import score_counts
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
 from judgestats.schema.columns import COUNTS, RATINGS, By, grouping, key_columns, kind_of, names
 from judgestats.verdicts.aggregation import (
@@ -138,7 +138,7 @@ def composite(
     [6.0, 6.0]
     """
     choose(missing, MISSING, "missing")
-    table = to_table(as_scores(nw.from_native(ratings)).to_native())
+    table = to_table(as_scores(Study.of(ratings).data).to_native())
     if kind_of(table.columns) != "ratings" or "criterion" not in table.columns:
         raise SchemaError(f"composite() needs ratings with a column 'criterion'. Columns: {', '.join(table.columns)}.")
     if not len(table):
@@ -148,7 +148,7 @@ def composite(
         raise DesignError(
             f"by={wrong[0]!r} is combined, or is an answer, so it cannot distinguish composites. Name another column."
         )
-    score_counts(nw.from_native(table), "score" if "score" in table.columns else "mean", names(apart))
+    score_counts(Study.of(table).data, "score" if "score" in table.columns else "mean", names(apart))
     unit = [c for c in dict.fromkeys([*key_columns("ratings", table.columns), *apart]) if c != "criterion"]
     groups = group_calls(table, unit, ["criterion"], apart)
     codes = groups.codes
@@ -383,7 +383,7 @@ def weighted_index(
     1  5967  0.800
     """
     choose(scale, SCALES, "scale")
-    data = nw.from_native(table).lazy().collect(backend="pandas").to_native()
+    data = Study.of(table).data.lazy().collect(backend="pandas").to_native()
     absent = [c for c in weights if c not in data.columns]
     if absent:
         raise SchemaError(

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from judgestats import flags
+from judgestats.counting.clustering import CANDIDATES, ENOUGH, SAMPLED, Cluster, auto_cluster, cluster_codes, clusters
+from judgestats.counting.raters import matched_calls
+from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.clusters import effective_clusters
@@ -24,11 +27,8 @@ from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
 from judgestats.metrics.scales import refuse_several_scales
 from judgestats.results import estimates
-from judgestats.counting.clustering import CANDIDATES, ENOUGH, SAMPLED, Cluster, auto_cluster, cluster_codes, clusters
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
-from judgestats.counting.raters import matched_calls
-from judgestats.counting.selection import gathered
 
 Alignment = Literal["auto", "accuracy", "rmse"]
 

@@ -16,6 +16,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, Statistic, planned, read_off
+from judgestats.counting.clustering import Cluster, clusters
+from judgestats.counting.counts import Counts
+from judgestats.counting.patterns import PATTERNS
+from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, SIDES, SLOTS, Labels, is_answer, labels_of
+from judgestats.counting.repeats import Unsettled, one_answer, plain
+from judgestats.counting.splitting import as_runs, reference_as_runs
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.chance import (
@@ -33,17 +42,10 @@ from judgestats.kernels.chance import (
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges, several_judges
-from judgestats.counting.bootstrap import Bootstrap, Statistic, planned, read_off, resampled
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster, auto_cluster, clusters, column_of, columns_of, dependence, with_pair
 from judgestats.schema.coding import codes_of, compact, joint
-from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
-from judgestats.counting.tallies import is_tally, tally
+from judgestats.schema.columns import By, answer_column, kind_of, names
 from judgestats.schema.opening import memory_advice
-from judgestats.counting.patterns import PATTERNS
-from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, SIDES, SLOTS, Labels, is_answer, labels_of
-from judgestats.counting.repeats import Unsettled, one_answer, plain
-from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats
 
 # ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
@@ -88,28 +90,19 @@ class Group:
         return flags.RATED_ONCE.of(single), flags.EXCLUDED.of(int(self.unanswered), what="unit(s) without an answer")
 
 
-def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Any, str | None, str]:
+def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Study, str | None, str]:
     """Return the data, the cluster column in it, and a flag where dependent units are treated as independent.
 
     Raises DesignError if `cluster` is not a column of the rated items.
     """
-    columns = clusters(cluster)
+    columns, study = clusters(cluster), Study.of(data)
     if columns and (len(columns) > 1 or columns[0] == "judge"):
         raise DesignError(f"cluster={cluster!r} must be one column of the rated items (item, say), not of the judges.")
-    frame = nw.from_native(data)
-    present = frame.collect_schema().names()
-    flag = ""
-    if not columns and "judge" in present and "item" in present:
-        total = nw.col(COUNTS).sum() if COUNTS in present else nw.len()
-        calls = frame.select(total.alias(N)).lazy().collect(backend="pandas")
-        n = float(calls.to_native()[N].iloc[0] or 0)
-        found = auto_cluster(frame, [*(c for c in names(by) if c in present), "judge"], "item", n)
-        columns = (found.column,) if columns is None and found.column else ()
-        flag = flags.NOT_INDEPENDENT if found.shared and not columns else ""
-    column = columns[0] if columns else None
-    if column == "pair" and "pair" not in present:
-        data = with_pair(frame).to_native()
-    return data, column, flag
+    if columns or not {"judge", "item"} <= {*study.names}:
+        return study, columns[0] if columns else None, ""
+    groups = [*(c for c in names(by) if c in study.names), "judge"]
+    study, found = clustered(study, groups, cluster)
+    return study, found.column, flags.NOT_INDEPENDENT if found.shared and not found.columns else ""
 
 
 def unit_groups(labels: Labels, by: By, cluster: str | None) -> Iterator[Group]:
@@ -269,7 +262,7 @@ def drawn(
     table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]
 ) -> dict[str, Any]:
     """As :func:`resampled`, for a bootstrap of units with all their answers."""
-    cells = resampled(table, counts, statistic, plan, key)
+    cells = Counts.of(table).resampled(counts, statistic, key, plan=plan)
     small = flags.SMALL_N if table["n"].sum() < 30 else ""
     return {**cells, "method": of_units(cells["method"]), "flag": flags.join(cells["flag"], small)}
 
@@ -347,7 +340,7 @@ def panel(
 
 
 def pairwise(
-    table: pd.DataFrame,
+    counts: Counts,
     term: str,
     coefficient: str,
     weights: Weights | None,
@@ -357,7 +350,7 @@ def pairwise(
 ) -> pd.DataFrame:
     """A coefficient of each pair of judges, or of each judge and a reference, from the tally of their answers."""
     interval, n_resamples, seed, conf_level = drawing
-    column = column_of(table)
+    table, column, dependent = counts.table, counts.clusters.column, counts.clusters.flag
     plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
     known = (
         table["answer"].where(is_answer(table["answer"])),
@@ -368,7 +361,6 @@ def pairwise(
     w = agreement_weights(positions(answers)[0], weights)
     both = np.where(found < 0, -1, code[found]).reshape(2, -1).T
     keys = [*dict.fromkeys(names(by)), "judge", "other"]
-    dependent = dependence(table)
     rows = []
     for key, part in table.reset_index(drop=True).groupby(keys, dropna=False, sort=True):
         named = dict(zip(keys, key, strict=True))
@@ -478,7 +470,7 @@ def _level_of(data: Any) -> Level:
     name = answer_column(present)
     if kind_of(present) == "preferences" or name == "correct":
         return "nominal"
-    values = nw.from_native(data).lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
+    values = Study.of(data).data.lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
     numbers = values.to_numpy(dtype=float)
     return "ordinal" if numbers.size <= 12 and (numbers == np.floor(numbers)).all() else "interval"
 
@@ -615,7 +607,7 @@ _TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio"
 @memory_advice()
 def by_criterion(data: Any, by: By) -> list[str]:
     """Grouping columns, and the criterion where there are several: they are not pooled."""
-    groups, frame = list(dict.fromkeys(names(by))), nw.from_native(data)
+    groups, frame = list(dict.fromkeys(names(by))), Study.of(data).data
     if "criterion" in groups or "criterion" not in frame.collect_schema().names():
         return groups
     criteria = frame.lazy().select("criterion").unique().collect(backend="pandas").to_native()["criterion"]
@@ -797,21 +789,21 @@ def kappa(
         data, _, repeats, unsettled = _of_categories(data, None, weights, by)
         return _noted(panel(data, "kappa", "fleiss", weights, None, by, cluster, drawing), repeats, by, unsettled)
     data, reference, repeats, _ = _of_categories(data, reference, weights, by)
-    table = _pair_counts(data, by, cluster, reference)
-    plan = planned_or_none(interval, columns_of(table), n_resamples, seed, conf_level)
-    column, dependent = column_of(table) if plan is None else None, dependence(table)
-    groups = grouping(by, table.columns)
+    counts = _pair_counts(data, by, cluster, reference)
+    plan = planned_or_none(interval, counts.clusters.columns, n_resamples, seed, conf_level)
+    column, dependent = counts.clusters.column if plan is None else None, counts.clusters.flag
+    groups = list(dict.fromkeys(names(by)))
     if pairs == "average":
         if plan is not None and (reference is not None or _counted(data)):
             raise DesignError(
                 "The interval of a mean of pairs needs the answers of all judges. Give preferences or ratings, and "
                 "leave reference= out."
             )
-        rows = list(_averages(table, data, groups, weights, plan, dependent))
+        rows = list(_averages(counts, data, groups, weights, plan, dependent))
         return _noted(estimates(rows, groups, ["observed", "expected", "pairs"]), repeats)
     rows = []
     keys = [*groups, "judge", "other"]
-    table, values = _coded(table, weights)
+    table, values = _coded(counts.table, weights)
     for key, part in _split(table, keys):
         cells = _cohen(part, values, weights, plan, column, conf_level, key)
         rows.append({**key, **cells, "flag": flags.join(cells["flag"], dependent)})
@@ -898,8 +890,8 @@ def ac1(
     term, drawing = "ac1" if weights is None else "ac2", (interval, n_resamples, seed, conf_level)
     data, reference, repeats, unsettled = _of_categories(data, reference, weights, by)
     if reference is not None:
-        table = _pair_counts(data, by, cluster, reference)
-        return _noted(pairwise(table, term, "gwet", weights, labels, by, drawing), repeats)
+        counts = _pair_counts(data, by, cluster, reference)
+        return _noted(pairwise(counts, term, "gwet", weights, labels, by, drawing), repeats)
     return _noted(panel(data, term, "gwet", weights, labels, by, cluster, drawing), repeats, by, unsettled)
 
 
@@ -981,22 +973,22 @@ def scott_pi(
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
     data, reference, repeats, _ = _of_categories(data, reference, weights, by)
-    table = _pair_counts(data, by, cluster, reference)
+    counts = _pair_counts(data, by, cluster, reference)
     drawing = (interval, n_resamples, seed, conf_level)
-    return _noted(pairwise(table, "pi", "fleiss", weights, None, by, drawing), repeats)
+    return _noted(pairwise(counts, "pi", "fleiss", weights, None, by, drawing), repeats)
 
 
-def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> pd.DataFrame:
+def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> Counts:
     if reference is not None and _counted(data):
         raise DesignError("A table of counts already names its pairs. Leave reference= out.")
-    table = tally(data, "kappa", by, cluster=cluster, baseline=reference)
-    return table if _counted(data) else _with_every_pair(table, data, by, among_judges=reference is None)
+    counts = count(data, "kappa", by, cluster=cluster, baseline=reference)
+    return counts if _counted(data) else _with_every_pair(counts, data, by, among_judges=reference is None)
 
 
-def _with_every_pair(table: pd.DataFrame, data: Any, by: By, *, among_judges: bool) -> pd.DataFrame:
+def _with_every_pair(counts: Counts, data: Any, by: By, *, among_judges: bool) -> Counts:
     """Add a count of 0 for two judges of a group, or a judge and the reference, that share no unit: they get a row."""
-    groups = list(dict.fromkeys(names(by)))
-    there = nw.from_native(data).lazy().select(*dict.fromkeys([*groups, "judge"])).unique()
+    groups, table = list(dict.fromkeys(names(by))), counts.table
+    there = Study.of(data).data.lazy().select(*dict.fromkeys([*groups, "judge"])).unique()
     keys, rows = [*groups, "judge", "other"], []
     pairs = table[keys].iloc[codes_of(table, keys).first]
     references = {tuple(map(str, key.values())): set(part["other"]) for key, part in _split(pairs, groups)}
@@ -1009,14 +1001,13 @@ def _with_every_pair(table: pd.DataFrame, data: Any, by: By, *, among_judges: bo
     known = {tuple(map(str, pair)) for pair in pairs.itertuples(index=False, name=None)}
     absent = [row for row in rows if tuple(str(row[c]) for c in keys) not in known]
     if not absent:
-        return table
-    made = pd.concat([table, pd.DataFrame(absent).astype({"n": float})], ignore_index=True)
-    made.attrs = table.attrs
-    return made
+        return counts
+    table = pd.concat([table, pd.DataFrame(absent).astype({"n": float})], ignore_index=True)
+    return Counts.of(table, counts.groups, counts.clusters)
 
 
 def _counted(data: Any) -> bool:
-    return is_tally(nw.from_native(data).collect_schema().names(), PATTERNS["kappa"])
+    return is_tally(Study.of(data).names, PATTERNS["kappa"])
 
 
 def _split(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -1032,9 +1023,7 @@ def _coded(table: pd.DataFrame, weights: Weights | None) -> tuple[pd.DataFrame, 
     both = pd.concat([table["answer"], table["other_answer"]], ignore_index=True)
     code, labels = pd.factorize(both.astype(object).where(is_answer(both)))
     values = positions(labels)[0] if weights is not None else np.zeros(len(labels))
-    coded = table.assign(_one=code[: len(table)], _two=code[len(table) :])
-    coded.attrs = table.attrs
-    return coded, values
+    return table.assign(_one=code[: len(table)], _two=code[len(table) :]), values
 
 
 def _cohen(
@@ -1105,7 +1094,7 @@ def _bootstrapped(part: pd.DataFrame, row: Any, column: Any, w: Floats, plan: Bo
 
 
 def _averages(
-    table: pd.DataFrame,
+    counts: Counts,
     data: Any,
     groups: list[str],
     weights: Weights | None,
@@ -1113,8 +1102,8 @@ def _averages(
     dependent: str,
 ) -> Iterator[dict[str, Any]]:
     """Mean kappa of all pairs of judges, per group."""
-    intervals = {} if plan is None else mean_intervals(data, groups, column_of(table), weights, plan)
-    table, values = _coded(table, weights)
+    intervals = {} if plan is None else mean_intervals(data, groups, counts.clusters.column, weights, plan)
+    table, values = _coded(counts.table, weights)
     for key, part in _split(table, groups):
         found = [
             _cohen(pair, values, weights, None, None, CONF_LEVEL, {}) for _, pair in _split(part, ["judge", "other"])

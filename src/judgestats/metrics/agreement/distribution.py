@@ -8,12 +8,16 @@ from functools import partial
 from itertools import chain, combinations, islice
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.correlation import grouped, midrange, weighted_totals
@@ -37,12 +41,8 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
-from judgestats.counting.bootstrap import Bootstrap
 from judgestats.results import estimates
-from judgestats.counting.cells import cells
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
-from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 # ---- Disagreement of the judges on rated items: :func:`disagreement` -------------------------------------------------
@@ -385,7 +385,7 @@ def score_distribution(
     asked = np.atleast_1d(np.asarray(quantiles, dtype=float))
     if not ((asked >= 0) & (asked <= 1)).all():
         raise DesignError(f"quantiles={quantiles!r} are not between 0 and 1. Use e.g. (0.05, 0.25, 0.5, 0.75, 0.95).")
-    present = nw.from_native(ratings).collect_schema().names()
+    present = Study.of(ratings).names
     groups = list(dict.fromkeys(["judge", *grouping(by, present, "ratings")]))
     drawn = clustered_by(ratings, groups, cluster, whole="item")
     plan = plan_of(drawn.column, n_resamples, seed, conf_level)

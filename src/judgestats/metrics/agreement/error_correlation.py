@@ -11,20 +11,21 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.cells import ABOUT, cells
+from judgestats.counting.clustering import Cluster, auto_cluster, clusters
+from judgestats.counting.counts import Counts
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import units
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.correlation import correlations_of, effective_number, product_sums
 from judgestats.metrics.bias.gold import labelled_calls, with_right_scores
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
-from judgestats.counting.bootstrap import Bootstrap, resampled
 from judgestats.results import estimates
-from judgestats.counting.cells import ABOUT, cells
-from judgestats.counting.clustering import Cluster, auto_cluster, clusters
 from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, answer_column, grouping, kind_of
-from judgestats.counting.tallies import units
-from judgestats.schema.columns import UNIT_COLUMNS
-from judgestats.counting.splitting import as_runs
+from judgestats.schema.columns import UNIT_COLUMNS, By, answer_column, grouping, kind_of
 from judgestats.typing import Floats
 
 #: Wrongness of an outcome; a tie where one candidate is right is half wrong.
@@ -32,7 +33,7 @@ _ERROR = {"correct": 0.0, "tie": 0.5, "wrong": 1.0}
 
 
 def _gold_or_correct(data: Any, _: Options) -> str:
-    columns = list(nw.from_native(data).collect_schema().names())
+    columns = Study.of(data).names
     known = "gold" in columns or (kind_of(columns) == "ratings" and answer_column(columns) == "correct")
     return "" if known else "needs a column 'gold'"
 
@@ -123,7 +124,7 @@ def effective_judges(
     0  effective_judges      1.78      1.62       1.94  200.0       9
     1  mean_correlation      0.51      0.45       0.56  200.0       9
     """
-    frame = nw.from_native(data)
+    frame = Study.of(data).data
     columns = list(frame.collect_schema().names())
     groups = [g for g in grouping(by, columns) if g != "judge"]
     chosen = clusters(cluster)
@@ -170,7 +171,7 @@ def _of_verdicts(calls: Any, extra: list[str]) -> tuple[pd.DataFrame, list[str]]
 
 def _of_scores(ratings: Any, gold: Any, extra: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """Error of each judge on each rated response, and the columns that name a response."""
-    columns = nw.from_native(ratings).collect_schema().names()
+    columns = Study.of(ratings).names
     means = cells(ratings, [c for c in extra if c not in ABOUT])
     about = [c for c in dict.fromkeys([*ABOUT, *extra]) if c in means]
     if isinstance(gold, str) and gold not in columns:  # 'correct' says which verdicts are right
@@ -234,7 +235,7 @@ def _panel(
     rows = []
     for term, statistic in zip(terms, (number, correlation), strict=True):
         value = float(statistic(counts.sum(axis=0)[None])[0])
-        cells_of = resampled(here, counts, statistic, plan, {**key, "term": term})
+        cells_of = Counts.of(here).resampled(counts, statistic, {**key, "term": term}, plan=plan)
         cells_of["method"] = cells_of["method"].replace("bootstrap of calls", "bootstrap of units")
         flag = flags.join(cells_of["flag"], dependent, small, flags.ERRORS_CANCEL if math.isnan(value) else "", notes)
         rows.append({"term": term, "estimate": value, **cells_of, "n": float(n), "judges": k, "flag": flag})

@@ -14,6 +14,9 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.cells import ABOUT, score_counts
+from judgestats.counting.splitting import as_runs, refuse_splits, splits_here, splits_there
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator
@@ -21,11 +24,9 @@ from judgestats.kernels.variance import combination, effect_squares, satterthwai
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
 from judgestats.results import COLUMNS, estimates
-from judgestats.counting.cells import ABOUT, score_counts
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
-from judgestats.counting.splitting import as_runs, refuse_splits, splits_here, splits_there
 from judgestats.typing import Floats
 
 # ---- Ratings -> the design of a generalizability study, group by group -----------------------------------------------
@@ -85,7 +86,7 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
     `facets`: any columns; None for those of :data:`FACETS` that vary. Facets not named are averaged over. Raises
     SchemaError if a column is missing, and DesignError if a facet is also in `by`, or another column splits the cells.
     """
-    data = as_scores(nw.from_native(ratings))
+    data = as_scores(Study.of(ratings).data)
     present = list(data.collect_schema().names())
     by = grouping(by, present)
     value = "score" if "score" in present else "mean"

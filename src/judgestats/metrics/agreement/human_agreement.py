@@ -10,23 +10,22 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Statistic
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.raters import ABOUT, count_raters, is_answer
+from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import jackknife_cells
 from judgestats.metrics.measure_registry import Measure, Options, Term, items_shared, people_named, with_people
-from judgestats.counting.bootstrap import Statistic
-from judgestats.metrics.rates import each_group
 from judgestats.metrics.references import Humans, References, references
 from judgestats.metrics.scales import scales_apart
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts
-from judgestats.counting.raters import ABOUT, count_raters, is_answer
-from judgestats.counting.selection import gathered
 from judgestats.typing import Floats
 
 #: Base rates of so many different scores are given.

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from judgestats import flags
+from judgestats.counting.cells import ABOUT, CellTable, cell_table
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
@@ -22,11 +26,8 @@ from judgestats.metrics.agreement.pingouin_engine import six_correlations, versi
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, several_judges
 from judgestats.results import COLUMNS
-from judgestats.counting.cells import ABOUT, CellTable, cell_table
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
-from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 # ---- Ratings -> matrices of subjects x raters, for all groups at once ------------------------------------------------
@@ -72,7 +73,7 @@ def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "")
     ratings. `cluster`: column of the subjects' clusters, or empty. Raises SchemaError if a column is missing, and
     DesignError if a column has two roles.
     """
-    data = nw.from_native(ratings)
+    data = Study.of(ratings).data
     present = list(data.collect_schema().names())
     by = grouping(by, present)
     subjects = _parts(present, subjects, raters, by)

@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, read_off
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import (
@@ -31,12 +35,8 @@ from judgestats.metrics.agreement.pingouin_engine import repeated_measures, vers
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
 from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
-from judgestats.counting.bootstrap import Bootstrap, read_off
 from judgestats.results import estimates
-from judgestats.counting.cells import cells
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
-from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats, Ints
 
 # ---- Ratings as blocks: rows (a system in a cell) x judges x points --------------------------------------------------
@@ -113,7 +113,7 @@ def rated(ratings: Any, by: By, more: Sequence[str] = (), cluster: str = "item")
 
     Raises SchemaError if a column is missing, and DesignError if `by` splits what is to be compared.
     """
-    present = list(nw.from_native(ratings).collect_schema().names())
+    present = Study.of(ratings).names
     groups = grouping(by, present, "ratings")
     for name in ("judge", "item"):
         if name in (*groups, *more):
@@ -544,7 +544,7 @@ def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: fl
 
 def _cell_columns(ratings: Any, by: By, cell: By) -> list[str]:
     by = names(by)
-    present = nw.from_native(ratings).collect_schema().names()
+    present = Study.of(ratings).names
     return [c for c in grouping(cell, present, "ratings") if c not in by and c != "system"]
 
 

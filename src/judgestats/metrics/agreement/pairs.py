@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import fdtrc, stdtr, stdtrit
 
 from judgestats import flags
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.variance import mean_squares
@@ -82,7 +82,7 @@ def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF
     3              F_repeated    16.636    0.004   4.0
     4               F_one_way     8.318    0.009  12.0
     """
-    table = nw.from_native(correlations).lazy().collect(backend="pandas").to_native()
+    table = Study.of(correlations).data.lazy().collect(backend="pandas").to_native()
     absent = [c for c in ("judge", "other", "estimate") if c not in table.columns]
     if absent:
         raise SchemaError(

@@ -6,12 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster, clusters
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator, multinomial_totals
@@ -29,14 +33,10 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.consensus.correlations import correlated
 from judgestats.metrics.measure_registry import Measure, Term, values_of
-from judgestats.counting.bootstrap import Bootstrap
 from judgestats.metrics.references import labels
 from judgestats.results import estimates
-from judgestats.counting.cells import cells
-from judgestats.counting.clustering import Cluster, clusters
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
-from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 #: Tiers of the paper, worst first.
@@ -123,7 +123,7 @@ def quality_agreement(
     0  spearman    -0.513    0.003  32.0
     """
     data = as_runs(data, average_over, by)
-    frame = nw.from_native(data)
+    frame = Study.of(data).data
     present = list(frame.collect_schema().names())
     family = _family(cluster, present)
     if {score, agreement} <= set(present):
@@ -207,7 +207,7 @@ def _of_ratings(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Mean score (over the judges' means) and mean correlation of each system."""
     more = [c for c in dict.fromkeys(c for c in (within, family) if c) if c not in names(by)]
-    grouping(more, nw.from_native(data).collect_schema().names(), "ratings")
+    grouping(more, Study.of(data).names, "ratings")
     table, groups = rated(data, by, more)
     refuse_empty(table)
     tiers = _one_each(table, within) if within else {}
@@ -323,7 +323,7 @@ def ordering_accuracy(
         raise DesignError(
             f"order= must name two or more tiers from the worst to the best, each once. Got: {', '.join(order)}."
         )
-    family = _family(cluster, list(nw.from_native(data).collect_schema().names()))
+    family = _family(cluster, Study.of(data).names)
     table, groups = _tiered(data, tier, score, by, family)
     plan = Bootstrap("percentile", (family or "system",), None if family else tier, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
@@ -333,7 +333,7 @@ def ordering_accuracy(
 
 
 def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.DataFrame, list[str]]:
-    frame = nw.from_native(data)
+    frame = Study.of(data).data
     present = list(frame.collect_schema().names())
     if tier not in present:
         raise SchemaError(

@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, chdtrc, stdtr, stdtrit
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import wilson
@@ -37,11 +41,8 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of, values_of
-from judgestats.counting.bootstrap import Bootstrap
 from judgestats.results import COLUMNS, estimates
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
-from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats, Ints
 
 # ---- Shifts of agreement between two conditions: :func:`agreement_shift` ---------------------------------------------
@@ -248,13 +249,13 @@ def two_sides(
         before, after = _of_condition(before, after, condition)
     split = [c for c in names(by) if c != condition]
     more = [c for c in dict.fromkeys(names(cell)) if c not in (*split, "system")]
-    known = nw.from_native(after).collect_schema().names()
+    known = Study.of(after).names
     drawn = clustered_by(before, [*split, *more], cluster, whole="item")
     if cluster == "auto" and drawn.column not in known:
         drawn = drawn._replace(column="item")
     tables = []
     for side, frame in enumerate((before, after)):
-        present = nw.from_native(frame).collect_schema().names()
+        present = Study.of(frame).names
         grouping(more, present, "ratings")
         runs = as_runs(frame, [c for c in names(average_over) if c != condition], [*split, *more])
         table, groups = rated(runs, split, more, drawn.column)
@@ -273,7 +274,7 @@ def two_sides(
 def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, Any]:
     if len(pair) != 2:
         raise DesignError(f"after= needs two values of {condition!r}, got {len(pair)}: {', '.join(map(str, pair))}.")
-    frame = nw.from_native(data)
+    frame = Study.of(data).data
     grouping(condition, frame.collect_schema().names(), "ratings")
     text = nw.col(condition).cast(nw.String)
     values = frame.lazy().select(text).unique().collect(backend="pandas")[condition].to_list()
@@ -411,7 +412,7 @@ def known_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]
 
     Raises SchemaError if a column is missing or not numeric.
     """
-    frame = nw.from_native(table).lazy().collect(backend="pandas").to_native()
+    frame = Study.of(table).data.lazy().collect(backend="pandas").to_native()
     found = {new: next((c for c in old if c in frame.columns), None) for new, old in NAMES.items()}
     if missing := [f"{new} (or {', '.join(NAMES[new][1:])})" for new, old in found.items() if old is None]:
         raise SchemaError(
@@ -607,7 +608,7 @@ def agreement_slope(
     0  slope     -0.58  3.0
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(cell), over])
-    grouping(over, nw.from_native(ratings).collect_schema().names(), "ratings")
+    grouping(over, Study.of(ratings).names, "ratings")
     by = [c for c in names(by) if c != over]
     more = [over, *(c for c in names(cell) if c not in by)]
     drawn = clustered_by(ratings, [*by, *more], cluster, whole="item")

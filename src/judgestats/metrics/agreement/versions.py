@@ -12,6 +12,11 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import Counts
+from judgestats.counting.raters import ABOUT, matched_calls
+from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
@@ -20,15 +25,10 @@ from judgestats.metrics.bias.position import consistency, repeats
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, with_people
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
-from judgestats.counting.bootstrap import Bootstrap, resampled
-from judgestats.metrics.rates import each_group
 from judgestats.metrics.references import Baseline, Humans, controls, references
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster
-from judgestats.schema.coding import codes_of, count
+from judgestats.schema.coding import codes_of, count_rows, each_group
 from judgestats.schema.columns import By, Kind, grouping, kind_of, names
-from judgestats.counting.raters import ABOUT, matched_calls
-from judgestats.counting.selection import gathered
 from judgestats.typing import Floats
 
 #: Column with the version of a call, and the two versions that are compared.
@@ -290,7 +290,8 @@ class _Pair:
         if "replicate" not in self.calls.columns:
             sides = {v: side.assign(replicate=0) for v, side in sides.items()}
         whole = pd.concat(sides.values(), ignore_index=True).assign(replicate=np.arange(len(self.calls)))
-        each = [repeats(side, (), self.column, self._distinct(side))[0] for side in (whole, *sides.values())]
+        sides_of = (repeats(side, (), self.column, self._distinct(side))[0] for side in (whole, *sides.values()))
+        each = [counts.table for counts in sides_of]
         keys = ["relation", *(c for c in each[0].columns if c not in {"relation", "n", "judge"})]
         code = codes_of(pd.concat([t[keys[1:]] for t in each], ignore_index=True), keys[1:])
         place = np.split(code.code, np.cumsum([len(t) for t in each])[:-1])
@@ -410,7 +411,7 @@ class _Pair:
         change |= {"conf_low": found.low, "conf_high": found.high, "method": f"Tango, paired, {self._named(sums[2])}"}
         yield {"term": terms[2], **change, "flag": note}
         both = met[met["thing"].isin(wide["thing"])].assign(n=1.0)
-        both = count(both, [self.column, _VERSION, "answer", "other_answer"], "n")
+        both = count_rows(both, [self.column, _VERSION, "answer", "other_answer"], "n")
         for term, (counts, statistic) in self._coefficients(both).items():
             is_new = (both[_VERSION] == _NEW).to_numpy()[:, None]
             halves = np.hstack([counts * ~is_new, counts * is_new])
@@ -421,7 +422,8 @@ class _Pair:
                 return result
 
             value = float(change_of(halves.sum(axis=0)[None])[0])
-            drawn = resampled(both, halves, change_of, self.plan, {**self.key, "term": term}, (-2.0, 2.0))
+            key = {**self.key, "term": term}
+            drawn = Counts.of(both).resampled(halves, change_of, key, (-2.0, 2.0), self.plan)
             alike = flags.NO_SPREAD if np.isnan(value) else ""
             drawn["flag"] = flags.join(alike, invalid, left, drawn["flag"], flags.SMALL_N if len(wide) < 30 else "")
             yield {"term": term, "estimate": value, "n": float(len(wide)), **drawn}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -16,27 +14,28 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Interval, planned
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import Counts
+from judgestats.counting.differences import CLUSTERED, clustered_difference, difference, folded
+from judgestats.counting.patterns import InvalidDirection
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.proportions import ROUNDING, normal_quantile
-from judgestats.metrics.bias.bias_scores import Settings, targeted
+from judgestats.metrics.bias.bias_scores import targeted
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.counting.differences import CLUSTERED, clustered_difference, difference, folded
-from judgestats.counting.bootstrap import Bootstrap, Interval, planned, resampled
-from judgestats.metrics.rates import each_group
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster, columns_of, dependence
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import rows_of_codes
 from judgestats.schema.columns import By, names
-from judgestats.counting.tallies import tally
-from judgestats.counting.patterns import InvalidDirection
-from judgestats.typing import Floats
+from judgestats.schema.factors import Factor
+from judgestats.typing import Floats, Mask
 
 # ---- Pairs of a judge under a strategy and under the baseline, as counts ---------------------------------------------
 
 #: Column of strata: the samples within which a bootstrap draws.
 STRATUM = "_sample"
-_CODE = {"target": 0, "other": 1, "tie": 2}
 
 
 @dataclass(frozen=True)
@@ -44,84 +43,89 @@ class Sample:
     """Pairs of one judge under one strategy and under the baseline.
 
     `key`: judge, strategy and other grouping columns.
-    `table`: rows that count, with ``n`` and the columns of the bootstrap.
-    `counts` (R, P): contribution of each row to the nine joint answers of pairs, or to three answers under the baseline
-    and three under the strategy.
+    `whole`: the counts of all samples. `rows` (R,): those of this one that count.
+    `answers` (R, P): contribution of each row to the nine joint answers of pairs, or to three answers under the
+    baseline and three under the strategy.
     `left_out`: pairs without a valid answer under both; of independent samples the calls without one.
-    `dependent`: flag of an interval that treats dependent pairs as independent.
-    `clusters`: cluster columns.
     """
 
     key: dict[str, Any]
-    table: pd.DataFrame
-    counts: Floats
-    left_out: float = 0.0
-    dependent: str = ""
-    clusters: tuple[str, ...] = ()
+    whole: Counts
+    rows: NDArray[np.intp]
+    answers: Floats
+    left_out: float
 
     @property
-    def drawn(self) -> pd.DataFrame:
-        """The table with a column of strata: independent samples are drawn separately."""
-        return self.table.assign(**{STRATUM: self.table["strategy"].astype(str) if self.counts.shape[1] == 6 else ""})
+    def strata(self) -> NDArray[np.integer[Any]]:
+        """Strata of a bootstrap, (R,): independent samples are drawn separately."""
+        return self.whole.columns["strategy"].code[self.rows] * (self.answers.shape[1] == 6)
 
     @property
     def n(self) -> float:
         """Pairs compared; of independent samples the smaller."""
-        sums = self.counts.sum(axis=0)
+        sums = self.answers.sum(axis=0)
         return float(sums.sum() if sums.size == 9 else min(sums[:3].sum(), sums[3:].sum()))
 
 
-def samples_of(
-    calls: Any, measure: str, baseline: str, by: By, invalid: str, cluster: Cluster
-) -> tuple[list[Sample], list[str]]:
-    """Samples of pairs or of independent calls, and the grouping columns."""
-    paired = measure == "bias_change"
-    if paired:
-        table = tally(calls, measure, names(by), cluster=cluster, baseline=baseline)
+def counts_of(calls: Any, measure: str, baseline: str, by: By, cluster: Cluster) -> Counts:
+    """Counts of pairs or of independent calls, by judge, ``bias`` where there is one, and the columns `by`."""
+    if measure == "bias_change":
+        counts = count(calls, measure, names(by), cluster=cluster, baseline=baseline)
     else:
-        table = tally(calls, measure, [*names(by), "strategy"], cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
-    if invalid == "tie":
-        answers = [c for c in ("baseline", "outcome") if c in table]
-        attributes = dict(table.attrs)
-        table = table.assign(**{c: table[c].replace({"invalid": "tie"}) for c in answers})
-        table.attrs = attributes
-    return list(_paired(table, groups) if paired else _independent(table, groups, baseline)), groups
+        counts = count(calls, measure, [*names(by), "strategy"], cluster=cluster)
+    groups = dict.fromkeys(["judge", *(["bias"] if "bias" in counts.columns else []), *names(by)])
+    return counts.grouped(list(groups))
 
 
-def _paired(table: pd.DataFrame, groups: list[str]) -> Iterator[Sample]:
+def _rows_by(counts: Counts, columns: Sequence[str]) -> Iterator[tuple[dict[str, Any], NDArray[np.intp]]]:
+    """Key and row numbers of each group."""
+    codes = counts.columns.codes(columns)
+    keys = (key for key, _ in counts.grouped(columns).each_group())
+    return zip(keys, rows_of_codes(codes.code, codes.size), strict=True)
+
+
+def _places(counts: Counts, column: str, invalid: str) -> NDArray[np.intp]:
+    """Place of each answer among target, other and tie; -1 where it is none of them."""
+    places = {"target": 0, "other": 1, "tie": 2, **({"invalid": 2} if invalid == "tie" else {})}
+    factor = counts.columns[column]
+    return np.array([places.get(x, -1) for x in factor.labels], dtype=np.intp)[factor.code]
+
+
+def _sample(
+    key: dict[str, Any], whole: Counts, rows: NDArray[np.intp], place: NDArray[np.intp], valid: Mask, width: int
+) -> Sample:
+    """A sample of some rows; `place`, `valid` of each: which of `width` answers it is, if any."""
+    kept, n = rows[valid], whole.n[rows]
+    answers = np.zeros((len(kept), width))
+    answers[np.arange(len(kept)), place[valid]] = n[valid]
+    return Sample(key, whole, kept, answers, float(n[~valid].sum()))
+
+
+def _paired(counts: Counts, invalid: str) -> Iterator[Sample]:
     """Samples of pairs with answers under both."""
-    clustering = dependence(table), columns_of(table)
-    for key, here in each_group(table, [*groups, "strategy"]):
-        one, two = (here[c].map(_CODE).to_numpy(dtype=float) for c in ("baseline", "outcome"))
-        kept = ~np.isnan(one) & ~np.isnan(two)
-        counts = np.zeros((int(kept.sum()), 9))
-        counts[np.arange(len(counts)), (3 * one + two)[kept].astype(int)] = here["n"].to_numpy(dtype=float)[kept]
-        yield Sample(key, here[kept], counts, float(here["n"][~kept].sum()), *clustering)
+    one, two = (_places(counts, c, invalid) for c in ("baseline", "outcome"))
+    for key, rows in _rows_by(counts, [*counts.groups, "strategy"]):
+        yield _sample(key, counts, rows, (3 * one + two)[rows], ((one >= 0) & (two >= 0))[rows], 9)
 
 
-def _independent(table: pd.DataFrame, groups: list[str], baseline: str) -> Iterator[Sample]:
+def _independent(counts: Counts, invalid: str, baseline: str) -> Iterator[Sample]:
     """Samples of calls, independent between strategies."""
-    if table["strategy"].isna().any():
+    if counts.among("strategy", None).any():
         raise SchemaError("'strategy' is missing in some rows. Name it, or drop these rows.")
-    found = sorted(table["strategy"].astype(str).unique())
+    code, labels = counts.columns["strategy"]
+    name_of = [str(x) for x in labels]
+    found = sorted({name_of[c] for c in np.unique(code)})
     if baseline not in found or len(found) < 2:
         what = f"baseline={baseline!r} is not in 'strategy'" if baseline not in found else "'strategy' has one value"
         raise DesignError(f"{what}. It has: {', '.join(found)}.{suggestion(baseline, found)}")
-    clustering = dependence(table), columns_of(table)
-    for key, here in each_group(table, groups):
-        strategy = here["strategy"].astype(str)
+    place = _places(counts, "outcome", invalid)
+    under = {name: np.array([x == name for x in name_of])[code] for name in found}
+    for key, rows in _rows_by(counts, counts.groups):
         for name in found:
-            if name == baseline:
-                continue
-            both = here[strategy.isin([baseline, name])]
-            valid = both["outcome"].isin(_CODE)
-            left_out = float(both["n"][~valid].sum())
-            both = both[valid]
-            column = both["outcome"].map(_CODE).to_numpy(dtype=int) + 3 * (both["strategy"].astype(str) == name)
-            counts = np.zeros((len(both), 6))
-            counts[np.arange(len(both)), column] = both["n"].to_numpy(dtype=float)
-            yield Sample({**key, "strategy": name}, both, counts, left_out, *clustering)
+            if name != baseline:
+                both = rows[(under[baseline] | under[name])[rows]]
+                place_here = place[both] + 3 * under[name][both]
+                yield _sample({**key, "strategy": name}, counts, both, place_here, place[both] >= 0, 6)
 
 
 # ---- How much smaller, or larger, is a bias under another strategy? --------------------------------------------------
@@ -236,25 +240,24 @@ def bias_change(
     4   NaN       S5         mean_change     -0.16    -0.339      0.032
     5   NaN       S5  mean_signed_change     -0.16    -0.339      0.032
     """
-    Settings(invalid)  # validates invalid=
     planned(interval, None, None, n_resamples, seed, conf_level)
-    present = nw.from_native(calls).collect_schema().names()
+    present = Study.of(calls).names
     if "strategy" not in present:
         raise DesignError(f"There is no column 'strategy' to compare by. Columns: {', '.join(present)}.")
     if "strategy" in names(by):
         raise DesignError("by='strategy' is not allowed, because bias_change compares strategies. Leave it out.")
     measure = "bias_score" if "outcome" in present and "baseline" not in present else "bias_change"
     found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=by, measure=measure)
-    samples, groups = samples_of(found.calls, measure, baseline, by, invalid, cluster)
-    clusters = samples[0].clusters if samples else ()
-    plan = planned(interval, clusters, None, n_resamples, seed, conf_level)
-    settings = Settings(invalid, clusters, conf_level, clusters[0] if clusters and plan is None else None, plan)
-    where = [*groups, "strategy"]
-    rows = found.excluded.flagged([row for s in samples for row in _rows(s, settings)], groups)
+    counts = counts_of(found.calls, measure, baseline, by, cluster)
+    counts = counts.inferred(conf_level, interval, None, n_resamples, seed)
+    samples = list(_paired(counts, invalid) if measure == "bias_change" else _independent(counts, invalid, baseline))
+    where = [*counts.groups, "strategy"]
+    column = counts.clusters.column if counts.bootstrap is None else None
+    rows = found.excluded.flagged([row for s in samples for row in _rows(s, column)], counts.groups)
     sets: dict[tuple[str, ...], list[Sample]] = {}  # samples that differ in their judge only
     for s in _chosen(samples, judges):
         sets.setdefault(tuple(str(s.key[g]) for g in where if g != "judge"), []).append(s)
-    rows += [row for these in sets.values() for row in _means(these, settings)]
+    rows += [row for these in sets.values() for row in _means(these, column)]
     result = estimates(rows, where)
     return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
 
@@ -290,22 +293,22 @@ def _margins(total: Floats) -> tuple[Floats, Floats, float]:
     return one, two, float(sign @ joint @ sign / n - mean_1 * mean_2) / spread if spread > 0 else 0.0
 
 
-def _composed(sample: Sample, settings: Settings) -> dict[str, dict[str, Any]]:
-    """Cells of the four terms, from the intervals of the two scores."""
-    total, conf_level = sample.counts.sum(axis=0), settings.conf_level
+def _composed(sample: Sample, column: str | None) -> dict[str, dict[str, Any]]:
+    """Cells of the four terms, from the intervals of the two scores; `column`: of the clusters."""
+    total, conf_level = sample.answers.sum(axis=0), sample.whole.conf_level
     one, two, correlation = _margins(total)
     base, score = (difference(side, conf_level) for side in (one, two))
     method = "MOVER, paired" if total.size == 9 else "MOVER, independent"
     clustered = None
-    if settings.cluster is not None:
-        clustered = _clusters([sample], settings.cluster)
-        method += f", clustered by {settings.cluster} (G = {clustered.size})"
+    if column is not None:
+        clustered = _clusters([sample], column)
+        method += f", clustered by {column} (G = {clustered.size})"
         base, score = (
             {**cells, **clustered_difference(side, conf_level)}
             for cells, side in zip((base, score), clustered.sides(sample), strict=True)
         )
         for cells in (base, score):
-            cells["method"] = f"{CLUSTERED}, clustered by {settings.cluster} (G = {clustered.size})"
+            cells["method"] = f"{CLUSTERED}, clustered by {column} (G = {clustered.size})"
     result = {"baseline_bias": base, "bias": score}
     if clustered is not None:
         base, score = (difference(side, conf_level) for side in (one, two))
@@ -347,8 +350,8 @@ class _Clusters:
 
     def sides(self, sample: Sample) -> tuple[Floats, Floats]:
         """Answers of each cluster under the baseline, and under the strategy, (G, 3)."""
-        sums = np.zeros((self.size, sample.counts.shape[1]))
-        np.add.at(sums, self.codes[next(i for i, s in enumerate(self.samples) if s is sample)], sample.counts)
+        sums = np.zeros((self.size, sample.answers.shape[1]))
+        np.add.at(sums, self.codes[next(i for i, s in enumerate(self.samples) if s is sample)], sample.answers)
         if sums.shape[1] == 6:
             return sums[:, :3], sums[:, 3:]
         joint = sums.reshape(-1, 3, 3)
@@ -357,7 +360,7 @@ class _Clusters:
     @property
     def calls(self) -> Floats:
         """Calls, or pairs, of each cluster, (G,)."""
-        counts = np.concatenate([s.counts.sum(axis=1) for s in self.samples])
+        counts = np.concatenate([s.answers.sum(axis=1) for s in self.samples])
         return np.bincount(np.concatenate(self.codes), counts).astype(np.float64)
 
     def influence(self, sample: Sample, term: str) -> Floats:
@@ -390,23 +393,22 @@ class _Clusters:
 
 
 def _clusters(samples: list[Sample], column: str) -> _Clusters:
-    whole = pd.concat([s.table[[column]] for s in samples], ignore_index=True)
-    codes = codes_of(whole, [column])
-    ends = np.cumsum([len(s.table) for s in samples])[:-1]
+    codes = samples[0].whole.columns.take(np.concatenate([s.rows for s in samples])).codes([column])
+    ends = np.cumsum([len(s.rows) for s in samples])[:-1]
     return _Clusters(samples, np.split(codes.code, ends), codes.size)
 
 
-def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
+def _rows(sample: Sample, column: str | None) -> list[dict[str, Any]]:
     """Rows of one sample."""
     terms = ("baseline_bias", "bias", *_TERMS)
-    lacking = "pairs without an answer under both" if sample.counts.shape[1] == 9 else "calls without an answer"
+    lacking = "pairs without an answer under both" if sample.answers.shape[1] == 9 else "calls without an answer"
     left_out = flags.EXCLUDED.of(sample.left_out, what=lacking)
     if not sample.n > 0:
         none = flags.join(flags.NO_DATA, left_out)
         return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
-    cells = _composed(sample, settings)
-    few = flags.few_clusters(_clusters([sample], settings.cluster).calls) if settings.cluster else ""
-    common = flags.join(sample.dependent, few, left_out, flags.SMALL_N if sample.n < 30 else "")
+    cells = _composed(sample, column)
+    few = flags.few_clusters(_clusters([sample], column).calls) if column else ""
+    common = flags.join(sample.whole.clusters.flag, few, left_out, flags.SMALL_N if sample.n < 30 else "")
     pair = (cells["baseline_bias"], cells["bias"])
     changed = flags.SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
     uncertain = flags.SIGN_UNCERTAIN if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else ""
@@ -415,31 +417,33 @@ def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
         row = {**sample.key, "term": term, "n": sample.n, **cells[term], "flag": common}
         if term == "magnitude_change":
             row["flag"] = flags.join(common, changed, uncertain)
-        if settings.bootstrap is not None and term in _TERMS:
-            row = _drawn(row, sample.drawn, sample.counts, settings.bootstrap, term, 1, sample.key)
+        if sample.whole.bootstrap is not None and term in _TERMS:
+            row = _drawn(row, [sample], term, sample.key)
         rows.append(row)
     return rows
 
 
-def _drawn(
-    row: dict[str, Any],
-    table: pd.DataFrame,
-    counts: Floats,
-    plan: Bootstrap,
-    term: str,
-    judges: int,
-    key: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Replace the interval by a bootstrap; `counts` has the columns of each judge side by side."""
-    width = counts.shape[1] // judges
+def _drawn(row: dict[str, Any], samples: list[Sample], term: str, key: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the interval by a bootstrap of the mean of the samples."""
+    whole, width = samples[0].whole, samples[0].answers.shape[1]
+    plan = whole.bootstrap
+    assert plan is not None
 
     def statistic(totals: Floats) -> Floats:
-        parts = [_difference(totals[:, k * width : (k + 1) * width], term) for k in range(judges)]
+        parts = [_difference(totals[:, k * width : (k + 1) * width], term) for k in range(len(samples))]
         return np.asarray(np.mean(parts, axis=0), dtype=np.float64)
 
-    within = STRATUM if not plan.cluster else None
-    cells = resampled(table, counts, statistic, dataclasses.replace(plan, strata=within), key)
-    return {**row, **cells, "method": plan.words, "flag": flags.join(row["flag"], cells["flag"])}
+    rows = np.concatenate([s.rows for s in samples])
+    added = np.zeros((len(rows), len(samples), width))  # separate columns for each judge
+    judge = np.repeat(np.arange(len(samples)), [len(s.rows) for s in samples])
+    added[np.arange(len(rows)), judge] = np.concatenate([s.answers for s in samples])
+    drawn = whole.where(rows)
+    if not plan.cluster:
+        stratum = judge * len(whole.columns["strategy"].labels) + np.concatenate([s.strata for s in samples])
+        strata = Factor(stratum, range(int(stratum.max()) + 1))
+        drawn, plan = replace(drawn, columns=drawn.columns.but(**{STRATUM: strata})), replace(plan, strata=STRATUM)
+    cells = drawn.resampled(added.reshape(len(rows), -1), statistic, key, plan=plan)
+    return {**row, **cells, "method": whole.bootstrap.words, "flag": flags.join(row["flag"], cells["flag"])}
 
 
 def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
@@ -453,19 +457,18 @@ def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]
     return [s for s in samples if judges is None or str(s.key["judge"]) in names(judges)]
 
 
-def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
+def _means(samples: list[Sample], column: str | None) -> list[dict[str, Any]]:
     """Means over judges."""
     key = {**samples[0].key, "judge": None}
     filled = [s for s in samples if s.n > 0]
     lacking = flags.JUDGES_OF.of(len(filled), total=len(samples)) if len(filled) < len(samples) else ""
     if not filled:
         return [{**key, "term": t, "estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA} for t in _MEANS.values()]
-    plain = dataclasses.replace(settings, cluster=None)
-    cells = [_composed(s, plain) for s in filled]
-    dependent = filled[0].dependent
-    if len(filled) > 1 and not settings.clusters:
+    cells, whole = [_composed(s, None) for s in filled], filled[0].whole
+    dependent = whole.clusters.flag
+    if len(filled) > 1 and not whole.clusters.columns:
         dependent = flags.join(flags.NOT_INDEPENDENT, dependent)
-    clustered = _clusters(filled, settings.cluster) if settings.cluster is not None else None
+    clustered = _clusters(filled, column) if column is not None else None
     rows = []
     for term in reversed(_TERMS):
         parts = {c: np.array([x[term][c] for x in cells]) for c in ("estimate", "std_error", "conf_low", "conf_high")}
@@ -483,23 +486,10 @@ def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
         }
         if clustered is not None:
             influence = np.sum([clustered.influence(s, term) for s in filled], axis=0) / k
-            row |= clustered.widened(row, influence, row["std_error"] ** 2, settings.conf_level)
-            row["method"] += f", clustered by {settings.cluster} (G = {clustered.size})"
+            row |= clustered.widened(row, influence, row["std_error"] ** 2, whole.conf_level)
+            row["method"] += f", clustered by {column} (G = {clustered.size})"
             row["flag"] = flags.join(row["flag"], flags.few_clusters(clustered.calls))
-        if settings.bootstrap is not None:
-            row = _drawn(row, *_side_by_side(filled), settings.bootstrap, term, k, {**key, "judge": ""})
+        if whole.bootstrap is not None:
+            row = _drawn(row, filled, term, {**key, "judge": ""})
         rows.append(row)
     return rows
-
-
-def _side_by_side(samples: list[Sample]) -> tuple[pd.DataFrame, Floats]:
-    """All rows, with separate columns of counts for each judge."""
-    tables = [s.drawn for s in samples]
-    tables = [t.assign(**{STRATUM: f"{k} " + t[STRATUM]}) for k, t in enumerate(tables)]
-    width = samples[0].counts.shape[1]
-    counts = np.zeros((sum(map(len, tables)), width * len(samples)))
-    start = 0
-    for k, s in enumerate(samples):
-        counts[start : start + len(s.table), k * width : (k + 1) * width] = s.counts
-        start += len(s.table)
-    return pd.concat(tables, ignore_index=True), counts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Any, Literal
@@ -13,25 +13,24 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Interval
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import Counts
+from judgestats.counting.differences import cell_mean, clustered_cell_mean, folded
+from judgestats.counting.patterns import PATTERNS, InvalidDirection
+from judgestats.counting.study import Study, refuse_unknown_order
+from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
-from judgestats.counting.bootstrap import Bootstrap, Interval, resampled
-from judgestats.counting.differences import cell_mean, clustered_cell_mean, folded
-from judgestats.metrics.rates import interval_of, rates, share_differences
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster, columns_of, dependence
-from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names, required
-from judgestats.counting.tallies import is_tally, tally
 from judgestats.schema.declared_counts import counted
-from judgestats.counting.pairing import refuse_unknown_order
-from judgestats.counting.patterns import PATTERNS, InvalidDirection
-from judgestats.typing import Floats
+from judgestats.schema.factors import Factors
+from judgestats.typing import Floats, Mask
 
 # ---- The target of each call: the candidate with the attribute under test; and calls without a target ----------------
 
@@ -54,9 +53,9 @@ class ExcludedCalls:
     what: str = ""
 
     @classmethod
-    def of(cls, table: pd.DataFrame, mask: Any, groups: Sequence[str], what: str) -> ExcludedCalls:
-        """Calls in the masked rows of a tally."""
-        return cls(table.loc[mask, list(groups)].assign(_without=table.loc[mask, "n"]), what)
+    def of(cls, counts: Counts, what: str) -> ExcludedCalls:
+        """Calls of some counts, by their groups."""
+        return cls(counts.columns.frame(counts.groups).assign(_without=counts.n), what)
 
     def flagged(self, rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
         """Add the number of excluded calls to the flag of every row of its group."""
@@ -70,20 +69,19 @@ class ExcludedCalls:
             row["flag"] = flags.join(row["flag"], flags.EXCLUDED.of(n, what=self.what))
         return rows
 
-    def with_empty(self, table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
+    def with_empty(self, counts: Counts) -> Counts:
         """Add a row with count 0 for each group whose calls are all excluded."""
-        groups = [g for g in groups if g in self.table]
-        present = {_key(key) for key in table[groups].drop_duplicates().itertuples(index=False)}
+        groups = [g for g in counts.groups if g in self.table]
         empty = self.table[groups].drop_duplicates()
+        present = {_key(list(key.values())) for key, _ in counts.grouped(groups).each_group()} if len(empty) else set()
         empty = empty[[_key(key) not in present for key in empty.itertuples(index=False)]]
         if not len(empty):
-            return table
-        rows = empty.assign(outcome="invalid", n=0.0)
-        result = pd.concat(
-            [table, rows.astype({g: table[g].dtype for g in groups}, errors="ignore")], ignore_index=True
-        )
-        result.attrs = dict(table.attrs)
-        return result
+            return counts
+        table = counts.table
+        rows = empty.assign(outcome="invalid", n=0.0).astype({g: table[g].dtype for g in groups}, errors="ignore")
+        table = pd.concat([table, rows], ignore_index=True)
+        alike = None if counts.alike is None else np.append(counts.alike, np.ones(len(rows)))
+        return replace(counts, columns=Factors(table), n=table["n"].to_numpy(dtype=float), alike=alike)
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Targeted:
     `calls`: preferences with a column ``target``, or the tally that was given.
     """
 
-    calls: Any
+    calls: Study
     excluded: ExcludedCalls
 
 
@@ -123,8 +121,8 @@ def targeted(
     ``bias``. Raises DesignError if the arguments do not go together or no call has a target, SchemaError if a column
     is missing or the target is neither candidate.
     """
-    data = nw.from_native(calls)
-    present = list(data.collect_schema().names())
+    study = Study.of(calls)
+    data, present = study.data, study.names
     asked = {"target": target, "attribute": attribute, "family": family}
     asked = {name: v for name, v in asked.items() if v is not None}
     if len(asked) > 1:
@@ -137,7 +135,7 @@ def targeted(
                 f"{next(iter(asked))}= defines the target of each call, but a tally has outcomes already. Give the "
                 "calls, or leave it out."
             )
-        return Targeted(calls, ExcludedCalls())
+        return Targeted(study, ExcludedCalls())
     missing = [c for c in required("preferences") if c not in present]
     if missing:
         counts = ", ".join([*PATTERNS[measure].columns, "n"])
@@ -157,19 +155,18 @@ def targeted(
     if len(excluded.table) and not _row_count(kept):
         number = int(excluded.table["_without"].sum())
         raise DesignError(f"{measure}: no call has a target ({number:,} {sides.without}).")
-    return Targeted(kept.to_native(), excluded)
+    return Targeted(Study.of(kept), excluded)
 
 
-def with_slot(calls: Any) -> Any:
+def with_slot(calls: Study) -> Study:
     """Add the column ``target_slot`` to calls that have a target.
 
     Raises DesignError if the order in which the candidates were shown is not known.
     """
-    data = nw.from_native(calls)
-    refuse_unknown_order(data, list(data.collect_schema().names()))
+    refuse_unknown_order(calls.data, calls.names)
     in_first = _text("target") == _text("first")
     slot = nw.when(in_first).then(nw.lit("first")).otherwise(nw.lit("second"))
-    return data.with_columns(slot.alias(TARGET_SLOT)).to_native()
+    return Study.of(calls.data.with_columns(slot.alias(TARGET_SLOT)))
 
 
 def _sides(
@@ -298,7 +295,7 @@ def _key(values: Sequence[Any]) -> tuple[Any, ...]:
 
 def numeric_attributes(calls: Any) -> list[str]:
     """Attributes of both candidates that are numbers, sorted: ``length`` for ``length_first`` and ``length_second``."""
-    schema = nw.from_native(calls).collect_schema()
+    schema = Study.of(calls).data.collect_schema()
     both = {c.removesuffix("_first") for c in schema} & {c.removesuffix("_second") for c in schema}
     return sorted(a for a in both if a and all(schema.get(f"{a}_{s}", nw.String()).is_numeric() for s in _SLOTS))
 
@@ -320,7 +317,7 @@ def of_attributes(data: Any, measure: Callable[[str], pd.DataFrame]) -> pd.DataF
 
 def _each_attribute(data: Any, options: Options) -> pd.DataFrame:
     if "target" in column_names(data):
-        return options.call(bias_score, nw.from_native(data).filter(~nw.col("target").is_null()).to_native())
+        return options.call(bias_score, Study.of(data).data.filter(~nw.col("target").is_null()).to_native())
     return of_attributes(data, lambda attribute: options.call(bias_score, data, attribute=attribute))
 
 
@@ -445,136 +442,114 @@ def bias_score(
     choose(average or "position", ("position",), "average")
     asked = list(dict.fromkeys([*names(by), *([over] if over else [])]))
     found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=asked)
-    table, groups = outcome_counts(found, by, cluster, over, average)
-    settings = Settings(invalid, columns_of(table), **interval_of(table, interval, None, n_resamples, seed, conf_level))
+    counts = outcome_counts(found, by, cluster, over, average)
+    counts, groups = counts.inferred(conf_level, interval, None, n_resamples, seed), list(counts.groups)
     within = [*groups, over] if over else groups
     if over in groups:
         raise DesignError(f"over={over!r} splits the result already. Average over another column (topic, say).")
-    unplaced = table[over].isna().to_numpy() if over else np.zeros(len(table), dtype=bool)
-    lost = ExcludedCalls.of(table, unplaced, groups, f"calls without {over}")
-    kept = table[~unplaced]
-    kept.attrs = table.attrs
-    rows = _score_rows(kept, within, settings, average) if len(kept) else []
+    unplaced = counts.among(over, None) if over else np.zeros(len(counts.n), dtype=bool)
+    lost = ExcludedCalls.of(counts.where(unplaced), f"calls without {over}")
+    rows = _score_rows(counts.where(~unplaced).grouped(within), invalid, average) if not unplaced.all() else []
     rows = lost.flagged(found.excluded.flagged(flag_forced(rows, calls, groups, ("tie",)), within), groups)
     if over:
         split = [over, TARGET_SLOT] if average else [over]
-        means = [{**row, over: None} for row in averaged(table, groups, split, "mean", settings)]
+        means = [{**row, over: None} for row in averaged(counts, split, "mean", invalid)]
         means += [folded(row, "mean_magnitude") for row in means]
         rows += lost.flagged(found.excluded.flagged(means, groups), groups)
     return estimates(rows, within)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How invalid calls count, and the method of the interval."""
-
-    invalid: str
-    clusters: tuple[str, ...] = ()
-    conf_level: float = CONF_LEVEL
-    cluster: str | None = None
-    bootstrap: Bootstrap | None = None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Keywords of :func:`judgestats.metrics.rates.rates`."""
-        return {"conf_level": self.conf_level, "cluster": self.cluster, "bootstrap": self.bootstrap}
-
-    def marks(self, table: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Masks of the rows that prefer the target, that prefer the other, and that are ties."""
-        outcome = table["outcome"].to_numpy(dtype=object)
-        tie = (outcome == "tie") | ((outcome == "invalid") & (self.invalid == "tie"))
-        return outcome == "target", outcome == "other", tie
+def marks(counts: Counts, invalid: str) -> tuple[Mask, Mask, Mask]:
+    """Masks of the rows that prefer the target, that prefer the other, and that are ties."""
+    no_preference = ("tie", "invalid") if invalid == "tie" else ("tie",)
+    return counts.among("outcome", "target"), counts.among("outcome", "other"), counts.among("outcome", *no_preference)
 
 
 def outcome_counts(
     found: Targeted, by: By, cluster: Cluster, over: str | None = None, average: str | None = None
-) -> tuple[pd.DataFrame, list[str]]:
-    """Tally of outcomes, and its grouping columns."""
+) -> Counts:
+    """Counts of outcomes by judge, ``bias`` where there is one, and the columns `by`."""
     calls, extra = found.calls, [over] if over else []
     if average:
         extra.append(TARGET_SLOT)
-        present = nw.from_native(calls).collect_schema().names()
-        if "choice" in present:
+        if "choice" in calls.names:
             calls = with_slot(calls)
-        elif TARGET_SLOT not in present:
+        elif TARGET_SLOT not in calls.names:
             raise DesignError(
                 "average='position' needs the slot in which the target stood. Give the tally a column 'target_slot' "
                 "with first and second, or give the calls."
             )
-    table = tally(calls, "bias_score", [*names(by), *extra], cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
-    return found.excluded.with_empty(table, groups), groups
+    counts = count(calls, "bias_score", [*names(by), *extra], cluster=cluster)
+    groups = dict.fromkeys(["judge", *(["bias"] if "bias" in counts.columns else []), *names(by)])
+    return found.excluded.with_empty(counts.grouped(list(groups)))
 
 
-def _score_rows(
-    table: pd.DataFrame, groups: list[str], settings: Settings, average: str | None
-) -> list[dict[str, Any]]:
-    target, other, tie = settings.marks(table)
+def _score_rows(counts: Counts, invalid: str, average: str | None) -> list[dict[str, Any]]:
+    target, other, tie = marks(counts, invalid)
     valid = target | other | tie
-    if average:
-        rows = averaged(table, groups, [TARGET_SLOT], "bias", settings)
-    else:
-        rows = share_differences(table, groups, "bias", target, other, valid, **settings.options)
+    rows = (
+        averaged(counts, [TARGET_SLOT], "bias", invalid)
+        if average
+        else counts.differences("bias", target, other, valid)
+    )
     rows += [folded(row, "magnitude") for row in rows]
-    if average:
-        slot = table[TARGET_SLOT].to_numpy(dtype=object)
-        for name in ("first", "second"):
-            here = valid & (slot == name)
-            rows += share_differences(table, groups, f"target_{name}", target, other, here, **settings.options)
+    for name in _SLOTS if average else ():
+        rows += counts.differences(f"target_{name}", target, other, valid & counts.among(TARGET_SLOT, name))
     for term, mark in (("prefers_target", target), ("prefers_other", other), ("tie", tie)):
-        rows += rates(table, groups, term, mark, valid, **settings.options)
-    return rows + rates(table, groups, "invalid", table["outcome"] == "invalid", **settings.options)
+        rows += counts.rates(term, mark, valid)
+    return rows + counts.rates("invalid", counts.among("outcome", "invalid"))
 
 
-def averaged(
-    table: pd.DataFrame, groups: list[str], split: Sequence[str], term: str, settings: Settings
-) -> list[dict[str, Any]]:
+def averaged(counts: Counts, split: Sequence[str], term: str, invalid: str) -> list[dict[str, Any]]:
     """Mean of the scores of the cells of `split`, in each group; the two slots of a cell have equal weights."""
-    codes, alike = codes_of(table, groups), codes_of(table, [g for g in groups if g != "judge"])
-    cell = codes_of(table, list(split)).code
-    filled = (table["n"] > 0).to_numpy() & table[list(split)].notna().all(axis=1).to_numpy()
-    cells_of = [np.unique(cell[same[filled[same]]]).size for same in rows_of_codes(alike.code, alike.size)]
+    others = [g for g in counts.groups if g != "judge"]
+    total = {
+        tuple(key.values()): _filled(alike, split).columns.codes(split).size
+        for key, alike in counts.grouped(others).each_group()
+    }
     rows = []
-    for at, same in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
-        key = {name: table[name].iloc[at] for name in groups}
-        here = same[filled[same]]
-        row = _mean_row(table.iloc[here], split, settings, key, dependence(table))
-        has, total = np.unique(cell[here]).size, cells_of[alike.code[at]]
-        fewer = flags.CELLS_OF.of(has, total=total, what="cells") if has < total else ""
+    for key, part in counts.each_group():
+        here, every = _filled(part, split), total[tuple(key[g] for g in others)]
+        row, has = _mean_row(here, split, invalid, key), here.columns.codes(split).size
+        fewer = flags.CELLS_OF.of(has, total=every, what="cells") if has < every else ""
         rows.append({**key, "term": term, **row, "flag": flags.join(row["flag"], fewer)})
     return rows
 
 
-def _mean_row(
-    table: pd.DataFrame, split: Sequence[str], settings: Settings, key: Mapping[str, Any], dependent: str
-) -> dict[str, Any]:
+def _filled(counts: Counts, split: Sequence[str]) -> Counts:
+    """Rows with calls in a cell of `split`."""
+    return counts.where((counts.n > 0) & ~np.logical_or.reduce([counts.among(c, None) for c in split]))
+
+
+def _mean_row(counts: Counts, split: Sequence[str], invalid: str, key: Mapping[str, Any]) -> dict[str, Any]:
     """Mean of the cells of one group, with its interval."""
-    marks = np.column_stack(settings.marks(table)) * table["n"].to_numpy(dtype=float)[:, None]
-    total = float(marks.sum())
-    cells = codes_of(table, list(split))
+    answers = np.column_stack(marks(counts, invalid)) * counts.n[:, None]
+    total = float(answers.sum())
+    cells = counts.columns.codes(split)
     numbers = dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high"), math.nan)
     blank = {**numbers, "n": total, "method": "MOVER, independent cells"}
     if not total > 0:
         return {**blank, "flag": flags.NO_DATA}
-    weight, why = _weights(table.iloc[cells.first], split)
-    counts = np.zeros((len(table), cells.size, 3))
-    counts[np.arange(len(table)), cells.code] = marks
-    if not why and (counts.sum(axis=(0, 2)) == 0).any():
+    weight, why = _weights(counts.columns.take(cells.first), split)
+    added = np.zeros((len(answers), cells.size, 3))
+    added[np.arange(len(answers)), cells.code] = answers
+    if not why and (added.sum(axis=(0, 2)) == 0).any():
         why = flags.EMPTY_CELL
     if why:
         return {**blank, "flag": why}
-    if settings.cluster is None:
-        row = cell_mean(counts.sum(axis=0), weight, settings.conf_level)
+    cluster = counts.clusters.column if counts.bootstrap is None else None
+    if cluster is None:
+        row = cell_mean(added.sum(axis=0), weight, counts.conf_level)
     else:
-        unit = codes_of(table, [settings.cluster])
-        sums = np.zeros((unit.size, *counts.shape[1:]))
-        np.add.at(sums, unit.code, counts)
+        unit = counts.columns.codes([cluster])
+        sums = np.zeros((unit.size, *added.shape[1:]))
+        np.add.at(sums, unit.code, added)
         size = sums.sum(axis=(1, 2))
         clusters = int((size > 0).sum())
-        method = f"MOVER, clustered by {settings.cluster} (G = {clusters})"
-        row = clustered_cell_mean(sums, weight, settings.conf_level)
+        method = f"MOVER, clustered by {cluster} (G = {clusters})"
+        row = clustered_cell_mean(sums, weight, counts.conf_level)
         row |= {"method": method, "flag": flags.few_clusters(size)}
-    if settings.bootstrap is not None and not math.isnan(row["estimate"]):
+    if counts.bootstrap is not None and not math.isnan(row["estimate"]):
 
         def mean(totals: Floats) -> Floats:
             cells = totals.reshape(len(totals), -1, 3)
@@ -582,14 +557,15 @@ def _mean_row(
                 result: Floats = ((cells[:, :, 0] - cells[:, :, 1]) / cells.sum(axis=2)) @ weight
             return result
 
-        row.update(resampled(table, counts.reshape(len(table), -1), mean, settings.bootstrap, key))
-    return {**row, "n": total, "flag": flags.join(dependent, row.get("flag"), flags.SMALL_N if total < 30 else "")}
+        row |= counts.resampled(added.reshape(len(added), -1), mean, key)
+    small = flags.SMALL_N if total < 30 else ""
+    return {**row, "n": total, "flag": flags.join(counts.clusters.flag, row.get("flag"), small)}
 
 
-def _weights(cells: pd.DataFrame, split: Sequence[str]) -> tuple[NDArray[np.float64], str]:
+def _weights(cells: Factors, split: Sequence[str]) -> tuple[Floats, str]:
     """Weights of the cells; and a flag where a position average lacks the target in one slot."""
     if TARGET_SLOT not in split:
         return np.full(len(cells), 1 / len(cells)), ""
     outer = [c for c in split if c != TARGET_SLOT]
-    slots = cells.groupby(outer, dropna=False).size() if outer else pd.Series([len(cells)])
-    return np.full(len(cells), 1 / (2 * len(slots))), "" if (slots == 2).all() else flags.ONE_POSITION
+    slots = np.bincount(cells.codes(outer).code)
+    return np.full(len(cells), 1 / (2 * slots.size)), "" if (slots == 2).all() else flags.ONE_POSITION

@@ -12,6 +12,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import ndtr
 
 from judgestats import flags
+from judgestats.counting.clustering import Cluster
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import wilson
@@ -44,7 +45,6 @@ from judgestats.metrics.bias.prediction_powered import mean_label
 from judgestats.metrics.bias.rogan_gladen import rate_by_class
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, names
 
 EXTRA = ("n_labels",)

@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
-from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, data_rows
-from judgestats.kernels.chance import cohen_kappa, kappa_influence
-from judgestats.kernels.proportions import normal_quantile
-from judgestats.metrics.bias.bias_scores import ExcludedCalls
-from judgestats.metrics.measure_registry import Measure, Term, gold_column
 from judgestats.counting.bootstrap import Bootstrap, Interval, resampled
-from judgestats.metrics.rates import hits_and_trials, interval_of, no_trials, rates
-from judgestats.metrics.scales import beside_gold
-from judgestats.results import estimates
 from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.clustering import (
     CLUSTERING,
@@ -34,13 +25,22 @@ from judgestats.counting.clustering import (
     dependence,
     noted,
 )
-from judgestats.schema.coding import Codes, as_text, codes_of, compact, once_each, refuse_infinite, rows_of_codes
-from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, kind_of, names, required
-from judgestats.counting.tallies import merged_tally, tally
-from judgestats.schema.declared_counts import counted
 from judgestats.counting.patterns import Invalid, InvalidVerdict, Ties
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import CONDITIONS, as_runs, splits_of
+from judgestats.counting.tallies import merged_tally, tally
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError, SchemaError, data_rows
+from judgestats.kernels.chance import cohen_kappa, kappa_influence
+from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.bias.bias_scores import ExcludedCalls
+from judgestats.metrics.measure_registry import Measure, Term, gold_column
+from judgestats.metrics.rates import hits_and_trials, interval_of, no_trials, rates
+from judgestats.metrics.scales import beside_gold
+from judgestats.results import estimates
+from judgestats.schema.coding import Codes, as_text, codes_of, compact, once_each, refuse_infinite, rows_of_codes
+from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, kind_of, names, required
+from judgestats.schema.declared_counts import counted
 from judgestats.typing import Floats
 
 # ---- How often does the right response of several get the highest score? ---------------------------------------------

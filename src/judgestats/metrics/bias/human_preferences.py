@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, Interval, ratio, resampled
+from judgestats.counting.clustering import Cluster, columns_of, dependence, with_pair
+from judgestats.counting.counts import size_flag
+from judgestats.counting.patterns import Invalid, Ties
+from judgestats.counting.selection import with_two
+from judgestats.counting.tallies import merged_tally, tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.clusters import effective_clusters
@@ -22,20 +28,13 @@ from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.bias_scores import of_attributes, target_known, targeted
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
-from judgestats.counting.bootstrap import Bootstrap, Interval, ratio, resampled
-from judgestats.metrics.rates import each_group, hits_and_trials, interval_of, rates
 from judgestats.metrics.paired import independent_difference
-from judgestats.counting.counts import size_flag
+from judgestats.metrics.rates import hits_and_trials, interval_of, rates
 from judgestats.metrics.references import column_and_value, labels
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster, columns_of, dependence, with_pair
-from judgestats.schema.coding import codes_of, rows_of_codes
+from judgestats.schema.coding import candidates, codes_of, each_group, rows_of_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
-from judgestats.counting.tallies import merged_tally, tally
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.coding import candidates
-from judgestats.counting.patterns import Invalid, Ties
-from judgestats.counting.selection import with_two
 from judgestats.typing import Floats
 
 # ---- Annotators: screening for constant answers ----------------------------------------------------------------------

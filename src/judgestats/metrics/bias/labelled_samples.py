@@ -14,18 +14,26 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats import flags
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.kernels.corrected import n_clusters
-from judgestats.metrics.references import with_gold
-from judgestats.counting.clustering import CANDIDATES, CLUSTERING, Cluster, cluster_codes, clusters, column_of, dependence
-from judgestats.schema.coding import as_scores, as_text, codes_of, numbers_of
-from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
-from judgestats.counting.tallies import clustered, is_tally, tally
-from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.coding import candidates as candidate_codes
+from judgestats.counting.clustering import (
+    CANDIDATES,
+    CLUSTERING,
+    Cluster,
+    cluster_codes,
+    clusters,
+    column_of,
+    dependence,
+)
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import as_runs, refuse_splits, splits_here
+from judgestats.counting.tallies import clustered, is_tally, tally
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.kernels.corrected import n_clusters
+from judgestats.metrics.references import with_gold
+from judgestats.schema.coding import as_scores, as_text, codes_of, numbers_of
+from judgestats.schema.coding import candidates as candidate_codes
+from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.typing import Floats, Mask
 
 #: How a tie counts for a candidate: as no win, or as half of one.

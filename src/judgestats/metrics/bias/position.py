@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
-from judgestats.counting.pairing import refuse_unknown_order
 from judgestats.counting.raters import ABOUT
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import refuse_splits, splits_of
-from judgestats.counting.study import Study
-from judgestats.counting.tallies import clustered
+from judgestats.counting.study import Study, refuse_unknown_order
+from judgestats.counting.tallies import clustered, count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.results import estimates
-from judgestats.schema.coding import combine, count
+from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, names, required
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factor, Factors

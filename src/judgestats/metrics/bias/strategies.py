@@ -16,21 +16,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
 from judgestats import flags
+from judgestats.counting.clustering import CLUSTERING, Cluster, column_of, dependence
+from judgestats.counting.counts import size_flag
+from judgestats.counting.patterns import PATTERNS, Invalid, TiesOfVerdicts
+from judgestats.counting.selection import gathered
+from judgestats.counting.tallies import is_tally, tally
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.metrics.rates import hits_and_trials
 from judgestats.metrics.paired import paired_cells, paired_error
-from judgestats.counting.counts import size_flag
+from judgestats.metrics.rates import hits_and_trials
 from judgestats.results import estimates
-from judgestats.counting.clustering import CLUSTERING, Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
-from judgestats.counting.tallies import is_tally, tally
 from judgestats.schema.declared_counts import call_counts
-from judgestats.counting.patterns import PATTERNS, Invalid, TiesOfVerdicts
-from judgestats.counting.selection import gathered
 
 # ---- Pareto front of cost and value ----------------------------------------------------------------------------------
 

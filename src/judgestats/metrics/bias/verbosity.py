@@ -8,15 +8,15 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.patterns import InvalidDirection
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
-from judgestats.metrics.bias.bias_scores import Settings, outcome_counts, targeted
+from judgestats.metrics.bias.bias_scores import marks, outcome_counts, targeted
 from judgestats.metrics.measure_registry import Measure
-from judgestats.metrics.rates import no_trials, rates, share_differences
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster, column_of
 from judgestats.schema.columns import By
-from judgestats.counting.patterns import InvalidDirection
 
 
 @Measure(
@@ -107,24 +107,16 @@ def verbosity_bias(
         raise DesignError(
             f"chance={chance} and recognised={recognised} are out of range. Allowed: 0 < chance < recognised <= 1."
         )
-    settings = Settings(invalid, conf_level=conf_level)
     data = _of_kinds(calls, expansion, truncation)
     found = targeted(data, attribute=attribute, by=by)
-    table, groups = outcome_counts(found, by, cluster)
-    kind = table["bias"].astype(str).to_numpy(dtype=object)
-    target, other, tie = settings.marks(table)
+    counts = outcome_counts(found, by, cluster).inferred(1 - (1 - conf_level) / 2)
+    counts = counts.grouped([g for g in counts.groups if g != "bias"])
+    within, (target, other, tie) = counts.groups, marks(counts, invalid)
     valid = target | other | tie
-    within = [g for g in groups if g != "bias"]
-    options: dict[str, Any] = {"conf_level": 1 - (1 - conf_level) / 2, "cluster": column_of(table)}
-    of_expansion, of_truncation = kind == expansion, kind == truncation
-    rows = share_differences(
-        table, within, "expansion_bias", target, other, valid & of_expansion,
-        left_out=no_trials(table, of_expansion & ~valid), **options,
-    )  # fmt: skip
-    accuracy = rates(
-        table, within, "truncation_accuracy", target, valid & of_truncation,
-        left_out=no_trials(table, of_truncation & ~valid), **options,
-    )  # fmt: skip
+    expanded, cut_off = (counts.among("bias", kind) for kind in (expansion, truncation))
+    lost = [{"invalid call(s)": here & ~valid} for here in (expanded, cut_off)]
+    rows = counts.differences("expansion_bias", target, other, valid & expanded, left_out=lost[0])
+    accuracy = counts.rates("truncation_accuracy", target, valid & cut_off, left_out=lost[1])
     pairs = []
     for one, two in zip(rows, accuracy, strict=True):
         limits = (margin, chance, recognised)
@@ -137,8 +129,7 @@ def verbosity_bias(
 
 def _of_kinds(calls: Any, expansion: str, truncation: str) -> Any:
     """Calls of the two kinds of pairs."""
-    data = nw.from_native(calls)
-    present = data.collect_schema().names()
+    data, present = Study.of(calls).data, Study.of(calls).names
     if "bias" not in present:
         raise DesignError(
             f"There is no column 'bias' that identifies expansions and truncations. Columns: {', '.join(present)}."
@@ -152,7 +143,7 @@ def _of_kinds(calls: Any, expansion: str, truncation: str) -> Any:
                 f"{argument}={name!r} is not in 'bias'. It has: {', '.join(known) or 'nothing'}."
                 f"{suggestion(name, known)}"
             )
-    return data.filter(kind.is_in([expansion, truncation])).to_native()
+    return data.filter(kind.is_in([expansion, truncation]))
 
 
 def _reading(bias: dict[str, Any], accuracy: dict[str, Any], margin: float, chance: float, recognised: float) -> str:

@@ -23,9 +23,8 @@ from judgestats.kernels.abstention import (
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.confidence.answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.metrics.rates import each_group
 from judgestats.results import estimates
-from judgestats.counting.clustering import dependence
+from judgestats.schema.coding import each_group
 from judgestats.schema.columns import By
 from judgestats.typing import Floats
 
@@ -147,7 +146,7 @@ def abstention_threshold(
         raise DesignError("thresholds= must be numbers from 0 to 1, e.g. [0.5, 0.8, 0.9, 0.95, 0.99].")
     answers = answers_of(data, confidence, by, False, "abstention_threshold", ("item", "choice"))
     _refuse_repeats(answers.table, answers.groups)
-    dependent = dependence(answers.table) if "item" in answers.table else ""
+    dependent = answers.clusters.flag if "item" in answers.table else ""
     rows: list[dict[str, Any]] = []
     for key, part in each_group(answers.table, answers.groups):
         found = _rows(part, confidence, steps, target, alpha, delta, conf_level)

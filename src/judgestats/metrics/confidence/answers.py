@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.clusters import Clusters
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.bias.gold import labelled_calls, labelled_verdicts
-from judgestats.counting.clustering import Cluster
-from judgestats.schema.columns import By, answer_column, grouping, kind_of, names, required
-from judgestats.counting.tallies import tally
+from judgestats.schema.columns import By, answer_column, kind_of, names, required
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Answers:
 
     table: pd.DataFrame
     groups: list[str]
+    clusters: Clusters
     excluded: ExcludedCalls
 
 
@@ -40,8 +42,7 @@ def answers_of(
     columns, kept where the frame has them. Raises DesignError where the right answers are not known, SchemaError where
     a confidence is no probability.
     """
-    frame = nw.from_native(data)
-    present = list(frame.collect_schema().names())
+    present = list(Study.of(data).names)
     if confidence not in present:
         raise SchemaError(
             f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}. Columns: "
@@ -60,13 +61,10 @@ def answers_of(
     if ratings:
         _refuse_means(present, measure)
     pattern = "accuracy" if ratings else "gold_agreement"
-    table = tally(labelled, pattern, by, cluster=cluster, beside=[confidence, *kept])
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    attrs = table.attrs
-    table = excluded.with_empty(table, groups)
+    counts = count(labelled, pattern, by, cluster=cluster, beside=[confidence, *kept])
+    table = excluded.with_empty(counts.table, list(counts.groups))
     table = table.assign(**{confidence: _probabilities(table[confidence], confidence)})
-    table.attrs = dict(attrs)
-    return Answers(table, groups, excluded)
+    return Answers(table, list(counts.groups), counts.clusters, excluded)
 
 
 def _refuse_means(present: list[str], measure: str) -> None:

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, read_off
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.patterns import TiesOfVerdicts
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.isotonic import binned_error, brier_parts, pooled
@@ -21,13 +24,9 @@ from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import generator, percentile_interval
 from judgestats.metrics.confidence.answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Options, Term
-from judgestats.counting.bootstrap import Bootstrap, read_off
-from judgestats.metrics.rates import each_group
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster, column_of, dependence
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import By, answer_column, kind_of
-from judgestats.counting.patterns import TiesOfVerdicts
 from judgestats.typing import Floats
 
 TERMS = ("brier", "miscalibration", "discrimination", "uncertainty", "overconfidence")
@@ -36,7 +35,7 @@ _LIMITS = {"uncertainty": (0.0, 0.25), "overconfidence": (-1.0, 1.0)}
 
 
 def _confident(data: Any, _: Options) -> str:
-    columns = list(nw.from_native(data).collect_schema().names())
+    columns = Study.of(data).names
     if "confidence" not in columns:
         return "needs a column 'confidence'"
     known = "gold" in columns or (kind_of(columns) == "ratings" and answer_column(columns) == "correct")
@@ -161,9 +160,9 @@ def confidence_calibration(
     edges = _edges(bins)
     answers = answers_of(data, confidence, by, cluster, "confidence_calibration")
     table = answers.table
-    column = column_of(table)
+    column = answers.clusters.column
     plan = Bootstrap("percentile", (column,) if column else (), None, n_resamples, seed, conf_level)
-    dependent = dependence(table)
+    dependent = answers.clusters.flag
     rows: list[dict[str, Any]] = []
     for key, part in each_group(table, answers.groups):
         rows += [{**key, **row} for row in _rows(part, confidence, ties, edges, plan, key, dependent)]

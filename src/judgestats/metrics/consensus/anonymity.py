@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import normal_quantile
@@ -21,9 +23,7 @@ from judgestats.metrics.consensus.deviations import Spread, Uncertainty, interva
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, names
-from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 

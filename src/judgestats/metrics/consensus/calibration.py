@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Statistic
+from judgestats.counting.cells import CellTable
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs, reference_as_runs
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.deviation import consensus
@@ -22,13 +26,9 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
-from judgestats.counting.bootstrap import Statistic
 from judgestats.results import estimates
-from judgestats.counting.cells import CellTable
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
-from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats, Mask
 from judgestats.verdicts.aggregation import MISSING_PARTNER, to_native, to_table
 
@@ -248,7 +248,7 @@ def _clusters_of_items(ratings: Any, items: Any, column: str, cluster: Cluster) 
     """The cluster column, and the cluster of each item."""
     if column == "item":
         return "item", np.arange(len(items))
-    known = nw.from_native(ratings).lazy().select("item", column).unique().collect(backend="pandas").to_native()
+    known = Study.of(ratings).data.lazy().select("item", column).unique().collect(backend="pandas").to_native()
     if known["item"].duplicated().any():
         if cluster == "auto":
             return "item", np.arange(len(items))
@@ -415,7 +415,7 @@ def calibrate(
             of_judge = _rows(cells, used, options)
             rows += [{**key, **row, "flag": flags.join(chosen.flag, row["flag"])} for row in of_judge]
     if output == "ratings":
-        scores = to_table(as_scores(nw.from_native(ratings)).to_native())
+        scores = to_table(as_scores(Study.of(ratings).data).to_native())
         return to_native(mapped(scores, groups, maps, overall_criterion), ratings)
     return estimates(rows, [*groups, "judge"], sort=False)
 

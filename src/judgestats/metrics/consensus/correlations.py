@@ -13,6 +13,10 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import chdtrc, stdtr
 
 from judgestats import flags
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs, reference_as_runs
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import average_ranks
@@ -22,11 +26,8 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
-from judgestats.counting.cells import cells
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
-from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats
 
 # ---- Ranks of the systems, and concordance of the judges -------------------------------------------------------------
@@ -395,7 +396,7 @@ def _with_cluster(
     paired: pd.DataFrame, ratings: Any, keys: list[str], column: str, identity: Mapping[str, str]
 ) -> pd.DataFrame:
     """Add the cluster of each point."""
-    known = nw.from_native(ratings).lazy().select(*keys, column).unique().collect(backend="pandas").to_native()
+    known = Study.of(ratings).data.lazy().select(*keys, column).unique().collect(backend="pandas").to_native()
     if "system" in keys and identity:  # by either name
         known = pd.concat([known, _renamed(known, identity)], ignore_index=True)
     known = known.drop_duplicates([*keys, column]).rename(columns={column: "_cluster"})
@@ -535,8 +536,8 @@ def _with_reference(
         with np.errstate(divide="ignore", invalid="ignore"):
             others = (total - scores["estimate"]) / (count - 1).where(count > 1)
         return scores.rename(columns={"estimate": "x"}).assign(y=others), groups
-    present = nw.from_native(against).collect_schema().names()
-    frame = nw.from_native(against)
+    present = Study.of(against).names
+    frame = Study.of(against).data
     if "judge" not in present:  # rows are raters; other columns do not split them
         shown = [*groups, "system", "item", "criterion", "score", "mean", "sd", "runs", "n"]
         frame = frame.select(*(c for c in dict.fromkeys(shown) if c in present)).with_columns(nw.lit("").alias("judge"))
@@ -557,10 +558,10 @@ def _with_reference(
 
 def with_truth(ratings: Any, truth: Any, by: By) -> tuple[pd.DataFrame, list[str]]:
     """Mean scores of each judge per item, and the known values."""
-    data = nw.from_native(ratings)
+    data = Study.of(ratings).data
     if "system" not in data.collect_schema().names():
         data = data.with_columns(nw.lit("").alias("system"))
-    known = nw.from_native(truth).lazy().collect(backend="pandas").to_native()
+    known = Study.of(truth).data.lazy().collect(backend="pandas").to_native()
     measured = [c for c in ("value", "level") if c in known.columns]
     if "item" not in known.columns or not measured:
         raise SchemaError(f"A truth needs item and value (or level). Columns: {', '.join(map(str, known.columns))}.")

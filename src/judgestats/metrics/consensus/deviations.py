@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.deviation import cluster_scores
@@ -25,10 +27,8 @@ from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
 from judgestats.metrics.scales import refuse_declared_scales, refuse_several_scales
 from judgestats.results import estimates
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
-from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats, Mask
 
 # ---- Uncertainty of linear estimates of deviations: over clusters of items, or from the runs -------------------------

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.counting.cells import ABOUT, CellTable, cell_table
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.deviation import consensus, weighted_means
-from judgestats.counting.cells import ABOUT, CellTable, cell_table
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, Finding, as_frame, names
 from judgestats.typing import Floats
@@ -139,7 +139,7 @@ def against(frame: Any, per_criterion: bool, final: str | None, identity: Mappin
 
 def _means(frame: Any, by: Sequence[str], per_criterion: bool, final: str | None) -> pd.DataFrame:
     """Key columns of the reference, ``mean``, ``variance`` and its ``df``."""
-    present = list(nw.from_native(frame).collect_schema().names())
+    present = Study.of(frame).names
     split = [c for c in by if c in present and c not in ABOUT]
     judge = "judge" if "judge" in present else None
     table = cell_table(frame, split, judge=judge)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
-from judgestats.counting.cells import cells
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import COUNTS, By, grouping, names
-from judgestats.counting.splitting import as_runs
 
 #: Columns of a score matrix after the standard ones.
 EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
@@ -123,7 +123,7 @@ def score_matrix(
     b       4.0  8.0
     """
     ratings = as_runs(ratings, average_over, by)
-    data = nw.from_native(ratings)
+    data = Study.of(ratings).data
     present = list(data.collect_schema().names())
     by = [c for c in grouping(names(by), present) if c not in ("judge", "system")]  # they always split the result
     table = cells(ratings, by, ddof)

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import chdtri, fdtr, fdtri, stdtr, stdtrit
 
 from judgestats import flags
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
-from judgestats.counting.cells import cells
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
-from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats
 
 #: Clusters that the jackknife needs; with fewer, the repeats of a rating are taken as normal.
@@ -113,7 +113,7 @@ def run_sd(
     2     a     b   ratio       0.5      0.31       0.81  2.0
     """
     ratings = as_runs(ratings, average_over, by)
-    present = list(nw.from_native(ratings).collect_schema().names())
+    present = Study.of(ratings).names
     groups = [c for c in grouping(by, present, "ratings") if c != "judge"]
     chosen = clustered_by(ratings, groups, cluster, whole="item")
     more = [c for c in dict.fromkeys([*groups, chosen.column]) if c and c not in _ABOUT]

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, permutations
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import stdtr, stdtrit
 
 from judgestats import flags
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.correlation import average_ranks
@@ -76,7 +76,7 @@ def side_by_side(results: Mapping[str, Any], *, identity: Mapping[str, str] | No
         if isinstance(result, pd.Series):
             part = pd.DataFrame({"judge": result.index, name: result.to_numpy()})
         else:
-            frame = nw.from_native(result).lazy().collect(backend="pandas").to_native()
+            frame = Study.of(result).data.lazy().collect(backend="pandas").to_native()
             key = next((c for c in _NAMES if c in frame.columns), None)
             if key is None or "estimate" not in frame.columns:
                 raise SchemaError(
@@ -155,7 +155,7 @@ def correlate_over_judges(
         first    second  estimate  p_value    n
     0  people  validity       0.7    0.233  5.0
     """
-    data = nw.from_native(table).lazy().collect(backend="pandas").to_native()
+    data = Study.of(table).data.lazy().collect(backend="pandas").to_native()
     numeric = [str(c) for c in data.columns if data[c].dtype.kind in "iuf"]
     wanted = [c for c in numeric if not c.endswith(("_low", "_high"))] if columns is None else list(columns)
     absent = [c for c in wanted if c not in numeric]
@@ -247,7 +247,7 @@ def level_progression(ratings: IntoFrame, truth: Any, *, by: By = (), conf_level
     4     g    3.0        step       0.4  4.0
     5     g    NaN      rising       1.0  2.0
     """
-    columns = nw.from_native(truth).collect_schema().names()
+    columns = Study.of(truth).names
     if "value" not in columns:
         raise SchemaError(f"The truth needs item and value. Columns: {', '.join(map(str, columns))}.")
     paired, groups = with_truth(ratings, truth, by)

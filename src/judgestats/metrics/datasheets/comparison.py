@@ -13,6 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import size_flag
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import units
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, JudgestatsError, choose, confidence
 from judgestats.kernels.proportions import wilson
@@ -26,13 +31,8 @@ from judgestats.metrics.paired import (
     matched_sides,
     paired_difference,
 )
-from judgestats.counting.counts import size_flag
 from judgestats.results import estimates
-from judgestats.counting.cells import cells
-from judgestats.counting.clustering import Cluster
-from judgestats.schema.columns import kind_of
-from judgestats.counting.tallies import units
-from judgestats.schema.columns import UNIT_COLUMNS
+from judgestats.schema.columns import UNIT_COLUMNS, kind_of
 
 #: Columns in which one stimulus may differ between judges or prompts.
 _MAY_DIFFER = ("prompt", "strategy", "scheme", "temperature")
@@ -132,9 +132,7 @@ def compare_datasheets(
     confidence(conf_level)
     choose(role, get_args(Role), "role")
     (sheet_1, calls_1), (sheet_2, calls_2) = (_as_sheet(data, cluster, conf_level) for data in (first, second))
-    kinds = {
-        kind_of(nw.from_native(calls).collect_schema().names()) for calls in (calls_1, calls_2) if calls is not None
-    }
+    kinds = {kind_of(Study.of(calls).names) for calls in (calls_1, calls_2) if calls is not None}
     if len(kinds) > 1:
         raise DesignError("One side has preferences, the other ratings. Compare data of the same kind.")
     one_judge = all(s["judge"].nunique(dropna=False) == 1 for s in (sheet_1, sheet_2))
@@ -176,9 +174,9 @@ def _below(row: _Row) -> str:
 
 def _as_sheet(data: Any, cluster: Cluster, conf_level: float) -> tuple[pd.DataFrame, Any]:
     """The proportions of a datasheet, and its calls if they are given."""
-    columns = list(nw.from_native(data).collect_schema().names())
+    columns = Study.of(data).names
     if {"section", "term", "estimate", "n"} <= set(columns):
-        return _proportions(nw.from_native(data).lazy().collect(backend="pandas").to_native()), None
+        return _proportions(Study.of(data).data.lazy().collect(backend="pandas").to_native()), None
     sheet = datasheet(data, cluster=cluster, n_resamples=200, conf_level=conf_level)
     if several := [c for c in sheet.columns[: sheet.columns.get_loc("section")] if c != "judge"]:
         raise DesignError(f"One side has several values of {several[0]!r}. Filter each side to one value.")

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -17,6 +16,11 @@ from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from judgestats import flags
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import Counts
+from judgestats.counting.splitting import KEYS, splits_of
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, confidence
 from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
@@ -29,14 +33,10 @@ from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import cluster_of_steps, detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
-from judgestats.metrics.rates import rates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
 from judgestats.results import COLUMNS, estimates
-from judgestats.counting.cells import cells
-from judgestats.counting.clustering import Cluster
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
-from judgestats.counting.splitting import KEYS, splits_of
 
 # ---- Profile of a judge by rules whose thresholds are arguments: a description, not a test ---------------------------
 
@@ -132,7 +132,7 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     ``run_sd``: that of :func:`judgestats.run_sd`; without repeats NaN, flagged ``single run``.
     """
     by = [g for g in groups if g != "judge"]
-    present = nw.from_native(data).collect_schema().names()
+    present = Study.of(data).names
     table = cells(data, by)
     numbered = "replicate" in present or "score" not in present
     codes = codes_of(table, groups)
@@ -144,8 +144,8 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
         here = table.iloc[parts[g]]
         averaged = flags.SEVERAL_AVERAGED if not numbered and (here["runs"] > 1).any() else ""
         rows.append({**key, **mean_of_scores(here, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
-        counts = pd.DataFrame({"n": [float(here["runs"].sum()), float(here["n_missing"].sum())], "all": ""})
-        (row,) = rates(counts, ["all"], "missing", np.array([False, True]), conf_level=options.conf_level)
+        counts = Counts.of(pd.DataFrame({"n": [float(here["runs"].sum()), float(here["n_missing"].sum())]}))
+        (row,) = counts.inferred(options.conf_level).rates("missing", np.array([False, True]))
         rows.append({**key, **row})
     rows += options.call(run_sd, data, ratios=False).to_dict("records")
     return estimates(rows, groups)
@@ -337,7 +337,7 @@ def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple
 
 def judges_apart(data: Any) -> set[Any]:
     """Judges that share no item with some other judge, so that the two are not comparable."""
-    frame = nw.from_native(data)
+    frame = Study.of(data).data
     if not {"judge", "item"} <= set(frame.collect_schema().names()):
         return set()
     seen = frame.lazy().select("judge", "item").unique().collect(backend="pandas").to_native()

@@ -7,21 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats import flags
-from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.counting.clustering import CLUSTERING, Cluster, clusters, dependence_flag, noted
-from judgestats.schema.coding import codes_of, count
-from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
-from judgestats.counting.tallies import clustered, refuse_further, shared_counts, tally
+from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.changes import matched_changes
-from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.counting.clustering import Cluster, clusters
+from judgestats.counting.clusters import Clusters, kept
+from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered, selected
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import clustered, count, refuse_further, shared_counts
+from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.schema.coding import codes_of, count_rows
+from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
+from judgestats.schema.declared_counts import call_counts, counted
 
 # ---- The candidate that the cue favours, and the role of an answer ---------------------------------------------------
 
@@ -150,26 +153,29 @@ _JOINT = {*PATTERNS["revision"].columns, "n"}
 
 
 @dataclass(frozen=True)
-class Study:
+class ProbeCalls:
     """Calls, or counts of them, in memory.
 
     `table`: with ``judge``, ``scheme`` (empty text if there is none), ``probe``.
     `kind`: ``calls``; ``joint``, counts of the answers of items under two probes; ``margins``, counts under each probe.
     `groups`: ``judge``, the `by` columns and ``scheme``.
-    `clusters`: cluster columns.
-    `note`: the note on clustering of :func:`judgestats.counting.clustering.noted`.
+    `clustering`: how intervals are clustered.
     """
 
     table: pd.DataFrame
     kind: str
     groups: list[str]
-    clusters: list[str]
-    note: dict[str, Any]
+    clustering: Clusters
 
     @property
-    def dependent(self) -> str:
-        """Flag of an interval that treats dependent calls as independent."""
-        return dependence_flag(self.note)
+    def clusters(self) -> list[str]:
+        """Cluster columns."""
+        return list(self.clustering.columns)
+
+    def counts_of(self, table: pd.DataFrame, plan: Bootstrap | None, conf_level: float) -> Counts:
+        """A table of this study as counts by groups and probe, with its intervals."""
+        columns = [*self.groups, "probe"]
+        return Counts.of(table, columns, self.clustering, conf_level=conf_level, bootstrap=plan)
 
     @property
     def candidates(self) -> list[str]:
@@ -197,12 +203,9 @@ class Study:
     def margins(self, probe: str) -> pd.DataFrame:
         """Counts of the answers under one probe: the groups, the clusters, ``probe``, ``outcome``, ``n``."""
         if self.kind == "joint":
-            result = _blind_margin(self.table, [*self.groups, *self.clusters], probe)
-        else:
-            here = self.table[self.table["probe"] == probe]
-            result = tally(here, "anchoring", self.groups, cluster=self.clusters or False)
-        result.attrs[CLUSTERING] = self.note
-        return result
+            return _blind_margin(self.table, [*self.groups, *self.clusters], probe)
+        here = self.table[self.table["probe"] == probe]
+        return count(here, "anchoring", self.groups, cluster=self.clusters or False).table
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,7 @@ class Answers:
         return result
 
 
-def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> Study:
+def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> ProbeCalls:
     """Read and validate calls, or counts of them."""
     named = [*names(by), *(clusters(cluster) or ()), *([] if measure in PATTERNS else ["rationale"])]
     table = gathered(calls, named).reset_index(drop=True)
@@ -249,34 +252,28 @@ def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> S
     table["scheme"] = scheme.where(scheme.notna(), "").astype(str)
     split = [g for g in grouping(by, table.columns) if g not in ("judge", "scheme", "probe")]
     groups = ["judge", *split, "scheme"]
-    table, columns, note = _clustered(calls, table, kind, groups, cluster)
-    for column in ("judge", *split, *columns):
+    table, found = _clustered(table, kind, groups, cluster)
+    for column in ("judge", *split, *found.columns):
         values = table[column]
         if isinstance(values.dtype, pd.CategoricalDtype) or (values.dtype.kind == "O" and values.hasnans):
             table[column] = values.astype(object).where(values.notna(), math.nan)  # one spelling of missing
-    return Study(table, kind, groups, columns, note)
+    return ProbeCalls(table, kind, groups, found)
 
 
-def _clustered(
-    calls: Any, table: pd.DataFrame, kind: str, groups: list[str], cluster: Cluster
-) -> tuple[pd.DataFrame, list[str], dict[str, Any]]:
-    """The table with its cluster columns, their names, and the note on clustering."""
+def _clustered(table: pd.DataFrame, kind: str, groups: list[str], cluster: Cluster) -> tuple[pd.DataFrame, Clusters]:
+    """The table with its cluster columns, and how intervals are clustered."""
     if kind == "calls":
-        data, columns, note = clustered(nw.from_native(table, eager_only=True), [*groups, "probe"], cluster)
-        return data.to_native(), columns, note
+        study, found = clustered(Study.of(table), [*groups, "probe"], cluster)
+        return study.columns.frame(), found
     asked = clusters(cluster)
     grouping(asked or (), table.columns)
-    present = nw.from_native(calls).collect_schema().names()
-    split = [c for c in groups if c != "scheme" or c in present] + ["probe"]
-    frame = table.copy(deep=False)
-    frame.attrs = dict(getattr(calls, "attrs", {}))
-    found = shared_counts(frame, PATTERNS["revision" if kind == "joint" else "anchoring"], split)
-    kept = list(asked) if asked is not None else [found.column] if found and found.column else []
-    return table, kept, noted(kept, found, split, asked is None)
+    pattern = PATTERNS["revision" if kind == "joint" else "anchoring"]
+    sharing = shared_counts(Study.of(table), pattern, [*groups, "probe"])
+    return table, Clusters.of(kept(asked, sharing), sharing, auto=asked is None)
 
 
 def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
-    """The kind of a table, see :class:`Study`."""
+    """The kind of a table, see :class:`ProbeCalls`."""
     have = set(table.columns)
     if have >= set(required("preferences")):
         if "probe" not in have:
@@ -289,7 +286,7 @@ def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
                 f"A candidate has the id {sorted(shown)[0]!r}, which is the name of an answer. Rename it."
             )
         refuse_nameless(table)
-        counted(nw.from_native(table), [*names(by), *(clusters(cluster) or ())])
+        counted(Study.of(table).data, [*names(by), *(clusters(cluster) or ())])
         return "calls"
     if have >= _JOINT:
         refuse_further(table.columns, "revision", by, clusters(cluster) or ())
@@ -299,11 +296,11 @@ def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
         raise DesignError(
             f"{measure} needs a preferences frame, and there is no {missing}. Columns: {', '.join(have)}."
         )
-    tally(table, measure, by, cluster=cluster)  # raises unless it is a tally
+    count(table, measure, by, cluster=cluster)  # raises unless it is a tally
     return "margins"
 
 
-def refuse_no_probe(found: Study, probe: str, argument: str, *, always: bool = False) -> None:
+def refuse_no_probe(found: ProbeCalls, probe: str, argument: str, *, always: bool = False) -> None:
     """Refuse a probe that does not occur; joint counts do not name the earlier one, and are accepted."""
     known = sorted(found.table["probe"].unique())
     if (always or found.kind != "joint") and probe not in known:
@@ -312,7 +309,7 @@ def refuse_no_probe(found: Study, probe: str, argument: str, *, always: bool = F
 
 
 def answers(
-    found: Study, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str] | None = None
+    found: ProbeCalls, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str] | None = None
 ) -> Iterator[Answers]:
     """Yield the answers of each group under each labelled probe, by role.
 
@@ -328,14 +325,14 @@ def answers(
     pairs = paired(found, blind, favoured, label, kept)
     columns = [*found.groups, "probe"]
     code = codes_of(pairs, columns)
-    flag = "" if kept else found.dependent
+    flag = "" if kept else found.clustering.flag
     for g in range(code.size):
         here = pairs[code.code == g]
         if found.kind == "joint" or (here["_row"] >= 0).any():
             yield _joint(here, columns, kept, flag)
 
 
-def matched_rows(found: Study, blind: str, clusters: Sequence[str] = ()) -> pd.DataFrame:
+def matched_rows(found: ProbeCalls, blind: str, clusters: Sequence[str] = ()) -> pd.DataFrame:
     """Match the calls of an item under `blind` and under each other probe.
 
     Returns the groups, the clusters, ``probe``, ``_base`` and ``_row`` (row numbers of the study's table, -1 where the
@@ -343,7 +340,7 @@ def matched_rows(found: Study, blind: str, clusters: Sequence[str] = ()) -> pd.D
     """
     rows = found.table.assign(outcome=np.arange(len(found.table)))
     groups = list(dict.fromkeys([*found.groups, *clusters]))
-    pairs = matched_changes(nw.from_native(rows), PATTERNS["revision"], groups, blind)
+    pairs = matched_changes(Study.of(rows).data, PATTERNS["revision"], groups, blind)
     numbers = {
         new: pd.to_numeric(pairs[old], errors="coerce").fillna(-1).astype(int)
         for new, old in (("_base", "baseline"), ("_row", "outcome"))
@@ -352,7 +349,7 @@ def matched_rows(found: Study, blind: str, clusters: Sequence[str] = ()) -> pd.D
 
 
 def paired(
-    found: Study, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str]
+    found: ProbeCalls, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str]
 ) -> pd.DataFrame:
     """Pairs of answers with the favoured side and both roles (0, 1, 2; -1 for none)."""
     if found.kind == "joint":
@@ -381,7 +378,7 @@ def paired(
 
 def outcomes_of(calls: pd.DataFrame) -> pd.Series[Any]:
     """The candidate chosen, ``tie`` or ``invalid``."""
-    chosen = selected(nw.from_native(calls), PATTERNS["anchoring"], "anchoring", None)
+    chosen = selected(Study.of(calls).data, PATTERNS["anchoring"], "anchoring", None)
     outcome = chosen.to_native()["outcome"]
     unknown = set(outcome.astype(str)) - {str(c) for s in ("first", "second") for c in pd.unique(calls[s])}
     unknown -= {"tie", "invalid"}
@@ -396,7 +393,7 @@ def outcomes_of(calls: pd.DataFrame) -> pd.Series[Any]:
 def _joint(here: pd.DataFrame, columns: list[str], clusters: list[str], flag: str) -> Answers:
     """Answers of items under both probes."""
     kept = [*clusters, "_baseline", "_outcome"]
-    table = count(here[here["_known"]], kept, "n")
+    table = count_rows(here[here["_known"]], kept, "n")
     base, probe = (table[c].to_numpy(dtype=int) for c in ("_baseline", "_outcome"))
     n = table["n"].to_numpy(dtype=float)
     counts = np.zeros((len(table), 6))
@@ -413,14 +410,14 @@ def _key(here: pd.DataFrame, columns: list[str]) -> dict[str, Any]:
     return {str(k): v for k, v in here[columns].iloc[0].to_dict().items()}
 
 
-def _independent(found: Study, blind: str, side: pd.Series[Any], clusters: list[str]) -> Iterator[Answers]:
+def _independent(found: ProbeCalls, blind: str, side: pd.Series[Any], clusters: list[str]) -> Iterator[Answers]:
     """Answers from counts of each probe: independent samples."""
     _refuse_many(found.table, found.groups, side.where(found.table["probe"] != blind, None))
-    table = tally(found.table, "anchoring", found.groups, cluster=clusters or False)
+    table = count(found.table, "anchoring", found.groups, cluster=clusters or False).table
     columns = [*found.groups, "probe"]
     named = found.table.assign(_side=side).groupby(columns, dropna=False)["_side"]
     side_of = {key_of(key): values for key, values in named}
-    dependent = "" if clusters else found.dependent
+    dependent = "" if clusters else found.clustering.flag
     code = codes_of(table, found.groups)
     for g in range(code.size):
         group = table[code.code == g]
@@ -460,11 +457,10 @@ def _refuse_many(table: pd.DataFrame, groups: list[str], side: pd.Series[Any]) -
 
 def _blind_margin(table: pd.DataFrame, columns: list[str], probe: str) -> pd.DataFrame:
     """Blind answers of joint counts, from the probe with the most of them."""
-    kept = table[table["baseline"].astype(str) != "missing"]
-    sizes = kept.groupby([*columns[: columns.index("scheme") + 1], "probe"], dropna=False)["n"].sum().reset_index()
+    known = table[table["baseline"].astype(str) != "missing"]
+    sizes = known.groupby([*columns[: columns.index("scheme") + 1], "probe"], dropna=False)["n"].sum().reset_index()
     groups = columns[: columns.index("scheme") + 1]
     most = sizes.sort_values(["n", "probe"], ascending=[False, True]).drop_duplicates(groups)
-    kept = kept.merge(most[[*groups, "probe"]], on=[*groups, "probe"])
-    result = count(kept.assign(outcome=kept["baseline"].astype(str), probe=probe), [*columns, "probe", "outcome"], "n")
-    result.attrs = dict(table.attrs)
-    return result
+    known = known.merge(most[[*groups, "probe"]], on=[*groups, "probe"])
+    blind = known.assign(outcome=known["baseline"].astype(str), probe=probe)
+    return count_rows(blind, [*columns, "probe", "outcome"], "n")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -15,6 +14,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, chdtri, fdtrc
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, Interval, planned, ratio
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import Counts
+from judgestats.counting.selection import gathered
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
@@ -23,7 +27,7 @@ from judgestats.metrics.invariance.outcome_coding import (
     ROLES,
     Answers,
     Favoured,
-    Study,
+    ProbeCalls,
     answers,
     key_of,
     refuse_no_probe,
@@ -31,14 +35,9 @@ from judgestats.metrics.invariance.outcome_coding import (
     study,
 )
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.counting.bootstrap import Bootstrap, Interval, planned, ratio, resampled
-from judgestats.metrics.rates import rates
 from judgestats.results import estimates
-from judgestats.counting.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of, neither, yes_or_no
 from judgestats.schema.columns import By, names
-from judgestats.counting.tallies import tally
-from judgestats.counting.selection import gathered
 from judgestats.typing import Floats
 
 # ---- Shifts of answers from blind to a probe, their parts and tests --------------------------------------------------
@@ -157,7 +156,7 @@ def _difference(
 
 
 def _bootstrapped(answers: Answers, statistic: Callable[[Floats], Floats], plan: Bootstrap, flag: str = "") -> Cells:
-    cells = resampled(answers.table, answers.counts, statistic, plan, answers.key)
+    cells = Counts.of(answers.table).resampled(answers.counts, statistic, answers.key, plan=plan)
     cells["method"] = drawn(plan, answers.joint is not None)
     return {**cells, "flag": flags.join(answers.flag, flag, cells["flag"])}
 
@@ -470,16 +469,13 @@ def anchoring(
     refuse_unnamed(found.table, baseline, favoured)
     drawn = plan or Bootstrap("percentile", tuple(found.clusters), None, n_resamples, seed, conf_level)
     shifted = drawn if plan is not None or found.clusters else None
-    options: dict[str, Any] = {"conf_level": conf_level, "bootstrap": plan}
-    if plan is None and found.clusters:
-        options["cluster"] = found.clusters[0]
-    rows = _blind_rows(found, baseline, options, drawn if shifted is not None else None)
+    rows = _blind_rows(found, baseline, conf_level, plan, drawn if shifted is not None else None)
     ties = [r for r in rows if r["term"] == "equality_detection"]
     if equal is not None:
-        rows = _of_equals(found, baseline, equal, options) + [r for r in rows if r not in ties]
+        rows = _of_equals(found, baseline, equal, conf_level, plan) + [r for r in rows if r not in ties]
     for a in answers(found, baseline, favoured, favoured_label):
         rows += movement_rows(a, conf_level, shifted, drawn, found.clusters)
-    rows += _tie_rows(found, rows, ties, options) + _sensitivity_rows(found, baseline, options)
+    rows += _tie_rows(found, rows, ties, conf_level, plan) + _sensitivity_rows(found, baseline, conf_level, plan)
     columns = [*found.groups, "probe"]
     if found.kind == "calls":
         rows = flag_forced(rows, found.table, columns, _TIE_TERMS)
@@ -516,20 +512,22 @@ def _of_two_samples(plan: Any, a: Answers) -> Any:
     return replace(plan, strata="side")
 
 
-def _blind_rows(found: Study, blind: str, options: Mapping[str, Any], plan: Bootstrap | None) -> _Rows:
+def _blind_rows(
+    found: ProbeCalls, blind: str, conf_level: float, plan: Bootstrap | None, drawn: Bootstrap | None
+) -> _Rows:
     """Rows of the blind probe."""
     table = found.margins(blind)
     columns = [*found.groups, "probe"]
-    outcome = table["outcome"].astype(str).to_numpy(dtype=object)
-    rows = rates(table, columns, "equality_detection", outcome == "tie", outcome != "invalid", **options)
+    counts = found.counts_of(table, plan, conf_level)
+    rows = counts.rates("equality_detection", counts.among("outcome", "tie"), ~counts.among("outcome", "invalid"))
     code = codes_of(table, columns)
     candidates = found.candidates_of(blind, found.groups)
     for g in range(code.size):
         here = table[code.code == g]
         key = {c: here[c].iloc[0] for c in columns}
         names = candidates[key_of(key[c] for c in found.groups)]
-        signed = _neutrality(here, names, key, plan, options["conf_level"])
-        signed["flag"] = flags.join(found.dependent, signed["flag"])
+        signed = _neutrality(here, names, key, drawn, conf_level)
+        signed["flag"] = flags.join(found.clustering.flag, signed["flag"])
         low, high = folded_interval(signed.get("conf_low", math.nan), signed.get("conf_high", math.nan))
         folded = {**signed, "estimate": abs(signed["estimate"]), "conf_low": low, "conf_high": high}
         rows.append({**key, "term": "neutrality_deviation", **folded, "std_error": math.nan})
@@ -537,7 +535,7 @@ def _blind_rows(found: Study, blind: str, options: Mapping[str, Any], plan: Boot
     return rows
 
 
-def _of_equals(found: Study, blind: str, equal: Equal, options: Mapping[str, Any]) -> _Rows:
+def _of_equals(found: ProbeCalls, blind: str, equal: Equal, conf_level: float, plan: Bootstrap | None) -> _Rows:
     """Ties without labels among the items whose candidates are equal; NaN for a group without such items."""
     table = found.table
     needed = [equal] if isinstance(equal, str) else list(_TEXTS)
@@ -555,9 +553,8 @@ def _of_equals(found: Study, blind: str, equal: Equal, options: Mapping[str, Any
     columns = [*found.groups, "probe"]
     rows: _Rows = []
     if (part.table["probe"] == blind).any():
-        margin = part.margins(blind)
-        outcome = margin["outcome"].astype(str).to_numpy(dtype=object)
-        rows = rates(margin, columns, "equality_detection", outcome == "tie", outcome != "invalid", **options)
+        counts = part.counts_of(part.margins(blind), plan, conf_level)
+        rows = counts.rates("equality_detection", counts.among("outcome", "tie"), ~counts.among("outcome", "invalid"))
     there = {key_of(r[c] for c in columns) for r in rows}
     groups = table.loc[table["probe"] == blind, columns].drop_duplicates().to_dict("records")
     missing = [{str(c): v for c, v in g.items()} for g in groups if key_of(g.values()) not in there]
@@ -613,7 +610,7 @@ def _neutrality(
         return cells
     cells["estimate"] = value = (one - two) / n
     if plan is not None:
-        drawn = resampled(here, counts, signed_neutrality, plan, key)
+        drawn = Counts.of(here).resampled(counts, signed_neutrality, key, plan=plan)
         return {**cells, **drawn, "flag": flags.join(flag, drawn["flag"])}
     low, high = newcombe_paired(0.0, one, two, tie, conf_level)
     spread = math.sqrt(max((one + two) / n - value**2, 0.0) / n)
@@ -621,7 +618,7 @@ def _neutrality(
     return {**cells, "std_error": spread, "conf_low": low, "conf_high": high, "method": method}
 
 
-def _tie_rows(found: Study, rows: _Rows, base: _Rows, options: Mapping[str, Any]) -> _Rows:
+def _tie_rows(found: ProbeCalls, rows: _Rows, base: _Rows, conf_level: float, plan: Bootstrap | None) -> _Rows:
     """Tie rates under each probe and blind; the side is that of the probe's other rows."""
     columns = [*found.groups, "probe"]
     side = {key_of(r[c] for c in columns): r["favoured"] for r in rows if r["term"] == "shift_favoured"}
@@ -630,17 +627,16 @@ def _tie_rows(found: Study, rows: _Rows, base: _Rows, options: Mapping[str, Any]
         if found.kind == "joint":
             here = found.table[(found.table["probe"] == probe) & (found.table["outcome"].astype(str) != "missing")]
             table = here.assign(n=here["n"].astype(float))
-            table.attrs[CLUSTERING] = found.note
         else:
             table = found.margins(probe)
-        outcome = table["outcome"].astype(str)
-        result += rates(table, columns, "tie", outcome == "tie", ~outcome.isin(["invalid", "missing"]), **options)
+        counts = found.counts_of(table, plan, conf_level)
+        result += counts.rates("tie", counts.among("outcome", "tie"), ~counts.among("outcome", "invalid", "missing"))
         result += [{**r, "probe": probe, "term": "tie_blind"} for r in base]
     kept = [r for r in result if key_of(r[c] for c in columns) in side]
     return [{**r, "favoured": side[key_of(r[c] for c in columns)]} for r in kept]
 
 
-def _sensitivity_rows(found: Study, blind: str, options: Mapping[str, Any]) -> _Rows:
+def _sensitivity_rows(found: ProbeCalls, blind: str, conf_level: float, plan: Bootstrap | None) -> _Rows:
     """Share of right answers under each probe and blind, if the right answer is known."""
     known = next((c for c in ("gold", "better") if c in found.table and found.table[c].notna().any()), None)
     if found.kind != "calls" or known is None:
@@ -648,10 +644,9 @@ def _sensitivity_rows(found: Study, blind: str, options: Mapping[str, Any]) -> _
     here = found.table.assign(gold=found.table[known].astype(object))
     here = here[here["gold"].notna() & (here["gold"].astype(str) != "")]
     columns = [*found.groups, "probe"]
-    table = tally(nw.from_native(here), "gold_agreement", columns, cluster=found.clusters or False)
-    table.attrs[CLUSTERING] = found.note
-    outcome = table["outcome"].astype(str)
-    rows = rates(table, columns, "sensitivity", outcome == "correct", outcome != "invalid", **options)
+    table = count(here, "gold_agreement", columns, cluster=found.clusters or False).table
+    counts = found.counts_of(table, plan, conf_level)
+    rows = counts.rates("sensitivity", counts.among("outcome", "correct"), ~counts.among("outcome", "invalid"))
     labelled = [r for r in rows if r["probe"] != blind]
     base = {key_of(r[g] for g in found.groups): r for r in rows if r["probe"] == blind}
     blind_rows = [
@@ -662,7 +657,7 @@ def _sensitivity_rows(found: Study, blind: str, options: Mapping[str, Any]) -> _
     return labelled + blind_rows
 
 
-def _unequal(found: Study, blind: str, n_items: float | None) -> dict[tuple[Any, ...], str]:
+def _unequal(found: ProbeCalls, blind: str, n_items: float | None) -> dict[tuple[Any, ...], str]:
     """Flags of probes whose answers do not add up to the stated number of items."""
     if n_items is None and "items" not in found.table:
         return {}

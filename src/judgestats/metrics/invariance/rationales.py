@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, ratio
+from judgestats.counting.clustering import Cluster, clusters
+from judgestats.counting.counts import Counts
+from judgestats.counting.selection import gathered
+from judgestats.counting.tallies import clustered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.invariance.outcome_coding import (
+    ProbeCalls,
     Study,
     key_of,
     matched_rows,
@@ -25,14 +31,9 @@ from judgestats.metrics.invariance.outcome_coding import (
     study,
 )
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.counting.bootstrap import Bootstrap, ratio, resampled
-from judgestats.metrics.rates import rates
 from judgestats.results import estimates
-from judgestats.counting.clustering import CLUSTERING, Cluster, clusters, column_of
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
-from judgestats.counting.tallies import clustered
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.counting.selection import gathered
 from judgestats.typing import Floats
 
 # ---- Vectors of texts, and their cosine similarity -------------------------------------------------------------------
@@ -115,7 +116,9 @@ class Vectors:
         return result
 
 
-def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measure: str) -> tuple[Study, pd.DataFrame]:
+def matched_rationales(
+    calls: Any, by: By, blind: str, probe: str | None, measure: str
+) -> tuple[ProbeCalls, pd.DataFrame]:
     """Match the explanations of an item under `blind` and under each other probe.
 
     Returns the study and the pairs: the groups, ``probe``, ``item``, ``n``, ``text_blind``, ``text`` (empty where
@@ -131,7 +134,7 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
     if probe is not None:
         refuse_no_probe(found, probe, "probe")
         kept = found.table[found.table["probe"].isin([blind, probe])].reset_index(drop=True)
-        found = Study(kept, found.kind, found.groups, found.clusters, found.note)
+        found = replace(found, table=kept)
     pairs = matched_rows(found, blind, found.clusters)
     outcome = outcomes_of(found.table).astype(str).to_numpy(dtype=object)
     text = texts_of(found.table["rationale"])
@@ -147,9 +150,7 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
     )
     columns = [*found.groups, "probe"]
     judged = pairs.assign(_judged=pairs["_row"] >= 0).groupby(columns, dropna=False)["_judged"].transform("any")
-    pairs = pairs[judged.to_numpy(dtype=bool)].reset_index(drop=True)
-    pairs.attrs[CLUSTERING] = found.note
-    return found, pairs
+    return found, pairs[judged.to_numpy(dtype=bool)].reset_index(drop=True)
 
 
 def texts_of(column: pd.Series[Any]) -> NDArray[Any]:
@@ -302,12 +303,11 @@ def rationale_check(
         )
     known = [c for c in ("scheme", "probe") if c in table]
     columns = list(dict.fromkeys(["judge", *grouping([*names(by), *known], table.columns)]))
-    weight = counted(nw.from_native(table), [*columns, *names(cluster if isinstance(cluster, str) else ())])
+    weight = counted(Study.of(table).data, [*columns, *names(cluster if isinstance(cluster, str) else ())])
     table["n"] = call_counts(table[weight]) if weight else 1.0
-    data, _, note = clustered(nw.from_native(table, eager_only=True), columns, cluster)
-    table = data.to_native()
-    table.attrs[CLUSTERING] = note
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
+    study, found = clustered(Study.of(table), columns, cluster)
+    table = study.columns.frame()
+    counts = Counts.of(table, columns, found, conf_level=conf_level)
     checks: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
     chosen = table["choice"].astype(object).where(table["choice"].notna(), "invalid").astype(str)
     for unknown in sorted(set(chosen) - set(CHOICES))[:1]:
@@ -329,7 +329,7 @@ def rationale_check(
         checks["label_mentioned"] = (mentions(text, lexicon), text != "")
         if {"text_first", "text_second"} <= set(table.columns):
             checks["quote_absent"] = _quote_absent(table, text, min_words)
-    rows = [r for term, (hit, trial) in checks.items() for r in rates(table, columns, term, hit, trial, **options)]
+    rows = [r for term, (hit, trial) in checks.items() for r in counts.rates(term, hit, trial)]
     sums = table.groupby(columns, dropna=False, observed=True)["n"].sum().reset_index()
     totals = {key_of(key): n for *key, n in sums.itertuples(index=False)}
     for row in rows:
@@ -496,7 +496,7 @@ def rationale_shift(
     scale = 0.5 if distance == "half" else 1.0
     columns = [*found.groups, "probe"]
     plan = Bootstrap("percentile", ("item",), None, n_resamples, seed, conf_level)
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(pairs)}
+    counts = Counts.of(pairs, columns, found.clustering, conf_level=conf_level)
     inside = pairs["same"] if same_decision else pairs["valid"]
     rows = []
     for name, function in embedders(embed).items():
@@ -505,7 +505,7 @@ def rationale_shift(
         means = _means(table, columns, "drift", plan)
         if threshold is not None:
             known = table["_inside"] & table["_value"].notna()
-            means += rates(table, columns, "drift_rate", table["_value"] > threshold, known, **options)
+            means += counts.rates("drift_rate", table["_value"] > threshold, known)
         rows += _described(means, table, columns, name, same_decision)
     for name, measured in properties.items():
         before, after = (_measured(pairs[c], measured, name) for c in ("text_blind", "text"))
@@ -626,7 +626,7 @@ def rationale_alignment(
     texts = [*pairs["text_blind"], *pairs["text"], *fav, *opp]
     columns = [*found.groups, "probe"]
     plan = Bootstrap("percentile", ("item",), None, n_resamples, seed, conf_level)
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(pairs)}
+    counts = Counts.of(pairs, columns, found.clustering, conf_level=conf_level)
     inside = pairs["same"] if same_decision else pairs["valid"]
     rows = []
     for name, function in embedders(embed).items():
@@ -638,7 +638,7 @@ def rationale_alignment(
         means = _means(table, columns, "alignment", plan)
         for term, values in (("cue_aligned", score), ("cue_aligned_blind", base)):
             known = pairs["valid"] & np.isfinite(values)
-            means += rates(table, columns, term, values == 1, known, **options)
+            means += counts.rates(term, values == 1, known)
         rows += _described(means, table.assign(_blind=base), columns, name, same_decision)
     return estimates(rows, columns, _EXTRA)
 
@@ -671,7 +671,7 @@ def _means(table: pd.DataFrame, columns: list[str], term: str, plan: Bootstrap) 
         row: dict[str, Any] = {**key, "term": term, "estimate": math.nan, "n": n.sum(), "flag": flags.NO_DATA}
         if n.sum() > 0:
             counts = np.column_stack([n * here["_value"].to_numpy(dtype=float), n])
-            drawn = resampled(here, counts, ratio, plan, key)
+            drawn = Counts.of(here).resampled(counts, ratio, key, plan=plan)
             value = float(counts[:, 0].sum() / n.sum())
             row |= {
                 **drawn,

@@ -13,6 +13,11 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, Interval, planned, ratio
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.clusters import Clusters
+from judgestats.counting.counts import Counts
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.kernels.proportions import newcombe_paired
@@ -20,6 +25,7 @@ from judgestats.metrics.invariance import outcomes
 from judgestats.metrics.invariance.outcome_coding import (
     VARIES,
     Favoured,
+    ProbeCalls,
     Study,
     answers,
     key_of,
@@ -32,13 +38,9 @@ from judgestats.metrics.invariance.outcome_coding import (
     without_side,
 )
 from judgestats.metrics.measure_registry import Measure
-from judgestats.counting.bootstrap import Bootstrap, Interval, planned, ratio, resampled
-from judgestats.metrics.rates import rates
 from judgestats.results import estimates
-from judgestats.counting.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
-from judgestats.counting.tallies import tally
 from judgestats.typing import Floats
 
 # ---- Is one judging protocol less anchored than another? -------------------------------------------------------------
@@ -169,7 +171,7 @@ def protocol_difference(
     return estimates(rows, columns, ("favoured",))
 
 
-def _refuse_unknown(schemes: tuple[str, str], found: Study) -> None:
+def _refuse_unknown(schemes: tuple[str, str], found: ProbeCalls) -> None:
     known = sorted(found.table["scheme"].unique())
     if schemes[0] == schemes[1]:
         raise DesignError(f"scheme= and reference= are both {schemes[0]!r}. Give two schemes.")
@@ -181,7 +183,7 @@ def _refuse_unknown(schemes: tuple[str, str], found: Study) -> None:
             )
 
 
-def _blind_rows(found: Study, one: str, two: str, blind: str, plan: Bootstrap) -> Iterator[dict[str, Any]]:
+def _blind_rows(found: ProbeCalls, one: str, two: str, blind: str, plan: Bootstrap) -> Iterator[dict[str, Any]]:
     """Differences of the blind quantities."""
     kept = Study(found.table, found.kind, found.groups, ["item"] if found.kind == "calls" else [], found.note)
     table = kept.margins(blind)
@@ -214,7 +216,7 @@ def _blind_rows(found: Study, one: str, two: str, blind: str, plan: Bootstrap) -
 
 
 def _probe_rows(
-    found: Study, one: str, two: str, options: tuple[str, Favoured | None, str | None], plan: Bootstrap
+    found: ProbeCalls, one: str, two: str, options: tuple[str, Favoured | None, str | None], plan: Bootstrap
 ) -> Iterator[dict[str, Any]]:
     """Differences of the quantities of labelled probes."""
     clusters = ["item"] if found.kind == "calls" else []
@@ -267,7 +269,7 @@ def _differences(
             missing = flags.NO_MOVEMENT if term == "lao" and n else ""
             yield {**row, "flag": flags.join(common, missing)}
             continue
-        drawn = resampled(table, counts, difference, plan, key)
+        drawn = Counts.of(table).resampled(counts, difference, key, plan=plan)
         words = plan.words if plan.cluster else plan.words.replace("calls within _arm", "independent samples")
         drawn["method"] = words
         if term in _NOT_SMOOTH:
@@ -290,7 +292,7 @@ def _near_border(
     for table, counts in arms:
         total, found = counts.sum(axis=0)[None, :], []
         for statistic in signed:
-            cells = resampled(table, counts, statistic, wide, key)
+            cells = Counts.of(table).resampled(counts, statistic, key, plan=wide)
             low, high = cells["conf_low"], cells["conf_high"]
             if math.isnan(low):  # no resample changes it
                 low = high = float(statistic(total)[0])
@@ -405,28 +407,20 @@ def revision(
     refuse_no_probe(found, after, "after", always=True)
     if found.kind == "calls":
         refuse_no_probe(found, before, "before")
-    found = Study(
-        found.table[found.table["probe"].isin([before, after] if found.kind == "calls" else [after])],
-        found.kind,
-        found.groups,
-        found.clusters,
-        found.note,
-    )
+    kept = found.table["probe"].isin([before, after] if found.kind == "calls" else [after])
+    found = replace(found, table=found.table[kept])
     columns = [*found.groups, "probe"]
-    options: dict[str, Any] = {"conf_level": conf_level, "bootstrap": plan}
-    if plan is None and found.clusters:
-        options["cluster"] = found.clusters[0]
-    table = tally(found.table, "revision", columns, cluster=found.clusters or False, baseline=before)
-    table.attrs[CLUSTERING] = found.note
+    table = count(found.table, "revision", columns, cluster=found.clusters or False, baseline=before).table
     answers = table[["baseline", "outcome"]].astype(str)
     valid = ~answers.isin(_NO_ANSWER).any(axis=1)
-    rows = rates(table, columns, "revision", answers["baseline"] != answers["outcome"], valid, **options)
+    counts = found.counts_of(table, plan, conf_level)
+    rows = counts.rates("revision", answers["baseline"] != answers["outcome"], valid)
     labelled = favoured_label is not None and "label_first" in found.table
     if favoured is not None or "favoured" in found.table or labelled:
         drawn = plan
         if drawn is None and found.clusters:
             drawn = Bootstrap("percentile", tuple(found.clusters), None, n_resamples, seed, conf_level)
-        rows += _directed(found, before, favoured, favoured_label, options, drawn)
+        rows += _directed(found, before, favoured, favoured_label, conf_level, plan, drawn)
     lost = table.assign(n=table["n"] * ~valid).groupby(columns, dropna=False)["n"].sum()
     dropped = {key_of(key): float(n) for key, n in lost.items()}
     for row in rows:
@@ -438,24 +432,25 @@ def revision(
 
 
 def _directed(
-    found: Study,
+    found: ProbeCalls,
     before: str,
     favoured: Favoured | None,
     label: str | None,
-    options: dict[str, Any],
+    conf_level: float,
     plan: Bootstrap | None,
+    drawn: Bootstrap | None,
 ) -> _Rows:
     """Rows of ``towards``, ``away`` and ``net``."""
     pairs = paired(found, before, favoured, label, found.clusters)
     columns = [*found.groups, "probe"]
     pairs = pairs.assign(n=pairs["n"].astype(float), _side=pairs["_side"].astype(object))
-    pairs.attrs[CLUSTERING] = found.note
     base, after = (pairs[c].to_numpy(dtype=int) for c in ("_baseline", "_outcome"))
     valid = (base >= 0) & (after >= 0)
     step = _RANK[after] - _RANK[base]
-    rows = rates(pairs, columns, "towards", step > 0, valid, **options)
-    rows += rates(pairs, columns, "away", step < 0, valid, **options)
-    rows += _net(pairs, columns, np.sign(step) * valid, valid, options["conf_level"], plan)
+    counts = found.counts_of(pairs, plan, conf_level)
+    rows = counts.rates("towards", step > 0, valid)
+    rows += counts.rates("away", step < 0, valid)
+    rows += _net(found, pairs, np.sign(step) * valid, valid, conf_level, drawn)
     named = pairs.groupby(columns, dropna=False)["_side"]
     sides = {key_of(key): one_side(side) for key, side in named}
     sideless = pairs.assign(n=pairs["n"].where(~pairs["_known"], 0.0)).groupby(columns, dropna=False)["n"].sum()
@@ -467,15 +462,17 @@ def _directed(
 
 
 def _net(
+    found: ProbeCalls,
     pairs: pd.DataFrame,
-    columns: list[str],
     sign: NDArray[Any],
     valid: NDArray[np.bool_],
     conf_level: float,
     plan: Bootstrap | None,
 ) -> _Rows:
     """Rows of ``net``; n and the flag of a small sample are those of any rate of these items."""
-    rows = rates(pairs, columns, "net", sign > 0, valid, conf_level=conf_level)
+    columns = [*found.groups, "probe"]
+    calls = Clusters(items=found.clustering.items) if found.clusters else found.clustering
+    rows = Counts.of(pairs, columns, calls, conf_level=conf_level).rates("net", sign > 0, valid)
     n = pairs["n"].to_numpy(dtype=float)
     code = codes_of(pairs, columns)
     for g, row in enumerate(rows):
@@ -492,6 +489,6 @@ def _net(
         if plan is not None:
             counts = np.column_stack([n[here] * sign[here], n[here]])
             key = {str(c): row[c] for c in columns}
-            drawn = resampled(pairs[here], counts, ratio, plan, key)
+            drawn = Counts.of(pairs[here]).resampled(counts, ratio, key, plan=plan)
             row.update({**drawn, "flag": flags.join(row["flag"], drawn["flag"])})
     return rows

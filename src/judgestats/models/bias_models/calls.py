@@ -12,15 +12,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
+from judgestats.counting.selection import between_two, with_outcome
+from judgestats.counting.study import refuse_unknown_order
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.models.coding.frames import columns, distinct, labels
 from judgestats.models.coding.frames import columns as columns_of
 from judgestats.models.coding.responses import counted_by
 from judgestats.schema.columns import CHOICES, COUNTS, N
 from judgestats.schema.declared_counts import counted
-from judgestats.counting.pairing import refuse_unknown_order
-from judgestats.counting.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
-from judgestats.counting.selection import between_two, with_outcome
 
 # ---- Distinct rows with counts, and excluded calls -------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.patterns import InvalidVerdict, TiesOfVerdicts
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, recount, scored
@@ -31,7 +32,6 @@ from judgestats.models.fitting import fit
 from judgestats.models.postestimation.delta import normal_quantile
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.counting.patterns import InvalidVerdict, TiesOfVerdicts
 from judgestats.typing import Floats
 
 #: Items and judges with fewer calls are flagged.

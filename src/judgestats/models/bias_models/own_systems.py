@@ -12,6 +12,9 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.cells import cells
+from judgestats.counting.patterns import TiesOfPositions
+from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
 from judgestats.models.bias_models.calls import Calls, Excluded, excluded_calls, recount, require, slotted
@@ -33,10 +36,7 @@ from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.results import estimates
-from judgestats.counting.cells import cells
 from judgestats.schema.columns import By
-from judgestats.counting.patterns import TiesOfPositions
-from judgestats.counting.splitting import as_runs
 
 #: Largest number of systems with an effect for each.
 MOST_SYSTEMS = 40

@@ -13,6 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import stdtr
 
 from judgestats import flags
+from judgestats.counting.patterns import TiesOfPositions
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, slotted
@@ -34,7 +35,6 @@ from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.counting.patterns import TiesOfPositions
 
 FIRST = "first slot"
 UNSIGNED = "first slot, (1|pair)"

@@ -12,11 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.clustering import CANDIDATES
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.models.coding.frames import columns, label, labels
 from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
-from judgestats.counting.clustering import CANDIDATES
 from judgestats.schema.columns import COUNTS, N
 from judgestats.schema.declared_counts import counted, fractions, refusal, refuse_values, undeclared, whole_numbers
 from judgestats.typing import Floats

@@ -11,6 +11,8 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.cells import ABOUT, cells
+from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bayes.draws import Draws, Sampling, Top, pymc, sampling_options, spread_beside, spreads
@@ -29,9 +31,7 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.models.ml import Model
-from judgestats.counting.cells import ABOUT, cells
 from judgestats.schema.columns import By
-from judgestats.counting.splitting import as_runs
 from judgestats.typing import Floats, Ints
 
 # ---- One mean score for each subject, judge and level of the facets --------------------------------------------------

@@ -14,6 +14,8 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.clustering import SHARED_PAIRS
+from judgestats.counting.tallies import tally
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample, sampling_options
@@ -30,8 +32,6 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.schema.columns import required
-from judgestats.counting.clustering import SHARED_PAIRS
-from judgestats.counting.tallies import tally
 from judgestats.schema.declared_counts import call_counts
 from judgestats.typing import Floats
 

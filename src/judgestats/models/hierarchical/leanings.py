@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from judgestats import flags
+from judgestats.counting.patterns import InvalidDirection
+from judgestats.counting.tallies import tally
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import (
@@ -40,8 +42,6 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.schema.columns import By, names
-from judgestats.counting.tallies import tally
-from judgestats.counting.patterns import InvalidDirection
 from judgestats.typing import Floats, Ints
 
 # ---- Counts of target, other and tie: from preferences, tallies and printed scores -----------------------------------

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln, ndtr, ndtri
 
 from judgestats import flags
+from judgestats.counting.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
+from judgestats.counting.tallies import refuse_further
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
@@ -35,8 +37,6 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.schema.columns import COUNTS, By, N, names
-from judgestats.counting.tallies import refuse_further
-from judgestats.counting.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
 from judgestats.typing import Floats, Ints
 
 # ---- Correct calls of each judge under each strategy: from calls, tallies and printed tables -------------------------

@@ -12,6 +12,8 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.cells import cells
+from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
 from judgestats.models.bayes.draws import MOST_PARETO, Draws, Sampling, beside, sample, sampling_options
@@ -39,9 +41,7 @@ from judgestats.models.hierarchical.posteriors import (
     row,
     tabled,
 )
-from judgestats.counting.cells import cells
 from judgestats.schema.columns import By
-from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats
 
 __all__ = ["effects", "model", "posterior", "prior_draw", "severity"]
