@@ -90,8 +90,12 @@ class Counts:
 
     def each_group(self) -> Iterator[tuple[dict[str, Any], Counts]]:
         """Key and counts of each group; one group without columns."""
-        for key, rows in zip(self._keys, self._parts, strict=True):
+        for key, rows in self.each_rows():
             yield key, self.where(rows)
+
+    def each_rows(self) -> Iterator[tuple[dict[str, Any], NDArray[np.intp]]]:
+        """Key and row numbers of each group."""
+        return zip(self._keys, self._parts, strict=True)
 
     def among(self, column: str, *labels: Any) -> Mask:
         """Rows with one of these labels in a column."""
@@ -160,7 +164,7 @@ class Counts:
         shared = self.clusters.flag
         dependent = flags.join(flags.NOT_INDEPENDENT if (of_pairs and not together) or crossed else "", shared)
         if left_out is None:
-            left_out = self._no_trials(np.broadcast_to(np.asarray(trial) == 0, n.shape))
+            left_out = self.no_trials(np.broadcast_to(np.asarray(trial) == 0, n.shape))
         lost = {what: np.bincount(group, n * mask, size) / calls_per_count for what, mask in left_out.items()}
         low, high = wilson(k, total, self.conf_level)
         rows = []
@@ -335,14 +339,14 @@ class Counts:
             }
         return resampled(self.where(rows), np.column_stack([k, n]), ratio, plan, self._keys[g])
 
-    def hits_and_trials(self, hit: str, ties: str, invalid: str) -> tuple[Floats, Mask]:
+    def hits_and_trials(self, hit: str, ties: str, invalid: str, column: str = "outcome") -> tuple[Floats, Mask]:
         """Value of each outcome (1 for `hit`, 1/2 for a tie under ``ties="half"``, else 0), and whether it counts."""
-        no_answer = self.among("outcome", "invalid")
-        tie = self.among("outcome", "tie") | (no_answer & (invalid == "tie"))
+        no_answer = self.among(column, "invalid")
+        tie = self.among(column, "tie") | (no_answer & (invalid == "tie"))
         trial = ~((no_answer & (invalid == "drop")) | (tie & (ties == "drop")))
-        return self.among("outcome", hit) + tie * (0.5 if ties == "half" else 0.0), trial
+        return self.among(column, hit) + tie * (0.5 if ties == "half" else 0.0), trial
 
-    def _no_trials(self, without: Mask) -> dict[str, Mask]:
+    def no_trials(self, without: Mask) -> dict[str, Mask]:
         """Invalid calls and ties among the rows of single calls that are no trials, as a flag counts them."""
         column = next((c for c in ("outcome", "choice") if c in self.columns), None)
         if column is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -78,6 +78,17 @@ class Study:
     def where(self, rows: Mask) -> Study:
         """The rows where a mask is true."""
         return self if rows.all() else Study(self.columns.take(rows))
+
+    def holds(self, columns: Sequence[str], condition: Any) -> Mask:
+        """Rows in memory for which a condition on a few columns holds: each combination of them is looked at once."""
+        codes = self.columns.codes(columns)
+        some = nw.from_native(self.columns.take(codes.first).frame(columns), eager_only=True)
+        held: Mask = some.select(condition.alias("held"))["held"].fill_null(value=False).to_numpy().astype(bool)
+        return held[codes.code]
+
+    def filtered(self, columns: Sequence[str], condition: Any) -> Study:
+        """The rows for which a condition on a few columns holds."""
+        return Study.of(self.data.filter(condition)) if self.lazy else self.where(self.holds(columns, condition))
 
     @cached_property
     def weight(self) -> Floats | None:

@@ -27,7 +27,6 @@ from judgestats.kernels.proportions import ROUNDING, normal_quantile
 from judgestats.metrics.bias.bias_scores import targeted
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.results import estimates
-from judgestats.schema.coding import rows_of_codes
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factor
 from judgestats.typing import Floats, Mask
@@ -77,13 +76,6 @@ def counts_of(calls: Any, measure: str, baseline: str, by: By, cluster: Cluster)
     return counts.grouped(list(groups))
 
 
-def _rows_by(counts: Counts, columns: Sequence[str]) -> Iterator[tuple[dict[str, Any], NDArray[np.intp]]]:
-    """Key and row numbers of each group."""
-    codes = counts.columns.codes(columns)
-    keys = (key for key, _ in counts.grouped(columns).each_group())
-    return zip(keys, rows_of_codes(codes.code, codes.size), strict=True)
-
-
 def _places(counts: Counts, column: str, invalid: str) -> NDArray[np.intp]:
     """Place of each answer among target, other and tie; -1 where it is none of them."""
     places = {"target": 0, "other": 1, "tie": 2, **({"invalid": 2} if invalid == "tie" else {})}
@@ -104,7 +96,7 @@ def _sample(
 def _paired(counts: Counts, invalid: str) -> Iterator[Sample]:
     """Samples of pairs with answers under both."""
     one, two = (_places(counts, c, invalid) for c in ("baseline", "outcome"))
-    for key, rows in _rows_by(counts, [*counts.groups, "strategy"]):
+    for key, rows in counts.grouped([*counts.groups, "strategy"]).each_rows():
         yield _sample(key, counts, rows, (3 * one + two)[rows], ((one >= 0) & (two >= 0))[rows], 9)
 
 
@@ -120,7 +112,7 @@ def _independent(counts: Counts, invalid: str, baseline: str) -> Iterator[Sample
         raise DesignError(f"{what}. It has: {', '.join(found)}.{suggestion(baseline, found)}")
     place = _places(counts, "outcome", invalid)
     under = {name: np.array([x == name for x in name_of])[code] for name in found}
-    for key, rows in _rows_by(counts, counts.groups):
+    for key, rows in counts.each_rows():
         for name in found:
             if name != baseline:
                 both = rows[(under[baseline] | under[name])[rows]]

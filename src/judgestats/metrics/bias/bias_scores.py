@@ -53,9 +53,14 @@ class ExcludedCalls:
     what: str = ""
 
     @classmethod
-    def of(cls, counts: Counts, what: str) -> ExcludedCalls:
-        """Calls of some counts, by their groups."""
-        return cls(counts.columns.frame(counts.groups).assign(_without=counts.n), what)
+    def of(cls, study: Study, groups: Sequence[str], what: str) -> ExcludedCalls:
+        """All calls of a study, by group."""
+        if study.lazy:
+            weight = nw.col(COUNTS).sum() if COUNTS in study.names else nw.len()
+            sums = study.data.group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
+            return cls(sums.to_native(), what)
+        columns, n = study.columns.counted(groups, study.weight)
+        return cls(columns.frame().assign(_without=n), what)
 
     def flagged(self, rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
         """Add the number of excluded calls to the flag of every row of its group."""
@@ -148,9 +153,7 @@ def targeted(
     data, sides = _sides(data, present, target, attribute, value, family)
     known = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
     has = (sides.first | sides.second).fill_null(False)
-    weight = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
-    without = data.filter(~has).lazy().group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
-    excluded = ExcludedCalls(without.to_native(), sides.without)
+    excluded = ExcludedCalls.of(Study.of(data.filter(~has)), groups, sides.without)
     kept = data.with_columns(known.alias("target")).filter(has)
     if len(excluded.table) and not _row_count(kept):
         number = int(excluded.table["_without"].sum())
@@ -448,7 +451,8 @@ def bias_score(
     if over in groups:
         raise DesignError(f"over={over!r} splits the result already. Average over another column (topic, say).")
     unplaced = counts.among(over, None) if over else np.zeros(len(counts.n), dtype=bool)
-    lost = ExcludedCalls.of(counts.where(unplaced), f"calls without {over}")
+    left_out = counts.where(unplaced)
+    lost = ExcludedCalls(left_out.columns.frame(groups).assign(_without=left_out.n), f"calls without {over}")
     rows = _score_rows(counts.where(~unplaced).grouped(within), invalid, average) if not unplaced.all() else []
     rows = lost.flagged(found.excluded.flagged(flag_forced(rows, calls, groups, ("tie",)), within), groups)
     if over:

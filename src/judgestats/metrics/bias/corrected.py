@@ -13,6 +13,7 @@ from scipy.special import ndtr
 
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import wilson
@@ -37,7 +38,6 @@ from judgestats.metrics.bias.labelled_samples import (
     Reading,
     Sample,
     TiesOfWins,
-    columns_of,
     groups,
     read_sample,
 )
@@ -98,7 +98,7 @@ def _interval(rate: Rate, error: float, quantile: float) -> tuple[float, float]:
 
 def _needs_sampling(data: Any, options: Options) -> str:
     """How the labels were drawn is not in the data."""
-    if "gold" not in columns_of(data):
+    if "gold" not in Study.of(data).names:
         return "needs a column 'gold'"
     return "" if options.sampling else "needs to know how the labelled items were drawn: sampling="
 

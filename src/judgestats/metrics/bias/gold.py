@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,35 +14,29 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
-from judgestats.counting.bootstrap import Bootstrap, Interval, resampled
+from judgestats.counting.bootstrap import Bootstrap, Interval
 from judgestats.counting.cells import ABOUT, cells
-from judgestats.counting.clustering import (
-    CLUSTERING,
-    Cluster,
-    Sharing,
-    auto_cluster,
-    clusters,
-    column_of,
-    dependence,
-    noted,
-)
+from judgestats.counting.clustering import Cluster, Sharing, auto_cluster, clusters
+from judgestats.counting.clusters import Clusters, kept
+from judgestats.counting.counts import Counts
+from judgestats.counting.engines import number_of_calls
 from judgestats.counting.patterns import Invalid, InvalidVerdict, Ties
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import CONDITIONS, as_runs, splits_of
-from judgestats.counting.tallies import merged_tally, tally
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, data_rows
 from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure, Term, gold_column
-from judgestats.metrics.rates import hits_and_trials, interval_of, no_trials, rates
 from judgestats.metrics.scales import beside_gold
 from judgestats.results import estimates
-from judgestats.schema.coding import Codes, as_text, codes_of, compact, once_each, refuse_infinite, rows_of_codes
+from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite
 from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, kind_of, names, required
 from judgestats.schema.declared_counts import counted
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- How often does the right response of several get the highest score? ---------------------------------------------
 
@@ -131,30 +126,27 @@ def best_of_accuracy(
     """
     asked = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
     table = _first_runs(ratings, runs, [c for c in asked if c not in ("judge", "item")])
-    kept, note = _shared(table, ["judge", *names(by)], cluster)
-    extra = [c for c in dict.fromkeys([*asked, *kept]) if c not in ("judge", "item")]
+    found = _shared(table, ["judge", *names(by)], cluster)
+    extra = [c for c in dict.fromkeys([*asked, *found.columns]) if c not in ("judge", "item")]
     items = _items(as_runs(table, average_over, extra), right, gold, extra)
     groups = list(dict.fromkeys(["judge", *grouping(by, items.columns)]))
     scored, excluded = _scored(items, groups)
     tie, hit = scored["tie"].to_numpy(bool), scored["hit"].to_numpy(bool)
-    scored.attrs[CLUSTERING] = note
-    options = interval_of(scored, interval, strata, n_resamples, seed, conf_level)
-    counted = scored["n"].to_numpy(float) > 0
+    counts = Counts.of(scored, groups, found).inferred(conf_level, interval, strata, n_resamples, seed)
     half = tie * (0.5 if ties == "half" else 0.0)
-    rows = rates(scored, groups, "accuracy", hit + half, ~(tie & (ties == "drop")), **options)
-    rows += rates(scored, groups, "tie", tie, counted, **options)
-    rows += rates(scored, groups, "wrong", ~hit & ~tie, counted, **options)
+    rows = counts.rates("accuracy", hit + half, ~(tie & (ties == "drop")))
+    rows += counts.rates("tie", tie, counts.n > 0)
+    rows += counts.rates("wrong", ~hit & ~tie, counts.n > 0)
     return estimates(excluded.flagged(rows, groups), groups)
 
 
-def _shared(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> tuple[list[str], dict[str, Any]]:
-    """Columns to cluster items by, constant within each item, and the note on clustering for the tally."""
+def _shared(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> Clusters:
+    """How to cluster items: by columns constant within each item."""
     columns, size = clusters(cluster), table["item"].nunique(dropna=False)
     whole = [c for c in ("prompt", "task") if c in table and len(table[["item", c]].drop_duplicates()) == size]
     items = table[list(dict.fromkeys([*groups, "item", *whole]))].drop_duplicates()
     found = auto_cluster(nw.from_native(items, eager_only=True), groups, "item", len(items))
-    kept = ([found.column] if found.column else []) if columns is None else list(columns)
-    return kept, noted(kept, found, groups, columns is None)
+    return Clusters.of(kept(columns, found), found, auto=columns is None)
 
 
 def _first_runs(ratings: Any, runs: int | None, extra: list[str]) -> pd.DataFrame:
@@ -332,7 +324,7 @@ def score_error(
     columns = clusters(cluster)
     if columns is not None and len(columns) > 1:
         raise DesignError(f"cluster={cluster!r} names several columns. score_error allows one: item or topic, say.")
-    present = nw.from_native(ratings).collect_schema().names()
+    present = Study.of(ratings).names
     if kind_of(present) != "ratings":
         raise SchemaError(f"score_error needs ratings, with 'system' and a score. Columns: {', '.join(present)}.")
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
@@ -354,22 +346,21 @@ def score_error(
 
 def _sharing(ratings: Any, groups: list[str]) -> Sharing:
     """The column that rated responses share."""
-    data = nw.from_native(ratings)
-    present = data.collect_schema().names()
+    data, present = Study.of(ratings).data, Study.of(ratings).names
     whole = [c for c in (*ABOUT, "prompt", "task") if c in present]
     table = data.lazy().select(*dict.fromkeys([*groups, *whole])).unique().collect(backend="pandas").to_native()
     responses = codes_of(table, list(dict.fromkeys([*groups, *(c for c in ABOUT if c in table)])))
-    kept = [
+    constant = [
         c for c in ("prompt", "task") if c in table and codes_of(table, ["item", c]).size == table["item"].nunique()
     ]
-    rated = table.iloc[responses.first][list(dict.fromkeys([*groups, "item", *kept]))]
+    rated = table.iloc[responses.first][list(dict.fromkeys([*groups, "item", *constant]))]
     return auto_cluster(nw.from_native(rated, eager_only=True), groups, "item", responses.size)
 
 
 def with_right_scores(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> pd.DataFrame:
     """Add the gold score of each response to its mean score."""
     if isinstance(gold, str):
-        data = nw.from_native(ratings).lazy()
+        data = Study.of(ratings).data.lazy()
         present = data.collect_schema().names()
         if gold not in present:
             raise SchemaError(f"There is no column {gold!r} of right scores. Columns: {', '.join(present)}.")
@@ -417,10 +408,10 @@ def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent:
         empty = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, excluded)}
         return [{**key, "term": t, **empty} for t in ("rmse", "mae", "bias", "pearson")]
     error = score - right
-    counts = np.column_stack([np.ones(n), error**2, np.abs(error)])
+    added, counts = np.column_stack([np.ones(n), error**2, np.abs(error)]), Counts.of(here)
     unit = codes_of(here, list(plan.cluster)) if plan.cluster else Codes(np.arange(n), np.arange(n))
-    rmse = resampled(here, counts, lambda totals: np.sqrt(totals[:, 1] / totals[:, 0]), plan, key)
-    mae = resampled(here, counts, lambda totals: totals[:, 2] / totals[:, 0], plan, key)
+    rmse = counts.resampled(added, lambda totals: np.sqrt(totals[:, 1] / totals[:, 0]), key, plan=plan)
+    mae = counts.resampled(added, lambda totals: totals[:, 2] / totals[:, 0], key, plan=plan)
     rows = [
         {"term": "rmse", "estimate": math.sqrt(float((error**2).mean())), **rmse},
         {"term": "mae", "estimate": float(np.abs(error).mean()), **mae},
@@ -588,18 +579,15 @@ def gold_agreement(
     if taken:
         raise DesignError(f"by={taken[0]!r} is a column that gold_agreement makes itself. Rename yours.")
     scored, excluded = labelled_calls(calls, by)
-    table = tally(scored, "gold_agreement", by, cluster=cluster, beside=names(strata))
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    table = excluded.with_empty(table, groups)
-    outcome = table["outcome"].to_numpy(dtype=object)
-    hit, trial = hits_and_trials(outcome, "correct", ties, invalid)
-    options = interval_of(table, interval, strata, n_resamples, seed, conf_level)
-    rows = rates(table, groups, "accuracy", hit, trial, **options)
+    counts = count(scored, "gold_agreement", by, cluster=cluster, beside=names(strata))
+    counts = excluded.with_empty(counts).inferred(conf_level, interval, strata, n_resamples, seed)
+    hit, trial = counts.hits_and_trials("correct", ties, invalid)
+    rows = counts.rates("accuracy", hit, trial)
     for term in ("wrong", "tie", "invalid"):
-        rows += rates(table, groups, term, outcome == term, **options)
-    if {"answer", "gold_answer"} <= set(table.columns):
-        rows += _kappas(table, groups, trial, invalid, **options)
-    return estimates(excluded.flagged(rows, groups), groups)
+        rows += counts.rates(term, counts.among("outcome", term))
+    if "answer" in counts.columns and "gold_answer" in counts.columns:
+        rows += _kappas(counts, trial, invalid)
+    return estimates(excluded.flagged(rows, counts.groups), counts.groups)
 
 
 @Measure(
@@ -674,72 +662,49 @@ def accuracy(
     2   invalid      0.20     0.036      0.624  5.0
     """
     verdicts, excluded = labelled_verdicts(ratings, by)
-    table = merged_tally(verdicts, "accuracy", by, cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    table = excluded.with_empty(table, groups)
-    outcome = table["outcome"].to_numpy(dtype=object)
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
-    trial = (outcome != "invalid") | (invalid == "wrong")
-    rows = rates(table, groups, "accuracy", outcome == "correct", trial, **options)
+    counts = count(verdicts, "accuracy", by, cluster=cluster, merged=True)
+    counts = excluded.with_empty(counts).inferred(conf_level)
+    trial = ~counts.among("outcome", "invalid") | (invalid == "wrong")
+    rows = counts.rates("accuracy", counts.among("outcome", "correct"), trial)
     for term in ("wrong", "invalid"):
-        rows += rates(table, groups, term, outcome == term, **options)
-    return estimates(excluded.flagged(rows, groups), groups)
+        rows += counts.rates(term, counts.among("outcome", term))
+    return estimates(excluded.flagged(rows, counts.groups), counts.groups)
 
 
-def _kappas(
-    table: pd.DataFrame,
-    groups: list[str],
-    trial: NDArray[np.bool_],
-    invalid: Invalid,
-    *,
-    conf_level: float,
-    cluster: str | None,
-    bootstrap: Bootstrap | None,
-) -> list[dict[str, Any]]:
+def _kappas(counts: Counts, trial: Mask, invalid: Invalid) -> list[dict[str, Any]]:
     """Rows of the term ``kappa``: answers by gold, as slots, on the calls scored."""
-    number = {"abstain": 2} | {name: i for i, name in enumerate(_CLASSES)}
+    place = {"abstain": 2} | {name: i for i, name in enumerate(_CLASSES)}
     answer, gold = (
-        table[c].map(number).fillna(-1).to_numpy(dtype=np.int64, copy=True) for c in ("answer", "gold_answer")
+        np.array([place.get(x, -1) for x in f.labels], dtype=np.int64)[f.code]
+        for f in counts.columns.of(["answer", "gold_answer"])
     )
-    n = table["n"].to_numpy(dtype=float)
-    unknown = table[((answer < 0) | (gold < 0) | (gold == 3)) & (n > 0)]
-    if len(unknown):
-        got = ", ".join(f"{c}={unknown[c].iloc[0]!r}" for c in ("answer", "gold_answer"))
+    unknown = ((answer < 0) | (gold < 0) | (gold == 3)) & (counts.n > 0)
+    if unknown.any():
+        one = counts.where(unknown).columns
+        got = ", ".join(f"{c}={one.series(c).iloc[0]!r}" for c in ("answer", "gold_answer"))
         raise SchemaError(
             f"A tally of gold_agreement has slots: {', '.join(_CLASSES)} in 'answer', {', '.join(_CLASSES[:3])} in "
             f"'gold_answer'. Got {got}."
         )
     answer[(answer == 3) & (gold != 2) & (invalid == "tie")] = 2  # never right, as for accuracy
-    m = len(_CLASSES)
-    cell = np.where((answer < 0) | (gold < 0), 0, answer * m + gold)
-    counts = np.zeros((len(table), m * m))
-    counts[np.arange(len(table)), cell] = n * trial
-    codes = codes_of(table, groups)
-    dependent, without = dependence(table), no_trials(table, ~np.asarray(trial, dtype=bool))
+    cell, scored, without = answer * len(_CLASSES) + gold, trial & (counts.n > 0), counts.no_trials(~trial)
     rows = []
-    for first, same in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
-        key: dict[str, Any] = table[groups].iloc[int(first)].to_dict()
-        here = same[(n * trial)[same] > 0]
+    for key, same in counts.each_rows():
+        here = same[scored[same]]
         if not len(here):
             continue
-        row = _kappa(table.iloc[here], counts[here], cell[here], key, conf_level, cluster, bootstrap)
+        row = _kappa(counts.where(here), cell[here], key)
         size = flags.SMALL_N if row["n"] < 30 else ""
-        lost = [flags.EXCLUDED.of(n[same][mask[same]].sum(), what=what) for what, mask in without.items()]
-        rows.append({**key, "term": "kappa", **row, "flag": flags.join(dependent, row["flag"], *lost, size)})
+        lost = [flags.EXCLUDED.of(counts.n[same][mask[same]].sum(), what=what) for what, mask in without.items()]
+        flag = flags.join(counts.clusters.flag, row["flag"], *lost, size)
+        rows.append({**key, "term": "kappa", **row, "flag": flag})
     return rows
 
 
-def _kappa(
-    table: pd.DataFrame,
-    counts: NDArray[np.float64],
-    cell: NDArray[np.int64],
-    key: dict[str, Any],
-    conf_level: float,
-    cluster: str | None,
-    plan: Bootstrap | None,
-) -> dict[str, Any]:
-    """Kappa of one group with its interval."""
-    total = counts.sum(axis=0).reshape(len(_CLASSES), -1)
+def _kappa(counts: Counts, cell: NDArray[np.int64], key: dict[str, Any]) -> dict[str, Any]:
+    """Kappa of one group with its interval; `cell` (R,): answer and gold of each row."""
+    n, plan, m = counts.n, counts.bootstrap, len(_CLASSES)
+    total = np.bincount(cell, n, m * m).reshape(m, m)
     kappa, error, _ = (float(x) for x in cohen_kappa(total))
     row: dict[str, Any] = {"estimate": kappa, "n": total.sum(), "method": "asymptotic (Fleiss, Cohen, Everitt)"}
     if math.isnan(kappa):
@@ -747,81 +712,82 @@ def _kappa(
     if plan is not None:
 
         def statistic(totals: Floats) -> Floats:
-            return cohen_kappa(totals.reshape(len(totals), len(_CLASSES), -1)).estimate
+            return cohen_kappa(totals.reshape(len(totals), m, m)).estimate
 
-        return {**row, **resampled(table, counts, statistic, plan, key)}
-    quantile, few = normal_quantile(conf_level), ""
+        unit = counts.columns.codes(plan.columns) if plan.cluster else Codes(np.arange(n.size), np.arange(n.size))
+        added = np.bincount(unit.code * m * m + cell, n, unit.size * m * m).reshape(-1, m * m)
+        units = replace(counts.where(unit.first), n=added.sum(axis=1))
+        return {**row, **units.resampled(added, statistic, key)}
+    cluster, quantile, few = counts.clusters.column, normal_quantile(counts.conf_level), ""
     if cluster is not None:
-        unit = codes_of(table, [cluster])
-        influence = counts.sum(axis=1) * kappa_influence(total).ravel()[cell]
-        sums = np.bincount(unit.code, weights=influence, minlength=unit.size)
+        unit = counts.columns.codes([cluster])
+        sums = np.bincount(unit.code, n * kappa_influence(total).ravel()[cell], unit.size)
         row["method"] = f"linearised, clustered by {cluster} (G = {unit.size})"
-        few = flags.few_clusters(np.bincount(unit.code, counts.sum(axis=1)))
+        few = flags.few_clusters(np.bincount(unit.code, n))
         if unit.size < 2:
             return {**row, "flag": few}
         error = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / row["n"]
-        quantile = float(stdtrit(unit.size - 1, 0.5 + conf_level / 2))
+        quantile = float(stdtrit(unit.size - 1, 0.5 + counts.conf_level / 2))
     if error < 1e-7:  # perfect agreement
         return {**row, "flag": flags.join(few, flags.NO_SPREAD)}
     low, high = max(kappa - quantile * error, -1.0), min(kappa + quantile * error, 1.0)
     return {**row, "std_error": error, "conf_low": low, "conf_high": high, "flag": few}
 
 
-def labelled_calls(calls: Any, by: By, measure: str = "gold_agreement") -> tuple[Any, ExcludedCalls]:
+def labelled_calls(calls: Any, by: By, measure: str = "gold_agreement") -> tuple[Study, ExcludedCalls]:
     """Calls with a gold label, and the number of calls without one, per group."""
-    data = nw.from_native(calls)
-    if not {"gold", *required("preferences")} <= set(data.collect_schema().names()):
-        return calls, ExcludedCalls()  # a tally, or a table that tally() will refuse
+    study = Study.of(calls)
+    if not {"gold", *required("preferences")} <= {*study.names}:
+        return study, ExcludedCalls()  # a tally, or a table that count() will refuse
     gold = nw.col("gold").cast(nw.String)
-    unlabelled = once_each(data, ["gold"], gold.is_null() | (gold == ""))
-    _refuse_unknown_gold(data, gold)
-    return _with_gold(data, unlabelled, by, "calls without gold", measure)
+
+    def labelled() -> tuple[Study, ExcludedCalls]:
+        _refuse_unknown_gold(study, gold)
+        return _with_gold(study, gold.is_null() | (gold == ""), by, "calls without gold", measure)
+
+    return study.once(("labelled", *names(by), measure), labelled)
 
 
-def labelled_verdicts(ratings: Any, by: By, measure: str = "accuracy") -> tuple[Any, ExcludedCalls]:
+def labelled_verdicts(ratings: Any, by: By, measure: str = "accuracy") -> tuple[Study, ExcludedCalls]:
     """Verdicts with a gold label, or all if there is no gold column; and the number of the others."""
-    data = nw.from_native(ratings)
-    present = data.collect_schema().names()
-    if not {"gold", "judge", answer_column(present)} <= set(present):
-        return ratings, ExcludedCalls()
-    gold = nw.col("gold")
-    dtype = data.collect_schema()["gold"]
+    study = Study.of(ratings)
+    if not {"gold", "judge", answer_column(study.names)} <= {*study.names}:
+        return study, ExcludedCalls()
+    gold, dtype = nw.col("gold"), study.data.collect_schema()["gold"]
     missing = gold.is_null() | (gold.is_nan() if dtype.is_float() else gold.cast(nw.String) == "")
-    return _with_gold(data, missing, by, "verdicts without gold", measure)
+    what = "verdicts without gold"
+    return study.once(("labelled", *names(by), measure), lambda: _with_gold(study, missing, by, what, measure))
 
 
-def _with_gold(data: Any, unlabelled: Any, by: By, what: str, measure: str) -> tuple[Any, ExcludedCalls]:
+def _with_gold(study: Study, unlabelled: Any, by: By, what: str, measure: str) -> tuple[Study, ExcludedCalls]:
     """Rows with a gold label, and the number of rows without one, per group."""
-    present = data.collect_schema().names()
-    groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    name = counted(data, groups)
-    weight = nw.len() if name is None else nw.col(name).sum()
-    without = data.filter(unlabelled).lazy().group_by(*groups).agg(weight.alias("_without"))
-    counts = without.collect(backend="pandas").to_native()
-    if not len(counts):
-        return data.to_native(), ExcludedCalls(counts)
-    kept = data.filter(~unlabelled)
-    if not kept.lazy().select(nw.len().alias("n")).collect(backend="pandas").to_native()["n"].iloc[0]:
+    groups = list(dict.fromkeys(["judge", *grouping(by, study.names)]))
+    counted(study.data, groups)
+    excluded = ExcludedCalls.of(study.filtered(["gold"], unlabelled), groups, what)
+    if not len(excluded.table):
+        return study, excluded
+    kept = study.filtered(["gold"], ~unlabelled)
+    if not (number_of_calls(kept.data) if kept.lazy else len(kept.columns)):
         raise DesignError(f"{measure} needs the right answer, and 'gold' is empty in every row.")
-    return kept.to_native(), ExcludedCalls(counts, what)
+    return kept, excluded
 
 
-def _refuse_unknown_gold(data: Any, gold: Any) -> None:
+def _refuse_unknown_gold(study: Study, gold: Any) -> None:
     """Raise where a gold label is neither candidate nor ``tie``, with row numbers where the frame has an order."""
     first, second = (nw.col(c).cast(nw.String) for c in ("first", "second"))
     stranger = ~gold.is_null() & (gold != "") & (gold != first) & (gold != second) & (gold != "tie")
-    wrong = once_each(data, ["gold", "first", "second"], stranger)
-    eager = isinstance(data, nw.DataFrame)
-    if eager:
-        data = data.with_row_index("_row")
-    columns = ["item", "first", "second", "gold", *(["_row"] if eager else [])]
-    bad = data.filter(wrong).lazy().select(*columns).collect(backend="pandas").to_native()
+    columns, numbers = ["item", "first", "second", "gold"], np.empty(0, dtype=int)
+    if study.lazy:
+        bad = study.data.filter(stranger).select(*columns).collect(backend="pandas").to_native()
+    else:
+        numbers = np.flatnonzero(study.holds(columns[1:], stranger))
+        bad = study.columns.take(numbers).frame(columns)
     if not len(bad):
         return
-    rows = f" ({data_rows(list(bad['_row']))})" if eager else ""
+    rows = "" if study.lazy else f" ({data_rows(list(numbers))})"
     one = bad.iloc[0]
-    numbers = tuple(int(r) for r in bad["_row"]) if eager else ()
-    fault = Finding("fault", "gold", "'gold' is neither candidate nor 'tie'", numbers, str(one["gold"]), _ALLOWED)
+    where = tuple(map(int, numbers))
+    fault = Finding("fault", "gold", "'gold' is neither candidate nor 'tie'", where, str(one["gold"]), _ALLOWED)
     faults = as_frame([fault]).assign(n=len(bad))
     raise SchemaError(
         f"'gold' is neither candidate nor 'tie' in {len(bad):,} row{'s' * (len(bad) != 1)}{rows}. The first: item "

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
-from judgestats.counting.bootstrap import Bootstrap, Interval, ratio, resampled
-from judgestats.counting.clustering import Cluster, columns_of, dependence, with_pair
-from judgestats.counting.counts import size_flag
+from judgestats.counting.bootstrap import Interval, ratio
+from judgestats.counting.clustering import Cluster, with_pair
+from judgestats.counting.counts import Counts, size_flag
 from judgestats.counting.patterns import Invalid, Ties
 from judgestats.counting.selection import with_two
-from judgestats.counting.tallies import merged_tally, tally
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.clusters import effective_clusters
@@ -29,10 +29,9 @@ from judgestats.metrics.bias.bias_scores import of_attributes, target_known, tar
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.paired import independent_difference
-from judgestats.metrics.rates import hits_and_trials, interval_of, rates
 from judgestats.metrics.references import column_and_value, labels
 from judgestats.results import estimates
-from judgestats.schema.coding import candidates, codes_of, each_group, rows_of_codes
+from judgestats.schema.coding import candidates, codes_of, each_group
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.typing import Floats
@@ -167,7 +166,7 @@ def preference_gap(
     if isinstance(humans, Mapping) and len(humans) != 1:
         raise DesignError(f"humans= names {len(humans)} columns. Give one: {{'rater_type': 'human'}}.")
     marker = list(humans) if isinstance(humans, Mapping) else []
-    present = nw.from_native(calls).collect_schema().names()
+    present = Study.of(calls).names
     for argument, columns in (("humans", marker), ("confidence", names(confidence or ()))):
         for name in columns:
             if name not in present:
@@ -178,7 +177,7 @@ def preference_gap(
     found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
     table, groups = _table(found.calls, by, marker, confidence)
     table = table.assign(_person=_persons(table, humans, labels(calls, "judge")))
-    hit, trial = hits_and_trials(table["outcome"].to_numpy(dtype=object), "target", ties, invalid)
+    hit, trial = Counts.of(table).hits_and_trials("target", ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
     same = constant(table) if screen and "item" in table else pd.Series(False, index=table.index)
     kept, screened = table[~same], table[same]
@@ -195,14 +194,13 @@ def preference_gap(
     return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
 
 
-def _table(calls: Any, by: By, marker: list[str], confidence: str | None) -> tuple[pd.DataFrame, list[str]]:
+def _table(calls: Study, by: By, marker: list[str], confidence: str | None) -> tuple[pd.DataFrame, list[str]]:
     """Calls with their outcome, or a tally; and the grouping columns."""
-    data = nw.from_native(calls)
-    present = data.collect_schema().names()
+    data, present = calls.data, calls.names
     groups = [*grouping(by, present), *(["bias"] if "bias" in present else [])]
     groups = [g for g in dict.fromkeys(groups) if g != "judge"]
     if "choice" not in present:
-        return tally(calls, "bias_score", [*names(by), *marker], cluster=False), groups
+        return count(calls, "bias_score", [*names(by), *marker], cluster=False).table, groups
     sure = [confidence] if confidence else [c for c in ("strength", "confidence") if c in present][:1]
     columns = [*groups, *marker, *sure, "judge", "item", "first", "second", "choice", "target"]
     weight = counted(data, columns)
@@ -446,78 +444,61 @@ def preference_rate(
     3         x       tie      0.10     0.055      0.174
     4         x   invalid      0.00     0.000      0.037
     """
-    count = merged_tally if interval == "wilson" and not graded else tally
-    table = _of(count(calls, "preference_rate", by, cluster=cluster), of)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "candidate"]))
-    outcome = table["outcome"].to_numpy(dtype=object)
-    options = interval_of(table, interval, None, n_resamples, seed, conf_level)
+    merged = interval == "wilson" and not graded
+    counts = _of(count(calls, "preference_rate", by, cluster=cluster, merged=merged), of)
+    groups = list(dict.fromkeys([*counts.groups, "candidate"]))
+    counts = counts.grouped(groups).inferred(conf_level, interval, None, n_resamples, seed)
     if graded:
-        kept, plan = list(columns_of(table)), options["bootstrap"]
-        rows = _graded_rows(calls, of, groups, invalid, kept, conf_level, plan, dependence(table))
+        rows = _graded_rows(_of(_strengths(calls, counts), of), invalid)
     else:
-        rows = rates(table, groups, "win_rate", *hits_and_trials(outcome, "win", ties, invalid), **options)
+        rows = counts.rates("win_rate", *counts.hits_and_trials("win", ties, invalid))
     for term in ("win", "loss", "tie", "invalid"):
-        rows += rates(table, groups, term, outcome == term, **options)
+        rows += counts.rates(term, counts.among("outcome", term))
     return estimates(flag_forced(rows, calls, [g for g in groups if g != "candidate"], ("tie",)), groups)
 
 
-def _of(table: pd.DataFrame, of: str | Sequence[str] | None) -> pd.DataFrame:
+def _of(counts: Counts, of: str | Sequence[str] | None) -> Counts:
     """Rows of the candidates in `of`."""
     if of is None:
-        return table
-    known = sorted(table["candidate"].astype(str).unique())
+        return counts
+    code, labels = counts.columns["candidate"]
+    known = sorted(str(labels[c]) for c in np.unique(code))
     for name in names(of):
         if name not in known:
             shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
             raise DesignError(f"of={name!r} is not a candidate. Candidates: {shown}.{suggestion(name, known)}")
-    result = table[table["candidate"].astype(str).isin(names(of))].reset_index(drop=True)
-    result.attrs = table.attrs
-    return result
+    return counts.where(np.array([str(label) in names(of) for label in labels])[code])
 
 
-def _graded_rows(
-    calls: Any,
-    of: str | Sequence[str] | None,
-    groups: list[str],
-    invalid: str,
-    cluster: list[str],
-    conf_level: float,
-    plan: Bootstrap | None,
-    dependent: str,
-) -> list[dict[str, Any]]:
+def _graded_rows(counts: Counts, invalid: str) -> list[dict[str, Any]]:
     """Win rates as means of ``strength``."""
-    table = _of(_strengths(calls, groups, cluster), of)
-    value = table["_value"].to_numpy(dtype=float)
-    unknown = np.isnan(value)
-    value = np.where(unknown, {"drop": np.nan, "wrong": 0.0, "tie": 0.5}[invalid], value)
-    n = np.where(np.isnan(value), 0.0, table["n"].to_numpy(dtype=float))
-    value = np.where(np.isnan(value), 0.0, value)
-    codes = codes_of(table, groups)
+    value = counts.columns.series("_value").to_numpy(dtype=float)
+    value = np.where(np.isnan(value), {"drop": np.nan, "wrong": 0.0, "tie": 0.5}[invalid], value)
+    n, value = np.where(np.isnan(value), 0.0, counts.n), np.nan_to_num(value)
     rows = []
-    for at, here in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
-        key = {name: table[name].iloc[at] for name in groups}
-        row = {**key, "term": "win_rate", **_mean(table.iloc[here], value[here], n[here], cluster, conf_level)}
-        if plan is not None and row["n"] > 0 and 0 < row["estimate"] < 1:
-            counts = np.column_stack([value * n, n])[here]
-            drawn = resampled(table.iloc[here], counts, ratio, plan, key)
+    for key, here in counts.each_rows():
+        part = counts.where(here)
+        row = {**key, "term": "win_rate", **_mean(part, value[here], n[here])}
+        if part.bootstrap is not None and row["n"] > 0 and 0 < row["estimate"] < 1:
+            drawn = part.resampled(np.column_stack([value * n, n])[here], ratio, key)
             row.update(drawn, flag=flags.join(row["flag"], drawn["flag"]))
-        row["flag"] = flags.join(dependent, row["flag"])
+        row["flag"] = flags.join(counts.clusters.flag, row["flag"])
         rows.append(row)
     return rows
 
 
-def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFrame:
-    """Each call twice: its strength for each of its candidates, NaN where unknown."""
-    data = nw.from_native(calls)
-    present = data.collect_schema().names()
+def _strengths(calls: Any, counts: Counts) -> Counts:
+    """Each call twice: its strength for each of its candidates, NaN where unknown; grouped as the counts of answers."""
+    study = Study.of(calls)
+    data, present = study.data, study.names
     if "strength" not in present or "first" not in present:
         raise DesignError(
             f"graded=True averages 'strength' over calls, and there is no such column. Columns: "
             f"{', '.join(present)}. Give the calls with it, or leave graded= out."
         )
-    if "pair" in cluster and "pair" not in present:
+    if "pair" in counts.clusters.columns and "pair" not in present:
         data, present = with_pair(data), [*present, "pair"]
-    keys = [c for c in dict.fromkeys([*groups, *cluster]) if c != "candidate"]
+    keys = [c for c in dict.fromkeys([*counts.groups, *counts.clusters.columns]) if c != "candidate"]
     counted(data, keys)
     columns = [*keys, *(c for c in ("first", "second", "choice", "strength", COUNTS) if c not in keys and c in present)]
     table = with_two(data).lazy().select(*columns).collect(backend="pandas").to_native()
@@ -536,22 +517,23 @@ def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFram
     whole = pd.concat(sides, ignore_index=True).assign(_value=np.concatenate([1 - strength, strength]))
     # sums do not depend on the order of rows
     order = np.lexsort((whole["_value"].to_numpy(), codes_of(whole, ["candidate"]).code))
-    return whole.iloc[order].reset_index(drop=True)
+    options = {"conf_level": counts.conf_level, "bootstrap": counts.bootstrap}
+    return Counts.of(whole.iloc[order].reset_index(drop=True), counts.groups, counts.clusters, **options)
 
 
-def _mean(table: pd.DataFrame, value: Floats, n: Floats, cluster: list[str], conf_level: float) -> dict[str, Any]:
+def _mean(counts: Counts, value: Floats, n: Floats) -> dict[str, Any]:
     """Mean strength with Wilson's interval."""
-    total = float(n.sum())
+    total, cluster = float(n.sum()), counts.clusters.columns
     cells: dict[str, Any] = {"estimate": math.nan, "n": total, "method": "Wilson, of a mean", "flag": flags.NO_DATA}
     if not total > 0:
         return cells
     mean = float((value * n).sum() / total)
     small = flags.SMALL_N if total < 30 else ""
     if len(cluster) == 1:
-        unit = codes_of(table, cluster)
+        unit = counts.columns.codes(cluster)
         k, m = (np.bincount(unit.code, x, unit.size).astype(float) for x in (value * n, n))
         clusters = int((m > 0).sum())
-        error, lowest, highest = clustered_wilson(k, m, conf_level)
+        error, lowest, highest = clustered_wilson(k, m, counts.conf_level)
         cells |= {
             "method": f"Wilson of a mean, clustered by {cluster[0]} (G = {clusters})",
             "flag": flags.join(flags.few_clusters(m), small),
@@ -561,7 +543,7 @@ def _mean(table: pd.DataFrame, value: Floats, n: Floats, cluster: list[str], con
     if mean not in (0.0, 1.0) and not variance > 0:  # equal strengths: no estimate of their spread
         return {**cells, "estimate": mean, "std_error": variance, "flag": flags.join(flags.CONSTANT, small)}
     effective = total if mean in (0.0, 1.0) else mean * (1 - mean) / variance
-    low, high = wilson(mean * effective, effective, conf_level)
+    low, high = wilson(mean * effective, effective, counts.conf_level)
     ends = {"conf_low": float(low), "conf_high": float(high)}
     return {
         **cells,

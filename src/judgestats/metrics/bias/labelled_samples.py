@@ -14,19 +14,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats import flags
-from judgestats.counting.clustering import (
-    CANDIDATES,
-    CLUSTERING,
-    Cluster,
-    cluster_codes,
-    clusters,
-    column_of,
-    dependence,
-)
+from judgestats.counting.clustering import CANDIDATES, Cluster, cluster_codes, clusters
+from judgestats.counting.clusters import Clusters
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import as_runs, refuse_splits, splits_here
-from judgestats.counting.tallies import clustered, is_tally, tally
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.corrected import n_clusters
 from judgestats.metrics.references import with_gold
@@ -129,43 +123,35 @@ class Group:
 
 def read_sample(data: Any, calibration: Any, reading: Reading) -> Sample:
     """Read verdicts, and the labels of a separate table if there is one."""
-    if set(_PRINTED) <= set(columns_of(data)):
+    if set(_PRINTED) <= set(Study.of(data).names):
         return _printed(data, calibration, reading)
     parts: list[pd.DataFrame] = []
+    tallied: list[Clusters | None] = []
     shared: tuple[str, ...] = ()
-    tallies = []
     for calibrates, part in ((False, data), (True, calibration))[: 1 if calibration is None else 2]:
-        here, present = reading, columns_of(part)
+        here, present = reading, Study.of(part).names
         if calibrates:
             shared = tuple(k for k in reading.keys if k != "judge" and k not in present)
             measure = reading.measure
             if "system" in shared and "system" in PATTERNS[measure].columns:
                 measure = "corrected_rate"
             here = replace(reading, measure=measure, keys=[k for k in reading.keys if k not in shared])
-        tallies.append(is_tally(present, PATTERNS[here.measure]))
-        table = _counts(part, here) if tallies[-1] else _calls(part, here)
+        of_counts = is_tally(present, PATTERNS[here.measure])
+        table, own = _counts(part, here) if of_counts else (_calls(part, here), None)
         parts.append(table.assign(**{CALIBRATES: calibrates}))
+        tallied.append(own)
     if calibration is not None:
         _check_calibration(parts[0], parts[1])
-    note = parts[0].attrs.get(CLUSTERING)
+    by = tallied[0] or Clusters()
     table = parts[0] if calibration is None else pd.concat(parts, ignore_index=True)
-    if not any(tallies):
-        native, columns, note = clustered(nw.from_native(table, eager_only=True), reading.apart, reading.cluster)
-        table = native.to_native()
-        note = {**note, "columns": list(columns)}
-    elif calibration is not None and set(n := parts[1].attrs.get(CLUSTERING, {}).get("columns", ())) - {*table}:
+    if not any(tallied):
+        study, by = clustered(Study.of(table), reading.apart, reading.cluster)
+        table = study.data.to_native()
+    elif tallied[-1] and set(n := tallied[-1].columns) - {*table}:
         raise DesignError(f"The verdicts lack {', '.join(n)}, by which the labels are clustered. Give it, or False.")
-    table.attrs = {CLUSTERING: note} if note else {}
     _refuse_overlap(table, reading)
-    cluster, dependent = column_of(table), dependence(table)
     table = table.assign(**{UNITS: table[COUNTS].astype(float)})
-    table.attrs = {}  # copied with every part
-    return Sample(table, reading.keys, shared, _invalid(table, reading.keys), cluster, dependent)
-
-
-def columns_of(data: Any) -> list[str]:
-    """Names of the columns of any frame."""
-    return list(nw.from_native(data).collect_schema().names())
+    return Sample(table, reading.keys, shared, _invalid(table, reading.keys), by.column, by.flag)
 
 
 def _invalid(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...], float]:
@@ -180,7 +166,7 @@ def _invalid(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...], floa
 
 def _printed(data: Any, calibration: Any, reading: Reading) -> Sample:
     """Printed shares and the sizes of their samples, as counts of verdicts and labels."""
-    printed = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    printed = Study.of(data).data.lazy().collect(backend="pandas").to_native()
     if calibration is not None or reading.sampling != "by class":
         raise DesignError(
             f"Printed shares ({', '.join(_PRINTED)}) are corrected with sampling='by class' and without calibration=: "
@@ -206,17 +192,15 @@ def _printed(data: Any, calibration: Any, reading: Reading) -> Sample:
     return Sample(table, reading.keys, (), {}, None, flags.CLUSTERING_UNKNOWN if reading.cluster == "auto" else "")
 
 
-def _counts(data: Any, reading: Reading) -> pd.DataFrame:
-    """A tally of verdicts and labels."""
+def _counts(data: Any, reading: Reading) -> tuple[pd.DataFrame, Clusters]:
+    """A tally of verdicts and labels, and how it is clustered."""
     if reading.candidate is not None:
         raise DesignError("candidate= is about preferences, and this is a table of counts of yes and no.")
     by = [k for k in reading.keys if k not in PATTERNS[reading.measure].columns]
-    table = tally(data, reading.measure, by, cluster=reading.cluster, beside=reading.beside)
-    note = table.attrs
-    table = table.assign(**{VERDICT: table["verdict"].map(_WORDS).astype(float), LABEL: table["label"].map(_WORDS)})
-    table = table.rename(columns={"n": COUNTS})
-    table.attrs = note
-    return table
+    counts = count(data, reading.measure, by, cluster=reading.cluster, beside=reading.beside)
+    table = counts.table.rename(columns={"n": COUNTS})
+    numbers = {VERDICT: table["verdict"].map(_WORDS).astype(float), LABEL: table["label"].map(_WORDS)}
+    return table.assign(**numbers), counts.clusters
 
 
 def _calls(data: Any, reading: Reading) -> pd.DataFrame:

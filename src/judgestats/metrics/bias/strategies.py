@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
 from judgestats import flags
-from judgestats.counting.clustering import CLUSTERING, Cluster, column_of, dependence
-from judgestats.counting.counts import size_flag
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import Counts, size_flag
 from judgestats.counting.patterns import PATTERNS, Invalid, TiesOfVerdicts
 from judgestats.counting.selection import gathered
-from judgestats.counting.tallies import is_tally, tally
+from judgestats.counting.study import Study
+from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.paired import paired_cells, paired_error
-from judgestats.metrics.rates import hits_and_trials
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
@@ -557,8 +557,8 @@ def compare_strategies(
     Debiasing paper, Section 3.5 and Appendix D. No discordant pair: p is 1. The correction is
     ``max(|b - c| - 1, 0)``. All rows of a result are one family of tests: call the function once per family.
     A half-right tie is neither right nor wrong, so McNemar's test has no ``ties='half'``.
-    A tally without concordant pairs that is not from :func:`tally` is assumed to omit them: chi-square and p need the
-    discordant pairs only, the difference also the total, `pairs` (interval: Agresti and Min).
+    A tally without concordant pairs is assumed to omit them: chi-square and p need the discordant pairs only, the
+    difference also the total, `pairs` (interval: Agresti and Min).
 
     Examples
     --------
@@ -575,38 +575,34 @@ def compare_strategies(
         raise DesignError(f"n_tests={n_tests!r} is not a number of tests. Allowed: a whole number (20), or None.")
     column = pairs if isinstance(pairs, str) else None
     kept = [*names(by), *([column] if column else [])]
-    table = tally(calls, "compare_strategies", kept, cluster=cluster, baseline=baseline)
-    binomial = method in ("exact", "mid-p") and column_of(table) is not None
+    counts = count(calls, "compare_strategies", kept, cluster=cluster, baseline=baseline)
+    binomial = method in ("exact", "mid-p") and counts.clusters.column is not None
     if binomial and cluster != "auto":
         raise DesignError(
             f"method={method!r} does not allow for clusters. Use method='asymptotic', or cluster=False to treat the "
             "pairs as independent."
         )
     if binomial:
-        table = tally(calls, "compare_strategies", kept, cluster=False, baseline=baseline)
-    groups = list(dict.fromkeys([*grouping(by, table.columns), "judge", "strategy"]))
-    # a tally that tally() did not make may omit concordant pairs
-    given = is_tally(nw.from_native(calls).collect_schema().names(), PATTERNS["compare_strategies"])
-    whole = not given or CLUSTERING in getattr(calls, "attrs", {})
-    counts, excluded, cells = _crossed(table, groups, invalid, ties)
-    codes = codes_of(table, groups)
-    cluster_column, dependent = column_of(table), dependence(table)
+        counts = count(calls, "compare_strategies", kept, cluster=False, baseline=baseline)
+    counts = counts.grouped(list(dict.fromkeys([*names(by), "judge", "strategy"])))
+    whole = not is_tally(Study.of(calls).names, PATTERNS["compare_strategies"])  # a tally may omit concordant pairs
+    crossed, excluded, cells = _crossed(counts, invalid, ties)
+    cluster_column, dependent = counts.clusters.column, counts.clusters.flag
     rows = []
-    for i, (concordant, b, c, neither) in enumerate(counts):
-        key = table[groups].iloc[int(codes.first[i])].to_dict()
-        here = codes.code == i
+    for i, (key, here) in enumerate(counts.each_rows()):
+        concordant, b, c, neither = crossed[i]
         known = whole or concordant + neither > 0
-        total = math.nan if known else _total(table[here], pairs)
+        total = math.nan if known else _total(counts.where(here), pairs)
         known = known or (b + c == 0 and math.isnan(total))
         row = _difference(concordant, b, c, neither, conf_level) if known else _of_discordant(b, c, total, conf_level)
         few = flags.FEW_DISCORDANT if method in ("corrected", "asymptotic") and 0 < b + c < 25 else ""
         if row["n"] != 0:
             row["statistic"], row["p_value"] = mcnemar_test(b, c, method)
         if cluster_column is not None and known and row["n"] > 0:
-            row |= _clustered(row, table[here], cells[:, here], cluster_column, conf_level)
+            row |= _clustered(row, counts.where(here), cells[:, here], cluster_column, conf_level)
         row["flag"] = flags.join(row.get("flag", ""), few, dependent, excluded[i])
         rows.append({**key, "term": "difference", "baseline_only": b, "strategy_only": c, **row})
-    return _adjusted(estimates(rows, groups, EXTRA), baseline, adjust, n_tests, conf_level)
+    return _adjusted(estimates(rows, counts.groups, EXTRA), baseline, adjust, n_tests, conf_level)
 
 
 def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[float, float]:
@@ -643,36 +639,33 @@ def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[floa
     return float(result.statistic), float(result.pvalue)
 
 
-def _crossed(
-    table: pd.DataFrame, groups: list[str], invalid: Invalid, ties: str
-) -> tuple[NDArray[np.float64], list[str], NDArray[np.float64]]:
+def _crossed(counts: Counts, invalid: Invalid, ties: str) -> tuple[NDArray[np.float64], list[str], NDArray[np.float64]]:
     """Pairs of each group right under both, the baseline only, the strategy only, neither; flags of excluded pairs.
 
     And for each row of the table: pairs right under the baseline only, under the strategy only, and all scored.
     """
-    n = table["n"].to_numpy(dtype=float)
-    sides = [table[side].to_numpy(dtype=object) for side in ("baseline", "outcome")]
-    right = [side == "correct" for side in sides]
-    absent = (sides[0] == "missing") | (sides[1] == "missing")
-    scored = [hits_and_trials(side, "correct", ties, invalid)[1] for side in sides]
+    n, sides = counts.n, ("baseline", "outcome")
+    right = [counts.among(side, "correct") for side in sides]
+    absent = counts.among("baseline", "missing") | counts.among("outcome", "missing")
+    scored = [counts.hits_and_trials("correct", ties, invalid, side)[1] for side in sides]
     both = scored[0] & scored[1] & ~absent
-    codes = codes_of(table, groups)
+    codes = counts.columns.codes(counts.groups)
     cells = (right[0] & right[1], right[0] & ~right[1], ~right[0] & right[1], ~right[0] & ~right[1])
-    counts = np.column_stack([np.bincount(codes.code, n * (both & c), codes.size) for c in cells]).astype(np.float64)
+    pairs = np.column_stack([np.bincount(codes.code, n * (both & c), codes.size) for c in cells]).astype(np.float64)
     without = np.bincount(codes.code, n * absent, codes.size)
     dropped = np.bincount(codes.code, n * (~both & ~absent), codes.size)
     excluded = [
         flags.join(flags.UNDER_ONE_ONLY.of(a), flags.EXCLUDED.of(d, what="pairs not scored"))
         for a, d in zip(without, dropped, strict=True)
     ]
-    return counts, excluded, np.vstack([n * (both & cells[1]), n * (both & cells[2]), n * both])
+    return pairs, excluded, np.vstack([n * (both & cells[1]), n * (both & cells[2]), n * both])
 
 
 def _clustered(
-    row: dict[str, Any], table: pd.DataFrame, cells: NDArray[np.float64], column: str, conf_level: float
+    row: dict[str, Any], counts: Counts, cells: NDArray[np.float64], column: str, conf_level: float
 ) -> dict[str, Any]:
     """Clustered interval and test of one comparison, from the last result of :func:`_crossed`."""
-    unit = codes_of(table, [column])
+    unit = counts.columns.codes([column])
     losses, gains, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells)
     found = clustered_tango(gains, losses, size, conf_level)
     return {
@@ -686,13 +679,14 @@ def _clustered(
     }
 
 
-def _total(table: pd.DataFrame, pairs: int | str | None) -> float:
+def _total(counts: Counts, pairs: int | str | None) -> float:
     """Total number of pairs of one comparison."""
     if not isinstance(pairs, str):
         return math.nan if pairs is None else float(pairs)
-    numbers = pd.to_numeric(table[pairs], errors="coerce")
-    if (text := numbers.isna() & table[pairs].notna()).any():
-        first = table.loc[text, pairs].iloc[0]
+    given = counts.columns.series(pairs)
+    numbers = pd.to_numeric(given, errors="coerce")
+    if (text := numbers.isna() & given.notna()).any():
+        first = given[text].iloc[0]
         raise SchemaError(f"pairs={pairs!r} contains text where a number of pairs belongs: {first!r}.")
     values = numbers.unique()
     if len(values) != 1:

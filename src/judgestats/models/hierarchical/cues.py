@@ -14,8 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
-from judgestats.counting.clustering import SHARED_PAIRS
-from judgestats.counting.tallies import tally
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample, sampling_options
@@ -77,9 +76,11 @@ class Outcomes:
 
 def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     """Read counts of outcomes; `counts` as in :func:`susceptibility`."""
-    table = _printed(counts) if isinstance(counts, Mapping) else counts
-    table = table if isinstance(counts, Mapping) else tally(counts, "anchoring", cluster=False)
-    shared = bool(table.attrs.get(SHARED_PAIRS, False))
+    if isinstance(counts, Mapping):
+        table, dependent = _printed(counts), ""
+    else:
+        counted = count(counts, "anchoring", cluster=False)
+        table, dependent = counted.table, counted.clusters.flag
     for name in ("judge", "probe", "outcome"):
         if table[name].isna().any():
             raise SchemaError(
@@ -115,7 +116,7 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     excluded = {(int(j), int(s), int(p)): flags.in_part(axes[2][p], flags.INVALID_EXCLUDED.of(invalid[j, s, p]))
               for j, s, p in np.argwhere(invalid > 0)}  # fmt: skip
     judges, schemes, ordered = (tuple(a) for a in axes)
-    return Outcomes(judges, schemes, ordered, tuple(kinds), cube, excluded, flags.NOT_INDEPENDENT if shared else "")
+    return Outcomes(judges, schemes, ordered, tuple(kinds), cube, excluded, dependent)
 
 
 def _printed(tables: Mapping[Any, Any]) -> pd.DataFrame:

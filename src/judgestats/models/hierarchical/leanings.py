@@ -15,7 +15,7 @@ from scipy.special import expit, gammaln
 
 from judgestats import flags
 from judgestats.counting.patterns import InvalidDirection
-from judgestats.counting.tallies import tally
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import (
@@ -127,7 +127,7 @@ def _counted(frame: Any, present: list[str], by: list[str], whole: list[str]) ->
         raise SchemaError("The table has outcomes and no column 'n'. Give the number of calls of each row.")
     if "choice" not in present:
         _check_outcomes(frame)
-    table = tally(frame, "bias_score", by, cluster=False)
+    table = count(frame, "bias_score", by, cluster=False).table
     wide = table.pivot_table(index=whole, columns="outcome", values="n", aggfunc="sum", fill_value=0.0, dropna=True)
     wide = wide.reindex(columns=["target", "other", "tie", "invalid"], fill_value=0.0).astype(float)
     result: pd.DataFrame = wide.reset_index().assign(net=False)
