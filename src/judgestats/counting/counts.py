@@ -37,6 +37,10 @@ class _Cells(NamedTuple):
     start: NDArray[np.intp]
     alike: Floats
 
+    def of(self, g: int) -> slice:
+        """The cells of a group."""
+        return slice(self.start[g], self.start[g + 1])
+
 
 @dataclass(frozen=True, eq=False)
 class Counts:
@@ -90,11 +94,11 @@ class Counts:
 
     def each_group(self) -> Iterator[tuple[dict[str, Any], Counts]]:
         """Key and counts of each group; one group without columns."""
-        for key, rows in self.each_rows():
+        for key, rows in self.rows_of_groups():
             yield key, self.where(rows)
 
-    def each_rows(self) -> Iterator[tuple[dict[str, Any], NDArray[np.intp]]]:
-        """Key and row numbers of each group."""
+    def rows_of_groups(self) -> Iterator[tuple[dict[str, Any], NDArray[np.intp]]]:
+        """Key and rows of each group."""
         return zip(self._keys, self._parts, strict=True)
 
     def among(self, column: str, *labels: Any) -> Mask:
@@ -167,6 +171,7 @@ class Counts:
             left_out = self.no_trials(np.broadcast_to(np.asarray(trial) == 0, n.shape))
         lost = {what: np.bincount(group, n * mask, size) / calls_per_count for what, mask in left_out.items()}
         low, high = wilson(k, total, self.conf_level)
+        sums = (hits, trials) if cluster is None else self._by_cluster(hits, trials)
         rows = []
         for g, key in enumerate(self._keys):
             excluded = (flags.EXCLUDED.of(round(many[g]), what=what) for what, many in lost.items())
@@ -185,7 +190,7 @@ class Counts:
                 "flag": flags.join(flag, dependent, size_flag(total[g])),
             }
             if (cluster is not None or together) and total[g]:
-                row |= self._clustered(g, hits, trials, cluster, flags.join(flag, shared), total[g])
+                row |= self._clustered(g, *sums, cluster, flags.join(flag, shared), total[g])
             if bootstrap is not None and 0 < k[g] < total[g]:
                 flag = flags.join(flag, shared if bootstrap.cluster else dependent)
                 row |= self._resampled(g, hits, trials, bootstrap)
@@ -219,14 +224,15 @@ class Counts:
         one, other = one & trial, other & trial
         rows = self._rates(term, one, trial, cluster, None, cells, left_out=left_out, flag=flag)
         marks = np.column_stack([one, other, trial & ~one & ~other]) * self.n[:, None]
+        sums = None if cluster is None else np.column_stack(self._by_cluster(*marks.T))
         for g, row in enumerate(rows):
             part = self._parts[g]
             totals = marks[part].sum(axis=0)
-            if cluster is None or not row["n"]:
+            if sums is None or not row["n"]:
                 row |= difference(totals, self.conf_level)
             else:
-                sizes, alike = self._by_cluster(g, *marks.T)
-                row |= clustered_difference(np.column_stack(sizes), self.conf_level, alike)
+                own = self._cells.of(g)
+                row |= clustered_difference(sums[own], self.conf_level, self._cells.alike[own])
                 row["method"] = row["method"].replace("Wilson", CLUSTERED)
             if bootstrap is not None and (totals > 0).sum() > 1:
                 drawn = resampled(self.where(part), marks[part], _share_difference, bootstrap, self._keys[g])
@@ -294,27 +300,23 @@ class Counts:
         start = np.searchsorted(self._group.code[first], np.arange(self._group.size + 1))
         return _Cells(number, start, np.ones(codes.size) if self.alike is None else self.alike[first])
 
-    def _by_cluster(self, g: int, *values: Floats) -> tuple[list[Floats], Floats]:
-        """Sums of some values over the clusters of a group, and how many clusters there are of each."""
-        cells = self._cells
-        part = slice(cells.start[g], cells.start[g + 1])
-        rows = self._parts[g]
-        times = 1.0 if self.alike is None else self.alike[rows]
-        size = part.stop - part.start
-        number = cells.row[rows] - part.start
-        return [np.bincount(number, v[rows] / times, size).astype(np.float64) for v in values], cells.alike[part]
+    def _by_cluster(self, *values: Floats) -> list[Floats]:
+        """Sums of some values over the clusters of all groups."""
+        cells, times = self._cells, 1.0 if self.alike is None else self.alike
+        return [np.bincount(cells.row, v / times, len(cells.alike)).astype(np.float64) for v in values]
 
     def _clustered(
         self, g: int, hits: Floats, trials: Floats, cluster: str | None, flag: str, total: float
     ) -> dict[str, Any]:
-        """Clustered interval of a group; without a cluster column each count is a cluster, a pair."""
+        """Clustered interval of a group, from the sums over clusters; without a column each count is one, a pair."""
         if cluster is None:
             rows = self._parts[g]
             alike = self.n[rows]
             times = np.where(alike > 0, alike, 1.0)
             k, n = hits[rows] / times, trials[rows] / times
         else:
-            (k, n), alike = self._by_cluster(g, hits, trials)
+            own = self._cells.of(g)
+            k, n, alike = hits[own], trials[own], self._cells.alike[own]
         std_error, low, high = clustered_wilson(k, n, self.conf_level, alike)
         return {
             "std_error": std_error,

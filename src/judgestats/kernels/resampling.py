@@ -74,19 +74,34 @@ def cluster_totals(
     however large B and G are. Of many clusters with few distinct counts, the number of each kind is drawn instead.
     """
     members = [np.arange(len(counts))] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
-    totals = np.zeros((n_resamples, counts.shape[1]))
+    used = np.flatnonzero((counts != 0).any(axis=0))
+    totals = np.zeros((n_resamples, used.size))
     for group in members:
-        here = np.ascontiguousarray(counts[group], dtype=np.float64)
-        if len(here) > _MANY:
-            kinds, alike = np.unique(here, axis=0, return_counts=True)
-            if len(kinds) <= _KINDS:
-                totals += multinomial_totals(alike.astype(float), rng, n_resamples) @ kinds
-                continue
+        here = np.ascontiguousarray(counts[group][:, used], dtype=np.float64)
+        if len(here) > _MANY and (found := _kinds(here)) is not None:
+            kinds, alike = found
+            totals += multinomial_totals(alike, rng, n_resamples) @ kinds
+            continue
         step = max(_DRAWS // max(len(here), 1), 1)
         for start in range(0, n_resamples, step):
             chunk = totals[start : start + step]
             chunk += resampled_totals(here, cluster_index(rng, len(here), len(chunk)))
-    return totals
+    result = np.zeros((n_resamples, counts.shape[1]))
+    result[:, used] = totals
+    return result
+
+
+def _kinds(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Distinct rows in their order, and how many there are of each; None if they are many."""
+    halves = 2 * counts
+    size = halves.max(axis=0, initial=0.0) + 1
+    place = np.append(np.cumprod(size[:0:-1])[::-1], 1.0)[: size.size]  # of each column in one number for a row
+    if (halves < 0).any() or (halves != np.rint(halves)).any() or size.prod() > 2**53:
+        kinds, alike = np.unique(counts, axis=0, return_counts=True)
+    else:
+        number, alike = np.unique(halves @ place, return_counts=True)
+        kinds = number[:, None] // place % size / 2
+    return (kinds, alike.astype(float)) if len(kinds) <= _KINDS else None
 
 
 def multinomial_totals(

@@ -96,7 +96,7 @@ def _sample(
 def _paired(counts: Counts, invalid: str) -> Iterator[Sample]:
     """Samples of pairs with answers under both."""
     one, two = (_places(counts, c, invalid) for c in ("baseline", "outcome"))
-    for key, rows in counts.grouped([*counts.groups, "strategy"]).each_rows():
+    for key, rows in counts.grouped([*counts.groups, "strategy"]).rows_of_groups():
         yield _sample(key, counts, rows, (3 * one + two)[rows], ((one >= 0) & (two >= 0))[rows], 9)
 
 
@@ -112,7 +112,7 @@ def _independent(counts: Counts, invalid: str, baseline: str) -> Iterator[Sample
         raise DesignError(f"{what}. It has: {', '.join(found)}.{suggestion(baseline, found)}")
     place = _places(counts, "outcome", invalid)
     under = {name: np.array([x == name for x in name_of])[code] for name in found}
-    for key, rows in counts.each_rows():
+    for key, rows in counts.rows_of_groups():
         for name in found:
             if name != baseline:
                 both = rows[(under[baseline] | under[name])[rows]]

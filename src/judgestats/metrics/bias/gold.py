@@ -689,7 +689,7 @@ def _kappas(counts: Counts, trial: Mask, invalid: Invalid) -> list[dict[str, Any
     answer[(answer == 3) & (gold != 2) & (invalid == "tie")] = 2  # never right, as for accuracy
     cell, scored, without = answer * len(_CLASSES) + gold, trial & (counts.n > 0), counts.no_trials(~trial)
     rows = []
-    for key, same in counts.each_rows():
+    for key, same in counts.rows_of_groups():
         here = same[scored[same]]
         if not len(here):
             continue

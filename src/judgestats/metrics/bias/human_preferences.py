@@ -476,7 +476,7 @@ def _graded_rows(counts: Counts, invalid: str) -> list[dict[str, Any]]:
     value = np.where(np.isnan(value), {"drop": np.nan, "wrong": 0.0, "tie": 0.5}[invalid], value)
     n, value = np.where(np.isnan(value), 0.0, counts.n), np.nan_to_num(value)
     rows = []
-    for key, here in counts.each_rows():
+    for key, here in counts.rows_of_groups():
         part = counts.where(here)
         row = {**key, "term": "win_rate", **_mean(part, value[here], n[here])}
         if part.bootstrap is not None and row["n"] > 0 and 0 < row["estimate"] < 1:

@@ -589,7 +589,7 @@ def compare_strategies(
     crossed, excluded, cells = _crossed(counts, invalid, ties)
     cluster_column, dependent = counts.clusters.column, counts.clusters.flag
     rows = []
-    for i, (key, here) in enumerate(counts.each_rows()):
+    for i, (key, here) in enumerate(counts.rows_of_groups()):
         concordant, b, c, neither = crossed[i]
         known = whole or concordant + neither > 0
         total = math.nan if known else _total(counts.where(here), pairs)
