@@ -20,7 +20,6 @@ from judgestats.schema.coding import (
     as_scores,
     candidates,
     codes_of,
-    combine,
     compact,
     count_rows,
     joint,
@@ -29,7 +28,7 @@ from judgestats.schema.coding import (
 )
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.factors import Factor, factor_of
+from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import one_if
 from judgestats.typing import Floats
 
@@ -344,33 +343,44 @@ def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: An
     groups = list(dict.fromkeys([*names(by), *(names(cluster) if cluster else [])]))
     if against is None:
         there = _every_pair_there(frame, groups) if isinstance(Study.of(frame).data, nw.LazyFrame) else None
-        counts, shared = there or _every_pair(labels_of(frame, groups), groups)
+        counts, shared = there or _as_table(every_pair(frame, groups))
     elif isinstance(against, str) and against in (GOLD, GOLD_CANDIDATE):
         counts, shared = _beside_gold(frame, groups, against)
     else:
         counts, shared = _beside_reference(frame, groups, against)
-    if not len(counts):
-        raise DesignError("No thing was judged by two: there is no agreement to measure. Check the names of the items.")
+    refuse_no_pairs(len(counts))
     return counts, shared
 
 
-def _every_pair(found: Labels, groups: list[str]) -> tuple[pd.DataFrame, bool]:
+def refuse_no_pairs(patterns: int) -> None:
+    """Raise where no two judges share a thing."""
+    if not patterns:
+        raise DesignError("No thing was judged by two: there is no agreement to measure. Check the names of the items.")
+
+
+def _as_table(counted: tuple[Factors, Floats, bool]) -> tuple[pd.DataFrame, bool]:
+    patterns, n, shared = counted
+    return patterns.frame().assign(n=n), shared
+
+
+def every_pair(frame: Any, groups: list[str]) -> tuple[Factors, Floats, bool]:
+    """Pairs of judges of a frame in memory by their two answers on the same thing; as :func:`count_raters`."""
+    found = labels_of(frame, groups)
     unit = found.unit
     longest = int(np.bincount(unit).max(initial=0))
     ends = [np.flatnonzero(unit[d:] == unit[:-d]) for d in range(1, longest)]
     one = np.concatenate([np.empty(0, np.int64), *ends])
     two = np.concatenate([np.empty(0, np.int64), *(i + d for d, i in enumerate(ends, 1))])
+    rows = {g: Factor(code[found.row[unit[one]]], labels) for g, (code, labels) in found.coded.items()}
+    rows |= {name: Factor(found.judge[i], found.judges) for name, i in (("judge", one), ("other", two))}
     shown = _shown(found.answers, found.kind)
-    parts: list[Coded] = [(code[unit[one]], size) for code, size in map(found.code, groups)]
-    parts += [(found.judge[i], len(found.judges)) for i in (one, two)]
-    parts += [(found.answer[i] % len(shown), len(shown)) for i in (one, two)]
-    codes = combine(parts, one.size)
-    n = np.bincount(codes.code, weights=found.weight[unit[one]], minlength=codes.size)
-    one, two = one[codes.first], two[codes.first]
-    columns = {g: found.label(g, unit[one]) for g in groups}
-    columns |= {"judge": found.judges.take(found.judge[one]), "other": found.judges.take(found.judge[two])}
-    columns |= {"answer": shown[found.answer[one]], "other_answer": shown[found.answer[two]]}
-    return tidy(pd.DataFrame({**columns, "n": n.astype(float)}), [*groups, *RATERS]), found.shared
+    order = np.argsort(shown, kind="stable")
+    rank = np.empty(len(shown), dtype=np.int32)
+    rank[order] = np.arange(len(shown))
+    labels = pd.Index([None if x != x else x for x in shown[order]], dtype=object)
+    for name, i in (("answer", one), ("other_answer", two)):
+        rows[name] = Factor(rank[found.answer[i]], labels)  # -1, no answer, is the last that is shown
+    return *Factors(factors=rows, rows=one.size).counted([*groups, *RATERS], found.weight[unit[one]]), found.shared
 
 
 def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool] | None:

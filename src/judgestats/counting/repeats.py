@@ -85,8 +85,8 @@ def _one_answer(study: Study, how: str, by: By) -> tuple[Study, str, Unsettled]:
         result = units_there.but(choice=one)
     else:
         result = units_there.but(score=factor_of(together))
-    unsettled = units_there.take(tied).frame(groups).assign(times=1)
-    return Study(result), f"{how} of repeats", _unsettled(unsettled)
+    kinds, times = units_there.take(tied).counted(groups)
+    return Study(result), f"{how} of repeats", _unsettled(kinds.frame(groups).assign(times=times))
 
 
 def _sizes(study: Study, keys: list[str]) -> tuple[int, int]:

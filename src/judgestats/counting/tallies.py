@@ -17,7 +17,7 @@ from judgestats.counting.counts import Counts
 from judgestats.counting.engines import count_lazily, count_merged, number_of_calls
 from judgestats.counting.memory import count_study, counted_rows, made_factors, matched_pairs
 from judgestats.counting.patterns import PATTERNS, Pattern
-from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters
+from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters, every_pair, refuse_no_pairs
 from judgestats.counting.repeats import one_answer
 from judgestats.counting.selection import NAMES, chosen, gathered, with_outcome
 from judgestats.counting.splitting import as_runs
@@ -212,7 +212,7 @@ def _of_tally(study: Study, question: _Question) -> _Tallied:
 def _of_raters(study: Study, question: _Question, baseline: Any) -> _Tallied:
     """Pairs of judges, repeats of a judge put together unless they are compared with gold."""
     asked = question.asked
-    if not (isinstance(baseline, str) and baseline in (GOLD, GOLD_CANDIDATE)):
+    if baseline is None or (isinstance(baseline, str) and baseline not in (GOLD, GOLD_CANDIDATE)):
         study = one_answer(study, "mode", [*question.by, *(asked or ()), *question.beside])[0]
     found = Sharing("", False)
     if {"judge", "item"} <= {*study.names}:  # else refused when counted
@@ -222,8 +222,14 @@ def _of_raters(study: Study, question: _Question, baseline: Any) -> _Tallied:
     by_column = kept(asked, found)
     if "pair" in by_column and "pair" not in study.names:
         study = Study.of(with_pair(study.data)) if study.lazy else study.with_pair()
-    table, shared = count_raters(study, question.by, [*by_column, *question.beside], baseline)
-    return Factors(table), table[N].to_numpy(dtype=float), Sharing(found.column, shared or found.shared), by_column
+    split = list(dict.fromkeys([*question.by, *by_column, *question.beside]))
+    if baseline is None and not study.lazy:
+        columns, n, shared = every_pair(study, split)
+        refuse_no_pairs(len(columns))
+    else:
+        table, shared = count_raters(study, split, None, baseline)
+        columns, n = Factors(table), table[N].to_numpy(dtype=float)
+    return columns, n, Sharing(found.column, shared or found.shared), by_column
 
 
 def _of_changes(study: Study, question: _Question, baseline: str | None) -> _Tallied:
@@ -350,20 +356,27 @@ def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = N
     study = Study.of(frame)
     if study.lazy:
         study = Study.of(gathered(frame, names(beside)))
+    if pattern.unit == "call":
+        calls, made = called(study, measure, beside, stimulus)
+        keys = unit_columns(calls.names, names(beside))
+        n = np.ones(len(made)) if calls.weight is None else calls.weight
+        return made.frame(list(dict.fromkeys([*keys, "first", "second", *pattern.columns]))).assign(n=n)
     counted(study.data, names(beside))
     study = counted_rows(study, pattern, measure, stimulus)
     keys = unit_columns(study.names, grouping(beside, study.names))
-    n = np.ones(len(study.columns)) if study.weight is None else study.weight
-    if pattern.unit == "call":
-        made = study.columns.but(**made_factors(study, pattern))
-        return made.frame(list(dict.fromkeys([*keys, "first", "second", *pattern.columns]))).assign(n=n)
-    refuse_unknown_order(study.data, study.names)
+    study.refuse_unknown_order()
     units, slots, weight = matched_pairs(study, keys)
     low, high, _ = study.ordered
     pairs = study.columns.but(first=low, second=high).take(units.first).but(**slots)
-    return pairs.frame([*keys, "first", "second", "forward", "reverse"]).assign(n=weight)[
-        [*keys, "first", "second", "n", "forward", "reverse"]
-    ]
+    return pairs.frame([*keys, "first", "second"]).assign(n=weight, **pairs.frame(list(slots)))
+
+
+def called(study: Study, measure: str, beside: By = (), stimulus: str | None = None) -> tuple[Study, Factors]:
+    """The calls in memory that a measure counts, and their columns with those of its pattern."""
+    counted(study.data, names(beside))
+    grouping(beside, study.names)
+    calls = counted_rows(study, PATTERNS[measure], measure, stimulus)
+    return calls, calls.columns.but(**made_factors(calls, PATTERNS[measure]))
 
 
 def _refuse_unknown_values(columns: Factors, pattern: Pattern) -> None:

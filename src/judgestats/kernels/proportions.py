@@ -98,9 +98,10 @@ def clustered_wilson(
         effective = clusters
     else:
         effective = p * (1 - p) / variance if variance > 0 else total
-        _, share = np.unique(np.round(k / n, 12), return_inverse=True)
-        if clusters - np.bincount(share, weights=alike).max() < 10:
-            effective = min(effective, total)
+        if effective > total:
+            _, share = np.unique(np.round(k / n, 12), return_inverse=True)
+            if clusters - np.bincount(share, weights=alike).max() < 10:
+                effective = total
     low, high = wilson(p * effective, effective, conf_level, df=clusters - 1)
     return math.sqrt(variance), float(low), float(high)
 

@@ -25,7 +25,7 @@ from judgestats.counting.patterns import PATTERNS, Pattern
 from judgestats.counting.selection import require
 from judgestats.counting.splitting import KEYS, splits_of
 from judgestats.counting.study import Study
-from judgestats.counting.tallies import tally
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics.references import Baseline, Humans, labels, references
@@ -478,14 +478,14 @@ def tried(
 ) -> tuple[dict[str, pd.DataFrame | str], list[str]]:
     """Each measure tried without resampling: its estimates, or what is missing; and the columns that split them."""
     known = references(opened(data).to_native(), humans, gold, baseline)
-    people = known.people if known.humans else None
+    people, study = known.people if known.humans else None, Study.of(known.models)
     groups = [g for g in grouping(by, list(known.models.columns)) if g != "judge"]
     if kind_of(known.models.columns) == "ratings":
-        groups += [s.column for s in splits_of(known.models, [*KEYS, *groups])]
+        groups += [s.column for s in splits_of(study, [*KEYS, *groups])]
     options = Options(
         tuple(groups), dict(identity or {}), cluster, 1, people=people, baseline=known.baseline, counting=True
     )
-    return attempts(known.models, options, say=say), groups
+    return attempts(study, options, say=say), groups
 
 
 @memory_advice()
@@ -557,7 +557,7 @@ def _repeats_text(data: Any, table: pd.DataFrame) -> str:
         return f"{numbered} of each call"
     try:
         if "choice" in table:
-            tally(data, "consistency", cluster=False)
+            count(data, "consistency", cluster=False)
     except DesignError as error:
         return "some, without a number in 'replicate'" if error.reason == REPEATED else "none"
     return "none"
@@ -565,11 +565,11 @@ def _repeats_text(data: Any, table: pd.DataFrame) -> str:
 
 def _orders(data: Any) -> str:
     try:
-        pairs = tally(data, "consistency", cluster=False)
+        pairs = count(data, "consistency", cluster=False)
     except JudgestatsError as error:
         return f"not usable: {error.problem}"
-    both = ~(pairs[["forward", "reverse"]] == "missing").any(axis=1)
-    share = pairs.loc[both, "n"].sum() / max(pairs["n"].sum(), 1)
+    both = ~(pairs.among("forward", "missing") | pairs.among("reverse", "missing"))
+    share = pairs.n[both].sum() / max(pairs.n.sum(), 1)
     return "every pair" if share == 1 else "no pair" if share == 0 else f"{100 * share:.1f} % of the pairs"
 
 

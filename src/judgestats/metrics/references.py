@@ -16,7 +16,6 @@ import pandas as pd
 from judgestats.counting.raters import ABOUT
 from judgestats.counting.study import Study
 from judgestats.errors import Advice, DesignError, suggestion
-from judgestats.schema.coding import hashed
 from judgestats.schema.columns import VOCABULARY, answer_column, kind_of
 
 #: Judges that are people: their names, or ``{column: value}``, also written ``"column=value"``.
@@ -286,12 +285,12 @@ def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
 
 def labels(data: Any, column: str) -> list[str]:
     """Values of a column as text, sorted; empty if there is no such column."""
-    frame = Study.of(data).data
-    if column not in frame.collect_schema().names():
+    study = Study.of(data)
+    if column not in study.names:
         return []
-    if isinstance(frame, nw.DataFrame) and frame.schema[column] in (nw.String, nw.Categorical):
-        return sorted(v for v in hashed(frame[column].to_pandas())[1] if isinstance(v, str))
-    values = frame.lazy().select(nw.col(column).cast(nw.String)).unique().collect(backend="pandas")
+    if not study.lazy and study.data.schema[column] in (nw.String, nw.Categorical):
+        return study.once(("labels", column), lambda: study.columns.labels(column))
+    values = study.data.lazy().select(nw.col(column).cast(nw.String)).unique().collect(backend="pandas")
     return sorted(v for v in values.to_native()[column] if isinstance(v, str))
 
 

@@ -368,6 +368,7 @@ class _Group:
 
     key: Mapping[str, Any]
     table: pd.DataFrame
+    shared: Clusters
     clusters: list[str]
     ordered: bool
     asked: _Asked

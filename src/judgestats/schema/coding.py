@@ -120,7 +120,7 @@ def rows_of_codes(code: NDArray[np.integer[Any]], size: int) -> list[NDArray[np.
 
 def _small(size: int, rows: int) -> bool:
     """Whether a table of all codes there may be is no larger than the data ask for."""
-    return size <= 4 * rows + 10**6
+    return size <= 16 * rows + 10**6
 
 
 def compact(code: Any, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -94,6 +94,12 @@ class Factors:
             self._factors.update(zip(absent, each(factor_of, [self.series(name) for name in absent]), strict=True))
         return [self._factors[name] for name in names]
 
+    def labels(self, name: str) -> list[str]:
+        """The labels of a column that occur, as text; without a missing value."""
+        factor = self[name]
+        used = np.bincount(factor.code, minlength=len(factor.labels)) > 0
+        return sorted(str(x) for x, there in zip(factor.labels, used, strict=True) if there and x is not None)
+
     def codes(self, names: Sequence[str]) -> Codes:
         """Rows numbered by their combination of labels, in the order of first appearance."""
         key = tuple(names)

@@ -20,7 +20,7 @@ from judgestats.counting.bootstrap import Bootstrap, Statistic, planned, read_of
 from judgestats.counting.clustering import Cluster, clusters
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import PATTERNS
-from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, SIDES, SLOTS, Labels, is_answer, labels_of
+from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, INVALID, SIDES, SLOTS, Labels, is_answer, labels_of
 from judgestats.counting.repeats import Unsettled, one_answer, plain
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Study
@@ -259,11 +259,11 @@ def planned_or_none(
 
 
 def drawn(
-    table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]
+    counts: Counts, added: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]
 ) -> dict[str, Any]:
-    """As :func:`resampled`, for a bootstrap of units with all their answers."""
-    cells = Counts.of(table).resampled(counts, statistic, key, plan=plan)
-    small = flags.SMALL_N if table["n"].sum() < 30 else ""
+    """As :meth:`Counts.resampled`, for a bootstrap of units with all their answers."""
+    cells = counts.resampled(added, statistic, key, plan=plan)
+    small = flags.SMALL_N if counts.n.sum() < 30 else ""
     return {**cells, "method": of_units(cells["method"]), "flag": flags.join(cells["flag"], small)}
 
 
@@ -307,7 +307,7 @@ def mean_intervals(
             return result
 
         counts = np.concatenate(blocks, axis=1).astype(float)
-        cells = drawn(table, counts, mean, plan, key)
+        cells = drawn(Counts.of(table), counts, mean, plan, key)
         lowest = np.where(answers < 0, len(w), answers).min(axis=1)
         discordant = float(table["n"].to_numpy()[answers.max(axis=1) > lowest].sum())
         intervals[plain(key)] = {**cells, "flag": flags.join(cells["flag"], few_disagreements(cells, discordant))}
@@ -410,7 +410,7 @@ def _row(
                 result: Floats = (observed - expected) / np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
             return result
 
-        cells |= drawn(group.table, counts, corrected, plan, group.key)
+        cells |= drawn(Counts.of(group.table), counts, corrected, plan, group.key)
     cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
     if coefficient == "fleiss":
         cells |= {"z": math.nan, "p_value": math.nan} if unit else _fleiss_test(units, group.n, fit, w)
@@ -803,9 +803,9 @@ def kappa(
         return _noted(estimates(rows, groups, ["observed", "expected", "pairs"]), repeats)
     rows = []
     keys = [*groups, "judge", "other"]
-    table, values = _coded(counts.table, weights)
-    for key, part in _split(table, keys):
-        cells = _cohen(part, values, weights, plan, column, conf_level, key)
+    codes, values = _coded(counts, weights)
+    for key, at in counts.grouped(keys).rows_of_groups():
+        cells = _cohen(counts.where(at), codes[at], values, weights, plan, column, conf_level, key)
         rows.append({**key, **cells, "flag": flags.join(cells["flag"], dependent)})
     return _noted(estimates(rows, keys, EXTRA), repeats)
 
@@ -1018,16 +1018,19 @@ def _split(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[dict[str, Any
         yield dict(zip(keys, key, strict=True)), part
 
 
-def _coded(table: pd.DataFrame, weights: Weights | None) -> tuple[pd.DataFrame, Floats]:
-    """Add the codes of the two answers, -1 for none; also returns the positions of the answers."""
-    both = pd.concat([table["answer"], table["other_answer"]], ignore_index=True)
-    code, labels = pd.factorize(both.astype(object).where(is_answer(both)))
-    values = positions(labels)[0] if weights is not None else np.zeros(len(labels))
-    return table.assign(_one=code[: len(table)], _two=code[len(table) :]), values
+def _coded(counts: Counts, weights: Weights | None) -> tuple[Any, Floats]:
+    """(R, 2) codes of the two answers, -1 for none; and the positions of the answers."""
+    both = [counts.columns[c] for c in ("answer", "other_answer")]
+    answers = [x for x in dict.fromkeys([*both[0].labels, *both[1].labels]) if not pd.isna(x) and x != INVALID]
+    place = {x: i for i, x in enumerate(sorted(answers))}
+    codes = [np.array([place.get(x, -1) for x in f.labels], dtype=np.int64)[f.code] for f in both]
+    values = positions(sorted(answers))[0] if weights is not None else np.zeros(len(answers))
+    return np.column_stack(codes), values
 
 
 def _cohen(
-    part: pd.DataFrame,
+    part: Counts,
+    codes: Any,
     values: Floats,
     weights: Weights | None,
     plan: Bootstrap | None,
@@ -1036,7 +1039,7 @@ def _cohen(
     key: Key,
 ) -> dict[str, Any]:
     """Kappa of one pair of judges: the cells of its row."""
-    one, two, n = (part[c].to_numpy() for c in ("_one", "_two", "n"))
+    one, two, n = codes[:, 0], codes[:, 1], part.n
     good = (one >= 0) & (two >= 0)
     total = n[good].sum()
     cells: dict[str, Any] = {"term": "kappa", "estimate": math.nan, "n": total, "method": in_words(plan)}
@@ -1059,24 +1062,24 @@ def _cohen(
         cells["p_value"] = float(2 * ndtr(-abs(cells["z"])))
     if cluster is not None:
         influence = n[good] * kappa_influence(shares, w)[row, column]
-        cells |= _clustered(float(fit.estimate), influence, part[good], cluster, conf_level, total)
+        cells |= _clustered(float(fit.estimate), influence, part.where(good), cluster, conf_level, total)
     elif plan is None:
         cells |= _interval(
             float(fit.estimate), float(fit.std_error), conf_level, None, flags.SMALL_N if total < 30 else ""
         )
     else:
-        cells |= _bootstrapped(part if good.all() else part[good], row, column, w, plan, key)
+        cells |= _bootstrapped(part.where(good), row, column, w, plan, key)
     few = few_disagreements(cells, n[good][row != column].sum())
     return {**cells, "flag": flags.join(cells["flag"], few, excluded)}
 
 
 def _clustered(
-    estimate: float, influence: Floats, part: pd.DataFrame, cluster: str, conf_level: float, n: float
+    estimate: float, influence: Floats, part: Counts, cluster: str, conf_level: float, n: float
 ) -> dict[str, Any]:
     """Linearised interval over clusters, from the influence of each row, and the test of 0."""
-    unit = codes_of(part, [cluster])
+    unit = part.columns.codes([cluster])
     cells: dict[str, Any] = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
-    few = flags.join(flags.few_clusters(np.bincount(unit.code, part["n"])), flags.SMALL_N if n < 30 else "")
+    few = flags.join(flags.few_clusters(np.bincount(unit.code, part.n)), flags.SMALL_N if n < 30 else "")
     if unit.size < 2:
         return {**cells, "flag": few}
     sums = np.bincount(unit.code, weights=influence, minlength=unit.size)
@@ -1084,11 +1087,11 @@ def _clustered(
     return {**cells, **_interval(estimate, error, conf_level, unit.size - 1, few)}
 
 
-def _bootstrapped(part: pd.DataFrame, row: Any, column: Any, w: Floats, plan: Bootstrap, key: Key) -> dict[str, Any]:
+def _bootstrapped(part: Counts, row: Any, column: Any, w: Floats, plan: Bootstrap, key: Key) -> dict[str, Any]:
     cell, first = np.unique(row * len(w) + column, return_index=True)
     which = np.searchsorted(cell, row * len(w) + column)
-    counts = np.zeros((len(part), cell.size))
-    counts[np.arange(len(part)), which] = part["n"].to_numpy(dtype=float)
+    counts = np.zeros((len(part.n), cell.size))
+    counts[np.arange(len(part.n)), which] = part.n
     one, two = row[first], column[first]
     return drawn(part, counts, lambda totals: weighted_kappa(totals, one, two, w), plan, key)
 
@@ -1103,11 +1106,10 @@ def _averages(
 ) -> Iterator[dict[str, Any]]:
     """Mean kappa of all pairs of judges, per group."""
     intervals = {} if plan is None else mean_intervals(data, groups, counts.clusters.column, weights, plan)
-    table, values = _coded(counts.table, weights)
-    for key, part in _split(table, groups):
-        found = [
-            _cohen(pair, values, weights, None, None, CONF_LEVEL, {}) for _, pair in _split(part, ["judge", "other"])
-        ]
+    codes, values = _coded(counts, weights)
+    for key, at in counts.grouped(groups).rows_of_groups():
+        pairs = (at[p] for _, p in counts.where(at).grouped(["judge", "other"]).rows_of_groups())
+        found = [_cohen(counts.where(p), codes[p], values, weights, None, None, CONF_LEVEL, {}) for p in pairs]
         rows = pd.DataFrame(found).reindex(columns=["estimate", "observed", "expected", "n"])
         defined = int(rows["estimate"].notna().sum())
         cells = intervals.get(plain(key), {"method": "mean of pairs", "flag": ""})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -15,16 +14,16 @@ from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.clustering import Cluster, auto_cluster, clusters
 from judgestats.counting.counts import Counts
+from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
-from judgestats.counting.tallies import units
+from judgestats.counting.tallies import called
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.correlation import correlations_of, effective_number, product_sums
 from judgestats.metrics.bias.gold import labelled_calls, with_right_scores
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
 from judgestats.results import estimates
-from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import UNIT_COLUMNS, By, answer_column, grouping, kind_of
 from judgestats.typing import Floats
 
@@ -144,63 +143,67 @@ def effective_judges(
     if preferences and not (isinstance(gold, str) and gold == "gold"):
         raise DesignError("gold= is for ratings. Preferences have the right answer in a column 'gold'.")
     if preferences:
-        table, about = _of_verdicts(data, extra)
+        counts, error, about = _of_verdicts(data, extra)
     else:
-        table, about = _of_scores(as_runs(data, average_over, extra), gold, extra)
-    if table["judge"].nunique() < 2:
+        counts, error, about = _of_scores(as_runs(data, average_over, extra), gold, extra)
+    if counts.columns.codes(["judge"]).size < 2:
         raise DesignError("effective_judges compares the errors of judges, and there is one. Give two or more.")
     plan = Bootstrap("t", (), None, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
-    codes = codes_of(table, groups)
-    for g, first in enumerate(codes.first):
-        key = {name: table[name].iloc[int(first)] for name in groups}
-        rows += [{**key, **row} for row in _panel(table[codes.code == g], about, groups, chosen, plan, key)]
+    codes = counts.columns.codes(groups)
+    for g, (key, part) in enumerate(counts.grouped(groups).each_group()):
+        errors = error if codes.size == 1 else error[codes.code == g]
+        rows += [{**key, **row} for row in _panel(part, errors, about, chosen, plan, key)]
     return estimates(rows, groups, ["judges"])
 
 
-def _of_verdicts(calls: Any, extra: list[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Error of each judge on each pair, averaged over its calls, and the columns that name a pair."""
+def _of_verdicts(calls: Any, extra: list[str]) -> tuple[Counts, Floats, list[str]]:
+    """Calls, whether each errs, and the columns that name a pair."""
     labelled, _ = labelled_calls(calls, [], "effective_judges")
-    table = units(labelled, "gold_agreement", beside=extra)
-    one, two = (table[c].astype(str) for c in ("first", "second"))
-    table = table.assign(first=one.where(one <= two, two), second=two.where(one <= two, one))
-    about = [c for c in dict.fromkeys(["item", "first", "second", *UNIT_COLUMNS, *extra]) if c in table]
-    about = [c for c in about if c != "replicate"]
-    return table.assign(error=table["outcome"].map(_ERROR).astype(float)), about
+    if labelled.lazy:
+        labelled = Study.of(gathered(labelled, extra))
+    study, columns = called(labelled, "gold_agreement", extra)
+    low, high, _ = study.ordered
+    columns = columns.but(first=low, second=high)
+    about = [c for c in dict.fromkeys(["item", "first", "second", *UNIT_COLUMNS, *extra]) if c in columns]
+    outcome = columns["outcome"]
+    error = np.array([_ERROR.get(x, math.nan) for x in outcome.labels], dtype=float)[outcome.code]
+    n = np.ones(len(columns)) if study.weight is None else study.weight
+    return Counts(columns, n), error, [c for c in about if c != "replicate"]
 
 
-def _of_scores(ratings: Any, gold: Any, extra: list[str]) -> tuple[pd.DataFrame, list[str]]:
+def _of_scores(ratings: Any, gold: Any, extra: list[str]) -> tuple[Counts, Floats, list[str]]:
     """Error of each judge on each rated response, and the columns that name a response."""
     columns = Study.of(ratings).names
     means = cells(ratings, [c for c in extra if c not in ABOUT])
     about = [c for c in dict.fromkeys([*ABOUT, *extra]) if c in means]
     if isinstance(gold, str) and gold not in columns:  # 'correct' says which verdicts are right
-        return means.assign(error=means["mean"] - 1.0, n=1.0), about
+        return Counts.of(means.assign(n=1.0)), means["mean"].to_numpy(dtype=float) - 1.0, about
     matched = with_right_scores(means, ratings, gold, [c for c in extra if c not in ABOUT])
     if not matched["_gold"].notna().any():
         raise DesignError("effective_judges needs the right answers, and no response has one.")
-    return matched.assign(error=matched["mean"] - matched["_gold"], n=1.0), about
+    error = (matched["mean"] - matched["_gold"]).to_numpy(dtype=float)
+    return Counts.of(matched.assign(n=1.0)), error, about
 
 
 def _panel(
-    table: pd.DataFrame,
+    counts: Counts,
+    error: Floats,
     about: list[str],
-    groups: list[str],
     chosen: tuple[str, ...] | None,
     plan: Bootstrap,
     key: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """The two rows of one panel."""
-    thing, judge = codes_of(table, about), codes_of(table, ["judge"])
-    known = table["error"].notna().to_numpy() & (table["n"].to_numpy(dtype=float) > 0)
-    shape, place = (thing.size, judge.size), (thing.code[known], judge.code[known])
-    total, calls = np.zeros(shape), np.zeros(shape)
-    np.add.at(total, place, table["error"].to_numpy(dtype=float)[known])
-    np.add.at(calls, place, 1.0)
+    thing, judge = counts.columns.codes(about), counts.columns.codes(["judge"])
+    known = ~np.isnan(error) & (counts.n > 0)
+    cell, cells = thing.code[known].astype(np.int64) * judge.size + judge.code[known], thing.size * judge.size
+    total = np.bincount(cell, error[known], cells).reshape(thing.size, judge.size)
+    calls = np.bincount(cell, minlength=cells).reshape(thing.size, judge.size).astype(float)
     answered = calls.any(axis=0)  # a judge that never answers is no member of the panel
     complete = calls[:, answered].all(axis=1)
     errors = (total[:, answered] / np.where(calls[:, answered] > 0, calls[:, answered], np.nan))[complete]
-    who = table["judge"].iloc[judge.first].astype(str).to_numpy()[answered]
+    who = np.array([str(x) for x in counts.columns.take(judge.first).series("judge")])[answered]
     varies = np.zeros(who.size, dtype=bool)
     if len(errors):
         varies |= np.ptp(errors, axis=0) > 1e-12 * np.abs(errors).max(initial=1.0)
@@ -215,14 +218,13 @@ def _panel(
     if k < 2 or n < 2:
         flag = flags.join(flags.NO_DATA if n < 1 else flags.TWO_VARYING, notes)
         return [{"term": t, "estimate": math.nan, "n": float(n), "judges": k, "flag": flag} for t in terms]
-    here = table.iloc[thing.first[complete]].assign(n=1.0)
-    found = auto_cluster(nw.from_native(here, eager_only=True), groups, "item", n) if "item" in here else None
+    study = Study(counts.columns.take(thing.first[complete]))
+    found = auto_cluster(study.candidates, counts.groups, "item", n) if "item" in study.columns else None
     drawn = (found.column,) if chosen is None and found and found.column else chosen or ()
-    if "pair" in drawn and "pair" not in here:
-        here = here.assign(pair=codes_of(here, ["item", "first", "second"]).code)
+    units = Counts(study.candidates, np.ones(n))
     plan = Bootstrap(plan.method, drawn, None, plan.n_resamples, plan.seed, plan.conf_level)
     dependent = flags.NOT_INDEPENDENT if chosen == () and found and found.shared else ""
-    counts = product_sums(errors)
+    products = product_sums(errors)
     small = flags.SMALL_N if n < 30 else ""
 
     def number(totals: Floats) -> Floats:
@@ -234,8 +236,8 @@ def _panel(
 
     rows = []
     for term, statistic in zip(terms, (number, correlation), strict=True):
-        value = float(statistic(counts.sum(axis=0)[None])[0])
-        cells_of = Counts.of(here).resampled(counts, statistic, {**key, "term": term}, plan=plan)
+        value = float(statistic(products.sum(axis=0)[None])[0])
+        cells_of = units.resampled(products, statistic, {**key, "term": term}, plan=plan)
         cells_of["method"] = cells_of["method"].replace("bootstrap of calls", "bootstrap of units")
         flag = flags.join(cells_of["flag"], dependent, small, flags.ERRORS_CANCEL if math.isnan(value) else "", notes)
         rows.append({"term": term, "estimate": value, **cells_of, "n": float(n), "judges": k, "flag": flag})

@@ -62,7 +62,7 @@ def answers_of(
         _refuse_means(present, measure)
     pattern = "accuracy" if ratings else "gold_agreement"
     counts = count(labelled, pattern, by, cluster=cluster, beside=[confidence, *kept])
-    table = excluded.with_empty(counts.table, list(counts.groups))
+    table = excluded.with_empty(counts).table
     table = table.assign(**{confidence: _probabilities(table[confidence], confidence)})
     return Answers(table, list(counts.groups), counts.clusters, excluded)
 

@@ -26,7 +26,6 @@ from judgestats.metrics.invariance.outcome_coding import (
     VARIES,
     Favoured,
     ProbeCalls,
-    Study,
     answers,
     key_of,
     one_side,
@@ -185,10 +184,10 @@ def _refuse_unknown(schemes: tuple[str, str], found: ProbeCalls) -> None:
 
 def _blind_rows(found: ProbeCalls, one: str, two: str, blind: str, plan: Bootstrap) -> Iterator[dict[str, Any]]:
     """Differences of the blind quantities."""
-    kept = Study(found.table, found.kind, found.groups, ["item"] if found.kind == "calls" else [], found.note)
-    table = kept.margins(blind)
+    by_item = Clusters(("item",) if found.kind == "calls" else (), found.clustering.shared, auto=found.clustering.auto)
+    table = replace(found, clustering=by_item).margins(blind)
     table = table.assign(_arm=table["scheme"], outcome=table["outcome"].astype(str))
-    dependent = "" if kept.clusters else found.dependent
+    dependent = by_item.flag
     split = [g for g in found.groups if g != "scheme"]
     candidates = found.candidates_of(blind, found.groups)
     groups = codes_of(table, split)
