@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judgestats.flags import CLUSTERING_UNKNOWN, join
+
 # forward, reverse by slot; None: not asked
 PAIRS = [
     ("first", "second"),
@@ -201,6 +203,12 @@ def peak(call):
         return call(), tracemalloc.get_traced_memory()[1] / 2**20
     finally:
         tracemalloc.stop()
+
+
+def but_for_clustering(result: pd.DataFrame) -> pd.DataFrame:
+    """Estimates from counts without the flag that says that nothing is known of what their calls share."""
+    flags = [join(*(f for f in flag.split("; ") if f != CLUSTERING_UNKNOWN)) for flag in result["flag"]]
+    return result.assign(flag=pd.Series(flags, index=result.index, dtype=result["flag"].dtype))
 
 
 def pick(result: pd.DataFrame, term: str = "bias", column: str = "estimate") -> dict[object, float]:
