@@ -83,8 +83,9 @@ class Study:
         """Rows in memory for which a condition on a few columns holds: each combination of them is looked at once."""
         codes = self.columns.codes(columns)
         some = nw.from_native(self.columns.take(codes.first).frame(columns), eager_only=True)
-        held: Mask = some.select(condition.alias("held"))["held"].fill_null(value=False).to_numpy().astype(bool)
-        return held[codes.code]
+        held = some.select(condition.alias("held"))["held"].fill_null(value=False).to_numpy().astype(bool)
+        rows: Mask = held[codes.code]
+        return rows
 
     def filtered(self, columns: Sequence[str], condition: Any) -> Study:
         """The rows for which a condition on a few columns holds."""

@@ -57,7 +57,8 @@ class Sample:
     @property
     def strata(self) -> NDArray[np.integer[Any]]:
         """Strata of a bootstrap, (R,): independent samples are drawn separately."""
-        return self.whole.columns["strategy"].code[self.rows] * (self.answers.shape[1] == 6)
+        strata: NDArray[np.integer[Any]] = self.whole.columns["strategy"].code[self.rows]
+        return strata if self.answers.shape[1] == 6 else np.zeros_like(strata)
 
     @property
     def n(self) -> float:
@@ -80,7 +81,8 @@ def _places(counts: Counts, column: str, invalid: str) -> NDArray[np.intp]:
     """Place of each answer among target, other and tie; -1 where it is none of them."""
     places = {"target": 0, "other": 1, "tie": 2, **({"invalid": 2} if invalid == "tie" else {})}
     factor = counts.columns[column]
-    return np.array([places.get(x, -1) for x in factor.labels], dtype=np.intp)[factor.code]
+    result: NDArray[np.intp] = np.array([places.get(x, -1) for x in factor.labels], dtype=np.intp)[factor.code]
+    return result
 
 
 def _sample(
@@ -429,13 +431,13 @@ def _drawn(row: dict[str, Any], samples: list[Sample], term: str, key: Mapping[s
     added = np.zeros((len(rows), len(samples), width))  # separate columns for each judge
     judge = np.repeat(np.arange(len(samples)), [len(s.rows) for s in samples])
     added[np.arange(len(rows)), judge] = np.concatenate([s.answers for s in samples])
-    drawn = whole.where(rows)
+    drawn, within = whole.where(rows), plan
     if not plan.cluster:
         stratum = judge * len(whole.columns["strategy"].labels) + np.concatenate([s.strata for s in samples])
         strata = Factor(stratum, range(int(stratum.max()) + 1))
-        drawn, plan = replace(drawn, columns=drawn.columns.but(**{STRATUM: strata})), replace(plan, strata=STRATUM)
-    cells = drawn.resampled(added.reshape(len(rows), -1), statistic, key, plan=plan)
-    return {**row, **cells, "method": whole.bootstrap.words, "flag": flags.join(row["flag"], cells["flag"])}
+        drawn, within = replace(drawn, columns=drawn.columns.but(**{STRATUM: strata})), replace(plan, strata=STRATUM)
+    cells = drawn.resampled(added.reshape(len(rows), -1), statistic, key, plan=within)
+    return {**row, **cells, "method": plan.words, "flag": flags.join(row["flag"], cells["flag"])}
 
 
 def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:

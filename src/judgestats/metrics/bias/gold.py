@@ -715,7 +715,7 @@ def _kappa(counts: Counts, cell: NDArray[np.int64], key: dict[str, Any]) -> dict
             return cohen_kappa(totals.reshape(len(totals), m, m)).estimate
 
         unit = counts.columns.codes(plan.columns) if plan.cluster else Codes(np.arange(n.size), np.arange(n.size))
-        added = np.bincount(unit.code * m * m + cell, n, unit.size * m * m).reshape(-1, m * m)
+        added = np.bincount(unit.code * m * m + cell, n, unit.size * m * m).astype(np.float64).reshape(-1, m * m)
         units = replace(counts.where(unit.first), n=added.sum(axis=1))
         return {**row, **units.resampled(added, statistic, key)}
     cluster, quantile, few = counts.clusters.column, normal_quantile(counts.conf_level), ""
