@@ -171,7 +171,7 @@ class Counts:
             left_out = self.no_trials(np.broadcast_to(np.asarray(trial) == 0, n.shape))
         lost = {what: np.bincount(group, n * mask, size) / calls_per_count for what, mask in left_out.items()}
         low, high = wilson(k, total, self.conf_level)
-        sums = (hits, trials) if cluster is None else self._by_cluster(hits, trials)
+        k_of, n_of = (hits, trials) if cluster is None else self._by_cluster(hits, trials)
         rows = []
         for g, key in enumerate(self._keys):
             excluded = (flags.EXCLUDED.of(round(many[g]), what=what) for what, many in lost.items())
@@ -190,7 +190,7 @@ class Counts:
                 "flag": flags.join(flag, dependent, size_flag(total[g])),
             }
             if (cluster is not None or together) and total[g]:
-                row |= self._clustered(g, *sums, cluster, flags.join(flag, shared), total[g])
+                row |= self._clustered(g, k_of, n_of, cluster, flags.join(flag, shared), total[g])
             if bootstrap is not None and 0 < k[g] < total[g]:
                 flag = flags.join(flag, shared if bootstrap.cluster else dependent)
                 row |= self._resampled(g, hits, trials, bootstrap)
