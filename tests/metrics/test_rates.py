@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judgestats.metrics.rates import rates
 from scipy import stats
 
 import judgestats
@@ -22,6 +21,7 @@ from judgestats.errors import DesignError, JudgestatsError
 from judgestats.flags import BIASED, FEW_CLUSTERS, FEW_DRAWN, LONE_UNIT, NO_DATA, NOT_BCA, ONE_UNIT, RESAMPLES_AGREE
 from judgestats.kernels.proportions import clustered_wilson, newcombe_paired, wilson
 from judgestats.kernels.resampling import binomial_interval
+from judgestats.metrics.rates import rates
 
 
 def share(totals):

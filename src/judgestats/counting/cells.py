@@ -16,9 +16,10 @@ from judgestats.counting.splitting import refuse_splits, splits_here, splits_the
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
-from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
+from judgestats.schema.coding import as_scores, compact, joint, numbers_of, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.factors import Factors
 from judgestats.schema.opening import memory_advice, one_if, refuse_nested
 from judgestats.typing import Floats
 
@@ -125,7 +126,13 @@ def cell_table(
     `frame`, `by`, `ddof`: as in :func:`cells`. `judge`: column of the judges; None for a table without one, all of
     whose rows are one judge's. `called`: column -> its name for people, where that is another one.
     """
-    data = as_scores(Study.of(frame).data)
+    study = Study.of(frame)
+    key = ("cells", *names(by), ddof, judge, *called.items())
+    return study.once(key, lambda: _cell_table(study, by, ddof, judge, called))
+
+
+def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapping[str, str]) -> CellTable:
+    data = as_scores(study.data) if study.lazy else study.scores.data
     refuse_nested(data, [*_NAMES, *names(by)])
     present = list(data.collect_schema().names())
     value = _value_column(present, judge)
@@ -140,14 +147,17 @@ def cell_table(
         refuse_splits(splits_there(whole, keys) if judge else [], shown)
         data = data.group_by(*keys, "score").agg(nw.col(COUNTS).sum())
     given = _summaries(value, data.collect_schema().names())
-    table = _collect(data.select(*keys, *given, *([_INFINITE] if averaged else [])), keys)
+    if study.lazy:
+        columns = Factors(_collect(data.select(*keys, *given, *([_INFINITE] if averaged else [])), keys))
+    else:
+        columns = study.scores.columns
     if averaged:
+        table = columns.frame(["runs", "n_missing", _INFINITE])
         refuse_infinite("score", int(table[_INFINITE].sum()))
         if judge and ((table["runs"] + table["n_missing"]) > 1).any():
             refuse_splits(splits_there(whole, keys), shown)
-    coded = {k: ranked_codes(table[k]) for k in keys}
-    numbers = {c: call_counts(table[c]) if c == COUNTS else numbers_of(table[c]) for c in given}
-    del table
+    coded = dict(zip(keys, columns.of(keys), strict=True))
+    numbers = {c: (call_counts if c == COUNTS else numbers_of)(columns.series(c)) for c in given}
     check = _check(whole, keys, judge, shown)
     result = _raw(coded, numbers, ddof, judge, check) if value == "score" else _summarised(coded, numbers, judge, check)
     return replace(result, sd=_rescaled(result.sd, result.runs, ddof)) if averaged else result

@@ -15,15 +15,15 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
-from judgestats.counting.clustering import cluster_codes
 from judgestats.counting.raters import is_answer, matched_calls
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.simultaneous import max_t
 from judgestats.metrics.scales import on_one_scale
-from judgestats.schema.coding import rows_of_codes
-from judgestats.schema.columns import COUNTS, UNIT_COLUMNS
+from judgestats.schema.coding import Codes, combine, compact, joint, rows_of_codes
+from judgestats.schema.columns import UNIT_COLUMNS
 from judgestats.typing import Floats
 
 #: Fewest shared clusters on which two judges are compared.
@@ -39,83 +39,99 @@ MARKS = ["judge", "unit", "cluster", "task", "value", "weight"]
 # ---- Marks: one value of each judge for each thing that it judged ----------------------------------------------------
 
 
-def _keys(calls: pd.DataFrame, groups: list[str]) -> list[str]:
+def _keys(calls: Study, groups: list[str]) -> list[str]:
     """Columns that say what was judged, besides the candidates; conditions in which the contenders differ are none."""
-    return ["item", *(c for c in UNIT_COLUMNS if c in calls and c not in groups)]
+    return ["item", *(c for c in UNIT_COLUMNS if c in calls.names and c not in groups)]
 
 
-def _marks(
-    calls: pd.DataFrame, keys: list[str], value: Any, cluster: str, weight: pd.Series[Any] | None = None
-) -> pd.DataFrame:
+def _marks(calls: Study, keys: list[str], value: Any, cluster: str, weight: Floats | None = None) -> pd.DataFrame:
     """Mean of `value` for each judge and unit; `cluster`: a column or ``pair``, empty if each unit is its own."""
+    if cluster == "pair":
+        calls = calls.with_pair()
+    columns = calls.columns
     if weight is None:
-        weight = pd.to_numeric(calls[COUNTS]).astype(float) if COUNTS in calls else pd.Series(1.0, index=calls.index)
-    unit = calls.groupby(keys, dropna=False, sort=True).ngroup()
-    owner = cluster_codes(calls, cluster) if cluster else unit
-    columns = {"judge": calls["judge"], "unit": unit, "cluster": owner, "task": calls.get("task", "")}
-    summed = (
-        pd.DataFrame({**columns, "value": value * weight, "weight": weight})
-        .groupby(["judge", "unit"], sort=True, observed=True)
-        .agg(cluster=("cluster", "first"), task=("task", "first"), value=("value", "sum"), weight=("weight", "sum"))
+        weight = np.ones(len(columns)) if calls.weight is None else calls.weight
+    unit = compact(*joint([(f.code, len(f.labels)) for f in columns.of(keys)], len(columns)))[0]
+    of_unit = (unit, int(unit.max(initial=-1)) + 1)
+    cells = combine([(columns["judge"].code, len(columns["judge"].labels)), of_unit], len(columns))
+    total = np.bincount(cells.code, weight, cells.size)
+    mean = np.bincount(cells.code, np.asarray(value, dtype=float) * weight, cells.size) / total
+    first = columns.take(cells.first)
+    table = pd.DataFrame(
+        {
+            "judge": first.series("judge").to_numpy(),
+            "unit": unit[cells.first],
+            "cluster": columns.codes([cluster]).code[cells.first] if cluster else unit[cells.first],
+            "task": first.series("task").to_numpy() if "task" in columns else "",
+            "value": mean,
+            "weight": total,
+        }
     )
-    return summed.assign(value=summed["value"] / summed["weight"]).reset_index()[MARKS]
+    return table.sort_values(["judge", "unit"], kind="stable", ignore_index=True)
 
 
-def _valid(calls: pd.DataFrame) -> pd.DataFrame:
-    return calls[calls["choice"].astype(str) != "invalid"]
+def _valid(calls: Study) -> Study:
+    return calls.where(~calls.columns["choice"].among("invalid"))
 
 
-def _winner(calls: pd.DataFrame) -> pd.Series[Any]:
-    """The candidate that a verdict prefers, ``tie`` for none of them."""
-    choice = calls["choice"].astype(str)
-    first, second = calls["first"].astype(str), calls["second"].astype(str)
-    return first.where(choice == "first", second.where(choice == "second", "tie"))
+def _in_both_orders(calls: Study, keys: list[str]) -> tuple[Codes, NDArray[np.bool_]]:
+    """Rows numbered by judge, unit and pair, and which pairs were judged in both orders."""
+    low, high, turned = calls.ordered
+    parts = [*calls.columns.of(["judge", *keys]), low, high]
+    pairs = combine([(f.code, len(f.labels)) for f in parts], len(calls.columns))
+    shown = [np.bincount(pairs.code[side], minlength=pairs.size) > 0 for side in (~turned, turned)]
+    return pairs, shown[0] & shown[1]
 
 
-def _ordered(calls: pd.DataFrame) -> pd.DataFrame:
-    """Verdicts with their candidates in the order of their names, whether they were swapped, and the one preferred."""
-    one, two = calls["first"].astype(str), calls["second"].astype(str)
-    swapped = one > two
-    return calls.assign(
-        low_=one.where(~swapped, two), high_=two.where(~swapped, one), swapped_=swapped, winner_=_winner(calls)
-    )
-
-
-def right_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item", gold: str = "gold") -> pd.DataFrame:
+def right_marks(data: Any, groups: list[str], cluster: str = "item", gold: str = "gold") -> pd.DataFrame:
     """1 where a valid verdict is the right answer, 0 where not; a tie is right where the right answer is one."""
-    calls = _valid(calls[calls[gold].notna()])
-    hit = (_winner(calls) == calls[gold].astype(str)).astype(float)
-    return _marks(calls, [*_keys(calls, groups), "first", "second"], hit, cluster)
+    calls = Study.of(data)
+    labels = calls.columns[gold].labels
+    calls = _valid(calls.where(np.array([not pd.isna(x) for x in labels])[calls.columns[gold].code]))
+    choice, right = calls.columns["choice"], calls.columns[gold]
+    first, second, names = calls.shown
+    place = {name: i for i, name in enumerate(names)}
+    meant = np.array([-2 if str(x) == "tie" else place.get(str(x), -3) for x in right.labels], dtype=np.int64)[
+        right.code
+    ]
+    winner = np.where(choice.among("first"), first, np.where(choice.among("second"), second, -2))
+    return _marks(calls, [*_keys(calls, groups), "first", "second"], winner == meant, cluster)
 
 
-def steady_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+def steady_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """1 where a pair gets the same verdict in both orders, 0 where not."""
-    calls = _ordered(_valid(calls))
-    calls = calls[calls["low_"] != calls["high_"]]
-    keys = [*_keys(calls, groups), "low_", "high_"]
-    sides = calls.groupby(["judge", *keys, "swapped_"], dropna=False, sort=True)["winner_"].first().unstack("swapped_")
-    if sides.shape[1] < 2:
+    calls = _valid(Study.of(data)).of_two
+    keys = _keys(calls, groups)
+    pairs, both = _in_both_orders(calls, keys)
+    if not both.any():
         return pd.DataFrame(columns=MARKS)
-    both = sides.dropna()
-    same = (both[False] == both[True]).astype(float).rename("value_").reset_index()
-    same = same.assign(first=same["low_"], second=same["high_"])
-    return _marks(same, keys, same["value_"], cluster if cluster in ("", "pair", *same) else "item")
+    low, high, turned = calls.ordered
+    choice = calls.columns["choice"]
+    first, second, _ = calls.shown
+    winner = np.where(choice.among("first"), first, np.where(choice.among("second"), second, -1))
+    verdicts = np.empty((2, pairs.size), dtype=np.int64)
+    for side, rows in enumerate((~turned, turned)):
+        verdicts[side, pairs.code[rows][::-1]] = winner[rows][::-1]  # the first of several
+    units = Study(calls.columns.but(first=low, second=high).take(pairs.first[both]))
+    same = (verdicts[0] == verdicts[1])[both]
+    by = cluster if cluster in ("", "pair", "judge", "first", "second", *keys) else "item"
+    return _marks(units, [*keys, "first", "second"], same, by, np.ones(same.size))
 
 
-def order_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+def order_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """1 where a valid verdict is for what is shown first, -1 for the second, 0 for a tie; of pairs shown both ways."""
-    calls = _ordered(calls)
-    keys = [*_keys(calls, groups), "low_", "high_"]
-    calls = _valid(calls[calls.groupby(["judge", *keys], dropna=False)["swapped_"].transform("nunique") == 2])
-    choice = calls["choice"].astype(str)
-    value = (choice == "first").astype(float) - (choice == "second").astype(float)
-    return _marks(calls, [*keys, "swapped_"], value, cluster)
+    calls = Study.of(data)
+    pairs, both = _in_both_orders(calls, _keys(calls, groups))
+    calls = _valid(calls.where(both[pairs.code]))
+    choice = calls.columns["choice"]
+    value = choice.among("first").astype(float) - choice.among("second")
+    return _marks(calls, [*_keys(calls, groups), "first", "second"], value, cluster)
 
 
-def preference_marks(calls: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+def preference_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """1 where a verdict prefers one of the two, 0 where it is a tie."""
-    calls = _valid(calls)
-    value = calls["choice"].astype(str).isin(["first", "second"]).astype(float)
+    calls = _valid(Study.of(data))
+    value = calls.columns["choice"].among("first", "second")
     return _marks(calls, [*_keys(calls, groups), "first", "second"], value, cluster)
 
 
@@ -124,7 +140,7 @@ def people_marks(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], c
     ours, theirs = _beside_people(calls, people, groups, cluster)
     both = ours.merge(theirs[["thing", "answer", "n"]], on="thing", suffixes=("", "_theirs"))
     same = (both["answer"].astype(str) == both["answer_theirs"].astype(str)).astype(float)
-    return _marks(both, ["thing"], same, cluster, both["n"])
+    return _marks(Study.of(both), ["thing"], same, cluster, both["n"].to_numpy(dtype=float))
 
 
 def _beside_people(
@@ -143,7 +159,7 @@ def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item",
     """The score of each judge for each thing, averaged over repeats."""
     table = ratings[pd.to_numeric(ratings[value], errors="coerce").notna()]
     keys = [c for c in ("item", "system", "criterion") if c in table and c not in groups]
-    return _marks(table, keys, pd.to_numeric(table[value]).astype(float), cluster)
+    return _marks(Study.of(table), keys, pd.to_numeric(table[value]).astype(float), cluster)
 
 
 def distance_marks(
@@ -159,7 +175,7 @@ def distance_marks(
     right, score = ours["thing"].map(middle), ours["answer"].astype(float)
     alike = on_one_scale(score, right, ours["judge"])
     ours = ours[alike]
-    return _marks(ours, ["thing"], (score - right).abs()[alike], cluster, ours["n"])
+    return _marks(Study.of(ours), ["thing"], (score - right).abs()[alike], cluster, ours["n"].to_numpy(dtype=float))
 
 
 def error_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
@@ -176,7 +192,7 @@ def spread_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item"
     score = pd.to_numeric(ratings[value], errors="coerce")
     spread = ratings.assign(score_=score).groupby(["judge", *keys], dropna=False, sort=True)["score_"].var()
     table = spread.dropna().reset_index()
-    return _marks(table, keys, table["score_"], cluster) if len(table) else pd.DataFrame(columns=MARKS)
+    return _marks(Study.of(table), keys, table["score_"], cluster) if len(table) else pd.DataFrame(columns=MARKS)
 
 
 # ---- Groups of judges that judged the same things --------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pandas as pd
 
 from judgestats.errors import DesignError
 from judgestats.results import COLUMNS
+from judgestats.schema.coding import codes_of
 
 #: Columns before ``term`` that are not part of the label of a row.
 _NOT_WHOSE = {"section", "vacuum_kind", "stimulus", "delta", "system", "item", "criterion", "own", *COLUMNS}
@@ -47,8 +48,10 @@ def whose(frame: pd.DataFrame) -> pd.Series[Any]:
     columns = list(frame.columns)
     end = min((columns.index(c) for c in ("section", "term") if c in columns), default=len(columns))
     groups = ["judge", *(c for c in columns[:end] if c not in _NOT_WHOSE and c != "judge")]
-    parts = [frame[g].astype(object).map(_cell_text) for g in groups]
-    return pd.Series([" · ".join(p) for p in zip(*parts, strict=True)], index=frame.index, dtype=object)
+    codes = codes_of(frame, groups)
+    parts = [frame[g].iloc[codes.first].astype(object).map(_cell_text) for g in groups]
+    labels = np.array([" · ".join(p) for p in zip(*parts, strict=True)], dtype=object)
+    return pd.Series(labels[codes.code], index=frame.index, dtype=object)
 
 
 def _cell_text(value: Any) -> str:

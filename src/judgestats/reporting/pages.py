@@ -20,6 +20,7 @@ from judgestats import __version__, flags
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.pairing import REPEATED
 from judgestats.counting.splitting import KEYS, Split, splits_of
+from judgestats.counting.study import Study
 from judgestats.counting.tallies import tally
 from judgestats.csv_files import as_csv
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -722,11 +723,12 @@ def measure_all(
         known.baseline, sampling or "",
     )  # fmt: skip
     say("Datasheets")
-    sheet = _named_by_judge(sheet_of(measured, settings), renamed)
-    taken = attempts(measured, settings, shown_measures(sheet), lambda name: say(f"Measures: {name}"))
+    study = Study.of(measured)
+    sheet = _named_by_judge(sheet_of(study, settings), renamed)
+    taken = attempts(study, settings, shown_measures(sheet), lambda name: say(f"Measures: {name}"))
     peers: Any = None
     if known.humans:
-        peers = concordances(measured, settings.by) if kind == "ratings" else taken.get("kappa")
+        peers = concordances(study, settings.by) if kind == "ratings" else taken.get("kappa")
     say("Comparing the judges")
     summary = summarise(measured, kind, sheet, taken, findings, settings, title)
     return PageData(

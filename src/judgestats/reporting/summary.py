@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats import flags
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import JudgestatsError, masked
 from judgestats.metrics.clustered import clustered_by
@@ -456,14 +457,14 @@ def _of_pairs(
 ) -> _Found:
     questions: dict[str, _Question] = {}
     columns: list[Column] = []
-    against = ""
+    calls, against = Study.of(data), ""
     if right := _cells(sheet, "accuracy", ["gold"]):
         against = "gold"
         level, line = _constant(data)
         note = "share of valid verdicts that match gold"
         columns.append(Column("accuracy", "Accuracy", note, "share", right, False, level, line))
         cluster = _cluster(data, right)
-        marks = right_marks(data, conditions, cluster)
+        marks = right_marks(calls, conditions, cluster)
         questions["right"] = _Question("Most often right", marks, "share", "accuracy", _levels(cluster, "calls"))
     if people.columns:
         columns += people.columns
@@ -473,7 +474,7 @@ def _of_pairs(
     if steady := _cells(sheet, "consistency", ["swap"]):
         columns.append(Column("consistency", "Same verdict in both orders", "share of pairs", "share", steady))
         cluster = _cluster(data, steady)
-        marks = steady_marks(data, conditions, cluster)
+        marks = steady_marks(calls, conditions, cluster)
         head = "Steady when the order is swapped"
         questions["steady"] = _Question(head, marks, "share", "consistency", _levels(cluster, "pairs"))
     slots = {
@@ -489,7 +490,7 @@ def _of_pairs(
     if again := _cells(sheet, "repeat_consistency", ["repeats"]):
         columns.append(Column("repeat_consistency", "Same verdict when asked again", "share", "share", again))
     cluster = _cluster(data, slots)
-    marks = order_marks(data, conditions, cluster or "pair") if slots else pd.DataFrame()
+    marks = order_marks(calls, conditions, cluster or "pair") if slots else pd.DataFrame()
     bias = biased(marks, conf_level=options.conf_level, seed=options.seed) if len(marks) else None
     return _Found(columns, questions, against, bias, _order_bias(_levels(cluster, "pairs")))
 

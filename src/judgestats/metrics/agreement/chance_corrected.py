@@ -258,9 +258,7 @@ def planned_or_none(
     return planned(interval, list(cluster) or None, None, n_resamples, seed, conf_level)
 
 
-def drawn(
-    counts: Counts, added: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]
-) -> dict[str, Any]:
+def drawn(counts: Counts, added: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]) -> dict[str, Any]:
     """As :meth:`Counts.resampled`, for a bootstrap of units with all their answers."""
     cells = counts.resampled(added, statistic, key, plan=plan)
     small = flags.SMALL_N if counts.n.sum() < 30 else ""

@@ -37,6 +37,7 @@ from judgestats.metrics.references import Baseline, Humans, controls_of, labels,
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
+from judgestats.schema.factors import Factors
 
 # ---- Profile of a judge by rules whose thresholds are arguments: a description, not a test ---------------------------
 
@@ -271,7 +272,7 @@ def datasheet(
         known.people if known and known.humans else None,
         known.baseline if known else controls_of(data),
     )
-    return sheet_of(known.models if known else data, options)
+    return sheet_of(Study.of(known.models if known else data), options)
 
 
 def sheet_of(data: Any, options: Options) -> pd.DataFrame:
@@ -337,15 +338,20 @@ def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple
 
 def judges_apart(data: Any) -> set[Any]:
     """Judges that share no item with some other judge, so that the two are not comparable."""
-    frame = Study.of(data).data
-    if not {"judge", "item"} <= set(frame.collect_schema().names()):
+    study = Study.of(data)
+    if not {"judge", "item"} <= {*study.names}:
         return set()
-    seen = frame.lazy().select("judge", "item").unique().collect(backend="pandas").to_native()
-    judge, names = pd.factorize(seen["judge"], use_na_sentinel=False)
-    item = pd.factorize(seen["item"], use_na_sentinel=False)[0]
-    there = csr_array((np.ones(len(seen)), (judge, item)))
+    columns = study.columns
+    if study.lazy:
+        columns = Factors(study.data.select("judge", "item").unique().collect(backend="pandas").to_native())
+    seen, _ = columns.counted(["judge", "item"])
+    (judge, names), (item, items) = seen.of(["judge", "item"])
+    there = csr_array((np.ones(len(seen)), (judge, item)), shape=(len(names), len(items)))
     shared = (there @ there.T).tocsr()
-    return set(names[np.diff(shared.indptr) < len(names)])
+    known = np.bincount(judge, minlength=len(names)) > 0
+    return {
+        name for name, n, some in zip(names, np.diff(shared.indptr), known, strict=True) if some and n < known.sum()
+    }
 
 
 def _criterion_sections(data: Any, options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
