@@ -32,6 +32,7 @@ from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
 from judgestats.metrics.bias.rogan_gladen import without_rate
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
+from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats
 
 #: Draws of what the pilot leaves open.
@@ -42,6 +43,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+@engine_errors
 def label_plan(
     pilot: IntoFrame,
     *,

@@ -57,7 +57,7 @@ from judgestats.results import COLUMNS
 from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
-from judgestats.schema.opening import memory_advice, opened
+from judgestats.schema.opening import engine_errors, opened
 from judgestats.schema.pairing import REPEATED
 from judgestats.schema.splitting import KEYS, Split, splits_of
 from judgestats.schema.validation import raise_faults
@@ -672,7 +672,7 @@ def _named_by_judge(sheet: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
     return sheet.drop(columns=alone)
 
 
-@memory_advice()
+@engine_errors
 def measure_all(
     data: IntoFrame,
     *,

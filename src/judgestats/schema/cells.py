@@ -17,7 +17,7 @@ from judgestats.kernels.deviation import cell_means
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice, one_if, refuse_nested
+from judgestats.schema.opening import engine_errors, one_if, refuse_nested
 from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
 from judgestats.typing import Floats
 
@@ -110,7 +110,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     return pd.DataFrame({**columns, "n_missing": missing})
 
 
-@memory_advice()
+@engine_errors
 def cell_table(
     frame: Any,
     by: By = (),

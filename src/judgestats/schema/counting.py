@@ -33,7 +33,7 @@ from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
 from judgestats.schema.coding import as_scores, codes_of, column_codes, combine, count, each, mapped, tidy
 from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, By, N, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice, one_if, refuse_nested
+from judgestats.schema.opening import engine_errors, one_if, refuse_nested
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     candidates,
@@ -57,7 +57,7 @@ from judgestats.schema.splitting import as_runs
 _NAMES = {c.name for columns in VOCABULARY.values() for c in columns}
 
 
-@memory_advice()
+@engine_errors
 def tally(
     frame: IntoFrame,
     measure: str,
@@ -186,7 +186,6 @@ def merged_tally(
     return tally(frame, measure, by, cluster=cluster, stimulus=stimulus) if found is None else found
 
 
-@memory_advice()
 def _merged(data: Any, measure: str, by: By, cluster: Cluster, stimulus: str | None) -> pd.DataFrame | None:
     """The merged clusters; None where :func:`tally` is to count: few clusters, or something for it to refuse."""
     pattern, present, asked = PATTERNS[measure], list(data.collect_schema().names()), clusters(cluster)

@@ -14,7 +14,7 @@ from judgestats import flags
 from judgestats.schema.clustering import CANDIDATES
 from judgestats.schema.coding import Codes, as_scores, codes_of, combine, hashed
 from judgestats.schema.columns import COUNTS, By, N, kind_of, names
-from judgestats.schema.opening import memory_advice, one_if
+from judgestats.schema.opening import one_if
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.raters import ABOUT, INVALID, SLOTS
 from judgestats.schema.splitting import refuse_splits, splits_of
@@ -30,7 +30,6 @@ def plain(key: dict[str, Any]) -> tuple[str, ...]:
     return tuple("" if pd.isna(label) else str(label) for label in key.values())
 
 
-@memory_advice()
 def one_answer(data: Any, how: str, by: By) -> tuple[Any, str, Unsettled]:
     """One answer of each judge on each unit in place of its repeats, so that their numbers do not matter.
 

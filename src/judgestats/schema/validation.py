@@ -29,11 +29,11 @@ from judgestats.schema.columns import (
     shown_places,
 )
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
-from judgestats.schema.opening import memory_advice, opened
+from judgestats.schema.opening import engine_errors, opened
 from judgestats.schema.pairing import candidates, unit_columns
 
 
-@memory_advice()
+@engine_errors
 def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
     """List every fault, every excluded row and every gap of a frame.
 

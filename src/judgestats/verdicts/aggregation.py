@@ -29,7 +29,7 @@ from judgestats.schema.columns import (
     names,
 )
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice
+from judgestats.schema.opening import engine_errors
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.splitting import splits_here
 from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, Labels, fitted, verdicts_of
@@ -650,6 +650,7 @@ def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Map
 # ---- The public function: :func:`aggregate` --------------------------------------------------------------------------
 
 
+@engine_errors
 def aggregate(
     calls: IntoFrame,
     how: str | Custom = "swap",
@@ -765,8 +766,7 @@ def aggregate(
     0  panel      a    6.5        2
     """
     data = nw.from_native(calls)
-    with memory_advice():
-        columns = data.collect_schema().names()
+    columns = data.collect_schema().names()
     kind = kind_of(columns)
     choose(missing, ("invalid", "ignore"), "missing")
     groups = grouping(by, columns)
@@ -796,6 +796,7 @@ def aggregate(
     return to_native(aggregate_pairs(table, how, axes, groups, missing, (n_starts, seed)), calls)
 
 
+@engine_errors
 def dawid_skene(
     calls: IntoFrame,
     over: By | None = None,

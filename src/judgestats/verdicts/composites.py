@@ -16,6 +16,7 @@ from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.schema.cells import score_counts
 from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
 from judgestats.schema.columns import COUNTS, RATINGS, By, grouping, key_columns, kind_of, names
+from judgestats.schema.opening import engine_errors
 from judgestats.verdicts.aggregation import (
     constant,
     first_status,
@@ -57,6 +58,7 @@ class Plan:
         return weight
 
 
+@engine_errors
 def composite(
     ratings: IntoFrame,
     weights: Any = None,
@@ -330,6 +332,7 @@ def _expected(things: pd.DataFrame, plan: Plan) -> NDArray[np.int64]:
 # ---- Indicators of an item -> one known value: :func:`weighted_index` ------------------------------------------------
 
 
+@engine_errors
 def weighted_index(
     table: IntoFrame, weights: Mapping[str, float], *, scale: Scale, name: str = "value", by: By = ()
 ) -> pd.DataFrame:

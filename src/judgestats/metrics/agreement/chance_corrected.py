@@ -39,7 +39,6 @@ from judgestats.schema.clustering import Cluster, auto_cluster, clusters, column
 from judgestats.schema.coding import codes_of, compact, joint
 from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
 from judgestats.schema.counting import is_tally, tally
-from judgestats.schema.opening import memory_advice
 from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.raters import GOLD, GOLD_CANDIDATE, SIDES, SLOTS, Labels, is_answer, labels_of
 from judgestats.schema.repeats import Unsettled, one_answer, plain
@@ -612,7 +611,6 @@ def alpha(
 _TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
 
 
-@memory_advice()
 def by_criterion(data: Any, by: By) -> list[str]:
     """Grouping columns, and the criterion where there are several: they are not pooled."""
     groups, frame = list(dict.fromkeys(names(by))), nw.from_native(data)

@@ -22,7 +22,7 @@ from judgestats.schema.coding import codes_of, column_codes, count, hashed
 from judgestats.schema.columns import COUNTS, By, Kind, N, grouping, names, required
 from judgestats.schema.counting import clustered, merged_tally
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice, one_if
+from judgestats.schema.opening import one_if
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.raters import ABOUT
 from judgestats.schema.selection import gathered
@@ -451,8 +451,7 @@ def position_bias(
             "mixed model with attribute=, ties= and pooled= is models.position_bias_model()."
         )
     data = nw.from_native(calls)
-    with memory_advice():
-        refuse_unknown_order(data, data.collect_schema().names())
+    refuse_unknown_order(data, data.collect_schema().names())
     table = merged_tally(calls, "position_bias", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     choice = table["choice"].replace({"abstain": "tie"}).to_numpy(dtype=object)

@@ -27,6 +27,7 @@ from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.opening import engine_errors
 from judgestats.schema.patterns import PATTERNS, Invalid, TiesOfVerdicts
 from judgestats.schema.selection import gathered
 
@@ -39,6 +40,7 @@ NAMELESS = "(none)"
 _TOKENS = ("input_tokens", "output_tokens")
 
 
+@engine_errors
 def pareto_front(
     results: Any,
     *,
@@ -767,6 +769,7 @@ Rule = Literal["tested", "paper"]
 ADVICE = ("advice", "because", "p_adjusted", "cost")
 
 
+@engine_errors
 def recommend(
     results: Any = None,
     *,

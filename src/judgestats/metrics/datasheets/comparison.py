@@ -32,6 +32,7 @@ from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import kind_of
 from judgestats.schema.counting import units
+from judgestats.schema.opening import engine_errors
 from judgestats.schema.pairing import UNIT_COLUMNS
 
 #: Columns in which one stimulus may differ between judges or prompts.
@@ -51,6 +52,7 @@ _Row = dict[str, Any]
 _Marker = Callable[[pd.DataFrame], Marks]
 
 
+@engine_errors
 def compare_datasheets(
     first: Any,
     second: Any,

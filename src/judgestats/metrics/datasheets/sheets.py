@@ -36,6 +36,7 @@ from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
+from judgestats.schema.opening import engine_errors
 from judgestats.schema.splitting import KEYS, splits_of
 
 # ---- Profile of a judge by rules whose thresholds are arguments: a description, not a test ---------------------------
@@ -188,6 +189,7 @@ WAYS, MOST_ARMS = ("prompt", "strategy", "probe"), 12
 _GOLD_TERMS = {"tie": "gold_tie", "wrong": "gold_wrong"}
 
 
+@engine_errors
 def datasheet(
     data: IntoFrame,
     *,

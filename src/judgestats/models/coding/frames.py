@@ -15,7 +15,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.models.grammar.syntax import Formula
 from judgestats.schema.coding import Coded, as_text, column_codes, compact, each, joint, ranked_codes, refuse_infinite
 from judgestats.schema.declared_counts import call_counts, refuse_values
-from judgestats.schema.opening import memory_advice, one_if
+from judgestats.schema.opening import engine_errors, one_if
 
 # ---- Redundant columns of a design ---------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class Rows:
     n_zero: int = 0
 
 
-@memory_advice()
+@engine_errors
 def columns(data: Any) -> list[str]:
     """Names of the columns of a table in any engine; a SchemaError where it is no table."""
     try:

@@ -41,6 +41,7 @@ from judgestats.models.hierarchical.posteriors import (
 )
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import By
+from judgestats.schema.opening import engine_errors
 from judgestats.schema.splitting import as_runs, reference_as_runs
 from judgestats.typing import Floats
 
@@ -304,6 +305,7 @@ class Rows:
 SPELLED = (("attributed", "anonymized"), ("attributed", "anonymised"))
 
 
+@engine_errors
 def severity(
     ratings: IntoFrame,
     *,
