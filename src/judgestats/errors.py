@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 Advice = tuple[tuple[str, object], ...]
 
 
-#: What logs in to an address: ``user:password@``, and all before the ``@`` of a web address.
-_LOGIN = re.compile(r"""(://[^\s/:@]*:)(?:\S*|[^@'"\n]{0,80})@|(https?://)[^\s/@]+@""")
+#: What logs in to an address: ``user:password@``, and all before the ``@`` of a web address; paths have one slash only.
+_LOGIN = re.compile(r"""((?<=\w\w):/{1,2}[^\s/:@]*:)(?:\S*|[^@'"\n]{0,80})@|(https?:/{1,2})[^\s/@]+@""")
 #: The value of what is named as a secret, in a query string, a connection string, JSON or SQL.
 _SECRET = re.compile(
     r"""(?isx)

@@ -125,6 +125,11 @@ def test_an_address_in_place_of_a_file(source, tmp_path, monkeypatch):
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 2
         shown.append(result.output + repr(result.exception))
+    out = f"new/{source}"[:200] + ".html"
+    written = [["plan", "vacuum", "--judge", "m", "--out"], ["report", "calls.csv", "--out"]]
+    for command in (*([*words, out] for words in written), ["plan", "vacuum", "--judge", source]):
+        result = CliRunner().invoke(app, command)
+        shown.append(result.output + repr(result.exception))
     for page in ("page.html", "page.md"):
         js.report(
             read(CALLS), tmp_path / page, title=f"Calls of {source}", source={"files": [source], "format": source}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,7 @@ import pandas as pd
 
 from judgestats.csv_files import as_csv, has_answers
 from judgestats.design.prompts import Prompt
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, masked
 from judgestats.outputs import Outputs, Source, digest, write_errors
 
 if TYPE_CHECKING:
@@ -71,13 +71,23 @@ def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Sourc
             "judgestats": version("judgestats"),
             "kind": plan.kind,
             "calls": len(plan),
-            "about": dict(plan.about),
+            "about": _without_secrets(dict(plan.about)),
             "prompts": {n: p.digest for n, p in plan.prompts.items()},
             _DIGESTS: written,
             _WRITTEN: before.get(_WRITTEN, []),
         }
         with outputs.open(folder / MANIFEST) as out:
             out.write(json.dumps(manifest, indent=1, default=str) + "\n")
+
+
+def _without_secrets(value: Any) -> Any:
+    """What a manifest says, without passwords and tokens in it, and in what is named as one."""
+    if isinstance(value, Mapping):
+        named = {k: masked(f"{k}=x") != f"{k}=x" for k in value}
+        return {k: "***" if named[k] else _without_secrets(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(v) for v in value]
+    return value if value is None or isinstance(value, bool | int | float) else masked(str(value))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from judgestats.defaults import SEED
 from judgestats.design.plan_files import read_parts, write_plan
 from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, masked, suggestion
 from judgestats.ingest.tables import as_table
 from judgestats.kernels.resampling import generator
 from judgestats.outputs import Source
@@ -651,6 +651,11 @@ def build(
     if paired and orders == "random":
         table = _at_random(table, generator(seed, ("orders",)))
     several = [judges] if isinstance(judges, str) else list(judges)
+    if secret := next((name for name in map(str, several) if masked(name) != name), ""):
+        raise DesignError(
+            f"judge {secret!r} has a secret in its name, which stands in files, tables and pages. Give the name of the "
+            "model alone."
+        )
     heat = [temperature] if isinstance(temperature, int | float) else list(temperature)
     frame = _crossed(
         table, {"judge": several, "prompt": list(chosen), "temperature": heat, "replicate": range(replicates)}
