@@ -84,6 +84,31 @@ def test_tables_of_contents_and_verdicts_read_back(tmp_path, text):
     assert len(js.read(tmp_path / "v.csv")) == 1
 
 
+@pytest.mark.parametrize("answer", ["", "0"])
+@pytest.mark.parametrize("format", ["form", "csv", "jsonl"])
+def test_answers_are_seen_in_whatever_shape_a_table_of_calls_comes_back(tmp_path, format, answer):
+    """Other separators, encodings, names and orders of columns, further columns; and empty ones are empty in all."""
+    responses = pd.DataFrame({"item": ["1"], "system": "s", "task_text": "Go \xe9.", "response_text": "a, b"})
+    (path,) = export(build(responses, judges="m", prompts="likert"), tmp_path, format)
+    if format == "jsonl":
+        calls = pd.read_json(path, lines=True, dtype=False)
+        calls.assign(answer=answer or None).to_json(path, orient="records", lines=True)
+        assert has_answers(path) == bool(answer)
+        return
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table["comment" if format == "form" else "answer"] = answer
+    for encoding in ("utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-32"):
+        for sep, before in ((",", ""), (";", "sep=;\r\n"), ("\t", "\n"), ("|", "")):
+            for shape in (
+                table,
+                table[table.columns[::-1]],
+                table.drop(columns=table.columns[1]),
+                table.rename(columns=str.upper),
+            ):
+                path.write_bytes((before + shape.to_csv(index=False, sep=sep)).encode(encoding))
+                assert has_answers(path) == bool(answer), (encoding, sep, list(shape))
+
+
 def test_other_tables_have_no_answers(tmp_path):
     for text in ("", "call,judge\n", "judge,item,score\ng,1,3\n", "call,item,text\nc1,2,written\n"):
         Path(tmp_path / "t.csv").write_text(text)

@@ -792,12 +792,15 @@ def audit(
     overwrite: Overwrite = False,
 ) -> None:
     """Check which numbers of any table, or of a paper, follow from its other numbers. With figures: reproduce."""
+    from judgestats.errors import AuditError
     from judgestats.published import audited
     from judgestats.published.auditing import content_of, write_findings
 
     with working(f"Checking {source or 'all papers'}"):
         found = audited(source or None, rules=rules, claims=claims)
     files = [(path, content_of(path, found)) for path in out or ()]
+    if len({path.resolve() for path, _ in files}) < len(files):
+        raise AuditError("Two of the files that --out names are one. Give each a name of its own.")
     _show_audit(found, bool(files))
     console = _console()
     for path, content in files:
@@ -1175,7 +1178,8 @@ def collect(
     inputs: list[str | Path] = [answers, *plan_files(folder)]
     tables = verdict_outputs(folder, inputs, overwrite)
     tables.check(out)
-    pages = MarkedOutputs("report", [*inputs, out], overwrite=overwrite)
+    inputs.append(out)
+    pages = MarkedOutputs("report", [*inputs, *(plan_files(left) if left else ())], overwrite=overwrite)
     if page is not None:
         pages.check(page)
     data, rest = collected(whole, answers, labels=parse_labels(labels) if labels else None)

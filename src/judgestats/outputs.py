@@ -90,7 +90,7 @@ class Outputs:
         text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
         with write_errors(path):
             target = path.resolve()
-            if target.exists() and not target.is_file() and not target.is_dir():  # a device or a pipe
+            if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe, whatever its name
                 with path.open(mode, **text) as file:  # type: ignore[call-overload]
                     yield file
                 return

@@ -46,7 +46,7 @@ def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Sourc
             before = read_manifest(folder) if same else {}
         except DesignError:
             same = False
-        if not same and any((*folder.glob(f"stage*/{MANIFEST}"), *filter(has_answers, folder.glob("*.csv")))):
+        if not same and any((*folder.glob(f"stage*/{MANIFEST}"), *filter(has_answers, _tables(folder)))):
             raise DesignError(
                 f"{str(folder)!r} holds another plan, with later stages or with answers in it, and it is never written "
                 "over. Give a new folder, or move that one away."
@@ -78,6 +78,11 @@ def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Sourc
         }
         with outputs.open(folder / MANIFEST) as out:
             out.write(json.dumps(manifest, indent=1, default=str) + "\n")
+
+
+def _tables(folder: Path) -> Iterator[Path]:
+    """Files in a folder in which answers may be filled in."""
+    return (path for path in folder.iterdir() if path.suffix.lower() in (".csv", ".jsonl") and path.is_file())
 
 
 def _without_secrets(value: Any) -> Any:
