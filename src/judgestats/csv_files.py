@@ -13,8 +13,8 @@ from typing import IO, Any
 
 import pandas as pd
 
-#: First characters by which a spreadsheet runs a cell, and the quote that guards against it.
-_RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r", "'")
+#: First characters by which a spreadsheet runs a cell (in Japanese wide ones, too), and the quote that guards it.
+_RUN_BY_SPREADSHEETS = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n", "'")
 #: Columns of forms, and of tables of calls, that a plan fills in; what stands in others was written by people.
 _PLANNED = {
     "call", "label", "task", "first", "second", "rubric", "response",

@@ -91,7 +91,7 @@ def test_large_plans_are_split(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("judgestats.design.exports", fromlist=["MOST"]).MOST, "openai", 4)
     assert [len(lines(p)) for p in export(PLAN, tmp_path, "openai")] == [4, 2, 4, 2]
     other = vacuum("m.1", calls=6)
-    plan = vacuum("m", calls=6) + other.rows(other.calls["call"][:3])
+    plan = vacuum("m", calls=6) + other.rows(other.calls["call"].tolist()[:3])
     assert sorted(len(lines(p)) for p in export(plan, tmp_path / "more", "openai")) == [2, 3, 4]
 
 

@@ -123,3 +123,30 @@ def test_no_secret_stands_in_a_manifest(tmp_path):
     plan.write(tmp_path / "p")  # the same plan still
     with pytest.raises(DesignError, match=r"'postgresql://ann:\*\*\*@db/calls' has a secret in its name"):
         build(pairs, judges=["m", address])
+
+
+@pytest.mark.parametrize("written", ["abc", {"a": 1}, None])
+def test_a_list_of_tables_that_is_none_is_no_plan(folder, written):
+    change(folder, written=written)
+    with pytest.raises(DesignError, match="holds no plan"):
+        Plan.read(folder, trust=True)
+
+
+@pytest.mark.parametrize(
+    ("part", "altered", "why"),
+    [
+        ("calls.parquet", lambda t: t.drop(columns="call"), "no column 'call'"),
+        ("calls.parquet", lambda t: t.drop(columns="judge"), "no column 'judge'"),
+        ("calls.parquet", lambda t: t.assign(prompt="other"), "the prompt 'other', which is not there"),
+        ("prompts.json", lambda t: [{**t[0], "name": ["a"]}], "unhashable"),
+        ("prompts.json", lambda t: [*t, 3], "must be a mapping"),
+    ],
+)
+def test_a_trusted_plan_whose_parts_do_not_fit_is_no_plan(folder, part, altered, why):
+    path = folder / part
+    if part.endswith(".json"):
+        path.write_text(json.dumps(altered(json.loads(path.read_text()))))
+    else:
+        altered(pd.read_parquet(path)).to_parquet(path)
+    with pytest.raises(DesignError, match=f"holds no plan.*{why}"):
+        Plan.read(folder, trust=True)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 _CALLS, _TEXTS, _PROMPTS, _LATER = PARTS = ("calls.parquet", "texts.jsonl", "prompts.json", "later.parquet")
+#: Columns that all calls have.
+_NEEDED = ("call", "judge", "item", "prompt", "temperature")
 #: In the manifest: digests of the parts, and of the tables of verdicts that were written from the plan.
 _DIGESTS, _WRITTEN = "sha256", "written"
 
@@ -101,6 +103,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(_content(folder, MANIFEST))
         if not isinstance(manifest["about"], dict) or not isinstance(manifest.get(_DIGESTS, {}), dict):
             raise TypeError("its manifest has no digests by name")
+        if not isinstance(manifest.get(_WRITTEN, []), list):
+            raise TypeError(f"{_WRITTEN!r} in its manifest is no list")
     except (OSError, KeyError, ValueError, TypeError, RecursionError) as problem:
         if isinstance(problem, FileNotFoundError) and any((folder / name).exists() for name in PARTS):
             raise DesignError(
@@ -133,6 +137,11 @@ def read_parts(
         prompts = [Prompt(**r) for r in json.loads(_content(folder, _PROMPTS))]
         calls = pd.read_parquet(_regular(folder, _CALLS))
         later = pd.read_parquet(_regular(folder, _LATER)) if _LATER in names else pd.DataFrame()
+        for table in (calls, later):
+            if unknown := {*table.get("prompt", ())} - {p.name for p in prompts}:
+                raise ValueError(f"its calls name the prompt {min(map(str, unknown))!r}, which is not there")
+            if len(table) and (lacking := [c for c in _NEEDED if c not in table]):
+                raise ValueError(f"its calls have no column {lacking[0]!r}")
     except (OSError, KeyError, ValueError, TypeError, RecursionError) as problem:
         raise DesignError(f"{str(folder)!r} holds no plan ({problem}). `judgestats plan` writes one.") from None
     return calls, texts, prompts, manifest["about"], later
