@@ -16,7 +16,7 @@ from judgestats.csv_files import unguarded
 from judgestats.design.plans import CALL, ID_LETTER, TEXTS, Plan, opened
 from judgestats.design.prompts import Prompt
 from judgestats.design.rubrics import plain, read_dimensions
-from judgestats.errors import DesignError, SchemaError
+from judgestats.errors import DesignError, SchemaError, printable
 from judgestats.ingest.files import LOG_SAMPLE, Broken, File, json_entries, lines_or_errors, member_object
 from judgestats.ingest.readers import absent, number, part
 from judgestats.ingest.replies import parse_verdicts
@@ -54,6 +54,8 @@ class Reply:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "finish", _FINISH.get(self.finish, self.finish))
+        for name in ("call", "text", "finish", "error"):  # a text of memory may hold half of a surrogate pair
+            object.__setattr__(self, name, printable(value) if (value := getattr(self, name)) else value)
 
     @property
     def rank(self) -> int:

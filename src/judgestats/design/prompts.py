@@ -43,8 +43,11 @@ _ALLOWED = (
 )  # fmt: skip
 _FILTERS = ("trim", "upper", "lower", "capitalize", "title", "length", "tojson", "default")
 _TESTS = ("defined", "undefined", "none")
+#: How often a template may name placeholders: what it shows is at most so many times the texts.
+_MOST_NAMES = 200
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
+_SANDBOX.globals.clear()  # cycler, lipsum and others are no placeholders
 
 
 def digest(*parts: str) -> str:
@@ -149,8 +152,14 @@ class Prompt:
             used = [p for p in parts if not isinstance(p, _ALLOWED)]
             for part in tree.find_all((nodes.Filter, nodes.Test)):
                 names = _FILTERS if isinstance(part, nodes.Filter) else _TESTS
-                if part.name not in names or (part.args and part.name != "default"):
+                again = part.name == "tojson" and any(f.name == "tojson" for f in part.find_all(nodes.Filter))
+                if part.name not in names or (part.args and part.name != "default") or again:  # doubles each backslash
                     used.append(part)
+            if len(shown := [*tree.find_all(nodes.Name)]) > _MOST_NAMES:
+                raise DesignError(
+                    f"Prompt {self.name!r} names placeholders {len(shown):,} times. Allowed: {_MOST_NAMES}. Put what "
+                    "is repeated into the texts."
+                )
             if used:
                 what = " ".join(filter(None, (type(used[0]).__name__, getattr(used[0], "name", ""))))
                 raise DesignError(
