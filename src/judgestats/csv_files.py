@@ -71,7 +71,7 @@ def has_answers(path: str | os.PathLike[str]) -> bool:
     """Whether a form, or a table of calls, has anything in it that its plan did not write; false for other files.
 
     As a spreadsheet saves it, with other separators, encodings and columns in another order; or JSON lines. Tables of
-    verdicts are told by their column ``item``. A form that cannot be read counts as filled in.
+    verdicts are recognised by their column ``item``. A form that cannot be read counts as filled in.
     """
     text = _decoded(Path(path).read_bytes()).lstrip("\ufeff \r\n")
     if text.startswith("{"):

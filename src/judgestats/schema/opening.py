@@ -58,7 +58,7 @@ def engine_errors(function: F) -> F:
 
 
 def _of_engine(problem: Exception) -> DesignError | None:
-    """What an error of a database says, in words of ours; None for any other."""
+    """An error of a database as one of the package; None for any other."""
     driver = type(problem).__module__.partition(".")[0]
     kinds = {kind.__name__ for kind in type(problem).__mro__}
     said = next(iter(str(problem).splitlines()), "")[:200]
