@@ -197,20 +197,6 @@ class AuditError(JudgestatsError):
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the closest known name, or an empty string.
 
-    Parameters
-    ----------
-    name : str
-        The name given.
-    known : iterable of str
-        The names allowed.
-
-    Returns
-    -------
-    str
-        A sentence that starts with a space, so that it can be appended to a message.
-
-    Examples
-    --------
     >>> suggestion("modle", ["model", "item"])
     " Did you mean 'model'?"
     """
@@ -221,15 +207,6 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name closest to `name`, or None if no name is close.
 
-    Parameters
-    ----------
-    name : str
-        The name given.
-    known : iterable of str
-        The names allowed.
-
-    Examples
-    --------
     >>> nearest("judge", ["judge_model", "item"])
     'judge_model'
     """
@@ -244,22 +221,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def data_rows(rows: Any, most: int = 3) -> str:
-    """Numbers of rows as messages give them, with what they count: rows of the data, without a header, from 0.
+    """The first `most` positions of rows as messages give them, and what they count: rows of the data, from 0.
 
-    Parameters
-    ----------
-    rows : sequence of int, or array
-        Positions in the table.
-    most : int
-        How many are listed.
-
-    Returns
-    -------
-    str
-        The rows.
-
-    Examples
-    --------
     >>> data_rows([3]), data_rows([0, 2, 5, 1_200])
     ('row 3 of the data, from 0', 'rows 0, 2, 5, ... of the data, from 0')
     """
@@ -272,29 +235,8 @@ _ELSEWHERE = {("invalid", "wrong"): "has no meaning where no answer is right"}
 
 
 def choose(value: str, allowed: Iterable[str], argument: str) -> str:
-    """Return `value` if it is allowed, else raise an error that lists what is.
+    """Return `value` if it is allowed, else raise a DesignError that lists what is.
 
-    Parameters
-    ----------
-    value : str
-        The option given.
-    allowed : iterable of str
-        The options allowed.
-    argument : str
-        Name of the argument, for the message.
-
-    Returns
-    -------
-    str
-        `value`, unchanged.
-
-    Raises
-    ------
-    DesignError
-        If `value` is not one of `allowed`.
-
-    Examples
-    --------
     >>> choose("drop", ("drop", "wrong"), "invalid")
     'drop'
     """
@@ -307,24 +249,8 @@ def choose(value: str, allowed: Iterable[str], argument: str) -> str:
 
 
 def score_range(scale: Any) -> tuple[float, float] | None:
-    """Return the lowest and the highest score, or None for none, else raise.
+    """The lowest and the highest score, or None for none; a SchemaError if it is not two numbers, the lower first.
 
-    Parameters
-    ----------
-    scale : (float, float) or None
-        The ends of a scale.
-
-    Returns
-    -------
-    (float, float) or None
-
-    Raises
-    ------
-    SchemaError
-        If it is not two numbers, the lower first.
-
-    Examples
-    --------
     >>> score_range([1, 5])
     (1.0, 5.0)
     """
@@ -341,28 +267,7 @@ def score_range(scale: Any) -> tuple[float, float] | None:
 
 
 def confidence(conf_level: float) -> float:
-    """Return `conf_level` if it is between 0 and 1, else raise.
-
-    Parameters
-    ----------
-    conf_level : float
-        Coverage of an interval.
-
-    Returns
-    -------
-    float
-        `conf_level`, unchanged.
-
-    Raises
-    ------
-    DesignError
-        If it does not lie between 0 and 1.
-
-    Examples
-    --------
-    >>> confidence(0.95)
-    0.95
-    """
+    """Return `conf_level` if it is between 0 and 1, else raise a DesignError."""
     number = isinstance(conf_level, Real)
     if not number or not 0 < conf_level < 1:
         meant = f"Did you mean {conf_level / 100:g}?" if number and 1 < conf_level < 100 else "Usual is 0.95."

@@ -20,27 +20,10 @@ COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "metho
 def estimates(
     rows: Iterable[Mapping[str, Any]], by: Sequence[str] = (), extra: Sequence[str] = (), *, sort: bool = True
 ) -> pd.DataFrame:
-    """Build the tidy result frame from its rows.
+    """The tidy frame of rows: `by`, then :data:`COLUMNS` (NaN, or empty for text, where absent), then `extra`.
 
-    Parameters
-    ----------
-    rows : iterable of mapping
-        Each with the `by` columns, ``term`` and ``estimate``; whatever else of :data:`COLUMNS` is absent becomes NaN
-        (numbers) or an empty string (``method``, ``flag``).
-    by : sequence of str
-        Grouping columns; the result is sorted by them, the order of terms within a group is kept.
-    extra : sequence of str
-        Further columns, after :data:`COLUMNS`.
-    sort : bool
-        False keeps the order of the rows.
+    It is sorted by `by`; the order of terms within a group is kept, and so is that of all rows without `sort`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `by`, then :data:`COLUMNS`, then `extra`.
-
-    Examples
-    --------
     >>> estimates([{"judge": "b", "term": "x", "estimate": 0.5}, {"judge": "a", "term": "x", "estimate": 0.1}],
     ...           by=["judge"])[["judge", "term", "estimate"]]
       judge term  estimate

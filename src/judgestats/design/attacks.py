@@ -21,7 +21,7 @@ _KEPT = 0.9
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of a text: up to a full stop, question or exclamation mark before a capital, quotation mark or digit.
+    """The sentences of a text; each ends before a capital, a quotation mark or a digit.
 
     >>> sentences("It rose by 2.5 points. Was it e.g. due to rain? Nobody knows!")
     ['It rose by 2.5 points.', 'Was it e.g. due to rain?', 'Nobody knows!']

@@ -127,10 +127,7 @@ def checklists(path: str | Path | None = None) -> tuple[list[Checklist], list[st
 
 
 def filled_to(text: str, length: int, neutral: Sequence[str], rng: np.random.Generator, tolerance: float) -> str:
-    """Fill a text up with neutral sentences to a length, within a tolerance (a share of the length).
-
-    Raises DesignError if no choice of sentences, each used once, comes that close.
-    """
+    """Fill a text up with neutral sentences, each used once, to a length within a tolerance (a share), or raise."""
     missing = length - len(text)
     if missing <= tolerance * length:
         return text
@@ -149,12 +146,7 @@ def filled_to(text: str, length: int, neutral: Sequence[str], rng: np.random.Gen
 
 
 def changed(task: Checklist, text: str, change: Change, rng: np.random.Generator) -> str:
-    """Change the surface of a response and keep its content.
-
-    ``reorder``: the sentences after the first come in another order. ``restyle``: they become a list. ``rename``: names
-    are exchanged for others. Raises DesignError if the change does nothing, or the elements of the task are not the
-    same after it.
-    """
+    """Change the surface of a response; a DesignError if that does nothing, or alters the elements of the task."""
     opening, *rest = re.split(r"(?<=[.!?])\s+", text)
     result = text
     if change == "reorder" and len(set(rest)) > 1:

@@ -39,11 +39,9 @@ _MALFORMED = "malformed record"
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer that came back.
+    """An answer that came back to a call: its text (None if the call failed), why it ended, and what was `asked`.
 
-    `call`: id. `text`: None if the call failed; an empty cell is an empty reply. `finish`: why the reply ended, with
-    ``length`` and ``content_filter`` for what providers name otherwise. `asked`: the messages as they were sent, or the
-    last, if the file has them. `error`: what failed.
+    `finish`: ``length`` and ``content_filter`` stand for what providers name otherwise.
     """
 
     call: str

@@ -334,10 +334,7 @@ def generations(
 
 
 def _texts_of(responses: pd.DataFrame, role: str) -> pd.DataFrame:
-    """The texts of a role, complete.
-
-    Raises DesignError if no text has the role, or one is missing.
-    """
+    """The texts of a role; a DesignError if one is missing, or none has the role."""
     found = responses[responses["role"] == role].reset_index(drop=True)
     if not len(found):
         known = ", ".join(map(str, responses["role"].unique()))

@@ -86,10 +86,7 @@ def _inspect(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _promptfoo(row: dict[str, Any]) -> dict[str, Any]:
-    """The messages as JSON without its first bracket, with escapes for what is a tag of a template.
-
-    promptfoo renders variables, some versions more than once, and rewrites those that are JSON.
-    """
+    """The messages as JSON without first bracket and tags, since promptfoo renders variables and rewrites JSON."""
     text = _TAG.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(_messages(row)))
     return {"vars": {"call": row["call"], "messages": text.removeprefix("[")}}
 

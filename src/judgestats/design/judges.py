@@ -194,10 +194,7 @@ PROPERTIES = tuple(f.name for f in fields(Judge) if f.name != "name")
 
 
 def changed(judge: Judge, properties: Mapping[str, Any], where: str) -> Judge:
-    """Return the judge with other properties.
-
-    Raises DesignError if a property is unknown, or cannot be what is given; `where` it was given goes into the message.
-    """
+    """The judge with other properties; the DesignError of an unknown one says `where` it was given."""
     if not isinstance(properties, Mapping):
         raise DesignError(f"{where} is {properties!r}. Give properties: {{'noise': 0.5}}.")
     for name in properties:
@@ -210,10 +207,7 @@ def changed(judge: Judge, properties: Mapping[str, Any], where: str) -> Judge:
 
 
 def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]) -> dict[str, Judge]:
-    """Judges by name, in the order of their names.
-
-    `judges`: a mapping gives each name a :class:`Judge` (which then goes by that name) or its properties. Raises
-    DesignError if there are no judges, two have the same name, or a property is unknown.
+    """Judges by name, in the order of their names; a mapping gives each name a judge or its properties.
 
     >>> list(named_judges({"h": {"leniency": 1.0}, "g": {}}))
     ['g', 'h']

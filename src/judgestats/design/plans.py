@@ -513,10 +513,7 @@ class Plan:
 
 
 class _HiddenWords:
-    """Names and conditions that a judge must not read.
-
-    Each is looked up by its first run of letters and digits, which is a whole word of every text that has it.
-    """
+    """Words that a judge must not read, by their first run of letters and digits: a whole word of a text with them."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._by_run: dict[str, list[str]] = {}
@@ -545,10 +542,7 @@ def opened(plan: Plan | str | Path, trust: bool = False) -> Plan:
 
 
 def opened_table(given: pd.DataFrame | str | Path) -> pd.DataFrame:
-    """A table of contents; from a file, with ids and texts as text and attributes of candidates as numbers.
-
-    In a file, an empty cell of a text is an empty text, and any other empty cell is missing.
-    """
+    """A table of contents; from a file, empty cells of ids and texts are empty texts, and other ones are missing."""
     if not isinstance(given, str | Path):
         return given
     table: pd.DataFrame = as_table(given)

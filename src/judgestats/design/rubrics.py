@@ -187,10 +187,7 @@ class Rubric:
 
 @dataclass(frozen=True)
 class Dimensions:
-    """What a text in JSON gives as a rubric.
-
-    `criteria`: its dimensions; their weights sum to 1. `flag`: what is odd about it. `fault`: why it cannot be used.
-    """
+    """Dimensions of a rubric in JSON, whose weights sum to 1; `flag`: what is odd; `fault`: why it cannot be used."""
 
     criteria: tuple[Criterion, ...] = ()
     flag: str = ""
@@ -219,10 +216,9 @@ def plain(name: str) -> str:
 
 
 def read_dimensions(text: str, asked: Prompt | None = None) -> Dimensions:
-    """Read the rubric in a reply.
+    """The rubric in a reply; without the prompt that asked for it, one without weights has equal ones.
 
-    `asked`: the prompt that asked for it: its schema says how many dimensions there are and that each has a weight and
-    anchors, its ``criteria`` what their names are. Without it, a rubric without weights has equal ones.
+    The schema of the prompt says how many dimensions there are, and that each has a weight and anchors.
     """
     found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
     several = [o["dimensions"] for o in found if isinstance(o.get("dimensions"), list)]

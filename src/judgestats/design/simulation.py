@@ -34,10 +34,7 @@ _NEEDED: dict[Kind, tuple[str, ...]] = {"preferences": ("item", "first", "second
 
 
 class Questions:
-    """Calls to be made, without answers.
-
-    `table`: a row a call.
-    """
+    """Calls to be made, without answers: a row each in `table`."""
 
     def __init__(self, table: pd.DataFrame, kind: Kind) -> None:
         self.table, self.kind = table, kind
@@ -137,12 +134,7 @@ class Questions:
 
 
 def questions(plan: Any, judges: Mapping[str, Judge], replicates: int = 1) -> tuple[Questions, dict[str, Any]]:
-    """Read a plan.
-
-    `plan`: as :func:`judgestats.design.simulate`. `judges`: from :func:`judgestats.design.judges.named_judges`.
-    `replicates`: how often each row is asked. Returns `rows`: rows that each judge answers, in the order of their keys.
-    Raises SchemaError, DesignError if this is not a plan, has answers already, or names other judges.
-    """
+    """The questions of a plan, and the rows that each judge answers, in the order of their keys."""
     table = nw.from_native(plan).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     kind = _kind(list(table.columns))
     table = _repeated(table, replicates)
@@ -202,10 +194,7 @@ _DIFFICULTY = {"item_difficulty": (("task", "item"), ("item",)), "task_difficult
 
 
 class Pairs:
-    """Signals of a plan of preferences, signed in favour of the candidate shown first.
-
-    `quality`: quality of each candidate.
-    """
+    """Signals of a plan of preferences, signed in favour of the candidate shown first; `quality`: of each candidate."""
 
     def __init__(self, asked: Questions, quality: Mapping[str, float] | None = None) -> None:
         self.asked, self.quality = asked, quality
@@ -267,10 +256,7 @@ class Pairs:
 
 
 def qualities(names: NDArray[Any], quality: Mapping[str, float]) -> Floats:
-    """Quality of each name.
-
-    Raises DesignError if a name has none.
-    """
+    """Quality of each name; a DesignError if a name has none."""
     for name in sorted({str(n) for n in names} - {str(q) for q in quality}):
         raise DesignError(f"quality= does not have {name!r}.{suggestion(name, map(str, quality))}")
     try:
@@ -326,10 +312,9 @@ def _normals(seed: int | np.random.Generator | None, key: tuple[str, ...], size:
 
 
 def chances(pairs: Pairs, judge: Judge, rows: RowIndex, effects: Mapping[str, Floats] | None = None) -> Floats:
-    """Probability of each answer, in the order of CHOICES.
+    """(R, 5) probability of each answer to `rows` (R,), in the order of CHOICES, for a judge under one condition.
 
-    `judge`: under one condition. `rows` (R,): rows it answers. `effects`: from :func:`signal_effects`. Without them the
-    probabilities are averaged over the random effects. Returns (R, 5).
+    Without `effects` (:func:`signal_effects`) it is averaged over the random effects.
     """
     signal = fixed_signal(pairs, judge)[rows]
     there = np.where(pairs.vacuum[rows], 0.0, 1.0)
@@ -418,11 +403,7 @@ _EFFECTS = {
 
 
 def system_quality(asked: Questions, quality: Mapping[str, float] | float, seed: Seed) -> tuple[Floats, float]:
-    """Quality of the system of each row, and the sd of what is still to be drawn (0 unless ``seed=None``).
-
-    `asked`: its column ``quality`` is used if it exists, else `quality`. `quality`: quality of each system, or the sd
-    of those drawn.
-    """
+    """Quality of the system of each row, and the sd of what is still to be drawn (0 unless ``seed=None``)."""
     if "quality" in asked:
         return asked.number("quality"), 0.0
     if isinstance(quality, Mapping):

@@ -34,12 +34,9 @@ _DUST = 1e-14
 class Numbers:
     """Numbers, each in every reading of the printed cells.
 
-    `values` (m, P): column 0 as printed; each further column moves one cell by half a unit of its last digit.
-    `cells`: cells of the m numbers; empty for computed ones.
-    `open` (m, 2): range that an undecided count leaves open, downwards (not positive) and upwards.
-    `texts`: as printed, of cells.
-    `corners` (m, k): the numbers where all cells move at once (:meth:`directions`); a product or a ratio goes further
-    there than the sum of its single moves.
+    `values` (m, P): column 0 as printed; each further column moves one cell by half a unit of its last digit. `cells`:
+    of the m numbers; empty for computed ones. `open` (m, 2): range that an undecided count leaves open, down and up.
+    `corners` (m, k): where all cells move at once: a product goes further there than the sum of its single moves.
     """
 
     values: Floats
@@ -80,11 +77,9 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Truths: 1, 0, or one half where the printed precision does not decide.
+    """Truths (m,): 1, 0, or one half where the printed precision does not decide; and the cells that they are about.
 
-    `values` (m,).
-    `cells`: what the m truths are about.
-    `breaks`: for a truth about many cells: the cells, single or in pairs, that each make it fail.
+    `breaks`: for a truth about many cells, the cells, single or in pairs, that each make it fail.
     """
 
     values: Floats
@@ -110,13 +105,10 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Rows chosen among labelled rows.
+    """Rows chosen among labelled rows: `found` by the printed numbers, `sure` for all roundings, `possible` for some.
 
-    `found`: by the printed numbers.
-    `sure`, `possible`: for all values of the digits that are not printed, and for some of them.
-    `labels`: all rows.
-    `ranges`: where the rows have an order: label -> low, value and high.
-    `unknown`: whether a number that the choice needs is not printed.
+    `ranges`: where the rows have an order: low, value and high. `unknown`: whether a number that it needs is not
+    printed.
     """
 
     found: tuple[str, ...]
@@ -138,10 +130,7 @@ def constant(value: float) -> Numbers:
 def combined(
     function: Callable[..., Any], *parts: Numbers, over: bool = False, options: Mapping[str, float] | None = None
 ) -> Numbers:
-    """A function of numbers, in every reading.
-
-    `function`: of arrays of shape (m, P). `over`: whether it reduces the m numbers to one. `options`: of the function.
-    """
+    """A function of arrays (m, P) of numbers, in every reading; `over`: whether it reduces the m numbers to one."""
     width = max(p.values.shape[1] for p in parts)
     arrays = [np.broadcast_to(p.values, (len(p), width)) if over else p.values for p in parts]
     made = np.atleast_2d(np.asarray(function(*arrays, **(options or {})), dtype=float))
@@ -155,11 +144,9 @@ def combined(
 
 
 def compared(sign: str, left: Numbers, right: Numbers, difference: Numbers | None = None) -> Truth:
-    """Compare numbers within their printed precision.
+    """Compare numbers within their printed precision; `difference`: left less right, where it is known better.
 
-    `sign`: as in Python. `difference`: left less right, where its range is known better than to first order. Returns
-    equality asks for ranges that overlap: .53 and .54 touch and are not equal. Where two printed numbers are the same,
-    ``>=`` holds and ``>`` is undecided.
+    Equality asks for ranges that overlap: .53 and .54 touch and are not equal. Of equal prints ``>`` is undecided.
     """
     made = combined(np.subtract, left, right) if difference is None else difference
     low, at, high = made.range()
@@ -199,20 +186,14 @@ def increasing(part: Numbers, strict: bool, down: bool) -> Truth:
 
 
 def every(values: Floats) -> Floats:
-    """1 if all hold, 0 if one does not (whatever is unknown of others); else the least certain.
-
-    `values` (k, ...). Returns over the first axis; one value at least.
-    """
+    """Whether all hold, over the first axis: 0 if one does not, whatever is unknown of others; else the least sure."""
     if not len(values):
         return np.full(1, np.nan)
     return np.atleast_1d(np.where((values == 0).any(axis=0), 0.0, values.min(axis=0)))
 
 
 def quantified(name: str, truth: Truth) -> Numbers | Truth:
-    """All, none, any or the count of truths.
-
-    Returns a count is open upwards for undecided or unprinted values.
-    """
+    """All, none, any or the count of truths, which is open upwards for undecided or unprinted values."""
     values = truth.values
     if name == "count":
         sure, possible = float((values >= SAME).sum()), float((np.isnan(values) | (values > 0)).sum())
@@ -237,10 +218,7 @@ def those(truth: Truth, labels: tuple[str, ...]) -> Choice:
 
 
 def extreme(part: Numbers, labels: tuple[str, ...], k: int, down: bool) -> Choice:
-    """The k rows with the largest (or smallest) numbers, in order.
-
-    `down`: smallest ones.
-    """
+    """The k rows with the largest (`down`: smallest) numbers, in order."""
     low, at, high = part.range()
     if down:
         low, at, high = -high, -at, -low
@@ -265,10 +243,7 @@ def _surely_above(low: Any, at: Any, other: Any, high: Any) -> Any:
 
 
 def chosen(part: Choice, wanted: tuple[str, ...]) -> float:
-    """Whether these rows are the chosen ones.
-
-    `wanted`: labels that there are. Returns 1, 0, undecided, or NaN where a number that is not printed could change it.
-    """
+    """Whether these rows are the chosen ones: 1, 0, undecided, or NaN where a number that is not printed decides."""
     asked = frozenset(wanted)
     if not (part.sure <= asked <= part.possible):
         return 0.0
@@ -405,10 +380,7 @@ def _ranks(x: Floats) -> Floats:
 
 
 def _holm(p: Floats, m: float = np.nan, alpha: float = 0.05) -> Floats:
-    """1 where the test survives Holm's procedure over m tests (those given, by default).
-
-    NaN where p is not printed, or where one that is not decides.
-    """
+    """1 where a test survives Holm's procedure over m tests, those given by default; NaN where p is not printed."""
     m = len(p) if np.isnan(m) else m
     least, most = (_holm_of(np.where(np.isnan(p), other, p), m, alpha) for other in (0.0, 1.0))
     return np.where(np.isnan(p) | (least != most), np.nan, most)
@@ -429,11 +401,7 @@ def _holm_of(p: Floats, m: float, alpha: float) -> Floats:
 def within(
     function: Callable[..., bool], low: Sequence[Floats], high: Sequence[Floats], options: Mapping[str, float]
 ) -> Floats:
-    """A function of ranges, row by row.
-
-    `function`: one of ``WITHIN``. `low`, `high`: ends of each argument, of one size, or of the size 1. Returns 1 or 0;
-    NaN where an argument has no value.
-    """
+    """A function of the ranges of its arguments, row by row: 1 or 0, NaN where an argument has no value."""
     size = max(map(len, low))
     lows, highs = (zip(*(np.broadcast_to(e, size) for e in ends), strict=True) for ends in (low, high))
     made = [
@@ -534,7 +502,6 @@ SPECIAL = (
 class Reading:
     """An expression evaluated on printed tables, in a row of one of them or in none.
 
-    `table`: table of the row; empty without a row.
     `cells`: every cell that was read -> its index among those that precision leaves open, or -1 (:func:`movable`).
     """
 
@@ -554,10 +521,7 @@ class Reading:
         self.selections = Selections(self.book, self.expression, self.table, self.row)
 
     def value(self) -> Value:
-        """The value of the expression.
-
-        Raises AuditError if it names something unknown, or asks for a number where text is printed.
-        """
+        """The value of the expression; an AuditError if a name is unknown, or text is printed in place of a number."""
         try:
             tree, self._text, self._places = template(self.expression)
             return self._value(tree)

@@ -20,11 +20,7 @@ _COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "cl
 
 @dataclass(frozen=True)
 class Asked:
-    """A rule as declared, on one table.
-
-    `table`: empty for a rule without a table.
-    `given`: its parameters.
-    """
+    """A rule with its parameters as declared, on one table (empty for a rule without one)."""
 
     book: Book
     rule: str
@@ -232,10 +228,7 @@ PARAMETERS: dict[str, str] = {
 
 
 def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker], Maker]:
-    """Register a rule; its docstring says what it is about.
-
-    `*needs`: parameters that must be given. `takes`: parameters that may be given.
-    """
+    """Register a rule, with the parameters that it needs and takes; its docstring says what it is about."""
 
     def register(make: Maker) -> Maker:
         RULES[name] = Rule(name, (make.__doc__ or "").strip().split("\n")[0], needs, tuple(takes), make)
@@ -245,11 +238,7 @@ def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker],
 
 
 def statements(book: Book, declared: Sequence[Mapping[str, Any]]) -> list[Statement]:
-    """The statements that declared rules make.
-
-    `declared`: as in a rules file: ``rule`` and its parameters. Raises AuditError if a rule, a parameter, a table or a
-    column is not known, or one is missing.
-    """
+    """The statements that declared rules make: each a mapping with ``rule`` and its parameters, as in a rules file."""
     made: list[Statement] = []
     for i, stated in enumerate(declared):
         number = i + 1 if len(declared) > 1 else 0

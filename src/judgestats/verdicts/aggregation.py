@@ -46,12 +46,10 @@ _ASKED_HOW = ("judge", "strategy", "scheme", "probe", "prompt", "temperature", "
 
 @dataclass(frozen=True)
 class Groups:
-    """The calls that one aggregate is made of.
+    """The calls that one aggregate is made of: `codes` of the rows, and how each group is asked, its `scope` (G,).
 
-    `codes`: group of each row, and a row of each group.
-    `scope` (G,): way of asking of each group; the panel is the same within it.
-    `members` (M,): scope of each panel member that occurs: a replicate, a judge, a prompt, ... .
-    `member_rows` (M,): a row of each member.
+    `members` (M,): scope of each panel member that occurs (a replicate, a judge, ...). `member_rows` (M,): a row of
+    each.
     """
 
     codes: Codes
@@ -168,16 +166,9 @@ Verdicts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rule:
-    """How votes become a verdict.
+    """How votes (G, 4) for u, for v, ties, missing become a verdict: codes (G,) into :data:`VERDICTS`.
 
-    Attributes
-    ----------
-    decide : callable
-        (G, 4) votes (for u, for v, ties, missing) -> (G,) codes into :data:`VERDICTS`.
-    native : callable
-        (G, 4) votes -> (G,) bool: whether a tie was given by the judges, not made by the rule.
-    about : str
-        One line for readers.
+    `native`: of votes, whether a tie was given by the judges, not made by the rule (G,).
     """
 
     decide: Callable[[Votes], Verdicts]
@@ -217,12 +208,7 @@ RULES: dict[str, Rule] = {
 
 
 def rule_of(how: str | Custom) -> Rule:
-    """Look up a rule, or wrap a callable as one.
-
-    `how`: a name in :data:`RULES`, or a :data:`Custom` rule. A callable is asked once for each distinct combination of
-    counts. Raises DesignError if the name is not known. A callable that answers something else raises it when it is
-    asked.
-    """
+    """A rule of :data:`RULES` by its name, or one of your own, asked once for each combination of counts."""
     if callable(how):
         return Rule(_asked(how), _no_side_taken, "a rule of your own")
     return RULES[choose(how, [*RULES, DAWID_SKENE], "how")]
@@ -275,8 +261,7 @@ _NOT_OVER = ("item", "first", "second", "pair", "target", "ties_allowed", *_OF_T
 class _Pairs:
     """Calls on pairs, grouped: the table with the lower candidate id first, and what votes with what.
 
-    `vote` (N,): of each call. `votes` (G, 4): of each pair. `unit`: columns of a pair. `columns`: those of `over` but
-    the order.
+    `vote` (N,): of each call. `votes` (G, 4): of each pair. `unit`: columns of a pair. `columns`: `over` without order.
     """
 
     table: pd.DataFrame
@@ -345,8 +330,7 @@ def aggregate_pairs(
 def _labels_of_pairs(found: _Pairs, by: Sequence[str]) -> tuple[Labels, NDArray[np.int64]]:
     """Labels of a panel on pairs, and the verdict that each class is.
 
-    Where all pairs have the same two candidates, these are classes like any other. Else the alphabet alone would tell
-    them apart, and the model treats both sides alike.
+    Where pairs have different candidates, the alphabet alone would tell them apart: the model treats both sides alike.
     """
     table, codes = found.table, found.groups.codes
     valid = np.flatnonzero(found.vote != INVALID)
@@ -575,10 +559,7 @@ def _labels_of_ratings(found: _Ratings, over: Sequence[str], by: Sequence[str]) 
 def summarise(
     values: NDArray[np.float64], code: NDArray[np.int64], size: int, how: str, trim: float
 ) -> NDArray[np.float64]:
-    """Mean of the middle scores of each group: all, those left after trimming, or the central one or two.
-
-    `values`, `code` (N,): scores and their groups. `size`: G. `how`: which scores count. `trim`: share cut from each
-    end, rounded down to whole scores. Returns (G,): NaN for a group without scores.
+    """(G,) mean of the middle scores of each group: all, those left after trimming, or the central one or two.
 
     >>> scores = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
     >>> [float(summarise(scores, np.zeros(5, dtype=int), 1, how, 0.2)[0]) for how in SUMMARIES]

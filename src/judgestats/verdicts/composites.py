@@ -39,11 +39,9 @@ _OF_THE_CALL = ("criterion", "score", "mean", "sd", "status", "rationale", "n", 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which criteria make a composite, with what weight.
+    """Which criteria make a composite, with what weight: a row each in `table`, with the columns of `keys`.
 
-    `table`: a row a criterion: ``criterion``, ``weight`` and the columns of `keys`.
-    `keys`: columns of the ratings that the weights depend on (``judge``, ``item``), if any.
-    `codes`: rows of `table`, numbered by `keys`.
+    `keys`: columns of the ratings that the weights depend on, if any. `codes`: rows of `table`, numbered by `keys`.
     """
 
     table: pd.DataFrame

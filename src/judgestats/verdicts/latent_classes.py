@@ -32,9 +32,9 @@ _EQUAL = 1e-6
 class Labels:
     """Labels of a panel.
 
-    `unit`, `rater`, `label` (M,): codes of each valid label. `scope`, `weight` (N,): of each unit, the panel that
-    labels it, and how many units it stands for. `classes`: the labels, by code. `raters`, `scopes`: a row of columns
-    for each code. `mirror`: permutation of the classes where two of them are nothing but the two candidates of a pair.
+    `unit`, `rater`, `label` (M,): codes of each valid label. `scope`, `weight` (N,): panel of each unit, and how many
+    units it stands for. `classes`, `raters`, `scopes`: by code. `mirror`: permutation of classes that are but sides of
+    a pair.
     """
 
     unit: Ints
@@ -102,10 +102,9 @@ class DawidSkene:
 def fit_panels(
     labels: Labels, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
 ) -> tuple[Floats, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Fit the model to each panel.
+    """Fit the model to each panel: posterior of each unit (N, K), rows of the parameters, rows of the fits.
 
-    Returns the posterior of each unit (N, K), rows of the parameters and rows of the fits; a row of a class that is not
-    its label has the flag :data:`NOT_ITS_LABEL`.
+    A row of a class that is not its label has the flag :data:`NOT_ITS_LABEL`.
     """
     k = len(labels.classes)
     if k > MOST_CLASSES:
@@ -153,8 +152,8 @@ def fit_panels(
 class _Panel:
     """Answers of the raters of one panel, as patterns of a unit that occur several times.
 
-    `units` (U,): units of the panel. `pattern` (U,): pattern of each. `labelled` (P,): patterns with an answer.
-    `tables` (L, raters, K): how often each rater gave each class in those. `weight` (L,): how many units have it.
+    `pattern` (U,): of each of the `units`. `labelled` (P,): patterns with an answer. `tables` (L, raters, K): how often
+    each rater gave each class in those. `weight` (L,): how many units have it.
     """
 
     units: NDArray[np.intp]
