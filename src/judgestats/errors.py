@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -218,6 +218,28 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     short, long = name.lower(), [(k.lower(), k) for k in names]
     inside = [k for low, k in long if (len(short) > 2 and short in low) or (len(low) > 2 and low in short)]
     return min(inside, key=len) if inside else None
+
+
+def refuse_unknown(
+    name: object,
+    known: Collection[Any],
+    problem: str,
+    of: str = "Allowed",
+    *,
+    more: str = "",
+    cure: str = "",
+    error: type[JudgestatsError] = DesignError,
+) -> None:
+    """Raise unless a name is known: the problem, what the known names are `of`, `more` that is allowed, the closest.
+
+    >>> refuse_unknown("modle", ["model", "item"], "The table has no column 'modle'", "It has")
+    Traceback (most recent call last):
+        ...
+    judgestats.errors.DesignError: The table has no column 'modle'. It has: model, item. Did you mean 'model'?
+    """
+    if name not in known:
+        listed = ", ".join(map(str, known))
+        raise error(f"{problem}. {of}: {listed}{more}.{suggestion(str(name), known)}{cure}")
 
 
 def data_rows(rows: Any, most: int = 3) -> str:

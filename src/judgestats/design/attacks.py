@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 
 #: A change of a text; or the name of one of ours.
 Attack = str | Callable[[str], str]
@@ -140,9 +140,8 @@ def attacked(text: str, attack: Attack, keeps: Keeps = lost_content) -> str:
     >>> attacked("Boil water. Add the leaves.", "confidence")
     'This is certain: Boil water. Add the leaves.'
     """
-    if isinstance(attack, str) and attack not in ATTACKS:
-        near = suggestion(attack, ATTACKS)
-        raise DesignError(f"{attack!r} is not an attack. Allowed: {', '.join(ATTACKS)}, or a function.{near}")
+    if isinstance(attack, str):
+        refuse_unknown(attack, ATTACKS, f"{attack!r} is not an attack", more=", or a function")
     name = attack if isinstance(attack, str) else getattr(attack, "__name__", "attack")
     changed = ATTACKS[attack](text) if isinstance(attack, str) else attack(text)
     if not isinstance(changed, str) or changed.strip() == text.strip():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, Literal
 
-from judgestats.errors import DesignError, choose, suggestion
+from judgestats.errors import DesignError, choose, refuse_unknown
 
 #: Shares of calls.
 _RATES = ("dark_current", "lapse", "invalid")
@@ -198,11 +198,7 @@ def changed(judge: Judge, properties: Mapping[str, Any], where: str) -> Judge:
     if not isinstance(properties, Mapping):
         raise DesignError(f"{where} is {properties!r}. Give properties: {{'noise': 0.5}}.")
     for name in properties:
-        if name not in PROPERTIES:
-            raise DesignError(
-                f"{where} names {name!r}, which is not a property of a judge. Allowed: {', '.join(PROPERTIES)}."
-                f"{suggestion(str(name), PROPERTIES)}"
-            )
+        refuse_unknown(name, PROPERTIES, f"{where} names {name!r}, which is not a property of a judge")
     return replace(judge, **properties)
 
 

@@ -17,7 +17,7 @@ from judgestats.design.collecting import replied
 from judgestats.design.plans import CALL, TEXTS, Plan, build, need_columns, opened, opened_table
 from judgestats.design.prompts import REPLIES, Prompt, prompt
 from judgestats.design.rubrics import Criterion, Dimensions, Rubric, read_dimensions, rubric_json
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.invariance.rationales import Embed, Vectors, embedders
 from judgestats.metrics.rates import Bootstrap, ratio, resampled
@@ -116,9 +116,7 @@ def merg(
     >>> len(plan + merg(["g", "h", "k"], texts, variant="shared-stages", rubric_judge="g"))      # the first stage
     6
     """
-    if variant not in VARIANTS:
-        near = suggestion(variant, VARIANTS)
-        raise DesignError(f"variant={variant!r} is not known. Allowed: {', '.join(VARIANTS)}.{near}")
+    refuse_unknown(variant, VARIANTS, f"variant={variant!r} is not known")
     own = len(VARIANTS[variant]) > 1
     if (rubric_judge is not None) != (variant == "shared-stages"):
         raise DesignError(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from judgestats.defaults import SEED
 from judgestats.design.plan_files import read_parts, write_plan
 from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, choose, refuse_unknown
 from judgestats.ingest.tables import as_table
 from judgestats.kernels.resampling import generator
 from judgestats.outputs import Source
@@ -247,9 +247,7 @@ class Plan:
         ``plan.sample(400, seed=np.random.default_rng(42))``, of a plan whose items are in the order of the file.
         """
         by = names(stratify)
-        absent = [c for c in by if c not in self.calls]
-        if absent:
-            raise DesignError(f"The plan has no column {absent[0]!r}. It has: {', '.join(self.calls)}.")
+        need_columns(self.calls, by, "plan")
         items = self.calls.drop_duplicates("item")
         if not 1 <= n <= len(items):
             raise DesignError(f"n={n} items cannot be drawn from {len(items)}. Allowed: 1 to {len(items)}.")
@@ -562,9 +560,7 @@ def opened_table(given: pd.DataFrame | str | Path) -> pd.DataFrame:
 def need_columns(table: pd.DataFrame, names: Iterable[str], what: str = "table", cure: str = "") -> None:
     """Raise DesignError if a table lacks a column; `cure`: what to do about it."""
     for name in names:
-        if name not in table:
-            listed = ", ".join(map(str, table))
-            raise DesignError(f"The {what} has no column {name!r}. It has: {listed}.{suggestion(name, table)}{cure}")
+        refuse_unknown(name, table, f"The {what} has no column {name!r}", "It has", cure=cure)
 
 
 def build(
@@ -625,8 +621,7 @@ def build(
     >>> len(plan), plan.calls["call"].is_unique
     (8, True)
     """
-    if orders not in ("both", "random", "as given"):
-        raise DesignError(f"orders={orders!r} is not known. Allowed: 'both', 'random', 'as given'.")
+    choose(orders, ("both", "random", "as given"), "orders")
     if not isinstance(replicates, int) or replicates < 1:
         raise DesignError(f"replicates={replicates!r} is not a number of repeats. Allowed: 1 or more.")
     table = opened_table(table)
@@ -710,9 +705,8 @@ def following(later: pd.DataFrame, ids: set[str]) -> pd.DataFrame:
 def _repeated(rows: pd.DataFrame, table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Each call with its rows of the table; a call without one, and a row without a call, are refused."""
     for frame, other, what in ((rows, table, "call has no row of the table"), (table, rows, "row comes after no call")):
-        absent = [k for k in keys if k not in frame]
-        if absent:
-            raise DesignError(f"on={absent[0]!r} is not a column. There are: {', '.join(map(str, frame))}.")
+        for key in keys:
+            refuse_unknown(key, frame, f"on={key!r} is not a column", "There are")
         alone = ~pd.MultiIndex.from_frame(frame[keys]).isin(pd.MultiIndex.from_frame(other[keys]))
         if alone.any():
             raise DesignError(f"A {what}: {frame.loc[alone, keys].iloc[0].to_dict()}. Check on= and the table.")

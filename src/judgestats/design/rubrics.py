@@ -18,7 +18,7 @@ import pandas as pd
 
 from judgestats.design.plans import Plan, build, need_columns, opened_table
 from judgestats.design.prompts import Prompt, prompt
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.ingest.reply_forms import json_objects
 from judgestats.verdicts.composites import WHOLES
 
@@ -134,11 +134,7 @@ class Rubric:
             chosen = next(iter(found), "") if own else str(name)
             if own and len(found) != 1:
                 raise DesignError(f"{name} holds {len(found)} tables; a file of a rubric holds one, with its name.")
-            if chosen not in found:
-                raise DesignError(
-                    f"There is no rubric {chosen!r}. Rubrics: {', '.join(found)}; or give a .toml file."
-                    f"{suggestion(chosen, found)}"
-                )
+            refuse_unknown(chosen, found, f"There is no rubric {chosen!r}", "Rubrics", more="; or give a .toml file")
             table = found[chosen]
             criteria = [Criterion(n, **c) for n, c in table["criteria"].items()]
             low, high = table.get("scale", (0, 10))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from judgestats.design.plans import CALL, Plan, build, need_columns, opened_table
 from judgestats.design.prompts import Prompt
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.schema.columns import CHOICES
 from judgestats.verdicts import aggregate
 
@@ -195,10 +195,7 @@ def strategies(
 
 
 def _strategy(name: str) -> Strategy:
-    if name not in STRATEGIES:
-        raise DesignError(
-            f"Strategy {name!r} is not known. Allowed: {', '.join(STRATEGIES)}.{suggestion(str(name), STRATEGIES)}"
-        )
+    refuse_unknown(name, STRATEGIES, f"Strategy {name!r} is not known")
     return STRATEGIES[name]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats.csv_files import as_csv
-from judgestats.errors import AuditError, suggestion
+from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.outputs import Outputs
 from judgestats.published.catalogue import data_folder, declared, load, places, printed_table
 from judgestats.published.printed import parse
@@ -589,8 +589,8 @@ def reproduce(paper: str | None = None) -> pd.DataFrame:
     >>> result.loc[row, ["printed", "shown", "verdict"]].head(1).to_dict("records")
     [{'printed': '0.3433', 'shown': '0.3433', 'verdict': 'follows'}]
     """
-    if paper is not None and paper not in PAPERS:
-        raise AuditError(f"No paper {paper!r}. Papers: {', '.join(PAPERS)}.{suggestion(paper, PAPERS)}")
+    if paper is not None:
+        refuse_unknown(paper, PAPERS, f"No paper {paper!r}", "Papers", error=AuditError)
     rows = [
         (a.paper, d.statement.place, d.statement.claim, d.printed, d.recomputed, d.shown, d.verdict, d.comment)
         for a in audited(paper)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.errors import AuditError, suggestion
+from judgestats.errors import AuditError, refuse_unknown
 
 # ---- A table and a rules file, read from disk ------------------------------------------------------------------------
 
@@ -202,6 +202,5 @@ def load(name: str, *, printed: bool = False) -> pd.DataFrame:
 
 def _read(name: str) -> pd.DataFrame:
     known = _package()
-    if name not in known:
-        raise AuditError(f"There is no published table {name!r}. Tables: {', '.join(known)}.{suggestion(name, known)}")
+    refuse_unknown(name, known, f"There is no published table {name!r}", "Tables", error=AuditError)
     return pd.read_csv(data_folder() / known[name]["path"], dtype=str, keep_default_na=False)

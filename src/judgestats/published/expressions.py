@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import AuditError, suggestion
+from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.kernels.correlation import average_ranks, rowwise
 from judgestats.published.printed import grim, grimmer, lines_up
 from judgestats.published.printed_tables import Book, Cell
@@ -722,10 +722,8 @@ class Reading:
     # ------------------------------------------------------------ functions
 
     def _call(self, node: ast.Call, name: str) -> Value:
-        known = {*EACH, *OVER, *WITHIN, *SPECIAL}
-        if name not in known:
-            listing = f"{', '.join(sorted(known))}.{suggestion(name, known)}"
-            raise AuditError(f"{name!r} in {self.expression!r} is not a function. Functions: {listing}")
+        problem = f"{name!r} in {self.expression!r} is not a function"
+        refuse_unknown(name, sorted({*EACH, *OVER, *WITHIN, *SPECIAL}), problem, "Functions", error=AuditError)
         try:
             return self._special(node, name) if name in SPECIAL else self._applied(node, name)
         except (TypeError, ValueError, ArithmeticError, IndexError, MemoryError) as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.errors import AuditError, suggestion
+from judgestats.errors import AuditError, refuse_unknown
 from judgestats.published.printed import Printed, number, parse
 
 #: Table, row and column of a printed value.
@@ -39,18 +39,13 @@ class Book:
 
     def table(self, name: str) -> Mapping[str, Sequence[str]]:
         """The columns of a table; an AuditError if there is none of that name."""
-        if name not in self.columns:
-            known = list(self.columns)
-            raise AuditError(f"There is no table {name!r}. Tables: {', '.join(known)}.{suggestion(name, known)}")
+        refuse_unknown(name, self.columns, f"There is no table {name!r}", "Tables", error=AuditError)
         return self.columns[name]
 
     def column(self, table: str, name: str) -> Sequence[str]:
         """The texts of a column; an AuditError if the table has no such column."""
         columns = self.table(table)
-        if name not in columns:
-            raise AuditError(
-                f"{table} has no column {name!r}. Columns: {', '.join(columns)}.{suggestion(name, columns)}"
-            )
+        refuse_unknown(name, columns, f"{table} has no column {name!r}", "Columns", error=AuditError)
         return columns[name]
 
     def text(self, cell: Cell) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judgestats.errors import AuditError, DesignError, choose, suggestion
+from judgestats.errors import AuditError, DesignError, choose, refuse_unknown, suggestion
 from judgestats.published.expressions import Numbers, Reading
 from judgestats.published.printed import Printed, grimmer, parse
 from judgestats.published.printed_tables import Book, Cell, row_label
@@ -325,9 +325,7 @@ def _known(given: Any) -> Rule:
         example = {"rule": "sum", "parts": ["a", "b"], "total": "n"}
         raise AuditError(f"A rule is {given!r}. Allowed: a mapping, as {example}.")
     name = given.get("rule")
-    if not isinstance(name, str) or name not in RULES:
-        near = suggestion(str(name), RULES)
-        raise AuditError(f"There is no rule {name!r}. Rules: {', '.join(RULES)}.{near}")
+    refuse_unknown(name, [*RULES], f"There is no rule {name!r}", "Rules", error=AuditError)
     known = RULES[name]
     missing = [n for n in known.needs if n not in given]
     if missing:
@@ -335,10 +333,7 @@ def _known(given: Any) -> Rule:
     allowed = (*known.needs, *known.takes, *_COMMON)
     odd = [k for k in given if k not in allowed]
     if odd:
-        raise AuditError(
-            f"it does not take {', '.join(map(repr, odd))}. Allowed: {', '.join(allowed)}."
-            f"{suggestion(str(odd[0]), allowed)}"
-        )
+        refuse_unknown(odd[0], allowed, f"it does not take {', '.join(map(repr, odd))}", error=AuditError)
     for key, value in given.items():
         _check_parameter(key, value)
         try:

@@ -12,7 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, refuse_unknown, suggestion
 from judgestats.schema.cells import score_counts
 from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
 from judgestats.schema.columns import COUNTS, RATINGS, By, grouping, key_columns, kind_of, names
@@ -382,12 +382,8 @@ def weighted_index(
     """
     choose(scale, SCALES, "scale")
     data = nw.from_native(table).lazy().collect(backend="pandas").to_native()
-    absent = [c for c in weights if c not in data.columns]
-    if absent:
-        raise SchemaError(
-            f"{absent[0]!r} is no column. Columns: {', '.join(map(str, data.columns))}."
-            f"{suggestion(absent[0], list(map(str, data.columns)))}"
-        )
+    for indicator in weights:
+        refuse_unknown(indicator, data.columns, f"{indicator!r} is no column", "Columns", error=SchemaError)
     weight = np.array([float(w) for w in weights.values()])
     if not len(weight) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.sum() > 0:
         raise DesignError(f"weights={dict(weights)} must be numbers, not negative, and not all 0.")
