@@ -370,7 +370,7 @@ def _plain(text: str, _: float) -> str:
     return without_markdown(text)
 
 
-#: The kinds of pairs: the paper's first 225, and those of the extension, which make them 375.
+#: The kinds of pairs of the paper's first 225, and those that make them 375.
 KINDS = {
     "length": _Kind("expansion", ("expanded", "base"), "response_a is an expansion of response_b"),
     "position": _Kind("position", ("markdown",), "response_a and response_b are identical"),
@@ -379,17 +379,18 @@ KINDS = {
     "length_truncated": _Kind(
         "truncation", ("complete",), "response_b is response_a cut off at the end of a sentence", truncated, "A"
     ),
+}
+EXTENSION = {
     "style_ba": _Kind("style", ("markdown", "prose"), "response_a is plain prose, response_b is Markdown", _plain),
     "model_origin_rr": _Kind("model_origin", ("answer",)),
 }
-EXTENSION = ("style_ba", "model_origin_rr")
-ORIGINAL = tuple(kind for kind in KINDS if kind not in EXTENSION)
+_EVERY = {**KINDS, **EXTENSION}
 
 
 def controlled_pairs(
     responses: pd.DataFrame,
     *,
-    kinds: Sequence[str] = ORIGINAL,
+    kinds: Sequence[str] = tuple(KINDS),
     extension: bool = False,
     pairings: Sequence[tuple[str, str]] | None = None,
     families: Mapping[str, str] | None = None,
@@ -456,11 +457,11 @@ def controlled_pairs(
              bias better  length_first  length_second
     0  truncation      a             9              5
     """
-    if not kinds or not set(kinds) <= set(KINDS):
-        raise DesignError(f"kinds={list(kinds)} are not kinds of pairs. Allowed: {', '.join(KINDS)}.")
+    if not kinds or not set(kinds) <= set(_EVERY):
+        raise DesignError(f"kinds={list(kinds)} are not kinds of pairs. Allowed: {', '.join(_EVERY)}.")
     need_columns(responses, ("item", "task_text", "role", "text"), "table of texts")
     wanted = list(dict.fromkeys([*kinds, *(EXTENSION if extension else ())]))
-    roles = {role for kind in wanted for role in KINDS[kind].roles}
+    roles = {role for kind in wanted for role in _EVERY[kind].roles}
     roles -= {"prose"} - set(responses["role"])  # a model may have written it
     texts = {role: _texts_of(responses, role) for role in roles}
     rows: list[dict[str, Any]] = []
@@ -471,7 +472,7 @@ def controlled_pairs(
 
 def _pairs(texts: Mapping[str, pd.DataFrame], kind: str, share: float) -> Iterator[dict[str, Any]]:
     """Pairs of one text and its change."""
-    form = KINDS[kind]
+    form = _EVERY[kind]
     source, other = form.roles[0], form.roles[-1]
     second = texts[other].set_index("item")["text"] if other != source and other in texts else None
     for i, row in enumerate(texts[source].to_dict("records")):
@@ -492,7 +493,7 @@ def _row(question: Mapping[str, Any], name: str, kind: str, **columns: str) -> d
         "task": question["item"],
         "topic": question.get("topic"),
         "bias_type": kind,
-        "expected_verdict": KINDS[kind].expected,
+        "expected_verdict": _EVERY[kind].expected,
         "task_text": question["task_text"],
         **{"model_a": None, "model_b": None, **columns},
     }
@@ -557,7 +558,7 @@ def _described(table: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame
     described = table.assign(
         first=one,
         second=two,
-        bias=kind.map({name: form.bias for name, form in KINDS.items()}),
+        bias=kind.map({name: form.bias for name, form in _EVERY.items()}),
         gold=gold,
         better=gold.where(gold != "tie"),
         target=target.mask(styled, one.where(kind == "style", two)),
@@ -656,7 +657,7 @@ def _pair_of(record: dict[str, Any], place: str, numbers: dict[str, int]) -> dic
         found[column] = None if absent else str(value)
     kind = found["bias_type"].strip().lower().replace("-", "_")
     verdict = _VERDICTS.get(found["expected_verdict"].strip().lower())
-    for column, value, allowed in (("bias_type", kind, tuple(KINDS)), ("expected_verdict", verdict, ("A", "B", "tie"))):
+    for column, value, allowed in (("bias_type", kind, _EVERY), ("expected_verdict", verdict, ("A", "B", "tie"))):
         if value not in allowed:
             given = kind if column == "bias_type" else found[column]
             raise DesignError(f"{place}: {column!r} is {given!r}. Allowed: {', '.join(allowed)}.")

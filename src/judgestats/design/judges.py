@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
@@ -20,16 +21,6 @@ _SIZES = (
     "task_difficulty",
     "interaction",
     "item_interaction",
-)
-_SHIFTS = (
-    "slot_bias",
-    "sensitivity",
-    "self_preference",
-    "target_preference",
-    "length_preference",
-    "label_susceptibility",
-    "leniency",
-    "discrimination",
 )
 #: Answers that exact probabilities may be given for: by slot, by the better candidate, by the target.
 ANSWERS = ("first", "second", "correct", "wrong", "target", "other", "tie", "abstain", "invalid")
@@ -169,12 +160,9 @@ class Judge:
                 raise DesignError(
                     f"{given}={value!r} of judge {self.name!r} is not possible. Give {form}, as in help(Judge)."
                 )
-        for name, lowest, highest in [
-            *((n, 0.0, 1.0) for n in _RATES),
-            *((n, 0.0, float("inf")) for n in _SIZES),
-            *((n, float("-inf"), float("inf")) for n in _SHIFTS),
-        ]:
-            _require_number(self, name, lowest, highest)
+        for part in fields(self):
+            if part.type == "float" or (part.name == "dark_current" and self.dark_current is not None):
+                _require_number(self, part.name)
         for stimulus, chances in self.choice_probabilities.items():
             _require_chances(self.name, stimulus, chances)
         _require_scale(self)
@@ -235,12 +223,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _require_number(judge: Judge, name: str, lowest: float, highest: float) -> None:
+def _require_number(judge: Judge, name: str) -> None:
     value = getattr(judge, name)
-    if value is None and name == "dark_current":
-        return
-    if not _is_number(value) or not lowest <= value <= highest or value in (float("inf"), float("-inf")):
-        allowed = f"{lowest:g} to {highest:g}" if highest == 1 else "0 or more" if lowest == 0 else "a number"
+    lowest, highest = 0.0 if name in (*_RATES, *_SIZES) else -math.inf, 1.0 if name in _RATES else math.inf
+    if not _is_number(value) or not lowest <= value <= highest or math.isinf(value):
+        allowed = "0 to 1" if highest == 1 else "0 or more" if lowest == 0 else "a number"
         raise DesignError(f"{name}={value!r} of judge {judge.name!r} is not possible. Allowed: {allowed}.")
 
 
