@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
@@ -558,14 +558,13 @@ def simulate(
     known = named_judges(judges)
     asked, rows_of = questions(plan, known, replicates)
     seed = _number(seed)
-    answer = _choices if asked.kind == "preferences" else _scores
-    column = "choice" if asked.kind == "preferences" else "score"
-    answers = answer(asked, known, rows_of, seed, quality)
-    result = _assembled(asked, answers)
-    values = result.pop(column)
     if asked.kind == "preferences":
-        values = pd.Categorical.from_codes(values.to_numpy(dtype=np.int8), categories=list(CHOICES))
-    result[column] = values
+        result = _assembled(asked, known, rows_of, partial(_choices, _pairs(asked, quality), seed))
+        codes = result.pop("choice").to_numpy(dtype=np.int8)
+        result["choice"] = pd.Categorical.from_codes(codes, categories=list(CHOICES))
+    else:
+        by_row, _ = system_quality(asked, quality, seed)
+        result = _assembled(asked, known, rows_of, partial(_scores, asked, by_row, seed))
     raise_faults(nw.from_native(result), asked.kind)
     return result
 
@@ -614,14 +613,9 @@ def answer_probabilities(
     seed = None if seed is None else _number(seed)
     asked, rows_of = questions(plan, known, replicates)
     if asked.kind == "ratings":
-        return _assembled(asked, _expected_scores(asked, known, rows_of, seed, quality))
-    pairs = Pairs(asked, quality if isinstance(quality, Mapping) else None)
-    answers = {}
-    for name, judge in known.items():
-        table = np.full((len(asked), len(CHOICES)), np.nan)
-        table[rows_of[name]] = _chances(pairs, judge, rows_of[name], seed)
-        answers[name] = {f"p_{c}": table[rows_of[name], i] for i, c in enumerate(CHOICES)}
-    return _assembled(asked, {name: (rows_of[name], columns) for name, columns in answers.items()})
+        by_row = system_quality(asked, quality, seed)
+        return _assembled(asked, known, rows_of, partial(_expected_scores, asked, by_row, seed))
+    return _assembled(asked, known, rows_of, partial(_probabilities, _pairs(asked, quality), seed))
 
 
 def _number(seed: int | np.random.Generator | None) -> int:
@@ -633,7 +627,8 @@ def _number(seed: int | np.random.Generator | None) -> int:
     return int(seed)
 
 
-Answers = dict[str, tuple[RowIndex, dict[str, Any]]]
+def _pairs(asked: Questions, quality: Quality) -> Pairs:
+    return Pairs(asked, quality if isinstance(quality, Mapping) else None)
 
 
 def _chances(pairs: Pairs, judge: Judge, rows: RowIndex, seed: int | None) -> Floats:
@@ -648,75 +643,58 @@ def _chances(pairs: Pairs, judge: Judge, rows: RowIndex, seed: int | None) -> Fl
     return result
 
 
-def _choices(
-    asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int, quality: Quality
-) -> Answers:
-    pairs = Pairs(asked, quality if isinstance(quality, Mapping) else None)
-    answers: Answers = {}
-    for name, judge in judges.items():
-        rows = rows_of[name]
-        u = generator(seed, ("answers", name)).random(rows.size)
-        upto = np.cumsum(_chances(pairs, judge, rows, seed), axis=1)[:, :-1]
-        answers[name] = rows, {"choice": (u[:, None] >= upto).sum(axis=1)}
-    return answers
+def _probabilities(pairs: Pairs, seed: int | None, judge: Judge, rows: RowIndex) -> dict[str, Any]:
+    table = _chances(pairs, judge, rows, seed)
+    return {f"p_{choice}": table[:, i] for i, choice in enumerate(CHOICES)}
 
 
-def _scores(
-    asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int, quality: Quality
-) -> Answers:
-    by_row, _ = system_quality(asked, quality, seed)
-    answers: Answers = {}
-    for name, judge in judges.items():
-        rows = rows_of[name]
-        rng = generator(seed, ("answers", name))
-        values = np.empty(len(asked))
-        noise, lost = np.empty(len(asked)), np.empty(len(asked))
-        noise[rows], lost[rows] = rng.standard_normal(rows.size), rng.random(rows.size)
-        effects = score_effects(asked, name, seed)
-        for case, chosen in asked.cases(judge, rows):
-            mean = means(asked, case, chosen, by_row, effects)
-            given = on_scale(case, mean + case.noise * noise[chosen])
-            values[chosen] = np.where(lost[chosen] < case.invalid, np.nan, given)
-        answers[name] = rows, {"score": values[rows]}
-    return answers
+def _choices(pairs: Pairs, seed: int, judge: Judge, rows: RowIndex) -> dict[str, Any]:
+    u = generator(seed, ("answers", judge.name)).random(rows.size)
+    upto = np.cumsum(_chances(pairs, judge, rows, seed), axis=1)[:, :-1]
+    return {"choice": (u[:, None] >= upto).sum(axis=1)}
+
+
+def _scores(asked: Questions, by_row: Floats, seed: int, judge: Judge, rows: RowIndex) -> dict[str, Any]:
+    rng = generator(seed, ("answers", judge.name))
+    values, noise, lost = (np.empty(len(asked)) for _ in range(3))
+    noise[rows], lost[rows] = rng.standard_normal(rows.size), rng.random(rows.size)
+    effects = score_effects(asked, judge.name, seed)
+    for case, chosen in asked.cases(judge, rows):
+        mean = means(asked, case, chosen, by_row, effects)
+        given = on_scale(case, mean + case.noise * noise[chosen])
+        values[chosen] = np.where(lost[chosen] < case.invalid, np.nan, given)
+    return {"score": values[rows]}
 
 
 def _expected_scores(
-    asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int | None, quality: Quality
-) -> Answers:
-    by_row, unknown = system_quality(asked, quality, seed)
-    answers: Answers = {}
-    for name, judge in judges.items():
-        rows = rows_of[name]
-        columns = {c: np.empty(len(asked)) for c in ("mean", "sd", "p_missing")}
-        effects = None if seed is None else score_effects(asked, name, seed)
-        for case, chosen in asked.cases(judge, rows):
-            mean = means(asked, case, chosen, by_row, effects)
-            drawn = effect_sd(case, unknown) if seed is None else 0.0
-            columns["mean"][chosen], columns["sd"][chosen] = expected(case, mean, float(np.hypot(case.noise, drawn)))
-            columns["p_missing"][chosen] = case.invalid
-        answers[name] = rows, {c: values[rows] for c, values in columns.items()}
-    return answers
+    asked: Questions, quality: tuple[Floats, float], seed: int | None, judge: Judge, rows: RowIndex
+) -> dict[str, Any]:
+    by_row, unknown = quality
+    mean, sd, missing = (np.empty(len(asked)) for _ in range(3))
+    effects = None if seed is None else score_effects(asked, judge.name, seed)
+    for case, chosen in asked.cases(judge, rows):
+        drawn = effect_sd(case, unknown) if seed is None else 0.0
+        before = means(asked, case, chosen, by_row, effects)
+        mean[chosen], sd[chosen] = expected(case, before, float(np.hypot(case.noise, drawn)))
+        missing[chosen] = case.invalid
+    return {"mean": mean[rows], "sd": sd[rows], "p_missing": missing[rows]}
 
 
-def _assembled(asked: Questions, answers: Answers) -> pd.DataFrame:
-    """Put the plan and its answers side by side, a block per judge where the plan names none."""
-    if "judge" in asked:
-        columns: dict[str, Any] = {}
-        for rows, given in answers.values():
-            for column, values in given.items():
-                columns.setdefault(column, np.empty(len(asked), dtype=values.dtype))[rows] = values
-        return asked.table.assign(**columns)
-    names = list(answers)
-    result = pd.concat([asked.table] * len(names), ignore_index=True) if len(names) > 1 else asked.table.copy()
-    result.insert(
-        0, "judge", pd.Categorical.from_codes(np.repeat(np.arange(len(names)), len(asked)), names).astype("str")
-    )
-    for column in answers[names[0]][1]:
-        parts = []
-        for rows, given in answers.values():
-            part = np.empty(len(asked), dtype=given[column].dtype)
-            part[rows] = given[column]
-            parts.append(part)
-        result[column] = np.concatenate(parts)
-    return result
+def _assembled(
+    asked: Questions,
+    judges: Mapping[str, Judge],
+    rows_of: Mapping[str, RowIndex],
+    answer: Callable[[Judge, RowIndex], Mapping[str, Any]],
+) -> pd.DataFrame:
+    """The plan and its answers side by side, a block per judge where the plan names none."""
+    n, blocks = len(asked), 1 if "judge" in asked else len(judges)
+    columns: dict[str, NDArray[Any]] = {}
+    for i, (name, judge) in enumerate(judges.items()):
+        for column, values in answer(judge, rows_of[name]).items():
+            place = rows_of[name] + n * (i if blocks > 1 else 0)
+            columns.setdefault(column, np.empty(n * blocks, dtype=values.dtype))[place] = values
+    table = pd.concat([asked.table] * blocks, ignore_index=True)
+    if "judge" not in asked:
+        names = pd.Categorical.from_codes(np.repeat(np.arange(blocks), n), list(judges))
+        table.insert(0, "judge", names.astype("str"))
+    return table.assign(**columns)
