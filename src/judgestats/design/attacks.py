@@ -77,8 +77,8 @@ def lost_content(text: str, changed: str) -> str:
     >>> lost_content("Sales rose by 3 % in Peru.", "Sales rose by 5 % in Peru.")
     'numbers lost: 3; numbers added: 5'
     """
-    for what, found in (("numbers", _numbers), ("denials", _denials)):
-        before, after = found(text), found(changed)
+    for what, pattern in (("numbers", _NUMBER), ("denials", _NEGATION)):
+        before, after = ({word.lower() for word in pattern.findall(t)} for t in (text, changed))
         if before != after:
             parts = {f"{what} lost": before - after, f"{what} added": after - before}
             return "; ".join(f"{k}: {', '.join(sorted(v))}" for k, v in parts.items() if v)
@@ -90,14 +90,6 @@ def lost_content(text: str, changed: str) -> str:
     if len(before & after) < _KEPT * len(before):
         return f"words lost: {', '.join(sorted(before - after)[:5])}"
     return ""
-
-
-def _numbers(text: str) -> set[str]:
-    return set(_NUMBER.findall(text))
-
-
-def _denials(text: str) -> set[str]:
-    return {w.lower() for w in _NEGATION.findall(text)}
 
 
 def _names(text: str) -> set[str]:

@@ -205,7 +205,8 @@ def _probed(
             continue
         shown = placebo if probe == "placebo" else labels
         first = {"truth": truly, "flip": ~truly, "placebo": marked}[probe]
-        parts.append(_favouring(pairs, first, probe).assign(**_labels(first, shown)))
+        labelled = {"label_first": np.where(first, *shown), "label_second": np.where(first, *shown[::-1])}
+        parts.append(_favouring(pairs, first, probe).assign(**labelled))
     for probe, attack in styles.items():
         part = _favouring(pairs, marked, probe).assign(label_first=None, label_second=None)
         for column, here in (("first_text", marked), ("second_text", ~marked)):
@@ -237,10 +238,6 @@ def _sources(pairs: pd.DataFrame, labels: tuple[str, str], marked: NDArray[np.bo
 def _favouring(pairs: pd.DataFrame, first: NDArray[np.bool_], probe: str) -> pd.DataFrame:
     side = pairs["first"].where(first, pairs["second"])
     return pairs.assign(probe=probe, favoured=side, target=side)
-
-
-def _labels(first: NDArray[np.bool_], shown: tuple[str, str]) -> dict[str, NDArray[Any]]:
-    return {"label_first": np.where(first, *shown), "label_second": np.where(first, *shown[::-1])}
 
 
 def equal_pairs(texts: pd.DataFrame, *, keeps: Keeps = lost_content) -> pd.DataFrame:

@@ -299,16 +299,12 @@ def signal_effects(
     effects = {}
     if "stable_preference" in planted:
         pair, n_pairs, side = asked.pair
-        effects["stable_preference"] = _normals(seed, ("stable", name), n_pairs)[pair] * side * signed
+        effects["stable_preference"] = generator(seed, ("stable", name)).standard_normal(n_pairs)[pair] * side * signed
     for effect, (columns, key) in _DIFFICULTY.items():
         if effect in planted:
             level, size = asked.groups(*columns)
-            effects[effect] = _normals(seed, key, size)[level] * pairs.towards * signed
+            effects[effect] = generator(seed, key).standard_normal(size)[level] * pairs.towards * signed
     return effects
-
-
-def _normals(seed: int | np.random.Generator | None, key: tuple[str, ...], size: int) -> Floats:
-    return generator(seed, key).standard_normal(size)
 
 
 def chances(pairs: Pairs, judge: Judge, rows: RowIndex, effects: Mapping[str, Floats] | None = None) -> Floats:

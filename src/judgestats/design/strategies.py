@@ -277,7 +277,8 @@ def strategy_verdicts(calls: pd.DataFrame, *, missing: Any = "invalid") -> pd.Da
             for how, over in strategy.rule:
                 verdicts = aggregate(verdicts, how, over, missing=missing)
         else:
-            repeated = verdicts.duplicated(["judge", "item", "first", "second", *_split(verdicts)])
+            apart = [c for c in ("task", "topic", "bias", "bias_type", "replicate") if c in verdicts]
+            repeated = verdicts.duplicated(["judge", "item", "first", "second", *apart])
             if repeated.any():
                 raise DesignError(f"{name}: {int(repeated.sum()):,} calls repeat a call on the same pair. Give one.")
             tied = verdicts["choice"].astype(str).eq("tie")
@@ -290,8 +291,3 @@ def strategy_verdicts(calls: pd.DataFrame, *, missing: Any = "invalid") -> pd.Da
     result = pd.concat(parts, ignore_index=True)
     result["choice"] = pd.Categorical(result["choice"].astype(object), categories=CHOICES)
     return result
-
-
-def _split(table: pd.DataFrame) -> list[str]:
-    """Columns that distinguish two pairs of the same candidates."""
-    return [c for c in ("task", "topic", "bias", "bias_type", "replicate") if c in table]

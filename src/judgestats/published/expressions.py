@@ -280,11 +280,6 @@ def _cut(x: Floats, decimals: Any = 0) -> Floats:
     return np.asarray(near / 10.0**digits)
 
 
-def _as_printed(x: Floats) -> Floats:
-    """The printed number, its digits taken as exact, as in a stated bound."""
-    return np.broadcast_to(x[:, :1], x.shape)
-
-
 def _wilson(which: int) -> Callable[..., Floats]:
     def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
         from judgestats.kernels.proportions import wilson  # imports numba
@@ -361,11 +356,6 @@ def _cohen_d(x: Floats, y: Floats, ddof: float = 1.0, pooled: float = 0.0) -> Fl
     return np.asarray((x.mean(0) - y.mean(0)) / np.sqrt((a * u + b * v) / (a + b)))
 
 
-def _pairs_above(x: Floats, y: Floats) -> Floats:
-    """Pairs, one of each, in which the first is above the second: the U of Mann and Whitney without ties."""
-    return np.asarray((x[:, None, :] > y[None, :, :]).sum(axis=(0, 1)), dtype=float)
-
-
 def _correlation(ranked: bool) -> Callable[[Floats, Floats], Floats]:
     def of(x: Floats, y: Floats) -> Floats:
         x, y = np.broadcast_arrays(x, y)
@@ -419,7 +409,7 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "log": lambda x: np.log(x),
     "round": _rounded,
     "cut": _cut,
-    "as_printed": _as_printed,
+    "as_printed": lambda x: np.broadcast_to(x[:, :1], x.shape),  # its digits taken as exact, as in a stated bound
     "whole": lambda x: np.rint(x),
     "floor": lambda x: np.floor(x),
     "ceil": lambda x: np.ceil(x),
@@ -444,7 +434,10 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "correlation_p": _p_of_r,
     "binomial_p": _p_of_binomial,
     "kappa": lambda seen, chance: (seen - chance) / (1 - chance),
-    "dprime": _dprime,
+    # with the log-linear correction
+    "dprime": lambda hits, n, alarms, m: (
+        special.ndtri((hits + 0.5) / (n + 1)) - special.ndtri((alarms + 0.5) / (m + 1))
+    ),
     "rank": _ranks,
     "rank_down": lambda x: _ranks(-x),
     "cumsum": lambda x: np.cumsum(x, axis=0),
@@ -464,7 +457,7 @@ OVER: Mapping[str, Callable[..., Any]] = {
     "pearson": _correlation(False),
     "spearman": _correlation(True),
     "cohen_d": _cohen_d,
-    "pairs_above": _pairs_above,
+    "pairs_above": lambda x, y: (x[:, None, :] > y[None, :, :]).sum(axis=(0, 1)),  # U of Mann and Whitney without ties
     "entropy": lambda x: special.entr(x / x.sum(axis=0)).sum(axis=0),
 }
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence, data_rows, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, data_rows, suggestion
 from judgestats.schema.coding import Codes, as_scores, codes_of, column_codes, combine
 from judgestats.schema.columns import (
     CHOICES,
@@ -23,6 +24,7 @@ from judgestats.schema.columns import (
     RATINGS,
     By,
     Column,
+    Kind,
     grouping,
     key_columns,
     kind_of,
@@ -111,6 +113,14 @@ def row_counts(table: pd.DataFrame, codes: Codes) -> NDArray[np.float64] | None:
 def constant(table: pd.DataFrame, codes: Codes, names: Sequence[str]) -> list[str]:
     """Those of `names` that have one value within every group; a missing value is a value."""
     return [name for name in names if not _varies(table[name], codes).any()]
+
+
+def carried(table: pd.DataFrame, codes: Codes, unit: list[str], dropped: Sequence[str]) -> pd.DataFrame:
+    """The columns of a unit and others constant within each group, but for those dropped, and the declared counts."""
+    others = [c for c in table.columns if c not in unit and c not in dropped]
+    result = table[[*unit, *constant(table, codes, others)]].iloc[codes.first].reset_index(drop=True)
+    counts = row_counts(table, codes)
+    return result if counts is None else result.assign(**{COUNTS: counts})
 
 
 def _varies(values: pd.Series[Any], codes: Codes) -> NDArray[np.bool_]:
@@ -284,7 +294,7 @@ def _grouped_pairs(calls: pd.DataFrame, over: Sequence[str], by: Sequence[str]) 
     unit = ["item", "first", "second", *conditions]
     columns = [c for c in over if c != "order"]
     groups = group_calls(table, unit, columns, by)
-    cells = [_coded(table[c]) for c in columns] + ([(reverse.astype(np.int64), 2)] if "order" in over else [])
+    cells = [column_codes(table[c]) for c in columns] + ([(reverse.astype(np.int64), 2)] if "order" in over else [])
     refuse_repeats(calls, groups, cells, over)
     vote = _vote_of(table["choice"], reverse)
     votes = _votes(vote, groups.codes, groups.expected() * (2 if "order" in over else 1))
@@ -381,11 +391,6 @@ def _panel(
     )
 
 
-def _coded(values: pd.Series[Any]) -> tuple[NDArray[np.int64], int]:
-    code, uniques = pd.factorize(values, use_na_sentinel=False)
-    return code.astype(np.int64), len(uniques)
-
-
 def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
     """Put the lower candidate id of every pair first, with its attributes; return which rows were exchanged."""
     table = calls.copy(deep=False)
@@ -455,15 +460,13 @@ def _carried(table: pd.DataFrame, codes: Codes, unit: list[str], over: list[str]
                     f"{data_rows([row, other])}, have {table[name].iloc[row]!r} and {table[name].iloc[other]!r}). "
                     f"A pair has one {name}."
                 )
-    counts = row_counts(table, codes)
-    others = [c for c in table.columns if c not in unit and c not in over and c not in _OF_THE_CALL]
-    result = table[[*unit, *constant(table, codes, others)]].iloc[codes.first].reset_index(drop=True)
+    result = carried(table, codes, unit, (*over, *_OF_THE_CALL))
     if "judge" in over:
         result["judge"] = PANEL
     for name in _SUMMED:
         if name in table.columns:
             result[name] = np.bincount(codes.code, weights=table[name].to_numpy(dtype=float), minlength=codes.size)
-    return result if counts is None else result.assign(**{COUNTS: counts})
+    return result
 
 
 def in_order(result: pd.DataFrame, columns: Sequence[Column], last: list[str], keys: list[str]) -> pd.DataFrame:
@@ -503,8 +506,7 @@ def aggregate_scores(
     expected = groups.expected() - _own_expected(ratings, groups, exclude_own)
     short = present < expected if missing == "invalid" else present == 0
     short |= expected == 0
-    others = [c for c in ratings.columns if c not in unit and c not in over and c not in _OF_THE_RATING]
-    result = ratings[[*unit, *constant(ratings, codes, others)]].iloc[codes.first].reset_index(drop=True)
+    result = carried(ratings, codes, unit, (*over, *_OF_THE_RATING))
     if "judge" in over:
         result["judge"] = PANEL
     undecided = np.zeros(codes.size, dtype=bool)
@@ -520,8 +522,6 @@ def aggregate_scores(
     result["status"] = np.where(short, first_status(ratings, codes, ~own & np.isnan(values), "parse"), "ok")
     result.loc[undecided, "status"] = "undecided"
     result["n_calls"] = np.bincount(codes.code[~own], minlength=codes.size).astype(np.int64)
-    counts = row_counts(ratings, codes)
-    result = result if counts is None else result.assign(**{COUNTS: counts})
     return in_order(result, RATINGS, ["n_calls"], key_columns("ratings", result.columns))
 
 
@@ -631,6 +631,20 @@ def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Map
 # ---- The public function: :func:`aggregate` --------------------------------------------------------------------------
 
 
+def _opened(calls: IntoFrame, over: By | None, by: By) -> tuple[pd.DataFrame, Kind, list[str], list[str]]:
+    """The calls as a table, their kind, and the columns that are aggregated over (None: the judges' answers) and by."""
+    data = nw.from_native(calls)
+    with memory_advice():
+        columns = data.collect_schema().names()
+    kind = kind_of(columns)
+    if over is None:
+        over = ["judge", "replicate"] if "replicate" in columns else "judge"
+    groups, axes = grouping(by, columns), list(dict.fromkeys(names(over)))
+    counted(data, [*groups, *axes], kind)
+    return to_table(calls if kind == "preferences" else as_scores(data).to_native()), kind, axes, groups
+
+
+@checked_arguments
 def aggregate(
     calls: IntoFrame,
     how: str | Custom = "swap",
@@ -745,19 +759,11 @@ def aggregate(
        judge system  score  n_calls
     0  panel      a    6.5        2
     """
-    data = nw.from_native(calls)
-    with memory_advice():
-        columns = data.collect_schema().names()
-    kind = kind_of(columns)
-    choose(missing, ("invalid", "ignore"), "missing")
-    groups = grouping(by, columns)
-    axes = list(dict.fromkeys(names(over)))
-    counted(data, [*groups, *axes], kind)
+    table, kind, axes, groups = _opened(calls, over, by)
     if not axes:
         raise DesignError(
             "over= is empty. Name what distinguishes the calls: 'order', 'replicate', 'judge' or a column."
         )
-    table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
     repeated = "replicate" in table and "replicate" not in axes and table["replicate"].nunique() > 1
     if how == DAWID_SKENE and "judge" in axes and repeated:
         raise DesignError(
@@ -777,6 +783,7 @@ def aggregate(
     return to_native(aggregate_pairs(table, how, axes, groups, missing, (n_starts, seed)), calls)
 
 
+@checked_arguments
 def dawid_skene(
     calls: IntoFrame,
     over: By | None = None,
@@ -865,15 +872,7 @@ def dawid_skene(
     8     h   2.0     1.0       0.2       0.18
     9     h   2.0     2.0       0.8       0.18
     """
-    confidence(conf_level)
-    data = nw.from_native(calls)
-    kind = kind_of(data.collect_schema().names())
-    columns = data.collect_schema().names()
-    if over is None:
-        over = ["judge", "replicate"] if "replicate" in columns else "judge"
-    groups, axes = grouping(by, columns), list(dict.fromkeys(names(over)))
-    counted(data, [*groups, *axes], kind)
-    table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
+    table, kind, axes, groups = _opened(calls, over, by)
     if kind == "ratings":
         scores = _grouped_ratings(table, axes, groups, exclude_own)
         labels, unit, codes = _labels_of_ratings(scores, axes, groups), scores.unit, scores.groups.codes

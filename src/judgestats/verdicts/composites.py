@@ -12,25 +12,23 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, choose, refuse_unknown, suggestion
+from judgestats.arguments import checked_arguments
+from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.schema.cells import score_counts
 from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
-from judgestats.schema.columns import COUNTS, RATINGS, By, grouping, key_columns, kind_of, names
+from judgestats.schema.columns import RATINGS, By, grouping, key_columns, kind_of, names
 from judgestats.verdicts.aggregation import (
-    constant,
+    carried,
     first_status,
     group_calls,
     in_order,
     refuse_repeats,
-    row_counts,
     to_native,
     to_table,
 )
 
 Scale = Literal["as given", "z", "minmax", "rank"]
-SCALES: tuple[Scale, ...] = ("as given", "z", "minmax", "rank")
 Missing = Literal["drop", "renormalise", "refuse"]
-MISSING: tuple[Missing, ...] = ("drop", "renormalise", "refuse")
 #: Criteria that are overall scores, not parts of one where there are other criteria.
 WHOLES = ("final", "overall")
 #: Columns of a rating that a composite does not have.
@@ -55,6 +53,7 @@ class Plan:
         return weight
 
 
+@checked_arguments
 def composite(
     ratings: IntoFrame,
     weights: Any = None,
@@ -135,7 +134,6 @@ def composite(
     >>> composite(scores.dropna(), rubric)["score"].tolist()
     [6.0, 6.0]
     """
-    choose(missing, MISSING, "missing")
     table = to_table(as_scores(nw.from_native(ratings)).to_native())
     if kind_of(table.columns) != "ratings" or "criterion" not in table.columns:
         raise SchemaError(f"composite() needs ratings with a column 'criterion'. Columns: {', '.join(table.columns)}.")
@@ -167,14 +165,11 @@ def composite(
     total = np.bincount(codes.code[counted], weights=(weight * value)[counted], minlength=codes.size)
     with np.errstate(invalid="ignore"):
         mean = total / np.bincount(codes.code[counted], weights=weight[counted], minlength=codes.size)
-    kept = constant(table, codes, [c for c in table.columns if c not in unit and c not in _OF_THE_CALL])
-    result = table[[*unit, *kept]].iloc[codes.first].reset_index(drop=True)
+    result = carried(table, codes, unit, _OF_THE_CALL)
     result[score] = np.where(short, np.nan, mean)
     status = first_status(table, codes, (weight > 0) & np.isnan(value), "parse")
     result["status"] = np.where(short, status, "ok")
-    counts = row_counts(table, codes)
     result = result.assign(criterion=name, n_criteria=present.astype(np.int64))
-    result = result if counts is None else result.assign(**{COUNTS: counts})
     return to_native(in_order(result, RATINGS, ["n_criteria"], key_columns("ratings", result.columns)), ratings)
 
 
@@ -328,6 +323,7 @@ def _expected(things: pd.DataFrame, plan: Plan) -> NDArray[np.int64]:
 # ---- Indicators of an item -> one known value: :func:`weighted_index` ------------------------------------------------
 
 
+@checked_arguments
 def weighted_index(
     table: IntoFrame, weights: Mapping[str, float], *, scale: Scale, name: str = "value", by: By = ()
 ) -> pd.DataFrame:
@@ -380,7 +376,6 @@ def weighted_index(
     0  5411  0.175
     1  5967  0.800
     """
-    choose(scale, SCALES, "scale")
     data = nw.from_native(table).lazy().collect(backend="pandas").to_native()
     for indicator in weights:
         refuse_unknown(indicator, data.columns, f"{indicator!r} is no column", "Columns", error=SchemaError)
