@@ -195,11 +195,7 @@ class AuditError(JudgestatsError):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the closest known name, or an empty string.
-
-    >>> suggestion("modle", ["model", "item"])
-    " Did you mean 'model'?"
-    """
+    """Return `` Did you mean 'x'?`` for the closest known name, or an empty string."""
     near = nearest(name, known)
     return f" Did you mean {near!r}?" if near else ""
 
@@ -243,11 +239,7 @@ def refuse_unknown(
 
 
 def data_rows(rows: Any, most: int = 3) -> str:
-    """The first `most` positions of rows as messages give them, and what they count: rows of the data, from 0.
-
-    >>> data_rows([3]), data_rows([0, 2, 5, 1_200])
-    ('row 3 of the data, from 0', 'rows 0, 2, 5, ... of the data, from 0')
-    """
+    """The first `most` positions of rows as messages give them, and what they count: rows of the data, from 0."""
     listed = ", ".join(f"{int(r):,}" for r in rows[:most]) + (", ..." if len(rows) > most else "")
     return f"row{'s' * (len(rows) != 1)} {listed} of the data, from 0"
 
@@ -257,11 +249,7 @@ _ELSEWHERE = {("invalid", "wrong"): "has no meaning where no answer is right"}
 
 
 def choose(value: str, allowed: Iterable[str], argument: str) -> str:
-    """Return `value` if it is allowed, else raise a DesignError that lists what is.
-
-    >>> choose("drop", ("drop", "wrong"), "invalid")
-    'drop'
-    """
+    """Return `value` if it is allowed, else raise a DesignError that lists what is."""
     allowed = list(allowed)
     if value not in allowed:
         listed = ", ".join(repr(a) for a in allowed)

@@ -26,11 +26,6 @@ class Flag(str):
     """A caution beside a number: its text.
 
     `code`: for programs, not changed when the wording is. `explanation`: what it means and what to do.
-
-    >>> SMALL_N, SMALL_N.code, SMALL_N.severity
-    ('n < 30', 'small_n', 'caution')
-    >>> RATED_ONCE.of(3), RATED_ONCE.of(1), RATED_ONCE.of(0)
-    ('3 units rated once', '1 unit rated once', '')
     """
 
     __slots__ = ("code", "explanation", "severity")
@@ -736,13 +731,7 @@ def in_part(part: str, cell: str) -> str:
 
 
 def incomplete_ladder(steps: NDArray[np.float64], named: NDArray[np.float64] | None = None) -> str:
-    """Flag of increasing `steps` that lack one of a ladder, by default 1, 2, ..., or have another; else empty.
-
-    >>> incomplete_ladder(np.array([1.0, 5.0])), incomplete_ladder(np.array([1.0, 5.0]), np.array([1.0, 5.0]))
-    ('incomplete ladder: not asked at 2, 3, 4', '')
-    >>> incomplete_ladder(np.array([0.5, 1.0]))
-    'incomplete ladder: 0.5 is not one of 1, 2, ..., name the steps in steps='
-    """
+    """Flag of increasing `steps` that lack one of a ladder, by default 1, 2, ..., or have another; else empty."""
     whole = np.arange(1.0, math.ceil(min(steps[-1], 1000.0)) + 1) if named is None else named
     beside, missing = np.setdiff1d(steps, whole), np.setdiff1d(whole, steps)
     if beside.size:
@@ -758,11 +747,6 @@ def few_clusters(sizes: NDArray[Any], *, drawn: bool = False, alike: NDArray[Any
     """Flag of an interval by clusters that are too few or too unequal, for a bootstrap (`drawn`) sooner; else empty.
 
     `sizes` (G,): those of size 0 do not count. `alike` (G,): for how many clusters of this size each stands.
-
-    >>> few_clusters(np.full(9, 5)), few_clusters(np.full(20, 5)), few_clusters(np.full(20, 5), drawn=True)
-    ('fewer than 10 clusters', '', 'fewer than 30 clusters')
-    >>> few_clusters(np.r_[100, 100, np.full(28, 4)])
-    'clusters of unequal size, worth 5'
     """
     n = np.asarray(sizes, dtype=np.float64)
     times = np.where(n > 0, 1.0 if alike is None else alike, 0.0)

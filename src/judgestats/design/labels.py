@@ -275,8 +275,7 @@ class _ByClass:
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
         known = self.sizes / self.effect
-        drawn: Floats = rng.beta(self.shares * known + 0.5, (1 - self.shares) * known + 0.5, size=(size, 3))
-        return drawn
+        return rng.beta(self.shares * known + 0.5, (1 - self.shares) * known + 0.5, size=(size, 3))
 
     def needed(self, shares: Floats, m: Floats, precision: float) -> Floats:
         return verdicts_by_class(shares, m / self.effect, precision, self.quantile) * self.effect
@@ -294,8 +293,7 @@ class _ByClass:
         known = [max(round(v / self.effect), 1) for v in (sizes.n, *sizes.m)]
         drawn = [rng.binomial(k, s, size) / k for k, s in zip(known, shares.T, strict=True)]
         found = corrected_interval(drawn[0], drawn[1], drawn[2], known[0], known[1], known[2], self.quantile)
-        result: Floats = np.where(np.isfinite(found.std_error), (found.high - found.low) / 2, np.inf)
-        return result
+        return np.where(np.isfinite(found.std_error), (found.high - found.low) / 2, np.inf)
 
 
 class _Random:
@@ -339,8 +337,7 @@ class _Random:
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
         known = np.maximum(self.n / self.effect + (0.5 if self.binary else 0.0), 1e-9)
-        drawn: Floats = rng.dirichlet(known, size=size)
-        return drawn
+        return rng.dirichlet(known, size=size)
 
     def _parts(self, shares: Floats) -> tuple[Floats, Floats]:
         """Variance of the labels that the verdicts explain, and the rest."""

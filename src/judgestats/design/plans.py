@@ -782,5 +782,4 @@ def _as_text(column: pd.Series[Any]) -> list[str]:
         return [str(x) for x in column.where(column.notna(), "")]
     codes, values = pd.factorize(column)
     written = np.array([*pd.Series(values).astype(str), ""], dtype=object)
-    result: list[str] = written[codes].tolist()
-    return result
+    return list(written[codes])

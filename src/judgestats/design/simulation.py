@@ -52,8 +52,7 @@ class Questions:
         if column not in self.table.columns:
             return np.full(len(self), None, dtype=object)
         values = self.table[column].astype(object)
-        result: NDArray[Any] = values.where(values.notna(), None).to_numpy(dtype=object)
-        return result
+        return np.asarray(values.where(values.notna(), None), dtype=object)
 
     def number(self, column: str) -> Floats:
         """Values of a numeric column, NaN where missing or without the column."""
@@ -224,30 +223,26 @@ class Pairs:
         else:
             one, two = (self.asked.number(c) for c in ("quality_first", "quality_second"))
         known = one - two
-        result: Floats = np.where(np.isnan(known), step, known)
-        return result
+        return np.asarray(np.where(np.isnan(known), step, known))
 
     @cached_property
     def longer(self) -> Floats:
         """Logarithm of the ratio of lengths, 0 where a length is not known."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(self.asked.number("length_first") / self.asked.number("length_second"))
-        result: Floats = np.where(np.isfinite(ratio), ratio, 0.0)
-        return result
+        return np.asarray(np.where(np.isfinite(ratio), ratio, 0.0))
 
     def valued(self, attribute: str, value: Mapping[Any, float]) -> Floats:
         """Worth of an attribute of the first candidate minus that of the second."""
         sides = [self.asked.text(f"{attribute}_{slot}") for slot in ("first", "second")]
         one, two = (np.array([value.get(v, 0.0) for v in side], dtype=float) for side in sides)
-        result: Floats = one - two
-        return result
+        return one - two
 
     def own(self, judge: Judge) -> Floats:
         """Side of the judge's family."""
         column = "family_first" in self.asked and "family_second" in self.asked
         sides = [self.asked.text(f"family_{s}" if column else s) == judge.own for s in ("first", "second")]
-        result: Floats = sides[0].astype(float) - sides[1]
-        return result
+        return sides[0].astype(float) - sides[1]
 
     @cached_property
     def towards(self) -> Floats:
@@ -281,8 +276,7 @@ def fixed_signal(pairs: Pairs, judge: Judge) -> Floats:
         content += judge.label_susceptibility * pairs.valued("label", {judge.favoured_label: 1.0})
     for attribute, value in judge.style.items():
         content += pairs.valued(attribute, value)
-    signal: Floats = np.where(pairs.vacuum, 0.0, content) + judge.slot_bias
-    return signal
+    return np.where(pairs.vacuum, 0.0, content) + judge.slot_bias
 
 
 def signal_effects(

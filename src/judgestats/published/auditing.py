@@ -323,12 +323,7 @@ class Audited:
         return frame.assign(row=(frame["row"] + 1).where(frame["row"] >= 0).astype("Int64"))
 
     def numbers(self) -> pd.DataFrame:
-        """A row per printed number, with how it was ``checked`` and the worst ``verdict`` on it.
-
-        >>> (paper,) = audited("dark_current")
-        >>> paper.numbers()["checked"].value_counts().to_dict()
-        {'recomputed': 164, 'copied': 87, 'only bounded': 11}
-        """
+        """A row per printed number, with how it was ``checked`` and the worst ``verdict`` on it."""
         how, decisions = checked(self.decisions, self.book), self.cells()
         rows = []
         for cell in printed_numbers(self.book, labels=LABELS if self.paper in PAPERS else frozenset()):

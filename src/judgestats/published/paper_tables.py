@@ -17,11 +17,7 @@ STRICT = "Qwen32B strict criterion"
 
 
 def count_of(printed: str, n: int) -> int:
-    """Whole number k of n behind a share printed to four decimals; an AuditError if there is none.
-
-    >>> count_of("0.2583", 120)
-    31
-    """
+    """Whole number k of n behind a share printed to four decimals; an AuditError if there is none."""
     k = round(float(printed) * n)
     if abs(k / n - float(printed)) > PRECISION:
         raise AuditError(f"No whole number of {n} gives the printed share {printed}.")

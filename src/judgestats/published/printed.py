@@ -49,9 +49,6 @@ def grim(
 
     `mean`, `n` (low, high): ranges of the print. `items`: averaged within each answer. `low`: a point of the scale,
     whose steps are `step`: 1, 3, 5 has step 2, and does not contain 0.
-
-    >>> grim((7.215, 7.225), (32, 32)), grim((4.735, 4.745), (25, 25))
-    (True, False)
     """
     unit, origin = _grid(items, step, low)
     return any(_sums(mean[0] - origin, mean[1] - origin, size, unit) for size in _counts(n))
@@ -73,9 +70,6 @@ def grimmer(
     As :func:`grim`; `low`, `high`: ends of the scale, which bound the sd. In units of ``step / items`` the answers are
     whole: with sum S and sum of squares Q, Q has the parity of S, is at least that of answers as equal as can be, and
     at most that of answers at the ends of the scale.
-
-    >>> grimmer((7.295, 7.305), (2.505, 2.515), (12, 12))
-    False
     """
     unit, origin = _grid(items, step, low)
     ends = ((low - origin) / unit, (high - origin) / unit)
@@ -121,13 +115,6 @@ def lines_up(
 
     `options`: those of :func:`grimmer` but the divisor. On a finer scale an sd fits the coarse steps of its mean only
     by chance, as often as the sds of other rows do; that so many then fit has a probability below ``_CHANCE``.
-
-    >>> ends = lambda x: (x - 0.005, x + 0.005)
-    >>> means = [(m - 0.05, m + 0.05) for m in (8.1, 8.2, 8.3, 8.4, 8.5, 9.0)]
-    >>> lines_up(means, [ends(s) for s in (0.3, 0.6, 0.46, 0.66, 0.5, 0.45)], [(10, 10)] * 6)
-    True
-    >>> lines_up(means, [ends(s) for s in (0.32, 0.41, 0.35, 0.38, 0.36, 0.44)], [(10, 10)] * 6)
-    False
     """
     fits = [
         [any(grimmer(m, s, n, ddof=d, **options) for d in (0, 1)) for s in sds] for m, n in zip(means, ns, strict=True)

@@ -255,7 +255,7 @@ def _known(given: Any) -> Rule:
         raise AuditError(f"A rule is {given!r}. Allowed: a mapping, as {example}.")
     name = given.get("rule")
     refuse_unknown(name, [*RULES], f"There is no rule {name!r}", "Rules", error=AuditError)
-    known = RULES[name]
+    known = RULES[str(name)]
     missing = [n for n in known.needs if n not in given]
     if missing:
         raise AuditError(f"it needs {', '.join(missing)}. Got: {', '.join(given)}.")

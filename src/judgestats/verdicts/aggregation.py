@@ -559,12 +559,7 @@ def _labels_of_ratings(found: _Ratings, over: Sequence[str], by: Sequence[str]) 
 def summarise(
     values: NDArray[np.float64], code: NDArray[np.int64], size: int, how: str, trim: float
 ) -> NDArray[np.float64]:
-    """(G,) mean of the middle scores of each group: all, those left after trimming, or the central one or two.
-
-    >>> scores = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
-    >>> [float(summarise(scores, np.zeros(5, dtype=int), 1, how, 0.2)[0]) for how in SUMMARIES]
-    [4.0, 3.0, 3.0]
-    """
+    """(G,) mean of the middle scores of each group: all, those left after trimming, or the central one or two."""
     order = np.lexsort((values, code))
     values, code = values[order], code[order]
     count = np.bincount(code, minlength=size)
@@ -576,8 +571,7 @@ def summarise(
     middle = (rank >= cut[code]) & (rank < (count - cut)[code])
     total = np.bincount(code[middle], weights=values[middle], minlength=size)
     with np.errstate(invalid="ignore"):
-        mean: NDArray[np.float64] = total / np.bincount(code[middle], minlength=size)
-    return mean
+        return total / np.bincount(code[middle], minlength=size)
 
 
 def _own(ratings: pd.DataFrame, over: Sequence[str], exclude_own: bool | Mapping[str, str]) -> NDArray[np.bool_]:

@@ -49,8 +49,7 @@ class Plan:
     @property
     def weight(self) -> NDArray[np.float64]:
         """Weight of each row."""
-        weight: NDArray[np.float64] = self.table["weight"].to_numpy(dtype=float)
-        return weight
+        return np.asarray(self.table["weight"], dtype=float)
 
 
 @checked_arguments
@@ -285,8 +284,7 @@ def _row_weights(table: pd.DataFrame, parts: NDArray[np.bool_], plan: Plan) -> N
             f"weights= has no weight for {int(without.sum()):,} scores (first: {where}). Weighted: {listed}. Give such "
             "a criterion a weight, 0 to leave it out, or name the parts in criteria=."
         )
-    weight: NDArray[np.float64] = np.append(plan.weight, 0.0)[place]
-    return weight
+    return np.asarray(np.append(plan.weight, 0.0)[place])
 
 
 def _short(
@@ -316,8 +314,7 @@ def _expected(things: pd.DataFrame, plan: Plan) -> NDArray[np.int64]:
     if not plan.keys:
         return np.full(len(things), int(counts.sum()))
     row = _rows_of(plan.table.iloc[plan.codes.first], things, plan.keys)
-    expected: NDArray[np.int64] = np.maximum(np.append(counts, 0)[row], 1)  # 1 where the plan has no row for it
-    return expected
+    return np.asarray(np.maximum(np.append(counts, 0)[row], 1))  # 1 where the plan has no row for it
 
 
 # ---- Indicators of an item -> one known value: :func:`weighted_index` ------------------------------------------------
