@@ -25,6 +25,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.ingest.sources import resolve
 from judgestats.kernels.resampling import generator
 from judgestats.outputs import Outputs
+from judgestats.typing import Seed
 
 # ---- Changes of a text that keep its words, or cut it off ------------------------------------------------------------
 
@@ -500,10 +501,7 @@ def _row(question: Mapping[str, Any], name: str, kind: str, **columns: str) -> d
 
 
 def _origin(
-    answers: pd.DataFrame,
-    kind: str,
-    pairings: Sequence[tuple[str, str]] | None,
-    seed: int | np.random.Generator | None,
+    answers: pd.DataFrame, kind: str, pairings: Sequence[tuple[str, str]] | None, seed: Seed
 ) -> Iterator[dict[str, Any]]:
     """Pairs of two models' answers to one question."""
     if "judge" not in answers:

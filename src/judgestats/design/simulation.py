@@ -20,7 +20,7 @@ from judgestats.kernels.resampling import generator
 from judgestats.schema.coding import Coded, compact, joint, ranked_codes
 from judgestats.schema.columns import CHOICES, Kind, key_columns
 from judgestats.schema.validation import raise_faults
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Seed
 
 # ---- A plan as arrays: the order of its rows, its pairs, its groups, and which judge answers which row ---------------
 
@@ -67,16 +67,13 @@ class Questions:
     def groups(self, *columns: str) -> tuple[NDArray[np.int32], int]:
         """Group of each row by those columns that exist, in the order of their labels, and the number of groups."""
         if columns not in self._codes:
-            parts = [self._coded(c) for c in columns if c in self.table.columns]
-            number, codes = compact(*joint(parts, len(self)))
+            known = [c for c in columns if c in self.table.columns]
+            for column in set(known) - set(self._columns):
+                code, labels = ranked_codes(self.table[column])
+                self._columns[column] = code, len(labels)
+            number, codes = compact(*joint([self._columns[c] for c in known], len(self)))
             self._codes[columns] = number, codes.size
         return self._codes[columns]
-
-    def _coded(self, column: str) -> Coded:
-        if column not in self._columns:
-            code, labels = ranked_codes(self.table[column])
-            self._columns[column] = code, len(labels)
-        return self._columns[column]
 
     @cached_property
     def pair(self) -> tuple[NDArray[np.int32], int, Floats]:
@@ -279,9 +276,7 @@ def fixed_signal(pairs: Pairs, judge: Judge) -> Floats:
     return np.where(pairs.vacuum, 0.0, content) + judge.slot_bias
 
 
-def signal_effects(
-    pairs: Pairs, name: str, seed: int | np.random.Generator | None, judges: Iterable[Judge]
-) -> dict[str, Floats]:
+def signal_effects(pairs: Pairs, name: str, seed: Seed, judges: Iterable[Judge]) -> dict[str, Floats]:
     """Standard normal effects of each row, by the property that scales them; 0 where there is no content.
 
     `judges`: the judge under each of its conditions; a property that none of them has is left out.
@@ -381,7 +376,6 @@ def _above(value: Floats, judge: Judge, spread: Floats) -> Floats:
 
 # ---- Scores of a simulated judge: means, draws on its scale, and their expected mean and sd --------------------------
 
-Seed = int | np.random.Generator | None
 #: Columns whose levels an effect is drawn for, and whether all judges share it.
 _EFFECTS = {
     "item_difficulty": (("task", "item"), True),
@@ -483,8 +477,6 @@ def _clipped(mean: Floats, sd: float, low: float, high: float) -> tuple[Floats, 
     squares = second + sum(v * v * p for v, p in ends)
     return total, np.sqrt(np.maximum(squares - total**2, 0.0))
 
-
-# ---- Answers of simulated judges to a plan, and their true probabilities ---------------------------------------------
 
 #: Judges, in each way they may be given.
 Judges = Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]

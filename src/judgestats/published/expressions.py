@@ -71,7 +71,6 @@ class Numbers:
         return np.where(np.isnan(moved), 0.0, moved).reshape(len(moved), -1, 2)
 
     def __len__(self) -> int:
-        """The number of numbers."""
         return len(self.values)
 
 
@@ -87,7 +86,6 @@ class Truth:
     breaks: tuple[tuple[Cell, ...], ...] = ()
 
     def __len__(self) -> int:
-        """How many."""
         return len(self.values)
 
 
@@ -99,7 +97,6 @@ class Texts:
     cells: tuple[Cell, ...] = ()
 
     def __len__(self) -> int:
-        """How many."""
         return len(self.values)
 
 

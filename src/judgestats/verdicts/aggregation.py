@@ -34,6 +34,7 @@ from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.opening import memory_advice
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.splitting import splits_here
+from judgestats.typing import Floats, Ints, Mask, Seed
 from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, Labels, fitted, verdicts_of
 
 # ---- Shared by both kinds of aggregation: which calls belong together, how many to expect, what is carried over -----
@@ -57,9 +58,9 @@ class Groups:
     codes: Codes
     scope: NDArray[np.integer[Any]]
     members: NDArray[np.integer[Any]]
-    member_rows: NDArray[np.int64]
+    member_rows: Ints
 
-    def expected(self) -> NDArray[np.int64]:
+    def expected(self) -> Ints:
         """(G,) how many members the panel of each group has."""
         sizes = np.bincount(self.members, minlength=int(self.scope.max(initial=-1)) + 1)
         return np.asarray(sizes[self.scope], dtype=np.int64)
@@ -97,12 +98,12 @@ def refuse_repeats(table: pd.DataFrame, groups: Groups, cells: Sequence[tuple[An
     )
 
 
-def row_counts(table: pd.DataFrame, codes: Codes) -> NDArray[np.float64] | None:
+def row_counts(table: pd.DataFrame, codes: Codes) -> Floats | None:
     """The declared count of each group, None without such a column; all its calls must have the same count."""
     if COUNTS not in table.columns:
         return None
     n = call_counts(table[COUNTS])
-    counts: NDArray[np.float64] = n[codes.first]
+    counts: Floats = n[codes.first]
     if (n != counts[codes.code]).any():
         raise DesignError(
             "Calls to be aggregated have different counts, so they cannot be matched. Give one row per call."
@@ -123,7 +124,7 @@ def carried(table: pd.DataFrame, codes: Codes, unit: list[str], dropped: Sequenc
     return result if counts is None else result.assign(**{COUNTS: counts})
 
 
-def _varies(values: pd.Series[Any], codes: Codes) -> NDArray[np.bool_]:
+def _varies(values: pd.Series[Any], codes: Codes) -> Mask:
     """Rows that differ from the first of their group."""
     try:
         code, _ = column_codes(values)
@@ -132,7 +133,7 @@ def _varies(values: pd.Series[Any], codes: Codes) -> NDArray[np.bool_]:
     return np.asarray(code != code[codes.first][codes.code])
 
 
-def first_status(table: pd.DataFrame, codes: Codes, failed: NDArray[np.bool_], default: str) -> NDArray[np.object_]:
+def first_status(table: pd.DataFrame, codes: Codes, failed: Mask, default: str) -> NDArray[np.object_]:
     """(G,) status of each group: the alphabetically first of its failed calls', ``missing partner`` without one."""
     status = np.full(len(table), default, dtype=object)
     if "status" in table.columns:
@@ -170,8 +171,9 @@ U, V, TIE, INVALID = range(4)
 
 #: A custom rule: ``rule(n_u, n_v, n_tie, n_missing)`` -> ``'u'``, ``'v'``, ``'tie'`` or ``'invalid'``.
 Custom = Callable[[int, int, int, int], str]
-Votes = NDArray[np.int64]
-Verdicts = NDArray[np.int64]
+Votes = Ints
+Rows = NDArray[np.intp]
+Verdicts = Ints
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Rule:
     """
 
     decide: Callable[[Votes], Verdicts]
-    native: Callable[[Votes], NDArray[np.bool_]]
+    native: Callable[[Votes], Mask]
     about: str
 
 
@@ -201,11 +203,11 @@ def _net(votes: Votes) -> Verdicts:
     return np.where(u > v, U, np.where(v > u, V, TIE))
 
 
-def _no_side_taken(votes: Votes) -> NDArray[np.bool_]:
+def _no_side_taken(votes: Votes) -> Mask:
     return np.asarray((votes[:, U] == 0) & (votes[:, V] == 0))
 
 
-def _ties_lead(votes: Votes) -> NDArray[np.bool_]:
+def _ties_lead(votes: Votes) -> Mask:
     return np.asarray(votes[:, TIE] > np.maximum(votes[:, U], votes[:, V]))
 
 
@@ -268,18 +270,21 @@ _NOT_OVER = ("item", "first", "second", "pair", "target", "ties_allowed", *_OF_T
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Calls on pairs, grouped: the table with the lower candidate id first, and what votes with what.
-
-    `vote` (N,): of each call. `votes` (G, 4): of each pair. `unit`: columns of a pair. `columns`: `over` without order.
-    """
+class _Grouped:
+    """Calls, grouped: the columns of a `unit`, a pair or a response, and those of `over` but the order."""
 
     table: pd.DataFrame
     groups: Groups
-    vote: NDArray[np.int64]
-    votes: Votes
     unit: list[str]
-    columns: list[str]
+    over: list[str]
+
+
+@dataclass(frozen=True)
+class _Pairs(_Grouped):
+    """Calls on pairs, the lower candidate id first: `vote` (N,) of each, and `votes` (G, 4) of each pair."""
+
+    vote: Ints
+    votes: Votes
 
 
 def _grouped_pairs(calls: pd.DataFrame, over: Sequence[str], by: Sequence[str]) -> _Pairs:
@@ -298,16 +303,11 @@ def _grouped_pairs(calls: pd.DataFrame, over: Sequence[str], by: Sequence[str]) 
     refuse_repeats(calls, groups, cells, over)
     vote = _vote_of(table["choice"], reverse)
     votes = _votes(vote, groups.codes, groups.expected() * (2 if "order" in over else 1))
-    return _Pairs(table, groups, vote, votes, unit, columns)
+    return _Pairs(table, groups, unit, columns, vote, votes)
 
 
 def aggregate_pairs(
-    calls: pd.DataFrame,
-    how: str | Custom,
-    over: Sequence[str],
-    by: Sequence[str],
-    missing: str,
-    starts: tuple[int, int | np.random.Generator | None],
+    calls: pd.DataFrame, how: str | Custom, over: list[str], by: list[str], missing: str, starts: tuple[int, Seed]
 ) -> pd.DataFrame:
     """Aggregate preferences; see :func:`judgestats.aggregate`."""
     rule = None if how == DAWID_SKENE else rule_of(how)
@@ -324,7 +324,7 @@ def aggregate_pairs(
     else:
         verdict[~short] = rule.decide(votes[~short])
         native = rule.native(votes) & ~_made_by_a_rule(table, codes)
-    result = _carried(table, codes, found.unit, found.columns)
+    result = _carried(table, codes, found.unit, found.over)
     result["choice"] = pd.Categorical(_SLOTS[verdict], categories=list(CHOICES))
     status = first_status(table, codes, (table["choice"] == "invalid").to_numpy(dtype=bool), "parse")
     result["status"] = np.where(verdict == INVALID, status, "ok")
@@ -337,14 +337,13 @@ def aggregate_pairs(
     return in_order(result, PREFERENCES, ["tie_kind", "n_calls"], list(dict.fromkeys(["judge", *found.unit])))
 
 
-def _labels_of_pairs(found: _Pairs, by: Sequence[str]) -> tuple[Labels, NDArray[np.int64]]:
+def _labels_of_pairs(found: _Pairs, by: Sequence[str]) -> tuple[Labels, Ints]:
     """Labels of a panel on pairs, and the verdict that each class is.
 
     Where pairs have different candidates, the alphabet alone would tell them apart: the model treats both sides alike.
     """
-    table, codes = found.table, found.groups.codes
     valid = np.flatnonzero(found.vote != INVALID)
-    sides = table[["first", "second"]].drop_duplicates()
+    sides = found.table[["first", "second"]].drop_duplicates()
     present = np.unique(found.vote[valid])
     mirror = None
     names_of: list[Any] = ["first", "second", "tie"]
@@ -355,20 +354,14 @@ def _labels_of_pairs(found: _Pairs, by: Sequence[str]) -> tuple[Labels, NDArray[
         mirror = np.array([V, U, TIE], dtype=np.int64)[: present.size]
     place = np.searchsorted(present, found.vote[valid])
     classes = [names_of[i] for i in present]
-    return _panel(table, codes, valid, place, classes, found.columns, by, mirror), present
+    return _panel(found, valid, place, classes, by, mirror), present
 
 
 def _panel(
-    table: pd.DataFrame,
-    codes: Codes,
-    valid: NDArray[np.intp],
-    label: NDArray[np.int64],
-    classes: Sequence[Any],
-    over: Sequence[str],
-    by: Sequence[str],
-    mirror: NDArray[np.int64] | None = None,
+    found: _Grouped, valid: Rows, label: Ints, classes: Sequence[Any], by: Sequence[str], mirror: Ints | None = None
 ) -> Labels:
     """Labels of the raters that `over` distinguishes; repeats and orders are further labels of the same rater."""
+    table, codes, over = found.table, found.groups.codes, found.over
     raters = [c for c in over if c not in ("order", "replicate")]
     if not raters:
         raise DesignError(
@@ -391,7 +384,7 @@ def _panel(
     )
 
 
-def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, Mask]:
     """Put the lower candidate id of every pair first, with its attributes; return which rows were exchanged."""
     table = calls.copy(deep=False)
     for name in ("first", "second"):
@@ -417,7 +410,7 @@ def _plain(values: pd.Series[Any]) -> pd.Series[Any]:
     return values
 
 
-def _vote_of(choice: pd.Series[Any], reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _vote_of(choice: pd.Series[Any], reverse: Mask) -> Ints:
     """(N,) vote of each call."""
     code, labels = pd.factorize(choice, use_na_sentinel=False)
     unknown = [x for x in labels if x not in _VOTES]
@@ -427,19 +420,19 @@ def _vote_of(choice: pd.Series[Any], reverse: NDArray[np.bool_]) -> NDArray[np.i
             f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
             advice=(("labels", unknown[0]),),
         )
-    vote: NDArray[np.int64] = np.array([_VOTES[x] for x in labels], dtype=np.int64)[code]
+    vote: Ints = np.array([_VOTES[x] for x in labels], dtype=np.int64)[code]
     vote[reverse & (vote <= V)] = V - vote[reverse & (vote <= V)]
     return vote
 
 
-def _votes(vote: NDArray[np.int64], codes: Codes, expected: NDArray[np.int64]) -> Votes:
+def _votes(vote: Ints, codes: Codes, expected: Ints) -> Votes:
     """(G, 4) votes for u, for v, ties, and the number missing of `expected`."""
     counts = np.bincount(codes.code * 4 + vote, minlength=codes.size * 4).reshape(codes.size, 4)
     counts[:, INVALID] = expected - counts[:, :INVALID].sum(axis=1)
     return counts.astype(np.int64)
 
 
-def _made_by_a_rule(table: pd.DataFrame, codes: Codes) -> NDArray[np.bool_]:
+def _made_by_a_rule(table: pd.DataFrame, codes: Codes) -> Mask:
     """Whether a tie among the votes of a group is itself a disagreement from an earlier aggregation."""
     if "tie_kind" not in table.columns:
         return np.zeros(codes.size, dtype=bool)
@@ -493,7 +486,7 @@ def aggregate_scores(
     missing: str,
     exclude_own: bool | Mapping[str, str],
     trim: float,
-    starts: tuple[int, int | np.random.Generator | None],
+    starts: tuple[int, Seed],
 ) -> pd.DataFrame:
     """Aggregate ratings; see :func:`judgestats.aggregate`."""
     choose(how, [*SUMMARIES, DAWID_SKENE], "how")
@@ -511,7 +504,7 @@ def aggregate_scores(
         result["judge"] = PANEL
     undecided = np.zeros(codes.size, dtype=bool)
     if how == DAWID_SKENE:
-        labels = _labels_of_ratings(found, over, by)
+        labels = _labels_of_ratings(found, by)
         best, sure = verdicts_of(labels, *starts, CONF_LEVEL)
         undecided = (best == -1) & ~short
         summary = np.where(best < 0, np.nan, np.asarray(labels.classes, dtype=float)[best])
@@ -526,14 +519,11 @@ def aggregate_scores(
 
 
 @dataclass(frozen=True)
-class _Ratings:
-    """Scores, grouped: `values` and `own` (a judge of its own system) of each row, and the columns of a `unit`."""
+class _Ratings(_Grouped):
+    """Scores, grouped: `values` and `own` (a judge of its own system) of each row."""
 
-    table: pd.DataFrame
-    groups: Groups
-    values: NDArray[np.float64]
-    own: NDArray[np.bool_]
-    unit: list[str]
+    values: Floats
+    own: Mask
 
 
 def _grouped_ratings(
@@ -546,19 +536,17 @@ def _grouped_ratings(
     groups = group_calls(ratings, unit, over, by)
     refuse_repeats(ratings, groups, [column_codes(ratings[c]) for c in over], over)
     values = ratings["score" if "score" in ratings.columns else "mean"].to_numpy(dtype=float)
-    return _Ratings(ratings, groups, values, _own(ratings, over, exclude_own), unit)
+    return _Ratings(ratings, groups, unit, list(over), values, _own(ratings, over, exclude_own))
 
 
-def _labels_of_ratings(found: _Ratings, over: Sequence[str], by: Sequence[str]) -> Labels:
+def _labels_of_ratings(found: _Ratings, by: Sequence[str]) -> Labels:
     """Labels of a panel on responses: each different score is a class."""
     valid = np.flatnonzero(~found.own & ~np.isnan(found.values))
     classes, label = np.unique(found.values[valid], return_inverse=True)
-    return _panel(found.table, found.groups.codes, valid, label.reshape(-1), classes.tolist(), over, by)
+    return _panel(found, valid, label.reshape(-1), classes.tolist(), by)
 
 
-def summarise(
-    values: NDArray[np.float64], code: NDArray[np.int64], size: int, how: str, trim: float
-) -> NDArray[np.float64]:
+def summarise(values: Floats, code: Ints, size: int, how: str, trim: float) -> Floats:
     """(G,) mean of the middle scores of each group: all, those left after trimming, or the central one or two."""
     order = np.lexsort((values, code))
     values, code = values[order], code[order]
@@ -574,7 +562,7 @@ def summarise(
         return total / np.bincount(code[middle], minlength=size)
 
 
-def _own(ratings: pd.DataFrame, over: Sequence[str], exclude_own: bool | Mapping[str, str]) -> NDArray[np.bool_]:
+def _own(ratings: pd.DataFrame, over: Sequence[str], exclude_own: bool | Mapping[str, str]) -> Mask:
     """Rows in which a judge scored its own system."""
     if exclude_own is False:
         return np.zeros(len(ratings), dtype=bool)
@@ -609,7 +597,7 @@ def _refuse_unknown_identity(ratings: pd.DataFrame, exclude_own: bool | Mapping[
         raise DesignError(f"exclude_own maps system to judge. {' '.join(problems)}")
 
 
-def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Mapping[str, str]) -> NDArray[np.int64]:
+def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Mapping[str, str]) -> Ints:
     """(G,) number of panel members in each group who wrote the rated response."""
     if exclude_own is False:
         return np.zeros(groups.codes.size, dtype=np.int64)
@@ -869,7 +857,7 @@ def dawid_skene(
     table, kind, axes, groups = _opened(calls, over, by)
     if kind == "ratings":
         scores = _grouped_ratings(table, axes, groups, exclude_own)
-        labels, unit, codes = _labels_of_ratings(scores, axes, groups), scores.unit, scores.groups.codes
+        labels, unit, codes = _labels_of_ratings(scores, groups), scores.unit, scores.groups.codes
     else:
         pairs = _grouped_pairs(table, axes, groups)
         labels, unit, codes = _labels_of_pairs(pairs, groups)[0], pairs.unit, pairs.groups.codes

@@ -10,13 +10,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats.arguments import checked_arguments
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.schema.cells import score_counts
 from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
 from judgestats.schema.columns import RATINGS, By, grouping, key_columns, kind_of, names
+from judgestats.typing import Floats, Ints, Mask
 from judgestats.verdicts.aggregation import (
     carried,
     first_status,
@@ -47,7 +47,7 @@ class Plan:
     codes: Codes
 
     @property
-    def weight(self) -> NDArray[np.float64]:
+    def weight(self) -> Floats:
         """Weight of each row."""
         return np.asarray(self.table["weight"], dtype=float)
 
@@ -172,7 +172,7 @@ def composite(
     return to_native(in_order(result, RATINGS, ["n_criteria"], key_columns("ratings", result.columns)), ratings)
 
 
-def _parts(table: pd.DataFrame, weights: Any, criteria: Sequence[str] | None) -> NDArray[np.bool_]:
+def _parts(table: pd.DataFrame, weights: Any, criteria: Sequence[str] | None) -> Mask:
     """Rows whose criterion is part of the composite."""
     label = table["criterion"]
     known = list(pd.unique(label))
@@ -252,7 +252,7 @@ def _place(table: pd.DataFrame, row: int, columns: Sequence[str]) -> str:
     return ", ".join(f"{c}={table[c].iloc[row]}" for c in columns)
 
 
-def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> NDArray[np.int64]:
+def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> Ints:
     """Row of `plan` with the same values as each row of `table`, -1 for none."""
     plan_codes, table_codes, known = [], [], np.ones(len(table), dtype=bool)
     for name in keys:
@@ -265,14 +265,14 @@ def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> ND
     return np.where(known, found, -1).astype(np.int64)
 
 
-def _text_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int64], pd.Index[Any]]:
+def _text_codes(values: pd.Series[Any]) -> tuple[Ints, pd.Index[Any]]:
     """Code of each value and the labels as text, so that item 7 and 7.0 are item '7'; missing values are one label."""
     code, labels = pd.factorize(values, use_na_sentinel=False)
     number, text = pd.factorize(as_text(pd.Series(labels)).fillna("\0missing").astype(object))
     return number[code], pd.Index(text)
 
 
-def _row_weights(table: pd.DataFrame, parts: NDArray[np.bool_], plan: Plan) -> NDArray[np.float64]:
+def _row_weights(table: pd.DataFrame, parts: Mask, plan: Plan) -> Floats:
     """Weight of each row, 0 for rows that are not part of the composite."""
     place = np.full(len(table), -1)
     place[parts] = _rows_of(plan.table, table[parts], [*plan.keys, "criterion"])
@@ -287,9 +287,7 @@ def _row_weights(table: pd.DataFrame, parts: NDArray[np.bool_], plan: Plan) -> N
     return np.asarray(np.append(plan.weight, 0.0)[place])
 
 
-def _short(
-    table: pd.DataFrame, codes: Codes, present: NDArray[np.int64], plan: Plan, missing: Missing, unit: list[str]
-) -> NDArray[np.bool_]:
+def _short(table: pd.DataFrame, codes: Codes, present: Ints, plan: Plan, missing: Missing, unit: list[str]) -> Mask:
     """(G,) rated responses that get no score, with `present` of their criteria."""
     short = present < _expected(table.iloc[codes.first], plan)
     if missing == "refuse" and short.any():
@@ -308,7 +306,7 @@ def _short(
     return np.asarray(short)
 
 
-def _expected(things: pd.DataFrame, plan: Plan) -> NDArray[np.int64]:
+def _expected(things: pd.DataFrame, plan: Plan) -> Ints:
     """(G,) number of criteria that count for each response, at least 1."""
     counts = np.bincount(plan.codes.code[plan.weight > 0], minlength=plan.codes.size)
     if not plan.keys:

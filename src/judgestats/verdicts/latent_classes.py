@@ -18,7 +18,7 @@ from judgestats.kernels.latent_classes import LatentClasses, latent_classes, sta
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.results import estimates
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Seed
 
 #: The name of the rule in ``how=``.
 DAWID_SKENE = "dawid_skene"
@@ -100,7 +100,7 @@ class DawidSkene:
 
 
 def fit_panels(
-    labels: Labels, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
+    labels: Labels, n_starts: int, seed: Seed, conf_level: float
 ) -> tuple[Floats, list[dict[str, Any]], list[dict[str, Any]]]:
     """Fit the model to each panel: posterior of each unit (N, K), rows of the parameters, rows of the fits.
 
@@ -204,9 +204,7 @@ def _strange(labels: Labels, tables: Floats, weight: Floats, found: LatentClasse
     return [shown for shown, classes in _merged(labels).items() if wrong[list(classes)].any()]
 
 
-def verdicts_of(
-    labels: Labels, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
-) -> tuple[Ints, Floats]:
+def verdicts_of(labels: Labels, n_starts: int, seed: Seed, conf_level: float) -> tuple[Ints, Floats]:
     """:func:`chosen_classes` of the fit; DesignError where its classes are not the labels."""
     posterior, parameters, _ = fit_panels(labels, n_starts, seed, conf_level)
     strange = sorted({str(r["true"]) for r in parameters if flags.NOT_ITS_LABEL in r["flag"]})
@@ -297,9 +295,7 @@ def chosen_classes(posterior: Floats) -> tuple[Ints, Floats]:
     return np.where(known, np.where(drawn, -1, best), -2), np.where(known, top, np.nan)
 
 
-def fitted(
-    labels: Labels, units: pd.DataFrame, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
-) -> DawidSkene:
+def fitted(labels: Labels, units: pd.DataFrame, n_starts: int, seed: Seed, conf_level: float) -> DawidSkene:
     """The fitted model; `units`: columns of each unit."""
     posterior, parameters, fits = fit_panels(labels, n_starts, seed, conf_level)
     if not fits:
