@@ -36,13 +36,7 @@ _SECRET = re.compile(
 
 
 def masked(text: str) -> str:
-    """A text without passwords, tokens and keys of addresses and connection strings: every error passes through it.
-
-    >>> masked("https://ann:s3cret@host/calls.csv?token=abc&run=2")
-    'https://***@host/calls.csv?token=***&run=2'
-    >>> masked("host=db user=ann password='a b' dbname=calls")
-    'host=db user=ann password=*** dbname=calls'
-    """
+    """A text without passwords, tokens and keys of addresses and connection strings: every error passes through it."""
     return _SECRET.sub(r"\1***", _LOGIN.sub(lambda m: f"{m[1] or m[2]}***@", text))
 
 
@@ -201,11 +195,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name closest to `name`, or None if no name is close.
-
-    >>> nearest("judge", ["judge_model", "item"])
-    'judge_model'
-    """
+    """Return the known name closest to `name`, or None if no name is close."""
     name, names = str(name), [str(k) for k in known]
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if close:
@@ -226,13 +216,7 @@ def refuse_unknown(
     cure: str = "",
     error: type[JudgestatsError] = DesignError,
 ) -> None:
-    """Raise unless a name is known: the problem, what the known names are `of`, `more` that is allowed, the closest.
-
-    >>> refuse_unknown("modle", ["model", "item"], "The table has no column 'modle'", "It has")
-    Traceback (most recent call last):
-        ...
-    judgestats.errors.DesignError: The table has no column 'modle'. It has: model, item. Did you mean 'model'?
-    """
+    """Raise unless a name is known: the problem, what the known names are `of`, `more` that is allowed, the closest."""
     if name not in known:
         listed = ", ".join(map(str, known))
         raise error(f"{problem}. {of}: {listed}{more}.{suggestion(str(name), known)}{cure}")
@@ -259,11 +243,7 @@ def choose(value: str, allowed: Iterable[str], argument: str) -> str:
 
 
 def score_range(scale: Any) -> tuple[float, float] | None:
-    """The lowest and the highest score, or None for none; a SchemaError if it is not two numbers, the lower first.
-
-    >>> score_range([1, 5])
-    (1.0, 5.0)
-    """
+    """The lowest and the highest score, or None for none; a SchemaError if it is not two numbers, the lower first."""
     if scale is None:
         return None
     try:

@@ -717,11 +717,7 @@ def explain(flagged: str | Iterable[str] | pd.DataFrame) -> pd.DataFrame:
 
 
 def join(*cells: str | None) -> str:
-    """Join flags, or cells of several, into one cell; repeats are kept once, empty ones and None are dropped.
-
-    >>> join("n < 30", None, "", "ceiling; n < 30")
-    'n < 30; ceiling'
-    """
+    """Join flags, or cells of several, into one cell; repeats are kept once, empty ones and None are dropped."""
     return "; ".join(dict.fromkeys(flag for cell in cells if cell for flag in cell.split("; ")))
 
 

@@ -23,12 +23,6 @@ def estimates(
     """The tidy frame of rows: `by`, then :data:`COLUMNS` (NaN, or empty for text, where absent), then `extra`.
 
     It is sorted by `by`; the order of terms within a group is kept, and so is that of all rows without `sort`.
-
-    >>> estimates([{"judge": "b", "term": "x", "estimate": 0.5}, {"judge": "a", "term": "x", "estimate": 0.1}],
-    ...           by=["judge"])[["judge", "term", "estimate"]]
-      judge term  estimate
-    0     a    x       0.1
-    1     b    x       0.5
     """
     columns = [*by, *COLUMNS, *extra]
     frame = pd.DataFrame(list(rows)).reindex(columns=columns)

@@ -21,11 +21,7 @@ _KEPT = 0.9
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text; each ends before a capital, a quotation mark or a digit.
-
-    >>> sentences("It rose by 2.5 points. Was it e.g. due to rain? Nobody knows!")
-    ['It rose by 2.5 points.', 'Was it e.g. due to rain?', 'Nobody knows!']
-    """
+    """The sentences of a text; each ends before a capital, a quotation mark or a digit."""
     parts = re.split(r"(?<=[.!?])[\"”’)]?\s+(?=[\"“‘(]?[A-Z0-9])|\n{2,}", text.strip())
     return [p.strip() for p in parts if p.strip()]
 

@@ -191,11 +191,7 @@ def changed(judge: Judge, properties: Mapping[str, Any], where: str) -> Judge:
 
 
 def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]) -> dict[str, Judge]:
-    """Judges by name, in the order of their names; a mapping gives each name a judge or its properties.
-
-    >>> list(named_judges({"h": {"leniency": 1.0}, "g": {}}))
-    ['g', 'h']
-    """
+    """Judges by name, in the order of their names; a mapping gives each name a judge or its properties."""
     if isinstance(judges, Judge):
         judges = [judges]
     found: list[Judge] = []

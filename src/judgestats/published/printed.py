@@ -250,13 +250,6 @@ def parse(text: str, *, rounded: bool = False) -> Printed:
     """Read a printed cell with its footnote marks, commas, signs and bounds; any other text has the value NaN.
 
     `rounded`: whether a whole number is a rounded value, not an exact count.
-
-    >>> parse("−.109")
-    Printed(text='−.109', value=-0.109, half=0.0005, decimals=3, bound='', bounded_by=-0.109, unit='')
-    >>> parse("1,000†").value
-    1000.0
-    >>> parse("8.88 ± 0.76").value
-    nan
     """
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), _MARKS.sub("", text.translate(_MINUS))).strip()
     found = _NUMBER.fullmatch(plain)

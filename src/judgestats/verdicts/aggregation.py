@@ -117,7 +117,7 @@ def constant(table: pd.DataFrame, codes: Codes, names: Sequence[str]) -> list[st
 
 
 def carried(table: pd.DataFrame, codes: Codes, unit: list[str], dropped: Sequence[str]) -> pd.DataFrame:
-    """The columns of a unit and others constant within each group, but for those dropped, and the declared counts."""
+    """The columns of a unit, those with one value within each group, except the dropped, and the declared counts."""
     others = [c for c in table.columns if c not in unit and c not in dropped]
     result = table[[*unit, *constant(table, codes, others)]].iloc[codes.first].reset_index(drop=True)
     counts = row_counts(table, codes)
