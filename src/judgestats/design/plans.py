@@ -742,11 +742,7 @@ def _crossed(table: pd.DataFrame, factors: Mapping[str, Iterable[Any]]) -> pd.Da
     grid = np.indices([len(v) for v in levels.values()]).reshape(len(levels), -1)
     frame = table.take(np.tile(np.arange(n), grid.shape[1])).reset_index(drop=True)
     for (name, values), index in zip(levels.items(), grid, strict=True):
-        frame[name] = (
-            np.array(values)[np.repeat(index, n)]
-            if name != "judge"
-            else np.array(values, dtype=object)[np.repeat(index, n)]
-        )
+        frame[name] = np.array(values, dtype=object if name == "judge" else None)[np.repeat(index, n)]
     return frame
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -277,40 +278,30 @@ def _cut(x: Floats, decimals: Any = 0) -> Floats:
     return np.asarray(near / 10.0**digits)
 
 
-def _wilson(which: int) -> Callable[..., Floats]:
-    def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
-        from judgestats.kernels.proportions import wilson  # imports numba
+def _wilson(which: int, k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
+    from judgestats.kernels.proportions import wilson  # imports numba
 
-        k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
-        ends = wilson(np.ascontiguousarray(k.ravel()), np.ascontiguousarray(n.ravel()), conf_level)
-        return np.asarray(ends[which]).reshape(k.shape)
-
-    return end
+    k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
+    ends = wilson(np.ascontiguousarray(k.ravel()), np.ascontiguousarray(n.ravel()), conf_level)
+    return np.asarray(ends[which]).reshape(k.shape)
 
 
 def _wald_half(p: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
     return np.asarray(-special.ndtri((1 - conf_level) / 2) * np.sqrt(p * (1 - p) / n))
 
 
-def _clopper(upper: bool) -> Callable[..., Floats]:
-    def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
-        tail = (1 - conf_level) / 2
-        if upper:
-            return np.where(k >= n, 1.0, special.betaincinv(k + 1, np.maximum(n - k, 1e-9), 1 - tail))
-        return np.where(k <= 0, 0.0, special.betaincinv(np.maximum(k, 1e-9), n - k + 1, tail))
-
-    return end
+def _clopper(which: int, k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
+    tail = (1 - conf_level) / 2
+    if which:
+        return np.where(k >= n, 1.0, special.betaincinv(k + 1, np.maximum(n - k, 1e-9), 1 - tail))
+    return np.where(k <= 0, 0.0, special.betaincinv(np.maximum(k, 1e-9), n - k + 1, tail))
 
 
-def _percentile(which: int) -> Callable[..., Floats]:
+def _percentile(which: int, k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
     """An end of the percentile bootstrap of a share, which is a quantile of a binomial distribution over n."""
+    from judgestats.kernels.resampling import binomial_interval  # imports numba
 
-    def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
-        from judgestats.kernels.resampling import binomial_interval  # imports numba
-
-        return np.asarray(np.vectorize(lambda a, b: binomial_interval(a, b, conf_level)[which], otypes=[float])(k, n))
-
-    return end
+    return np.asarray(np.vectorize(lambda a, b: binomial_interval(a, b, conf_level)[which], otypes=[float])(k, n))
 
 
 def _mcnemar(b: Floats, c: Floats, corrected: float = 1.0) -> Floats:
@@ -353,12 +344,9 @@ def _cohen_d(x: Floats, y: Floats, ddof: float = 1.0, pooled: float = 0.0) -> Fl
     return np.asarray((x.mean(0) - y.mean(0)) / np.sqrt((a * u + b * v) / (a + b)))
 
 
-def _correlation(ranked: bool) -> Callable[[Floats, Floats], Floats]:
-    def of(x: Floats, y: Floats) -> Floats:
-        x, y = np.broadcast_arrays(x, y)
-        return np.asarray(rowwise(np.ascontiguousarray(x.T), np.ascontiguousarray(y.T), ranked=ranked))
-
-    return of
+def _correlation(ranked: bool, x: Floats, y: Floats) -> Floats:
+    x, y = np.broadcast_arrays(x, y)
+    return np.asarray(rowwise(np.ascontiguousarray(x.T), np.ascontiguousarray(y.T), ranked=ranked))
 
 
 def _ranks(x: Floats) -> Floats:
@@ -415,13 +403,13 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "where": lambda yes, a, b: np.where(yes > 0.5, a, b),
     "probit": lambda p: special.ndtri(p),
     "logit": lambda p: np.log(p / (1 - p)),
-    "wilson_low": _wilson(0),
-    "wilson_high": _wilson(1),
-    "exact_low": _clopper(False),
-    "exact_high": _clopper(True),
+    "wilson_low": partial(_wilson, 0),
+    "wilson_high": partial(_wilson, 1),
+    "exact_low": partial(_clopper, 0),
+    "exact_high": partial(_clopper, 1),
     "wald_half": _wald_half,
-    "percentile_low": _percentile(0),
-    "percentile_high": _percentile(1),
+    "percentile_low": partial(_percentile, 0),
+    "percentile_high": partial(_percentile, 1),
     "mcnemar": _mcnemar,
     "mcnemar_p": lambda b, c, corrected=1.0: np.where(b + c > 0, special.chdtrc(1, _mcnemar(b, c, corrected)), 1.0),
     "chi2_p": lambda x, df: np.where(x < 0, 1.0, special.chdtrc(df, x)),
@@ -451,8 +439,8 @@ OVER: Mapping[str, Callable[..., Any]] = {
     "first": lambda x: x[0],
     "last": lambda x: x[-1],
     "sd": _sd,
-    "pearson": _correlation(False),
-    "spearman": _correlation(True),
+    "pearson": partial(_correlation, False),
+    "spearman": partial(_correlation, True),
     "cohen_d": _cohen_d,
     "pairs_above": lambda x, y: (x[:, None, :] > y[None, :, :]).sum(axis=(0, 1)),  # U of Mann and Whitney without ties
     "entropy": lambda x: special.entr(x / x.sum(axis=0)).sum(axis=0),

@@ -115,6 +115,10 @@ class Asked:
         place = columns["place"][row] if "place" in columns and "place" not in self.given else ""
         return self.said(self.claim(self.key(row), what, part), expression, place, row=row, **more)
 
+    def each(self, what: str, expression: str, column: str | None = None, **more: Any) -> Iterator[Statement]:
+        """The same statement about each row."""
+        return (self.statement(row, what, expression, column, **more) for row in self.rows())
+
     def grouped(self, key: str, what: str, expression: str, row: int, **more: Any) -> Statement:
         """A statement about a group of rows, of which one is given."""
         column = str(self.given.get("column", ""))
@@ -312,15 +316,13 @@ def _is_scalar(value: Any) -> bool:
 def _formula(asked: Asked) -> Iterator[Statement]:
     """A printed column equals an expression of its row."""
     column = asked.columns("column")[0]
-    for row in asked.rows():
-        yield asked.statement(row, column, asked.expression("formula"), column)
+    return asked.each(column, asked.expression("formula"), column)
 
 
 @rule("constraint", "holds")
 def _constraint(asked: Asked) -> Iterator[Statement]:
     """A comparison holds in every row."""
-    for row in asked.rows():
-        yield asked.statement(row, asked.expression("holds"), asked.expression("holds"))
+    return asked.each(asked.expression("holds"), asked.expression("holds"))
 
 
 @rule("check", "holds")
@@ -336,12 +338,11 @@ def _sum(asked: Asked) -> Iterator[Statement]:
     column = total if total in asked.book.table(asked.table) else None
     if "parts" in asked.given:
         added = " + ".join(asked.columns("parts"))
-        for row in asked.rows():
-            what = f"{added} is {total}"
-            if column:
-                yield asked.statement(row, what, added, column)
-            else:
-                yield asked.statement(row, what, f"{added} == {total}", otherwise=_totals(asked, added))
+        what = f"{added} is {total}"
+        if column:
+            yield from asked.each(what, added, column)
+        else:
+            yield from asked.each(what, f"{added} == {total}", otherwise=_totals(asked, added))
         return
     if "column" not in asked.given:
         raise AuditError("it needs parts= (columns of a row) or column= (over rows).")
@@ -361,17 +362,16 @@ def _share(asked: Asked) -> Iterator[Statement]:
     """A share is its count over the total, in percent or as a proportion."""
     total, count = " + ".join(asked.columns("of")), asked.expression("count")
     for row in asked.rows():
-        scale = "100 * " if asked.percent("share", row) else ""
-        yield asked.statement(row, f"share of {count}", f"{scale}({count}) / ({total})", asked.columns("share")[0])
+        made = f"{_scale(asked, 'share', row)}({count}) / ({total})"
+        yield asked.statement(row, f"share of {count}", made, asked.columns("share")[0])
 
 
 @rule("difference", "column", "minuend", "subtrahend", takes=("scale",))
 def _difference(asked: Asked) -> Iterator[Statement]:
     """A difference is its first part less its second."""
     scale, column = asked.given.get("scale", 1), asked.columns("column")[0]
-    for row in asked.rows():
-        made = f"({asked.expression('minuend')}) - ({asked.expression('subtrahend')})"
-        yield asked.statement(row, f"{column}, a difference", made if scale == 1 else f"{scale} * ({made})", column)
+    made = f"({asked.expression('minuend')}) - ({asked.expression('subtrahend')})"
+    return asked.each(f"{column}, a difference", made if scale == 1 else f"{scale} * ({made})", column)
 
 
 @rule("mean", "column", takes=("of", "by", "row"))
@@ -380,8 +380,7 @@ def _mean(asked: Asked) -> Iterator[Statement]:
     column = asked.columns("column")[0]
     if "of" in asked.given:
         parts = ", ".join(asked.columns("of"))
-        for row in asked.rows():
-            yield asked.statement(row, f"{column} is the mean of {parts}", f"mean([{parts}])", column)
+        yield from asked.each(f"{column} is the mean of {parts}", f"mean([{parts}])", column)
         return
     if "row" not in asked.given:
         raise AuditError("it needs of= (columns) or row= (the keys of the row that holds the mean).")
@@ -416,10 +415,8 @@ def _bounds(asked: Asked) -> Iterator[Statement]:
 @rule("same", "left", "right", takes=("scale",))
 def _same(asked: Asked) -> Iterator[Statement]:
     """One quantity printed in two places has one value."""
-    scale, left = asked.given.get("scale", 1), asked.columns("left")[0]
-    for row in asked.rows():
-        made = asked.expression("right") if scale == 1 else f"{scale} * ({asked.expression('right')})"
-        yield asked.statement(row, f"{left}, printed twice", made, left)
+    scale, left, right = asked.given.get("scale", 1), asked.columns("left")[0], asked.expression("right")
+    return asked.each(f"{left}, printed twice", right if scale == 1 else f"{scale} * ({right})", left)
 
 
 # ---- Rules about many rows: zero sums, ranks, Holm's correction, frontiers, repeated groups --------------------------
@@ -519,7 +516,11 @@ def _interval(asked: Asked) -> Iterator[Statement]:
     if not {"estimate", "count"} & set(asked.given):
         raise AuditError("it needs estimate= or count=.")
     for row in asked.rows():
-        k = f"({asked.given['count']})" if "count" in asked.given else _count(asked, row, n)
+        if "count" in asked.given:
+            k = f"({asked.given['count']})"
+        else:  # the whole count nearest to the estimate
+            share = f"({asked.expression('estimate')})" + (" / 100" if asked.percent("estimate", row) else "")
+            k = f"whole({share} * {n})"
         if str(asked.given.get("estimate")) in asked.book.table(asked.table):
             estimate, scale = asked.expression("estimate"), _scale(asked, "estimate", row)
             whole = f"{estimate} is a whole count of n"
@@ -531,12 +532,6 @@ def _interval(asked: Asked) -> Iterator[Statement]:
 
 def _scale(asked: Asked, name: str, row: int) -> str:
     return "100 * " if asked.percent(name, row) else ""
-
-
-def _count(asked: Asked, row: int, n: str) -> str:
-    """The whole count nearest to the estimate."""
-    share = f"({asked.expression('estimate')})" + (" / 100" if asked.percent("estimate", row) else "")
-    return f"whole({share} * {n})"
 
 
 def _end(method: str, end: str, k: str, n: str, level: float) -> str:
@@ -627,8 +622,8 @@ def _number_of(asked: Asked, name: str, row: int) -> Printed | None:
 @rule("grimmer", "mean", "sd", "n", takes=("items", "step", "low", "high", "ddof"))
 def _grimmer(asked: Asked) -> Iterator[Statement]:
     """n answers on the scale's steps can have the printed mean and sd (GRIMMER)."""
+    options = asked.options("items", "step", "low", "high", "ddof")
     for row in asked.rows():
-        options = asked.options("items", "step", "low", "high", "ddof")
         made = f"grimmer({asked.expression('mean')}, {asked.expression('sd')}, {asked.expression('n')}{options})"
         about = asked.about(row, "mean", "sd")
         yield asked.statement(row, f"mean and sd of {_answers(asked, row)}", made, about=about)
@@ -706,8 +701,7 @@ def _p_value(asked: Asked) -> Iterator[Statement]:
     function = "correlation_p" if kind == "r" else f"{kind}_p"
     options = asked.options("sides") if kind in ("z", "t", "r") else ""
     made = f"{function}({', '.join(asked.expression(a) for a in arguments[kind])}{options})"
-    for row in asked.rows():
-        yield asked.statement(row, "p-value", made, asked.columns("p")[0])
+    return asked.each("p-value", made, asked.columns("p")[0])
 
 
 @rule("kappa", "kappa", "agreement", takes=("margin_a", "margin_b", "chance"))
@@ -724,6 +718,4 @@ def _kappa(asked: Asked) -> Iterator[Statement]:
         chance = f"({' + '.join(f'({a}) * ({b})' for a, b in pairs)}) / (({ones}) * ({twos}))"
     else:
         raise AuditError("it needs chance=, or margin_a= and margin_b=.")
-    for row in asked.rows():
-        made = f"kappa({asked.expression('agreement')}, {chance})"
-        yield asked.statement(row, "kappa", made, asked.columns("kappa")[0])
+    return asked.each("kappa", f"kappa({asked.expression('agreement')}, {chance})", asked.columns("kappa")[0])
