@@ -233,13 +233,13 @@ class Pairs:
         """Worth of an attribute of the first candidate minus that of the second."""
         sides = [self.asked.text(f"{attribute}_{slot}") for slot in ("first", "second")]
         one, two = (np.array([value.get(v, 0.0) for v in side], dtype=float) for side in sides)
-        return one - two
+        return np.asarray(one - two)
 
     def own(self, judge: Judge) -> Floats:
         """Side of the judge's family."""
         column = "family_first" in self.asked and "family_second" in self.asked
         sides = [self.asked.text(f"family_{s}" if column else s) == judge.own for s in ("first", "second")]
-        return sides[0].astype(float) - sides[1]
+        return np.asarray(sides[0].astype(float) - sides[1])
 
     @cached_property
     def towards(self) -> Floats:

@@ -152,12 +152,7 @@ def _equalities(node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def faults(decisions: Sequence[Decision]) -> list[list[Decision]]:
-    """The findings that do not follow, those of one fault together.
-
-    Two are of one fault if the rules name one ``fault`` for both. Where they name none: if they are about one printed
-    row, if they recompute the same value from the same numbers, or if one of at most twelve cells uses all those of the
-    other.
-    """
+    """The findings that do not follow, those of one fault together (docs/audit.md says when they are)."""
     odd = [d for d in decisions if d.verdict == NOT]
     groups: list[list[Decision]] = []
     for d in odd:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scipy import special
@@ -29,10 +29,22 @@ SAME = 0.75
 _EPS = 1e-9
 #: Rounding error of sums of doubles near zero.
 _DUST = 1e-14
+V = TypeVar("V", Floats, tuple[str, ...])
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class _Several(Generic[V]):
+    """Values, and the cells that they are of or about."""
+
+    values: V
+    cells: tuple[Cell, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(_Several[Floats]):
     """Numbers, each in every reading of the printed cells.
 
     `values` (m, P): column 0 as printed; each further column moves one cell by half a unit of its last digit. `cells`:
@@ -40,8 +52,6 @@ class Numbers:
     `corners` (m, k): where all cells move at once: a product goes further there than the sum of its single moves.
     """
 
-    values: Floats
-    cells: tuple[Cell, ...] = ()
     open: Floats = field(default_factory=lambda: np.zeros((1, 2)))
     texts: tuple[str, ...] = ()
     corners: Floats = field(default_factory=lambda: np.zeros((1, 0)))
@@ -56,10 +66,7 @@ class Numbers:
         return np.fmin.reduce([low, *corners.T]), at, np.fmax.reduce([high, *corners.T])
 
     def directions(self) -> Floats:
-        """Moves of the open cells, (cells, 5): none, all that raise the number, all that lower it, all up, all down.
-
-        Of several numbers, the one that a cell moves most decides.
-        """
+        """Moves of the open cells, (cells, 5): none, all that raise a number, all that lower it, all up, all down."""
         pairs = self._pairs()
         most = pairs[np.abs(pairs).max(axis=2).argmax(axis=0), np.arange(pairs.shape[1])]
         up, one = np.where(most[:, 0] >= most[:, 1], 1.0, -1.0), np.ones(len(most))
@@ -71,34 +78,19 @@ class Numbers:
             moved = self.values[:, 1:] - self.values[:, :1]
         return np.where(np.isnan(moved), 0.0, moved).reshape(len(moved), -1, 2)
 
-    def __len__(self) -> int:
-        return len(self.values)
-
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class Truth(_Several[Floats]):
     """Truths (m,): 1, 0, or one half where the printed precision does not decide; and the cells that they are about.
 
     `breaks`: for a truth about many cells, the cells, single or in pairs, that each make it fail.
     """
 
-    values: Floats
-    cells: tuple[Cell, ...] = ()
     breaks: tuple[tuple[Cell, ...], ...] = ()
 
-    def __len__(self) -> int:
-        return len(self.values)
 
-
-@dataclass(frozen=True, eq=False)
-class Texts:
+class Texts(_Several[tuple[str, ...]]):
     """Texts of cells, or of an expression."""
-
-    values: tuple[str, ...]
-    cells: tuple[Cell, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.values)
 
 
 @dataclass(frozen=True, eq=False)
