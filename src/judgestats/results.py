@@ -20,10 +20,7 @@ COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "metho
 def estimates(
     rows: Iterable[Mapping[str, Any]], by: Sequence[str] = (), extra: Sequence[str] = (), *, sort: bool = True
 ) -> pd.DataFrame:
-    """The tidy frame of rows: `by`, then :data:`COLUMNS` (NaN, or empty for text, where absent), then `extra`.
-
-    It is sorted by `by`; the order of terms within a group is kept, and so is that of all rows without `sort`.
-    """
+    """The tidy frame of rows, sorted by `by`: these, :data:`COLUMNS` (NaN, or empty text, where absent) and `extra`."""
     columns = [*by, *COLUMNS, *extra]
     frame = pd.DataFrame(list(rows)).reindex(columns=columns)
     for name in ("estimate", "std_error", "conf_low", "conf_high", "n"):

@@ -12,16 +12,9 @@ from judgestats.errors import DesignError, choose, refuse_unknown
 
 #: Shares of calls.
 _RATES = ("dark_current", "lapse", "invalid")
-#: Standard deviations, widths and the like.
-_SIZES = (
-    "noise",
-    "tie_criterion",
-    "stable_preference",
-    "item_difficulty",
-    "task_difficulty",
-    "interaction",
-    "item_interaction",
-)
+#: Standard deviations of effects that are drawn; with the widths of noise and of the band of ties, no number below 0.
+EFFECTS = ("item_difficulty", "task_difficulty", "interaction", "item_interaction", "stable_preference")
+_SIZES = ("noise", "tie_criterion", *EFFECTS)
 #: Answers that exact probabilities may be given for: by slot, by the better candidate, by the target.
 ANSWERS = ("first", "second", "correct", "wrong", "target", "other", "tie", "abstain", "invalid")
 

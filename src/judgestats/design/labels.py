@@ -161,8 +161,7 @@ def label_plan(
             row |= {"cost": math.nan, "cost_labels_alone": math.nan}
         rows.append({**row, "flag": flags.join(row["flag"], part.flag, study.caution)})
     made = pd.DataFrame(rows).reindex(columns=[*keys, *_COLUMNS])
-    for name in _COLUMNS[:-2]:
-        made[name] = made[name].astype(float)
+    made = made.astype(dict.fromkeys(_COLUMNS[:-2], float))
     for name in _COLUMNS[-2:]:
         made[name] = made[name].astype(object).where(made[name].notna(), "")
     return made.sort_values(keys, key=lambda v: v.astype(str), kind="stable", ignore_index=True)

@@ -44,6 +44,9 @@ HIDDEN = ("judge", "strategy", "scheme", "probe", "arm", "alias", "stimulus", "v
 #: Characters of a token, on average, in English: a rule of thumb for costs.
 CHARACTERS_PER_TOKEN = 4
 _CONDITIONS = tuple(c for c in HIDDEN if c not in ("judge", "alias"))
+#: What tells two calls of one text apart, in the order of their digest.
+_PLACE = ("item", "first", "second", "system", "criterion", "stage", "after")
+_ASKED_HOW = ("condition", "scheme", "probe", "strategy")
 _SHORTEST_WORD = 3
 _RUN = re.compile(r"\w+")
 #: Characters of rendered messages that are kept, for calls that show the same.
@@ -749,21 +752,7 @@ def _crossed(table: pd.DataFrame, factors: Mapping[str, Iterable[Any]]) -> pd.Da
 def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str]) -> list[str]:
     """Id of each call."""
     keyed = frame["prompt"].map({n: p.digest for n, p in prompts.items()})
-    ids: tuple[str, ...] = (
-        "item",
-        "first",
-        "second",
-        "system",
-        "criterion",
-        "stage",
-        "after",
-        "condition",
-        "scheme",
-        "probe",
-        "strategy",
-        *SHOWN,
-    )
-    ids = tuple(c for c in ids if c in frame)
+    ids = [c for c in (*_PLACE, *_ASKED_HOW, *SHOWN) if c in frame]
     parts = [keyed, *(frame[c] for c in texts if c in frame), frame["judge"], frame["temperature"], frame["replicate"]]
     if "after" in ids:
         frame = frame.assign(after=frame["after"].str[-_ID_DIGITS:])  # as in plans from before ids began with a letter

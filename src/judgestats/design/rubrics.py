@@ -212,10 +212,7 @@ def plain(name: str) -> str:
 
 
 def read_dimensions(text: str, asked: Prompt | None = None) -> Dimensions:
-    """The rubric in a reply; without the prompt that asked for it, one without weights has equal ones.
-
-    The schema of the prompt says how many dimensions there are, and that each has a weight and anchors.
-    """
+    """The rubric in a reply, as the schema of its prompt has it; without one, weights that lack are equal."""
     found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
     several = [o["dimensions"] for o in found if isinstance(o.get("dimensions"), list)]
     if len(several) != 1:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
 from judgestats.defaults import SEED
-from judgestats.design.judges import Judge, changed, named_judges
+from judgestats.design.judges import EFFECTS, Judge, changed, named_judges
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.schema.coding import Coded, compact, joint, ranked_codes
@@ -192,8 +192,8 @@ _DIFFICULTY = {"item_difficulty": (("task", "item"), ("item",)), "task_difficult
 class Pairs:
     """Signals of a plan of preferences, signed in favour of the candidate shown first; `quality`: of each candidate."""
 
-    def __init__(self, asked: Questions, quality: Mapping[str, float] | None = None) -> None:
-        self.asked, self.quality = asked, quality
+    def __init__(self, asked: Questions, quality: Mapping[str, float] | float) -> None:
+        self.asked, self.quality = asked, quality if isinstance(quality, Mapping) else None
         self.vacuum = asked.text("stimulus") == "vacuum"
         if any(isinstance(x, str) for x in asked.text("ties_allowed")):
             raise SchemaError("'ties_allowed' of the plan holds text. Give true or false.")
@@ -277,10 +277,7 @@ def fixed_signal(pairs: Pairs, judge: Judge) -> Floats:
 
 
 def signal_effects(pairs: Pairs, name: str, seed: Seed, judges: Iterable[Judge]) -> dict[str, Floats]:
-    """Standard normal effects of each row, by the property that scales them; 0 where there is no content.
-
-    `judges`: the judge under each of its conditions; a property that none of them has is left out.
-    """
+    """Standard normal effects of each row, by the property of some `judges` that scales them; 0 without content."""
     asked = pairs.asked
     signed = np.where(pairs.vacuum, 0.0, 1.0)
     several = list(judges)
@@ -427,7 +424,7 @@ def means(
 
 def effect_sd(judge: Judge, quality_sd: float) -> float:
     """Standard deviation of all random effects, without the noise."""
-    drawn = [getattr(judge, name) for name in _EFFECTS]
+    drawn = [getattr(judge, name) for name in EFFECTS]
     return float(np.sqrt(sum(x * x for x in drawn) + (judge.discrimination * quality_sd) ** 2))
 
 
@@ -541,7 +538,7 @@ def simulate(
     asked, rows_of = questions(plan, known, replicates)
     seed = _number(seed)
     if asked.kind == "preferences":
-        result = _assembled(asked, known, rows_of, partial(_choices, _pairs(asked, quality), seed))
+        result = _assembled(asked, known, rows_of, partial(_choices, Pairs(asked, quality), seed))
         codes = result.pop("choice").to_numpy(dtype=np.int8)
         result["choice"] = pd.Categorical.from_codes(codes, categories=list(CHOICES))
     else:
@@ -597,7 +594,7 @@ def answer_probabilities(
     if asked.kind == "ratings":
         by_row = system_quality(asked, quality, seed)
         return _assembled(asked, known, rows_of, partial(_expected_scores, asked, by_row, seed))
-    return _assembled(asked, known, rows_of, partial(_probabilities, _pairs(asked, quality), seed))
+    return _assembled(asked, known, rows_of, partial(_probabilities, Pairs(asked, quality), seed))
 
 
 def _number(seed: int | np.random.Generator | None) -> int:
@@ -607,10 +604,6 @@ def _number(seed: int | np.random.Generator | None) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise DesignError(f"seed={seed!r} is not possible. Give a whole number, 0 or more, or a numpy Generator.")
     return int(seed)
-
-
-def _pairs(asked: Questions, quality: Quality) -> Pairs:
-    return Pairs(asked, quality if isinstance(quality, Mapping) else None)
 
 
 def _chances(pairs: Pairs, judge: Judge, rows: RowIndex, seed: int | None) -> Floats:

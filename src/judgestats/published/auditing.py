@@ -173,14 +173,9 @@ def _one_fault(a: Decision, b: Decision) -> bool:
         return True
     inputs = [d.cells - {d.statement.printed} for d in (a, b)]
     within = bool(inputs[0]) and (inputs[0] <= inputs[1] or inputs[1] <= inputs[0])
-    return within and _same_value(a.recomputed, b.recomputed, inputs[0] == inputs[1])
-
-
-def _same_value(a: float | str, b: float | str, same_cells: bool) -> bool:
-    """Whether two recomputed values are equal up to sign; for statements, whether they use the same cells."""
-    if isinstance(a, str) or isinstance(b, str):
-        return same_cells
-    return math.isclose(abs(a), abs(b), rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(a.recomputed, str) or isinstance(b.recomputed, str):
+        return within and inputs[0] == inputs[1]
+    return within and math.isclose(abs(a.recomputed), abs(b.recomputed), rel_tol=1e-9, abs_tol=1e-12)
 
 
 # ---- The audit itself ------------------------------------------------------------------------------------------------

@@ -134,10 +134,7 @@ def combined(
 
 
 def compared(sign: str, left: Numbers, right: Numbers, difference: Numbers | None = None) -> Truth:
-    """Compare numbers within their printed precision; `difference`: left less right, where it is known better.
-
-    Equality asks for ranges that overlap: .53 and .54 touch and are not equal. Of equal prints ``>`` is undecided.
-    """
+    """Compare numbers within their printed precision; `difference`: left less right, where it is known better."""
     made = combined(np.subtract, left, right) if difference is None else difference
     low, at, high = made.range()
     slack = np.maximum(_EPS * np.maximum(np.abs(left.values[:, 0]), np.abs(right.values[:, 0])), _DUST)
@@ -494,18 +491,15 @@ class Reading:
         """The value of the expression; an AuditError if a name is unknown, or text is printed in place of a number."""
         try:
             tree, self._text, self._places = template(self.expression)
-            return self._value(tree)
+            self._selected = {id(node): self.selections.cells(node) for node in self._places}
+            self.cells, self._moves = movable(self.book, self._selected.values())
+            with np.errstate(all="ignore"):
+                value = self._evaluate(tree)
+                return self._at_corners(value, lambda: self._number(tree)) if isinstance(value, Numbers) else value
         except (RecursionError, OverflowError) as error:
             raise AuditError(
                 f"{self.expression[:LONGEST]!r} is too deep, or has too large a number ({error})."
             ) from error
-
-    def _value(self, tree: ast.expr) -> Value:
-        self._selected = {id(node): self.selections.cells(node) for node in self._places}
-        self.cells, self._moves = movable(self.book, self._selected.values())
-        with np.errstate(all="ignore"):
-            value = self._evaluate(tree)
-            return self._at_corners(value, lambda: self._number(tree)) if isinstance(value, Numbers) else value
 
     def _at_corners(self, made: Numbers, evaluate: Callable[[], Numbers]) -> Numbers:
         """The same numbers, with their values where all cells move at once."""

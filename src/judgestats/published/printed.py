@@ -281,11 +281,6 @@ def number(text: str, where: str, *, rounded: bool = False) -> Printed:
         why, remedy = "a decimal comma", "Write a decimal point; a comma is read between thousands only."
     elif re.fullmatch(r"\s*[+-]?\d{1,3}(?:\s\d{3})+(?:\.\d+)?\s*", text.translate(_MINUS)):
         why, remedy = "a number with spaces", "Write it without them, or with commas between thousands."
-    elif noisy(text):
+    elif len(re.findall(r"\d+(?:\.\d+)?|\.\d+", text)) > 1:
         why, remedy = "two numbers in one cell", "Split it into columns, one number each."
     raise UnreadableCellError(f"{where} is {text!r}: {why}. {remedy}")
-
-
-def noisy(text: str) -> bool:
-    """Whether a text holds several numbers."""
-    return len(re.findall(r"\d+(?:\.\d+)?|\.\d+", text)) > 1

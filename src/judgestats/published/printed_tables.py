@@ -74,10 +74,6 @@ class Book:
             found = [i for i in found if (texts[i] in wanted) is keep]
         return found
 
-    def with_rounded(self, names: frozenset[tuple[str, str]]) -> Book:
-        """The same tables, further columns holding rounded whole numbers."""
-        return replace(self, rounded=self.rounded | names) if names - self.rounded else self
-
     def with_cell(self, cell: Cell, text: str) -> Book:
         """The same tables with one cell changed, to see what depends on it."""
         table, row, column = cell

@@ -100,7 +100,8 @@ def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
 
 def decide(statement: Statement, book: Book) -> Decision:
     """Check a statement against what is printed; one that needs a cell that cannot be read cannot be decided."""
-    book = book.with_rounded(statement.rounded)
+    if statement.rounded - book.rounded:
+        book = replace(book, rounded=book.rounded | statement.rounded)
     try:
         return _number(statement, book) if statement.printed is not None else _truth(statement, book)
     except UnreadableCellError as error:

@@ -178,14 +178,10 @@ Verdicts = Ints
 
 @dataclass(frozen=True)
 class Rule:
-    """How votes (G, 4) for u, for v, ties, missing become a verdict: codes (G,) into :data:`VERDICTS`.
-
-    `native`: of votes, whether a tie was given by the judges, not made by the rule (G,).
-    """
+    """Votes (G, 4) for u, for v, ties, missing -> (G,) verdict, and whether a tie is the judges' own (`native`)."""
 
     decide: Callable[[Votes], Verdicts]
     native: Callable[[Votes], Mask]
-    about: str
 
 
 def _unanimous(votes: Votes) -> Verdicts:
@@ -213,16 +209,16 @@ def _ties_lead(votes: Votes) -> Mask:
 
 #: The built-in rules.
 RULES: dict[str, Rule] = {
-    "swap": Rule(_unanimous, _no_side_taken, "all agree: their verdict; else a tie"),
-    "majority": Rule(_plurality, _ties_lead, "the most frequent of u, v and tie; a draw is a tie"),
-    "net": Rule(_net, _no_side_taken, "the side with more votes, ties counting 0"),
+    "swap": Rule(_unanimous, _no_side_taken),
+    "majority": Rule(_plurality, _ties_lead),
+    "net": Rule(_net, _no_side_taken),
 }
 
 
 def rule_of(how: str | Custom) -> Rule:
     """A rule of :data:`RULES` by its name, or one of your own, asked once for each combination of counts."""
     if callable(how):
-        return Rule(_asked(how), _no_side_taken, "a rule of your own")
+        return Rule(_asked(how), _no_side_taken)
     return RULES[choose(how, [*RULES, DAWID_SKENE], "how")]
 
 
@@ -251,20 +247,9 @@ def _answer(rule: Custom, pattern: list[int]) -> int:
 #: A verdict as a choice, in canonical order; the vote of a choice, before the order is undone.
 _SLOTS = np.array(["first", "second", "tie", "invalid"], dtype=object)
 _VOTES = {"first": U, "second": V, "tie": TIE, "abstain": TIE, "invalid": INVALID}
-#: Columns of a call, not of its pair: recomputed, summed or dropped.
-_OF_THE_CALL = (
-    "choice",
-    "status",
-    "order_known",
-    "strength",
-    "rationale",
-    "cost",
-    "latency",
-    "n",
-    "tie_kind",
-    "n_calls",
-)
 _SUMMED = ("cost", "latency")
+#: Columns of a call, not of its pair: recomputed, summed or dropped.
+_OF_THE_CALL = ("choice", "status", "order_known", "strength", "rationale", *_SUMMED, "n", "tie_kind", "n_calls")
 _OF_THE_PAIR = ("gold", "better")
 _NOT_OVER = ("item", "first", "second", "pair", "target", "ties_allowed", *_OF_THE_CALL, *_OF_THE_PAIR)
 

@@ -102,10 +102,7 @@ class DawidSkene:
 def fit_panels(
     labels: Labels, n_starts: int, seed: Seed, conf_level: float
 ) -> tuple[Floats, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Fit the model to each panel: posterior of each unit (N, K), rows of the parameters, rows of the fits.
-
-    A row of a class that is not its label has the flag :data:`NOT_ITS_LABEL`.
-    """
+    """Fit the model to each panel: posterior of each unit (N, K), rows of the parameters, rows of the fits."""
     k = len(labels.classes)
     if k > MOST_CLASSES:
         shown = ", ".join(map(str, labels.classes[:4]))
@@ -128,7 +125,8 @@ def fit_panels(
         errors = standard_errors(panel.tables, panel.weight, found, labels.mirror)
         several = flags.SEVERAL_OPTIMA.of(found.n_best, total=n_starts + 1) if 2 * found.n_best < n_starts + 1 else ""
         note = flags.join(several, "" if found.converged else flags.NOT_SETTLED)
-        n = _expected_counts(panel.tables, panel.weight, found)
+        weighted = found.posterior * panel.weight[:, None]
+        n = weighted.sum(axis=0), np.einsum("nk,nrl->rk", weighted, panel.tables)  # units, labels of each rater
         strange = _strange(labels, panel.tables, panel.weight, found)
         for row in _rows(labels, found, errors, n, panel.raters, conf_level):
             unlike = flags.NOT_ITS_LABEL if row["true"] in strange else ""
@@ -215,12 +213,6 @@ def verdicts_of(labels: Labels, n_starts: int, seed: Seed, conf_level: float) ->
             "('majority', 'median'), or look at dawid_skene(calls).tidy()."
         )
     return chosen_classes(posterior)
-
-
-def _expected_counts(tables: Floats, weight: Floats, found: LatentClasses) -> tuple[Floats, Floats]:
-    """Units of each class (K,), and labels of each rater in it (R, K)."""
-    weighted = found.posterior * weight[:, None]
-    return weighted.sum(axis=0), np.einsum("nk,nrl->rk", weighted, tables)
 
 
 def _rows(
