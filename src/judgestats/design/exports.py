@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from judgestats.csv_files import as_csv, guarded, write_rows
 from judgestats.design.plans import CALL, TEXTS, Plan
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.outputs import Outputs, Source
 
 _INSPECT_TASK = '''"""Asks the calls of one judge: inspect eval inspect_task.py --model PROVIDER/MODEL -T judge=JUDGE"""
@@ -86,10 +86,7 @@ def _inspect(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _promptfoo(row: dict[str, Any]) -> dict[str, Any]:
-    """The messages as JSON without its first bracket, with escapes for what is a tag of a template.
-
-    promptfoo renders variables, some versions more than once, and rewrites those that are JSON.
-    """
+    """The messages as JSON without first bracket and tags, since promptfoo renders variables and rewrites JSON."""
     text = _TAG.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(_messages(row)))
     return {"vars": {"call": row["call"], "messages": text.removeprefix("[")}}
 
@@ -155,10 +152,7 @@ def export(
     ['calls.openai.my-model.jsonl']
     """
     formats = (*LINES, "form")
-    if format not in formats:
-        raise DesignError(
-            f"format={format!r} is not known. Allowed: {', '.join(formats)}.{suggestion(format, formats)}"
-        )
+    refuse_unknown(format, formats, f"format={format!r} is not known")
     folder = Path(folder)
     with Outputs(inputs, overwrite=overwrite, folder=folder) as outputs:
         files = {folder / name: write for name, write in _files(plan, format)}

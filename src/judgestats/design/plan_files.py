@@ -160,10 +160,8 @@ def _content(folder: Path, name: str) -> bytes:
 
 
 def write_verdicts(data: pd.DataFrame, path: Path, folder: Path, outputs: Outputs) -> None:
-    """Write collected verdicts as CSV, and their digest into the manifest of their plan, by which they are known again.
-
-    The manifest comes first: if writing is interrupted, the digest of the old table is there, too. Where a plan cannot
-    be written to, its tables are replaced only if overwrite=True.
+    """Write collected verdicts as CSV, and first their digest into the manifest of their plan, so that an interruption
+    leaves both known; where a plan cannot be written to, its tables are replaced only if overwrite=True.
     """
     with write_errors(path):
         content = as_csv(data).encode()

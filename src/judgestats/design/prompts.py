@@ -16,7 +16,7 @@ import pandas as pd
 from jinja2 import StrictUndefined, TemplateError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from judgestats.errors import DesignError, choose, suggestion
+from judgestats.errors import DesignError, choose, refuse_unknown
 from judgestats.schema.columns import Kind
 
 #: What the answers to a prompt are: a canonical frame, or texts that a later call shows.
@@ -132,12 +132,9 @@ class Prompt:
         if missing and not (self.dialogue or found & set(REPLIES)):
             shown = ", ".join(f"{{{{ {p} }}}}" for p in missing)
             raise DesignError(f"Prompt {self.name!r} does not show {shown} to the judge. Put it into the template.")
-        unknown = sorted(found - set(KNOWN[self.frame]))
-        if unknown:
-            raise DesignError(
-                f"Prompt {self.name!r} has the placeholder {unknown[0]!r}, which a plan does not fill in. Allowed: "
-                f"{', '.join(KNOWN[self.frame])}.{suggestion(unknown[0], KNOWN[self.frame])}"
-            )
+        for p in sorted(found):
+            odd = f"Prompt {self.name!r} has the placeholder {p!r}, which a plan does not fill in"
+            refuse_unknown(p, KNOWN[self.frame], odd)
         if self.criteria_in and self.criteria_in not in found & {"rubric", *REPLIES}:
             raise DesignError(
                 f"Prompt {self.name!r}: criteria_in={self.criteria_in!r} is no rubric that the template shows. "
@@ -257,11 +254,7 @@ def prompt(name: str | Path | Prompt) -> Prompt:
             said = getattr(problem, "strerror", None) or "it is not in UTF-8"
             raise DesignError(f"Prompt {str(name)!r} cannot be opened ({said}).") from None
     known = _names()
-    if str(name) not in known:
-        raise DesignError(
-            f"There is no prompt {str(name)!r}. Prompts: {', '.join(known)}; or give a .toml file."
-            f"{suggestion(str(name), known)}"
-        )
+    refuse_unknown(str(name), known, f"There is no prompt {str(name)!r}", "Prompts", more="; or give a .toml file")
     return _read(str(name), (_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
