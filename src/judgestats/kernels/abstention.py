@@ -13,11 +13,9 @@ from judgestats.typing import Floats
 
 @dataclass(frozen=True)
 class RiskCoverage:
-    """Answers and errors at each threshold, from the lowest to the highest; each (T,).
+    """Answers and errors at each threshold, from the lowest to the highest; each (T,)."""
 
-    `answered`, `wrong`: units with a confidence of at least the threshold, and those of them that are wrong.
-    """
-
+    # answered, wrong: units with a confidence of at least the threshold, and those of them that are wrong
     answered: Floats
     wrong: Floats
 

@@ -20,16 +20,11 @@ _HELD = 2**22
 
 
 class Units(NamedTuple):
-    """How often each unit was given each answer; units alike are one pattern.
+    """How often each unit was given each answer; units alike are one pattern."""
 
-    `start` (Q + 1,): where each pattern begins in `code`.
-    `code` (E,): answers of a pattern, each once, 0 to m - 1.
-    `times` (E,): how many judges gave each of them.
-    """
-
-    start: Ints
-    code: Ints
-    times: Floats
+    start: Ints  # (Q + 1,): where each pattern begins in `code`
+    code: Ints  # (E,): answers of a pattern, each once, 0 to m - 1
+    times: Floats  # (E,): how many judges gave each of them
 
     @property
     def pattern(self) -> Ints:
@@ -47,17 +42,13 @@ class Units(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """Krippendorff's alpha, and what it is made of; an array entry for each set of weights.
+    """Krippendorff's alpha, and what it is made of; an array entry for each set of weights."""
 
-    `alpha` (B,): 1 - observed / expected; NaN where expected disagreement is 0, or no unit has two answers.
-    `observed`, `expected` (B,): mean difference of two answers of one unit, and of two answers whatsoever.
-    `values` (B,): answers in units that have two or more.
-    """
-
-    alpha: Floats
+    alpha: Floats  # (B,): 1 - observed / expected; NaN where expected disagreement is 0, or no unit has two answers
+    # observed, expected (B,): mean difference of two answers of one unit, and of two answers whatsoever
     observed: Floats
     expected: Floats
-    values: Floats
+    values: Floats  # (B,): answers in units that have two or more
 
 
 def krippendorff(units: Units, weight: NDArray[Any], values: Floats, level: str) -> Disagreement:
@@ -223,16 +214,11 @@ def _times(index: Ints, size: int) -> NDArray[Any]:
 
 
 class Kappa(NamedTuple):
-    """Kappa of a table, or of each of a stack of tables.
+    """Kappa of a table, or of each of a stack of tables."""
 
-    `estimate`: kappa; NaN where chance agreement is complete, or the table is empty.
-    `std_error`: asymptotic standard error.
-    `null_error`: the same where kappa is 0: for a test, not for an interval.
-    """
-
-    estimate: Floats
-    std_error: Floats
-    null_error: Floats
+    estimate: Floats  # kappa; NaN where chance agreement is complete, or the table is empty
+    std_error: Floats  # asymptotic standard error
+    null_error: Floats  # the same where kappa is 0: for a test, not for an interval
 
 
 def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
@@ -302,17 +288,13 @@ def _complete(expected: Floats) -> NDArray[np.bool_]:
 
 
 class Chance(NamedTuple):
-    """Agreement of many judges corrected for chance.
-
-    `observed`, `expected`: share of agreement, and what of it is chance.
-    `influence` (Q,): of one more unit of each pattern, of mean 0 over the units.
-    """
+    """Agreement of many judges corrected for chance."""
 
     estimate: float
     std_error: float
-    observed: float
+    observed: float  # observed, expected: share of agreement, and what of it is chance
     expected: float
-    influence: Floats
+    influence: Floats  # (Q,): of one more unit of each pattern, of mean 0 over the units
 
 
 def agreement_parts(units: Units, weights: Floats) -> tuple[Floats, Floats]:

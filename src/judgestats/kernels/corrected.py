@@ -236,16 +236,13 @@ def inversely_weighted(
 
 
 class ClassRates(NamedTuple):
-    """Shares of positive verdicts and of right ones in both classes, and the influence on each of a unit of each row.
-
-    `sizes` (3,): verdicts, negative labels, positive labels. `influence` (3, N).
-    """
+    """Shares of positive verdicts and of right ones in both classes, with their influences."""
 
     p: float
     specificity: float
     sensitivity: float
-    sizes: Floats
-    influence: Floats
+    sizes: Floats  # (3,): verdicts, negative labels, positive labels
+    influence: Floats  # (3, N): of a unit of each row on each share
 
 
 def class_rates(

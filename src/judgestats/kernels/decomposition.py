@@ -50,32 +50,23 @@ STABLE, POSITIONAL, ONE_SIDED, NO_PREFERENCE, DROPPED = 0, 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class PairOrders:
-    """Calls matched to pairs.
+    """Calls matched to pairs."""
 
-    `answers` (U, 2): answer of each pair in its forward and in its reverse order; ``MISSING`` where that order was not
-    judged.
-    `n_duplicates`: calls that came after another call of the same pair in the same order. The last one is kept.
-    `first_duplicate`: row of the first such call, or -1.
-    """
-
+    # (U, 2): answer of each pair in its forward and in its reverse order; ``MISSING`` where that order was not judged
     answers: NDArray[np.int8]
-    n_duplicates: int
-    first_duplicate: int
+    n_duplicates: int  # calls that came after another call of the same pair in the same order. The last one is kept
+    first_duplicate: int  # row of the first such call, or -1
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Classes of pairs.
+    """Classes of pairs."""
 
-    `classes` (G, 5): pairs that are stable, positional, one-sided, without preference, and dropped (an order invalid or
-    missing).
-    `calls` (G,): calls in the pairs that are not dropped, two a pair.
-    `non_ties` (G,): those of them that are not ties.
-    """
-
+    # (G, 5): pairs that are stable, positional, one-sided, without preference, and dropped (an order invalid or
+    # missing)
     classes: NDArray[np.float64]
-    calls: NDArray[np.float64]
-    non_ties: NDArray[np.float64]
+    calls: NDArray[np.float64]  # (G,): calls in the pairs that are not dropped, two a pair
+    non_ties: NDArray[np.float64]  # (G,): those of them that are not ties
 
 
 @njit(cache=True)

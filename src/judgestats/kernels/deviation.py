@@ -12,30 +12,20 @@ from judgestats.kernels.compiling import njit
 
 @dataclass(frozen=True)
 class CellMeans:
-    """Runs of each unit (a judge in a cell), summed up.
+    """Runs of each unit (a judge in a cell), summed up."""
 
-    `mean` (U,): mean score; NaN without a score.
-    `squares` (U,): sum of squared distances from the mean, by Welford's update.
-    `runs` (U,): scores behind the mean.
-    `missing` (U,): scores that were NaN.
-    """
-
-    mean: NDArray[np.float64]
-    squares: NDArray[np.float64]
-    runs: NDArray[np.int64]
-    missing: NDArray[np.int64]
+    mean: NDArray[np.float64]  # (U,): mean score; NaN without a score
+    squares: NDArray[np.float64]  # (U,): sum of squared distances from the mean, by Welford's update
+    runs: NDArray[np.int64]  # (U,): scores behind the mean
+    missing: NDArray[np.int64]  # (U,): scores that were NaN
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """Deviations from the other judges of the same cell.
+    """Deviations from the other judges of the same cell."""
 
-    `deviation` (U,): NaN where the judge gave no score, or is alone.
-    `present` (C,): judges with a score in each cell.
-    """
-
-    deviation: NDArray[np.float64]
-    present: NDArray[np.int64]
+    deviation: NDArray[np.float64]  # (U,): NaN where the judge gave no score, or is alone
+    present: NDArray[np.int64]  # (C,): judges with a score in each cell
 
 
 @njit(cache=True)

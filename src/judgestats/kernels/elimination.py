@@ -31,23 +31,16 @@ _MOST_ENTRIES = 2**25
 
 @dataclass(frozen=True)
 class Structure:
-    """Where each entry of the matrix lies. q columns, the first s sparse, the last q - s dense.
-
-    `start` (s + 1,): first entry of each leading column.
-    `rows` (entries,): row of each entry below the diagonal, increasing within a column.
-    `cols` (N, K): columns that each row of data touches.
-    `place`: flat position of each pair of them, (0, 0), (1, 0), (1, 1), (2, 0), ...
-    `size`: length of the flat array.
-    `arrow`: whether the leading columns do not touch each other and touch all of the others, as far as `rows` goes.
-    """
+    """Where each entry of the matrix lies. q columns, the first s sparse, the last q - s dense."""
 
     q: int
     s: int
-    start: Ints
-    rows: Ints
-    cols: Ints
-    place: NDArray[np.int32]
-    size: int
+    start: Ints  # (s + 1,): first entry of each leading column
+    rows: Ints  # (entries,): row of each entry below the diagonal, increasing within a column
+    cols: Ints  # (N, K): columns that each row of data touches
+    place: NDArray[np.int32]  # flat position of each pair of them, (0, 0), (1, 0), (1, 1), (2, 0), ...
+    size: int  # length of the flat array
+    # whether the leading columns do not touch each other and touch all of the others, as far as `rows` goes
     arrow: bool = False
 
     @property

@@ -21,61 +21,41 @@ from judgestats.typing import Floats
 
 @dataclass(frozen=True)
 class Rows:
-    """The data as the likelihood sees them. N rows, p fixed effects, K columns of random effects a row.
+    """The data as the likelihood sees them. N rows, p fixed effects, K columns of random effects a row."""
 
-    `kind`: family and link, as in :mod:`judgestats.kernels.likelihoods`.
-    `y`, `m` (N,): successes and trials, or sums and numbers of rows.
-    `X` (N, p).
-    `offset` (N,).
-    `z` (N, K): values of the random terms.
-    `times` (N,): how often each row counts (equal groups collapsed); 1 otherwise.
-    `category`, `part` (N,): category of a cumulative response, and which set of thresholds it uses.
-    """
-
-    kind: int
-    y: Floats
+    kind: int  # family and link, as in :mod:`judgestats.kernels.likelihoods`
+    y: Floats  # y, m (N,): successes and trials, or sums and numbers of rows
     m: Floats
-    X: Floats
-    offset: Floats
-    z: Floats
-    times: Floats
+    X: Floats  # (N, p)
+    offset: Floats  # (N,)
+    z: Floats  # (N, K): values of the random terms
+    times: Floats  # (N,): how often each row counts (equal groups collapsed); 1 otherwise
+    # category, part (N,): category of a cumulative response, and which set of thresholds it uses
     category: NDArray[np.int64]
     part: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Adjoint:
-    """Derivatives of the objective, row by row, still to be summed against the designs.
+    """Derivatives of the objective, row by row, still to be summed against the designs."""
 
-    `eta` (N,): by the linear predictor.
-    `scale` (N, K): by the values of ZΛ in each column of a row.
-    `hi`, `lo` (N,): by the thresholds.
-    """
-
-    eta: Floats
-    scale: Floats
-    hi: Floats
+    eta: Floats  # (N,): by the linear predictor
+    scale: Floats  # (N, K): by the values of ZΛ in each column of a row
+    hi: Floats  # hi, lo (N,): by the thresholds
     lo: Floats
 
 
 @dataclass
 class Laplace:
-    """The objective, its workspace and the mode it starts from.
-
-    `times` (q,): how often each column counts.
-    `u` (q,): the mode found last: the next search starts there.
-    `flat`: factor of H at it.
-    `cols` (K, N): columns that each row touches, side by side in memory.
-    `collapsed`: whether any column counts more than once.
-    """
+    """The objective, its workspace and the mode it starts from."""
 
     data: Rows
     layout: Structure
-    times: Floats
-    u: Floats
-    flat: Floats
-    cols: NDArray[np.int64]
-    collapsed: bool
+    times: Floats  # (q,): how often each column counts
+    u: Floats  # (q,): the mode found last: the next search starts there
+    flat: Floats  # factor of H at it
+    cols: NDArray[np.int64]  # (K, N): columns that each row touches, side by side in memory
+    collapsed: bool  # whether any column counts more than once
 
     @classmethod
     def of(cls, data: Rows, layout: Structure, times: Floats) -> Laplace:

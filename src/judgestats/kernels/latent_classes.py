@@ -22,22 +22,15 @@ _SINGULAR = 1e-9
 
 @dataclass(frozen=True)
 class LatentClasses:
-    """Maximum likelihood estimates.
+    """Maximum likelihood estimates."""
 
-    `priors` (K,): share of each class.
-    `confusion` (R, K, K): probability of each label (last axis) of a rater for a true class; NaN where it gave none.
-    `posterior` (N, K): probability of each class of each unit.
-    `loglik`: without multinomial coefficients.
-    `n_best`: how many of the starts reached it.
-    `converged`: whether EM came to rest.
-    """
-
-    priors: Floats
+    priors: Floats  # (K,): share of each class
+    # (R, K, K): probability of each label (last axis) of a rater for a true class; NaN where it gave none
     confusion: Floats
-    posterior: Floats
-    loglik: float
-    n_best: int
-    converged: bool
+    posterior: Floats  # (N, K): probability of each class of each unit
+    loglik: float  # without multinomial coefficients
+    n_best: int  # how many of the starts reached it
+    converged: bool  # whether EM came to rest
 
 
 def latent_classes(

@@ -21,23 +21,15 @@ from judgestats.typing import Floats
 
 @dataclass(frozen=True)
 class Cells:
-    """The data. N cells, p fixed effects, K columns of random effects a cell.
+    """The data. N cells, p fixed effects, K columns of random effects a cell."""
 
-    `mean`, `weight` (N,): mean of the cell's rows, weighted, and the sum of their weights.
-    `X` (N, p).
-    `z` (N, K).
-    `n`: rows.
-    `within`: weighted sum of squares of the rows about their cell's mean.
-    `log_weight`: sum over rows of the log of their weight.
-    """
-
-    mean: Floats
+    mean: Floats  # mean, weight (N,): mean of the cell's rows, weighted, and the sum of their weights
     weight: Floats
-    X: Floats
-    z: Floats
-    n: float
-    within: float
-    log_weight: float
+    X: Floats  # (N, p)
+    z: Floats  # (N, K)
+    n: float  # rows
+    within: float  # weighted sum of squares of the rows about their cell's mean
+    log_weight: float  # sum over rows of the log of their weight
 
     @cached_property
     def centred(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -54,24 +46,15 @@ class Cells:
 
 @dataclass(frozen=True)
 class Profile:
-    """The likelihood at one Λ.
+    """The likelihood at one Λ."""
 
-    `objective`: minus the log (restricted) likelihood; infinite where it is not defined.
-    `scale` (N, K): its derivative by the values of ZΛ.
-    `beta` (p,).
-    `u` (q,): modes of the spherical effects, in units of the residual sd.
-    `residual`: residual variance.
-    `information` (p, p): m: the covariance of β is the residual variance times its inverse.
-    `flat`: factor of H = Λ'Z'WZΛ + I.
-    """
-
-    objective: float
-    scale: Floats
-    beta: Floats
-    u: Floats
-    residual: float
-    information: Floats
-    flat: Floats
+    objective: float  # minus the log (restricted) likelihood; infinite where it is not defined
+    scale: Floats  # (N, K): its derivative by the values of ZΛ
+    beta: Floats  # (p,)
+    u: Floats  # (q,): modes of the spherical effects, in units of the residual sd
+    residual: float  # residual variance
+    information: Floats  # (p, p): the M above; the covariance of β is the residual variance times its inverse
+    flat: Floats  # factor of H = Λ'Z'WZΛ + I
 
 
 @njit(cache=True)

@@ -151,35 +151,24 @@ def _derivatives(model, system, opponent, extra, counts, beta, gamma, tau):  # t
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Counted comparisons.
+    """Counted comparisons."""
 
-    `system`, `opponent` (P,): the systems of each row, 0 to K - 1; they differ.
-    `extra` (P, M): slot and covariates, as differences system minus opponent; the slot is 1.
-    `counts` (P, 3): wins, losses and ties of the system.
-    """
-
-    system: Ints
+    system: Ints  # system, opponent (P,): the systems of each row, 0 to K - 1; they differ
     opponent: Ints
-    extra: Floats
-    counts: Floats
+    extra: Floats  # (P, M): slot and covariates, as differences system minus opponent; the slot is 1
+    counts: Floats  # (P, 3): wins, losses and ties of the system
 
 
 @dataclass(frozen=True)
 class Strengths:
-    """A fit.
+    """A fit."""
 
-    `beta` (K,), `gamma` (M,), `tau`: the parameters; tau is NaN without ties.
-    `log_likelihood`: without binomial coefficients, and without the pseudo-ties.
-    `bread` (K + M + 1, K + M + 1): inverse of the information, 0 for what is fixed; by (β, γ, τ).
-    `converged`: whether the search did.
-    """
-
-    beta: Floats
+    beta: Floats  # beta (K,), gamma (M,), tau: the parameters; tau is NaN without ties
     gamma: Floats
     tau: float
-    log_likelihood: float
-    bread: Floats
-    converged: bool
+    log_likelihood: float  # without binomial coefficients, and without the pseudo-ties
+    bread: Floats  # (K + M + 1, K + M + 1): inverse of the information, 0 for what is fixed; by (β, γ, τ)
+    converged: bool  # whether the search did
 
 
 def derivatives(

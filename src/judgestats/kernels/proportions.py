@@ -221,21 +221,14 @@ def _tango_end(b: float, c: float, n: float, d: float, z: float) -> float:
 
 
 class PairedClusters(NamedTuple):
-    """A paired difference of pairs that come in clusters.
+    """A paired difference of pairs that come in clusters."""
 
-    `std_error`: linearised, between clusters.
-    `low`, `high`: tango's interval of the n that the clusters are worth, with t on G - 1.
-    `statistic`: McNemar's, without correction, of that n; NaN without discordant pairs.
-    `p_value`: of F on 1 and G - 1: it is below 1 - conf_level where the interval leaves out 0.
-    `clusters`: G, the clusters that have a pair.
-    """
-
-    std_error: float
-    low: float
+    std_error: float  # linearised, between clusters
+    low: float  # low, high: Tango's interval of the n that the clusters are worth, with t on G - 1
     high: float
-    statistic: float
-    p_value: float
-    clusters: int
+    statistic: float  # McNemar's, without correction, of that n; NaN without discordant pairs
+    p_value: float  # of F on 1 and G - 1: it is below 1 - conf_level where the interval leaves out 0
+    clusters: int  # G, the clusters that have a pair
 
 
 def clustered_tango(

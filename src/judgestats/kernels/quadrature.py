@@ -256,26 +256,18 @@ def _trapezoid(
 
 @dataclass
 class Quadrature:
-    """The objective and its workspace. Rows are sorted by group.
+    """The objective and its workspace. Rows are sorted by group."""
 
-    `data`: with one column in z.
-    `start` (G + 1,): first row of each group.
-    `often` (G,): how often each group counts.
-    `node`, `log_weight` (n,): nodes for the standard normal density and logs of weights, the density divided out.
-    `u`, `h` (G,): modes and curvatures found last.
-    `share` (G, n): share of each node in the integral.
-    `slope` (N, n): derivative of each row's loss at each node.
-    """
-
-    data: Rows
-    start: Ints
-    often: Floats
+    data: Rows  # with one column in z
+    start: Ints  # (G + 1,): first row of each group
+    often: Floats  # (G,): how often each group counts
+    # node, log_weight (n,): nodes for the standard normal density and logs of weights, the density divided out
     node: Floats
     log_weight: Floats
-    u: Floats
+    u: Floats  # u, h (G,): modes and curvatures found last
     h: Floats
-    share: Floats
-    slope: Floats
+    share: Floats  # (G, n): share of each node in the integral
+    slope: Floats  # (N, n): derivative of each row's loss at each node
 
     @classmethod
     def of(cls, data: Rows, start: Ints, often: Floats, n: int) -> Quadrature:
@@ -312,29 +304,19 @@ class Quadrature:
 
 @dataclass
 class Trapezoid:
-    """The objective by the trapezoidal rule and its workspace. Rows are sorted by group.
+    """The objective by the trapezoidal rule and its workspace. Rows are sorted by group."""
 
-    `data`: with one column in z.
-    `start` (G + 1,): first row of each group.
-    `often` (G,): how often each group counts.
-    `same`: relative change of a group's integral at which halving ends.
-    `extra`: how often the step is halved beyond that.
-    `u`, `left`, `right` (G,): modes found last, and how far the range extends to either side of them.
-    `intervals` (G,): of each group's range, at the parameters evaluated last.
-    `slope` (N,).
-    `by` (N,): derivatives by η, zl and the upper and lower thresholds of the rows.
-    """
-
-    data: Rows
-    start: Ints
-    often: Floats
-    same: float
-    extra: int
-    u: Floats
+    data: Rows  # with one column in z
+    start: Ints  # (G + 1,): first row of each group
+    often: Floats  # (G,): how often each group counts
+    same: float  # relative change of a group's integral at which halving ends
+    extra: int  # how often the step is halved beyond that
+    u: Floats  # u, left, right (G,): modes found last, and how far the range extends to either side of them
     left: Floats
     right: Floats
-    intervals: Ints
-    slope: Floats
+    intervals: Ints  # (G,): of each group's range, at the parameters evaluated last
+    slope: Floats  # (N,)
+    # (N,): derivatives by η, zl and the upper and lower thresholds of the rows
     by: tuple[Floats, Floats, Floats, Floats]
 
     @classmethod

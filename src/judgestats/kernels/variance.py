@@ -16,35 +16,26 @@ from judgestats.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class MeanSquares:
-    """Two-way analysis of variance of each group of subjects.
+    """Two-way analysis of variance of each group of subjects."""
 
-    `subjects`, `raters`, `residual` (G,): mean squares between subjects, between raters, and residual. NaN without
-    degrees of freedom.
-    `within` (G,): mean square within subjects, raters and residual together.
-    `n` (G,): subjects of each group.
-    `k`: raters.
-    """
-
+    # subjects, raters, residual (G,): mean squares between subjects, between raters, and residual. NaN without degrees
+    # of freedom
     subjects: Floats
     raters: Floats
     residual: Floats
-    within: Floats
-    n: Floats
-    k: int
+    within: Floats  # (G,): mean square within subjects, raters and residual together
+    n: Floats  # (G,): subjects of each group
+    k: int  # raters
 
 
 @dataclass(frozen=True)
 class Correlations:
-    """Intraclass correlations: rows ICC(1,1), ICC(2,1), ICC(3,1), ICC(1,k), ICC(2,k), ICC(3,k); a column per group.
+    """Intraclass correlations: rows ICC(1,1), ICC(2,1), ICC(3,1), ICC(1,k), ICC(2,k), ICC(3,k); a column per group."""
 
-    `estimate`, `low`, `high` (6, G): ``low`` is -inf where a mean of k ratings has no lower bound.
-    `F`, `df1`, `df2`, `p` (6, G): test of a correlation of 0.
-    """
-
-    estimate: Floats
+    estimate: Floats  # estimate, low, high (6, G): ``low`` is -inf where a mean of k ratings has no lower bound
     low: Floats
     high: Floats
-    F: Floats
+    F: Floats  # F, df1, df2, p (6, G): test of a correlation of 0
     df1: Floats
     df2: Floats
     p: Floats
@@ -136,17 +127,12 @@ def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
 
 @dataclass(frozen=True)
 class Clustered:
-    """Intervals of the six correlations of one group whose subjects come in clusters.
+    """Intervals of the six correlations of one group whose subjects come in clusters."""
 
-    `low`, `high` (6,): NaN for fewer than two clusters, and where the mean squares do not determine it.
-    `p` (6,): one-sided, of a correlation of 0.
-    `design_effect`: variance of the log of F over its variance for independent subjects.
-    """
-
-    low: Floats
+    low: Floats  # low, high (6,): NaN for fewer than two clusters, and where the mean squares do not determine it
     high: Floats
-    p: Floats
-    design_effect: float
+    p: Floats  # (6,): one-sided, of a correlation of 0
+    design_effect: float  # variance of the log of F over its variance for independent subjects
 
 
 def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> Clustered:

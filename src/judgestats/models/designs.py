@@ -23,70 +23,41 @@ from judgestats.typing import Floats
 
 @dataclass(frozen=True)
 class Term:
-    """A random term, coded.
+    """A random term, coded."""
 
-    `factor`: its grouping factor: ``item``, ``item:system``.
-    `names`: its k columns: ``Intercept``, ``x``.
-    `values` (N, k): what the random effects are multiplied with.
-    `codes` (N,): level of each row, 0 to q - 1.
-    `levels`: the q levels that occur, sorted; ``a:b`` for an interaction.
-    `columns`: the columns of the factor.
-    """
-
-    factor: str
-    names: tuple[str, ...]
-    values: Floats
-    codes: NDArray[np.int64]
-    levels: tuple[str, ...]
-    columns: tuple[str, ...]
+    factor: str  # its grouping factor: ``item``, ``item:system``
+    names: tuple[str, ...]  # its k columns: ``Intercept``, ``x``
+    values: Floats  # (N, k): what the random effects are multiplied with
+    codes: NDArray[np.int64]  # (N,): level of each row, 0 to q - 1
+    levels: tuple[str, ...]  # the q levels that occur, sorted; ``a:b`` for an interaction
+    columns: tuple[str, ...]  # the columns of the factor
 
 
 @dataclass(frozen=True)
 class Design:
-    """A model's data as arrays, one row for each distinct row of the table.
+    """A model's data as arrays, one row for each distinct row of the table."""
 
-    `formula`: the parsed formula.
-    `frame`: the N distinct rows of the columns that it names.
-    `y` (N,): response: successes, counts, values, or codes 0 to J - 1 of the categories.
-    `trials` (N,): trials behind each `y` of a binomial model; 1 unless ``cbind``.
-    `categories`: the J categories of a cumulative model, else empty.
-    `X` (N, p): fixed effects, of full rank; a cumulative model has no intercept, its thresholds are that.
-    `names`: the p columns of `X`.
-    `offset` (N,).
-    `terms`: the random terms.
-    `count` (N,): number of rows of data that each row represents.
-    `weights` (N,): prior weights; 1 without them.
-    `n_missing`: rows of data excluded for a missing value; a row of a tally counts with its n.
-    `n_rows`: rows of the table as it was given.
-    `n_zero`: those of them with a count of zero.
-    `counted`: the column of declared counts.
-    `fixed`: codes `X` on new rows.
-    `lefts`: one per term, codes its values on new rows.
-    `labels`: meaning of 0 and 1 in a binomial model.
-    `aliased`: columns left out of `X` because they are combinations of those before them.
-    `notes`: remarks for check().
-    """
-
-    formula: Formula
-    frame: pd.DataFrame = field(repr=False)
-    y: Floats = field(repr=False)
-    trials: Floats = field(repr=False)
-    categories: tuple[str, ...]
+    formula: Formula  # the parsed formula
+    frame: pd.DataFrame = field(repr=False)  # the N distinct rows of the columns that it names
+    y: Floats = field(repr=False)  # (N,): response: successes, counts, values, or codes 0 to J - 1 of the categories
+    trials: Floats = field(repr=False)  # (N,): trials behind each `y` of a binomial model; 1 unless ``cbind``
+    categories: tuple[str, ...]  # the J categories of a cumulative model, else empty
+    # (N, p): fixed effects, of full rank; a cumulative model has no intercept, its thresholds are that
     X: Floats = field(repr=False)
-    names: tuple[str, ...]
-    offset: Floats = field(repr=False)
-    terms: tuple[Term, ...] = field(repr=False)
-    count: Floats = field(repr=False)
-    weights: Floats = field(repr=False)
-    n_missing: int
-    n_rows: int
-    n_zero: int
-    counted: str | None
-    fixed: Coder = field(repr=False)
-    lefts: tuple[Coder, ...] = field(repr=False)
-    labels: tuple[str, ...] = ()
-    aliased: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    names: tuple[str, ...]  # the p columns of `X`
+    offset: Floats = field(repr=False)  # (N,)
+    terms: tuple[Term, ...] = field(repr=False)  # the random terms
+    count: Floats = field(repr=False)  # (N,): number of rows of data that each row represents
+    weights: Floats = field(repr=False)  # (N,): prior weights; 1 without them
+    n_missing: int  # rows of data excluded for a missing value; a row of a tally counts with its n
+    n_rows: int  # rows of the table as it was given
+    n_zero: int  # those of them with a count of zero
+    counted: str | None  # the column of declared counts
+    fixed: Coder = field(repr=False)  # codes `X` on new rows
+    lefts: tuple[Coder, ...] = field(repr=False)  # one per term, codes its values on new rows
+    labels: tuple[str, ...] = ()  # meaning of 0 and 1 in a binomial model
+    aliased: tuple[str, ...] = ()  # columns left out of `X` because they are combinations of those before them
+    notes: tuple[str, ...] = ()  # remarks for check()
 
     @property
     def n(self) -> float:

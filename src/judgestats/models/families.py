@@ -43,33 +43,24 @@ MOST_RATE = 1e15
 
 @dataclass(frozen=True)
 class Link:
-    """A link.
-
-    `scale`: what the response is.
-    `inverse`, `forward`: response at a linear predictor, and the other way.
-    `average`: of means and variances of normal linear predictors: means of the response, and their derivatives by both.
-    `log_inverse`: logarithm of a probability.
-    `ratio`, `base`: what the exponential of a slope is, and that of an intercept; empty where it is nothing.
-    `unit`: of the linear predictor.
-    `latent`: variance of one call on the scale of the linear predictor; NaN where it depends on mean or residual.
-    `latent_method`: how it is found.
-    `prior_sd`: of a slope, for a predictor with sd 1.
-    `extreme`: a linear predictor beyond it may be diverging; below it the search would not stop.
-    """
+    """A link."""
 
     name: str
-    scale: Literal["probability", "count", "score"]
-    inverse: Callable[[Floats], Floats]
+    scale: Literal["probability", "count", "score"]  # what the response is
+    inverse: Callable[[Floats], Floats]  # inverse, forward: response at a linear predictor, and the other way
     forward: Callable[[Floats], Floats]
+    # of means and variances of normal linear predictors: means of the response, and their derivatives by both
     average: Callable[[Floats, Floats], Averages]
-    log_inverse: Callable[[Floats], Floats] | None = None
+    log_inverse: Callable[[Floats], Floats] | None = None  # logarithm of a probability
+    # ratio, base: what the exponential of a slope is, and that of an intercept; empty where it is nothing
     ratio: str = ""
     base: str = ""
-    unit: str = ""
+    unit: str = ""  # of the linear predictor
+    # variance of one call on the scale of the linear predictor; NaN where it depends on mean or residual
     latent: float = float("nan")
-    latent_method: str = ""
-    prior_sd: float = 2.5
-    extreme: float = 8.0
+    latent_method: str = ""  # how it is found
+    prior_sd: float = 2.5  # of a slope, for a predictor with sd 1
+    extreme: float = 8.0  # a linear predictor beyond it may be diverging; below it the search would not stop
 
 
 def _identity(eta: Floats, variance: Floats) -> Averages:
@@ -151,18 +142,13 @@ LINKS = {
 
 @dataclass(frozen=True)
 class At:
-    """Rows at given parameters.
-
-    `eta` (N,): linear predictor.
-    `shape` (N, k): what the family has beside it: thresholds, the logarithm of the size, the residual standard
-    deviation.
-    `trials`, `count`, `weights` (N,): of each row of the design: trials of a call, calls, prior weights.
-    """
+    """Rows at given parameters."""
 
     link: Link
-    eta: Floats
+    eta: Floats  # (N,): linear predictor
+    # (N, k): what the family has beside it: thresholds, the logarithm of the size, the residual standard deviation
     shape: Floats
-    trials: Floats
+    trials: Floats  # trials, count, weights (N,): of each row of the design: trials of a call, calls, prior weights
     count: Floats
     weights: Floats
 

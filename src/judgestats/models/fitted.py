@@ -24,14 +24,10 @@ LOGLIK_MOVES, ESTIMATES_MOVE = 1e-6, 0.01
 
 @dataclass(frozen=True)
 class Refinement:
-    """What a refined rule makes of a fit by numerical integration.
+    """What a refined rule makes of a fit by numerical integration."""
 
-    `loglik`: by how much the log likelihood moves.
-    `estimates`: by how many of its standard errors the estimate moves that moves most; one Newton step.
-    """
-
-    loglik: float
-    estimates: float
+    loglik: float  # by how much the log likelihood moves
+    estimates: float  # by how many of its standard errors the estimate moves that moves most; one Newton step
 
     @property
     def settled(self) -> bool:
@@ -215,21 +211,14 @@ RESIDUAL = "residual"
 
 @dataclass(frozen=True)
 class Component:
-    """A standard deviation or a correlation.
+    """A standard deviation or a correlation."""
 
-    `group`: its grouping factor, or ``residual``.
-    `term`: ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``.
-    `t`: number of the random term; -1 for the residual.
-    `i`, `j`: its columns; the same for a standard deviation.
-    `first`, `size`: first place of the term's Cholesky factor in the parameters, and the term's columns.
-    """
-
-    group: str
-    term: str
-    t: int
-    i: int
+    group: str  # its grouping factor, or ``residual``
+    term: str  # ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``
+    t: int  # number of the random term; -1 for the residual
+    i: int  # i, j: its columns; the same for a standard deviation
     j: int
-    first: int
+    first: int  # first, size: first place of the term's Cholesky factor in the parameters, and the term's columns
     size: int
 
     @property

@@ -52,20 +52,17 @@ MOST_EXTRA = 2
 
 @dataclass(frozen=True)
 class Model:
-    """What is fitted: a design, a family and a link, and how.
-
-    `n_quadrature`: nodes of adaptive Gauss-Hermite quadrature, 1 for Laplace's approximation. ``auto``: the trapezoidal
-    rule, refined group by group, for one scalar random term; Laplace's approximation for other terms.
-    `part` (N,): set of thresholds of each row of the design.
-    """
+    """What is fitted: a design, a family and a link, and how."""
 
     design: Design
     family: str
     link: str
     reml: bool = False
+    # nodes of adaptive Gauss-Hermite quadrature, 1 for Laplace's approximation. ``auto``: the trapezoidal rule, refined
+    # group by group, for one scalar random term; Laplace's approximation for other terms
     n_quadrature: int | Literal["auto"] = 1
     thresholds: Thresholds = NONE
-    part: Ints | None = None
+    part: Ints | None = None  # (N,): set of thresholds of each row of the design
 
     @property
     def distribution(self) -> Family:

@@ -18,17 +18,13 @@ from judgestats.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class Thresholds:
-    """J - 1 thresholds in each of S sets, from T parameters.
+    """J - 1 thresholds in each of S sets, from T parameters."""
 
-    `map` (S, J - 1, T).
-    `names`: of the parameters.
-    `location`: whether they move against the linear predictor, so that the model has no intercept. The size of a
-    negative binomial distribution does not; it takes the place of the one threshold.
-    """
-
-    map: Floats
-    names: tuple[str, ...]
+    map: Floats  # (S, J - 1, T)
+    names: tuple[str, ...]  # of the parameters
     link: str
+    # whether they move against the linear predictor, so that the model has no intercept. The size of a negative
+    # binomial distribution does not; it takes the place of the one threshold
     location: bool = True
 
     def at(self, tau: Floats) -> Floats:
@@ -142,16 +138,12 @@ THRESHOLDS = {"free": ("threshold",), "symmetric": ("midpoint", "half-width")}
 
 @dataclass(frozen=True)
 class Partition:
-    """Sets of thresholds.
+    """Sets of thresholds."""
 
-    `columns`: parameter (``midpoint``, ``half-width``, ``threshold``) -> the column over which it varies.
-    `levels`: parameter -> levels of that column.
-    `sets`: for each set the level of each parameter, in the order of `columns`.
-    """
-
+    # parameter (``midpoint``, ``half-width``, ``threshold``) -> the column over which it varies
     columns: dict[str, str]
-    levels: dict[str, tuple[str, ...]]
-    sets: tuple[tuple[str, ...], ...]
+    levels: dict[str, tuple[str, ...]]  # parameter -> levels of that column
+    sets: tuple[tuple[str, ...], ...]  # for each set the level of each parameter, in the order of `columns`
 
     @classmethod
     def of(cls, columns: Mapping[str, str], frame: pd.DataFrame) -> Partition:

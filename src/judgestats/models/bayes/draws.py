@@ -197,27 +197,20 @@ class Top:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws of every variable of a model.
+    """Draws of every variable of a model."""
 
-    `values` (chains, draws, ...).
-    `labels`: variable -> labels along each of its further dimensions.
-    `divergences`: number of divergent transitions.
-    `method`: how the draws were made.
-    `pareto_k`, `importance_ess`: of importance sampling: tail shape of the weights, and effective sample size. NaN for
-    draws of a sampler.
-    `tops`: parameters whose priors depend on no other parameter.
-    `log_likelihood` (chains, draws): of each draw, without constants.
-    `stats` (chains, draws): statistics of the sampler: ``diverging``, ``energy`` and others.
-    """
-
-    values: dict[str, Floats] = field(repr=False)
+    values: dict[str, Floats] = field(repr=False)  # (chains, draws, ...)
+    # variable -> labels along each of its further dimensions
     labels: dict[str, tuple[tuple[str, ...], ...]] = field(repr=False)
-    divergences: int
-    method: str
+    divergences: int  # number of divergent transitions
+    method: str  # how the draws were made
+    # pareto_k, importance_ess: of importance sampling: tail shape of the weights, and effective sample size. NaN for
+    # draws of a sampler
     pareto_k: float = float("nan")
     importance_ess: float = float("nan")
-    tops: tuple[Top, ...] = field(default=(), repr=False)
-    log_likelihood: Floats | None = field(default=None, repr=False)
+    tops: tuple[Top, ...] = field(default=(), repr=False)  # parameters whose priors depend on no other parameter
+    log_likelihood: Floats | None = field(default=None, repr=False)  # (chains, draws): of each draw, without constants
+    # (chains, draws): statistics of the sampler: ``diverging``, ``energy`` and others
     stats: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @cached_property

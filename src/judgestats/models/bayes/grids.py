@@ -37,25 +37,18 @@ PILOT = 250
 
 @dataclass(frozen=True)
 class Target:
-    """Minus a log posterior of a few unbounded coordinates.
+    """Minus a log posterior of a few unbounded coordinates."""
 
-    `names`: of the parameters.
-    `slope`: value and gradient.
-    `value`: value alone.
-    `start` (P,).
-    `guess` (P, P): initial inverse Hessian.
-    `parameters`: (S, P) coordinates and a generator -> (S, K) parameters.
-    `unweighted`: (S, P) coordinates -> log prior plus log Jacobian without constants, the part of minus `value` that is
-    not the log likelihood.
-    """
-
-    names: tuple[str, ...]
-    slope: Callable[[Floats], tuple[float, Floats]]
-    value: Callable[[Floats], float]
-    start: Floats
-    guess: Floats
+    names: tuple[str, ...]  # of the parameters
+    slope: Callable[[Floats], tuple[float, Floats]]  # value and gradient
+    value: Callable[[Floats], float]  # value alone
+    start: Floats  # (P,)
+    guess: Floats  # (P, P): initial inverse Hessian
+    # (S, P) coordinates and a generator -> (S, K) parameters
     parameters: Callable[[Floats, np.random.Generator], Floats]
     method: str
+    # (S, P) coordinates -> log prior plus log Jacobian without constants, the part of minus `value` that is not the log
+    # likelihood
     unweighted: Callable[[Floats], Floats] | None = None
 
 

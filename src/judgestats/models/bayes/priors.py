@@ -32,19 +32,14 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior of one parameter.
+    """Prior of one parameter."""
 
-    `parameter`: its name in ``tidy()``.
-    `law`: a key of :data:`WORDS`.
-    `location`, `scale`: the scale of an LKJ prior is its shape.
-    `place`, `size`: rank (from 0) and number of ordered parameters; for correlations `size` is the term's columns.
-    """
-
-    parameter: str
-    law: str
-    location: float
+    parameter: str  # its name in ``tidy()``
+    law: str  # a key of :data:`WORDS`
+    location: float  # location, scale: the scale of an LKJ prior is its shape
     scale: float
     meaning: str
+    # place, size: rank (from 0) and number of ordered parameters; for correlations `size` is the term's columns
     place: int = 0
     size: int = 1
 
@@ -79,31 +74,20 @@ class Prior:
 
 @dataclass(frozen=True)
 class Priors:
-    """Priors of all parameters of a model of p fixed effects and T random terms.
+    """Priors of all parameters of a model of p fixed effects and T random terms."""
 
-    `centre` (p,): means of the predictors; 0 for the intercept, and for all if there is no intercept.
-    `location`, `scale` (p,): of the fixed effects, with the intercept at the centre.
-    `cuts`, `widths`: scales of thresholds at the centre, and of the steps from one half-width to the next.
-    `sds` (k,): scales of the sds of each random term.
-    `shapes`: of the LKJ prior of each term.
-    `spread` (p,): sds of the predictors, 1 for the intercept: units of the sampler.
-    `starts` (k,): starting values of the sds.
-    `unit`: of the linear predictor.
-    `each`: the same, parameter by parameter.
-    """
-
-    centre: Floats
-    location: Floats
+    centre: Floats  # (p,): means of the predictors; 0 for the intercept, and for all if there is no intercept
+    location: Floats  # location, scale (p,): of the fixed effects, with the intercept at the centre
     scale: Floats
-    cuts: float
+    cuts: float  # cuts, widths: scales of thresholds at the centre, and of the steps from one half-width to the next
     widths: float
-    sds: tuple[Floats, ...]
-    shapes: tuple[float, ...]
+    sds: tuple[Floats, ...]  # (k,): scales of the sds of each random term
+    shapes: tuple[float, ...]  # of the LKJ prior of each term
     residual: float
-    spread: Floats
-    starts: tuple[Floats, ...]
-    unit: float
-    each: tuple[Prior, ...]
+    spread: Floats  # (p,): sds of the predictors, 1 for the intercept: units of the sampler
+    starts: tuple[Floats, ...]  # (k,): starting values of the sds
+    unit: float  # of the linear predictor
+    each: tuple[Prior, ...]  # the same, parameter by parameter
 
     def table(self) -> pd.DataFrame:
         """The priors as a frame: ``parameter``, ``prior``, ``meaning``."""

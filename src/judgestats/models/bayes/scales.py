@@ -14,16 +14,11 @@ from judgestats.errors import DesignError
 
 @dataclass(frozen=True)
 class Prior:
-    """A prior about 0.
+    """A prior about 0."""
 
-    `scale`: infinite for a flat prior.
-    `df`: degrees of freedom of a t; None for a normal.
-    `half`: whether restricted to values above 0, for a standard deviation.
-    """
-
-    scale: float
-    df: float | None
-    half: bool
+    scale: float  # infinite for a flat prior
+    df: float | None  # degrees of freedom of a t; None for a normal
+    half: bool  # whether restricted to values above 0, for a standard deviation
 
     def loss(self, value: float) -> tuple[float, float]:
         """Minus the log density without constants, and its derivative."""

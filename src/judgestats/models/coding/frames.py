@@ -78,20 +78,13 @@ CLOSE = 1000
 
 @dataclass(frozen=True)
 class Rows:
-    """Distinct rows of a table, in an order that does not depend on the order of the table.
+    """Distinct rows of a table, in an order that does not depend on the order of the table."""
 
-    `frame`: the K distinct rows without a missing value, numbered from 0.
-    `count` (K,): number of rows of data that each represents.
-    `n_missing`: rows of data that were excluded, counts included.
-    `n_rows`: rows of the table, as they lie there.
-    `n_zero`: those of them with a count of zero.
-    """
-
-    frame: pd.DataFrame
-    count: NDArray[np.float64]
-    n_missing: int
-    n_rows: int
-    n_zero: int = 0
+    frame: pd.DataFrame  # the K distinct rows without a missing value, numbered from 0
+    count: NDArray[np.float64]  # (K,): number of rows of data that each represents
+    n_missing: int  # rows of data that were excluded, counts included
+    n_rows: int  # rows of the table, as they lie there
+    n_zero: int = 0  # those of them with a count of zero
 
 
 @memory_advice()

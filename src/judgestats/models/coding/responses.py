@@ -131,20 +131,13 @@ MOST_CATEGORIES = 100
 
 @dataclass(frozen=True)
 class Response:
-    """A response as numbers.
+    """A response as numbers."""
 
-    `y` (N,): successes; counts; values; or codes of the categories.
-    `trials` (N,): trials of each row, 1 where there is no ``cbind``.
-    `categories`: the categories of a cumulative model that occur, in order.
-    `labels`: meaning of 0 and 1 in a binomial model.
-    `notes`: what was left out.
-    """
-
-    y: Floats
-    trials: Floats
-    categories: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    y: Floats  # (N,): successes; counts; values; or codes of the categories
+    trials: Floats  # (N,): trials of each row, 1 where there is no ``cbind``
+    categories: tuple[str, ...] = ()  # the categories of a cumulative model that occur, in order
+    labels: tuple[str, ...] = ()  # meaning of 0 and 1 in a binomial model
+    notes: tuple[str, ...] = ()  # what was left out
 
 
 def refuse_share(formula: Formula, weights: str, *, has_trials: bool) -> None:

@@ -202,16 +202,11 @@ def _covariances(model: Model, draws: Draws) -> tuple[Floats, ...]:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Random effects by S draws.
+    """Random effects by S draws."""
 
-    `beta` (S, p).
-    `effects` (S, levels, k).
-    `covariances` (k, k): of each term, for new levels.
-    """
-
-    beta: Floats
-    effects: tuple[Floats, ...]
-    covariances: tuple[Floats, ...]
+    beta: Floats  # (S, p)
+    effects: tuple[Floats, ...]  # (S, levels, k)
+    covariances: tuple[Floats, ...]  # (k, k): of each term, for new levels
 
     @property
     def modes(self) -> tuple[Floats, ...]:

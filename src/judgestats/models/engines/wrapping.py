@@ -66,20 +66,13 @@ def repeated(design: Design, engine: str) -> Design:
 
 @dataclass(frozen=True)
 class Modes:
-    """Random effects and a joint covariance.
+    """Random effects and a joint covariance."""
 
-    `modes` (levels, k).
-    `covariances` (k, k): of each term, for new levels.
-    `joint` (p + q, p + q): covariance of β and b, term by term, level by level.
-    `given` (q, q): covariance of b given β.
-    `p`: number of fixed effects.
-    """
-
-    modes: tuple[Floats, ...]
-    covariances: tuple[Floats, ...]
-    joint: Floats
-    given: Floats
-    p: int
+    modes: tuple[Floats, ...]  # (levels, k)
+    covariances: tuple[Floats, ...]  # (k, k): of each term, for new levels
+    joint: Floats  # (p + q, p + q): covariance of β and b, term by term, level by level
+    given: Floats  # (q, q): covariance of b given β
+    p: int  # number of fixed effects
 
     def _first(self, t: int) -> int:
         return sum(m.size for m in self.modes[:t])

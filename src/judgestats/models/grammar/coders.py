@@ -293,24 +293,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Coder:
-    """A fixed design, that can be coded again on new rows.
+    """A fixed design, that can be coded again on new rows."""
 
-    `expression`: what was coded: ``1 + strategy * x``.
-    `names`: its p columns: ``Intercept``, ``strategy[S8]``, ``x:strategy[S8]``.
-    `terms`: term (``strategy``, ``strategy:x``) -> slice of its columns.
-    `factors`: categorical column -> its levels in order, as they are in the data.
-    `numerics`: numeric columns used, offsets included.
-    `means`: numeric column -> mean over the rows, weighted by their counts.
-    `source`: the formula, for messages.
-    """
-
-    expression: str
-    names: tuple[str, ...]
-    terms: dict[str, slice]
-    factors: dict[str, tuple[Any, ...]]
-    numerics: tuple[str, ...]
-    means: dict[str, float]
-    source: str
+    expression: str  # what was coded: ``1 + strategy * x``
+    names: tuple[str, ...]  # its p columns: ``Intercept``, ``strategy[S8]``, ``x:strategy[S8]``
+    terms: dict[str, slice]  # term (``strategy``, ``strategy:x``) -> slice of its columns
+    factors: dict[str, tuple[Any, ...]]  # categorical column -> its levels in order, as they are in the data
+    numerics: tuple[str, ...]  # numeric columns used, offsets included
+    means: dict[str, float]  # numeric column -> mean over the rows, weighted by their counts
+    source: str  # the formula, for messages
     columns: tuple[str, ...] = field(repr=False)
     parts: tuple[tuple[Part, ...], ...] = field(repr=False)
     offsets: tuple[Node, ...] = field(repr=False)

@@ -40,20 +40,15 @@ class Token:
 
 @dataclass(frozen=True)
 class Node:
-    """A part of a formula and where it stands.
+    """A part of a formula and where it stands."""
 
-    `kind`: ``name``, ``number``, ``string``, ``literal``, ``call``, ``keyword``, ``binary``, ``unary``, ``group``
-    (round brackets), ``bar`` (a random term) or ``level`` (``choice[first]``).
-    `value`: the column, number, text, function, operator or level.
-    `start`, `end`: place in the source.
-    `parts`: what it is made of.
-    """
-
+    # ``name``, ``number``, ``string``, ``literal``, ``call``, ``keyword``, ``binary``, ``unary``, ``group`` (round
+    # brackets), ``bar`` (a random term) or ``level`` (``choice[first]``)
     kind: str
-    value: str
-    start: int
+    value: str  # the column, number, text, function, operator or level
+    start: int  # start, end: place in the source
     end: int
-    parts: tuple[Node, ...] = ()
+    parts: tuple[Node, ...] = ()  # what it is made of
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all below it, left to right."""
@@ -277,16 +272,11 @@ CODINGS = ("Treatment", "Sum")
 
 @dataclass(frozen=True)
 class RandomPart:
-    """One random term.
+    """One random term."""
 
-    `expression`: what varies: ``1``, ``1 + x``, ``0 + order``.
-    `factor`: over what it varies: ``item``, ``item:system``.
-    `columns`: the columns of the factor.
-    """
-
-    expression: str
-    factor: str
-    columns: tuple[str, ...]
+    expression: str  # what varies: ``1``, ``1 + x``, ``0 + order``
+    factor: str  # over what it varies: ``item``, ``item:system``
+    columns: tuple[str, ...]  # the columns of the factor
 
     def __str__(self) -> str:
         return f"({self.expression}|{self.factor})"
@@ -294,24 +284,15 @@ class RandomPart:
 
 @dataclass(frozen=True)
 class Formula:
-    """A parsed formula.
+    """A parsed formula."""
 
-    `source`: as written, on one line.
-    `response`: the left side: ``y``, ``cbind(k, n - k)``, ``choice[first]``.
-    `fixed`: the fixed part, its intercept spelled out: ``1 + strategy * x + offset(z)``.
-    `random`: the random terms, ``||`` and ``/`` expanded.
-    `variables`: every column named, first use first.
-    `left`: the left side as a tree.
-    `nodes`: the terms of the right side as trees.
-    """
-
-    source: str
-    response: str
-    fixed: str
-    random: tuple[RandomPart, ...]
-    variables: tuple[str, ...]
-    left: Node = field(repr=False, compare=False)
-    nodes: tuple[Node, ...] = field(repr=False, compare=False, default=())
+    source: str  # as written, on one line
+    response: str  # the left side: ``y``, ``cbind(k, n - k)``, ``choice[first]``
+    fixed: str  # the fixed part, its intercept spelled out: ``1 + strategy * x + offset(z)``
+    random: tuple[RandomPart, ...]  # the random terms, ``||`` and ``/`` expanded
+    variables: tuple[str, ...]  # every column named, first use first
+    left: Node = field(repr=False, compare=False)  # the left side as a tree
+    nodes: tuple[Node, ...] = field(repr=False, compare=False, default=())  # the terms of the right side as trees
 
     @property
     def answers(self) -> tuple[str, ...]:

@@ -74,14 +74,10 @@ def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataF
 
 @dataclass(frozen=True)
 class Scores:
-    """N scores of subjects by judges.
+    """N scores of subjects by judges."""
 
-    `y` (N,): minus `centre`.
-    `codes` (N,): level of each score in ``subject``, ``judge`` and the facets.
-    """
-
-    y: Floats
-    codes: Mapping[str, Ints]
+    y: Floats  # (N,): minus `centre`
+    codes: Mapping[str, Ints]  # (N,): level of each score in ``subject``, ``judge`` and the facets
     centre: float = 0.0
 
     @property

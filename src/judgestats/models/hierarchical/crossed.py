@@ -44,26 +44,18 @@ def default_priors(names: Iterable[str], unit: float) -> dict[str, Prior]:
 
 @dataclass(frozen=True)
 class Panel:
-    """Mean scores: N cells of J judges, S systems, C conditions.
+    """Mean scores: N cells of J judges, S systems, C conditions."""
 
-    `y` (N,): minus `centre`.
-    `noise` (N,): known variance of each mean.
-    `judge`, `system`, `condition` (N,): codes; condition -1 is a reference that belongs to no condition.
-    `own` (N,): whether the system is the judge itself.
-    `judges`, `systems`, `conditions`: labels; a reference is the last judge.
-    `reference`: whether there is a reference.
-    """
-
-    y: Floats
-    noise: Floats
-    judge: Ints
+    y: Floats  # (N,): minus `centre`
+    noise: Floats  # (N,): known variance of each mean
+    judge: Ints  # judge, system, condition (N,): codes; condition -1 is a reference that belongs to no condition
     system: Ints
     condition: Ints
-    own: NDArray[np.bool_]
-    judges: tuple[str, ...]
+    own: NDArray[np.bool_]  # (N,): whether the system is the judge itself
+    judges: tuple[str, ...]  # judges, systems, conditions: labels; a reference is the last judge
     systems: tuple[str, ...]
     conditions: tuple[str, ...]
-    reference: bool = False
+    reference: bool = False  # whether there is a reference
     centre: float = 0.0
 
     @cached_property

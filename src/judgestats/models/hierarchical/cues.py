@@ -45,21 +45,17 @@ BASELINE = "Baseline"
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Counts of a model of outcomes.
+    """Counts of a model of outcomes."""
 
-    `judges`, `schemes`, `probes`, `outcomes`: labels; the blind probe and the reference outcome come first.
-    `counts` (J, S, P, K).
-    `excluded`: (judge, scheme, probe) -> flag of excluded calls.
-    `dependent`: flag of calls that share a pair.
-    """
-
+    # judges, schemes, probes, outcomes: labels; the blind probe and the reference outcome come first
     judges: tuple[str, ...]
     schemes: tuple[str, ...]
     probes: tuple[str, ...]
     outcomes: tuple[str, ...]
-    counts: NDArray[np.float64]
+    counts: NDArray[np.float64]  # (J, S, P, K)
+    # (judge, scheme, probe) -> flag of excluded calls
     excluded: dict[tuple[int, int, int], str] = field(default_factory=dict)
-    dependent: str = ""
+    dependent: str = ""  # flag of calls that share a pair
 
     def compared(self, against: str | None = None) -> list[tuple[int, int]]:
         """Each scheme with the one it is compared with, by default :data:`BASELINE`."""
@@ -263,18 +259,14 @@ def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
 
 @dataclass(frozen=True)
 class Probed:
-    """Shares under one probe and blind, and the rows of estimates from them.
-
-    `shares` (chains, draws, J or J + 1, S, P, K): with several judges the last one is a new judge.
-    `draws`: the draws behind the shares.
-    """
+    """Shares under one probe and blind, and the rows of estimates from them."""
 
     data: Outcomes
     probe: int
     favoured: str
-    shares: Floats
+    shares: Floats  # (chains, draws, J or J + 1, S, P, K): with several judges the last one is a new judge
     conf_level: float
-    draws: Draws
+    draws: Draws  # the draws behind the shares
 
     def rows(self, compared: list[tuple[int, int]]) -> Rows:
         """Movement under each scheme, then one scheme against another."""

@@ -60,29 +60,20 @@ NAMES = ("slope", "criterion", "bias")
 
 @dataclass(frozen=True)
 class Ladder:
-    """Counts of a psychometric model in N cells.
+    """Counts of a psychometric model in N cells."""
 
-    `judges`, `conditions`: labels, the baseline first.
-    `judge`, `condition` (N,): codes.
-    `x` (N,): quality of the first slot minus that of the second, in smallest steps; 0 or more if slots are unknown.
-    `counts` (N, 4): first, tie, second, either slot; if slots are unknown: correct, tie, wrong, either.
-    `folded`: whether slots are unknown.
-    `random` (J, 3): probabilities of a random answer.
-    `unit`: the smallest step.
-    `flag`: judge -> flags of excluded or dependent calls.
-    """
-
-    judges: tuple[str, ...]
+    judges: tuple[str, ...]  # judges, conditions: labels, the baseline first
     conditions: tuple[str, ...]
-    judge: NDArray[np.int64]
+    judge: NDArray[np.int64]  # judge, condition (N,): codes
     condition: NDArray[np.int64]
+    # (N,): quality of the first slot minus that of the second, in smallest steps; 0 or more if slots are unknown
     x: Floats
-    counts: Floats
-    folded: bool
-    random: Floats
-    unit: float
+    counts: Floats  # (N, 4): first, tie, second, either slot; if slots are unknown: correct, tie, wrong, either
+    folded: bool  # whether slots are unknown
+    random: Floats  # (J, 3): probabilities of a random answer
+    unit: float  # the smallest step
     link: str = "logit"
-    flag: dict[str, str] = field(default_factory=dict)
+    flag: dict[str, str] = field(default_factory=dict)  # judge -> flags of excluded or dependent calls
 
     @property
     def merged(self) -> NDArray[np.bool_]:
@@ -380,18 +371,12 @@ ROWS = (*NAMES, "lapse")
 
 @dataclass(frozen=True)
 class Predictor:
-    """Design of K standard normal variables, some of which are multiplied by one of M spreads (sds over judges).
+    """Design of K standard normal variables, some of which are multiplied by one of M spreads (sds over judges)."""
 
-    `weights` (4 J G, K): effect of one unit on log slope, log criterion, bias and log-odds of a lapse.
-    `fixed` (K,): 1 for a variable without a spread, else 0.
-    `shared` (K, M): 1 if a variable is multiplied by a spread.
-    `names` (K,), `spreads` (M,): parameter of each variable and of each spread.
-    """
-
-    weights: Floats
-    fixed: Floats
-    shared: Floats
-    names: tuple[str, ...] = ()
+    weights: Floats  # (4 J G, K): effect of one unit on log slope, log criterion, bias and log-odds of a lapse
+    fixed: Floats  # (K,): 1 for a variable without a spread, else 0
+    shared: Floats  # (K, M): 1 if a variable is multiplied by a spread
+    names: tuple[str, ...] = ()  # names (K,), spreads (M,): parameter of each variable and of each spread
     spreads: tuple[str, ...] = ()
 
 

@@ -52,29 +52,22 @@ OUTCOMES = ("target", "other", "tie", "invalid")
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Counts in N cells of judge, bias and topic.
+    """Counts in N cells of judge, bias and topic."""
 
-    `judges`, `conditions`, `topics`: labels; a condition consists of the values of `by` and the bias, and topics are
-    nested in conditions.
-    `judge`, `condition`, `topic` (N,): codes.
-    `n` (N,): valid calls.
-    `counts` (N, 3): target, other, tie; if only the score is printed (`net`), target minus other in the first column.
-    `net` (N,): whether only the score is printed.
-    `invalid` (N,): calls excluded.
-    `keys`: columns of the conditions.
-    """
-
+    # judges, conditions, topics: labels; a condition consists of the values of `by` and the bias, and topics are nested
+    # in conditions
     judges: tuple[str, ...]
     conditions: tuple[tuple[str, ...], ...]
     topics: tuple[tuple[int, str], ...]
-    judge: Ints
+    judge: Ints  # judge, condition, topic (N,): codes
     condition: Ints
     topic: Ints
-    n: Floats
+    n: Floats  # (N,): valid calls
+    # (N, 3): target, other, tie; if only the score is printed (`net`), target minus other in the first column
     counts: Floats
-    net: NDArray[np.bool_]
-    invalid: Floats
-    keys: tuple[str, ...]
+    net: NDArray[np.bool_]  # (N,): whether only the score is printed
+    invalid: Floats  # (N,): calls excluded
+    keys: tuple[str, ...]  # columns of the conditions
 
     @property
     def terms(self) -> dict[str, tuple[Ints, int]]:

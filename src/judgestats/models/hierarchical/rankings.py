@@ -48,28 +48,20 @@ PRINTED = ("k", "baseline_only", "strategy_only")
 
 @dataclass(frozen=True, eq=False)
 class Arms:
-    """Correct calls of each judge under each strategy, the baseline first.
-
-    `n` (J, S): calls, or pairs scored together with the baseline; NaN if the judge was not asked.
-    `k` (J, S): correct calls; NaN if not known.
-    `b`, `c` (J, S): items correct only under the baseline, and only under the strategy; NaN if not known.
-    `answers` (P, S): with items, patterns of correct answers (1, 0, NaN if not judged); `owner` (P,) is the judge.
-    `count` (P,): items with each pattern.
-    `law`: assumed joint distribution.
-    `excluded`: judge -> flag of excluded calls.
-    """
+    """Correct calls of each judge under each strategy, the baseline first."""
 
     judges: tuple[str, ...]
     strategies: tuple[str, ...]
-    n: Floats
-    k: Floats
-    b: Floats
+    n: Floats  # (J, S): calls, or pairs scored together with the baseline; NaN if the judge was not asked
+    k: Floats  # (J, S): correct calls; NaN if not known
+    b: Floats  # b, c (J, S): items correct only under the baseline, and only under the strategy; NaN if not known
     c: Floats
+    # (P, S): with items, patterns of correct answers (1, 0, NaN if not judged); `owner` (P,) is the judge
     answers: Floats | None = None
     owner: Ints | None = None
-    count: Floats | None = None
-    law: str = "independent"
-    excluded: dict[str, str] = field(default_factory=dict)
+    count: Floats | None = None  # (P,): items with each pattern
+    law: str = "independent"  # assumed joint distribution
+    excluded: dict[str, str] = field(default_factory=dict)  # judge -> flag of excluded calls
 
     @property
     def there(self) -> NDArray[np.bool_]:

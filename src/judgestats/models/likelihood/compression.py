@@ -23,21 +23,14 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Columns:
-    """Random effects as columns in elimination order: the factor with most levels first, level by level.
+    """Random effects as columns in elimination order: the factor with most levels first, level by level."""
 
-    `cols` (N, K): columns that each row touches; K columns a row, term after term as the formula has them.
-    `z` (N, K): values there.
-    `blocks` (F + 1,): first column of each factor, and the number of columns.
-    `sizes`: columns of each term, in the formula's order.
-    `factor`: position of each term's factor in `blocks`.
-    `offset`, `width`: column of term t at level l, part c: ``blocks[factor[t]] + l * width[t] + offset[t] + c``.
-    """
-
-    cols: Ints
-    z: Floats
-    blocks: Ints
-    sizes: tuple[int, ...]
-    factor: tuple[int, ...]
+    cols: Ints  # (N, K): columns that each row touches; K columns a row, term after term as the formula has them
+    z: Floats  # (N, K): values there
+    blocks: Ints  # (F + 1,): first column of each factor, and the number of columns
+    sizes: tuple[int, ...]  # columns of each term, in the formula's order
+    factor: tuple[int, ...]  # position of each term's factor in `blocks`
+    # offset, width: column of term t at level l, part c: ``blocks[factor[t]] + l * width[t] + offset[t] + c``
     offset: tuple[int, ...]
     width: tuple[int, ...]
 
@@ -52,27 +45,18 @@ class Columns:
 
 @dataclass(frozen=True)
 class Compressed:
-    """Distinct rows, sorted by group where there is one factor.
+    """Distinct rows, sorted by group where there is one factor."""
 
-    `y`, `m` (N,): sums of the response and of trials or rows.
-    `X` (N, p).
-    `offset` (N,).
-    `category`, `part` (N,): category of a cumulative response, and its set of thresholds.
-    `times` (N,): how often each row counts; over 1 only where groups were collapsed.
-    `often` (q,): the same of each column.
-    `squares` (N,): sum of squares of the responses about their mean (Gaussian).
-    """
-
-    y: Floats
+    y: Floats  # y, m (N,): sums of the response and of trials or rows
     m: Floats
-    X: Floats
-    offset: Floats
-    category: Ints
+    X: Floats  # (N, p)
+    offset: Floats  # (N,)
+    category: Ints  # category, part (N,): category of a cumulative response, and its set of thresholds
     part: Ints
     columns: Columns
-    times: Floats
-    often: Floats
-    squares: Floats
+    times: Floats  # (N,): how often each row counts; over 1 only where groups were collapsed
+    often: Floats  # (q,): the same of each column
+    squares: Floats  # (N,): sum of squares of the responses about their mean (Gaussian)
 
 
 def columns(design: Design) -> Columns:
@@ -191,22 +175,15 @@ def _collapse(table: Compressed) -> Compressed:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Random effects given the parameters. q columns, p fixed effects.
-
-    `flat`: factor of H.
-    `u` (q,): spherical modes.
-    `factors` (k, k): Λ of each term, on the scale of the linear predictor.
-    `pull` (q, p): h⁻¹ Λ'Z'WX: how the modes of u move with β.
-    `beta_covariance` (p, p).
-    """
+    """Random effects given the parameters. q columns, p fixed effects."""
 
     columns: Columns
     layout: Structure
-    flat: Floats
-    u: Floats
-    factors: tuple[Floats, ...]
-    pull: Floats
-    beta_covariance: Floats
+    flat: Floats  # factor of H
+    u: Floats  # (q,): spherical modes
+    factors: tuple[Floats, ...]  # (k, k): Λ of each term, on the scale of the linear predictor
+    pull: Floats  # (q, p): H⁻¹ Λ'Z'WX: how the modes of u move with β
+    beta_covariance: Floats  # (p, p)
 
     def _own(self, t: int) -> Ints:
         """Columns of term t, level by level."""

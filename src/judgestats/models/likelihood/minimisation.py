@@ -50,20 +50,16 @@ class Approximation(Protocol):
 
 @dataclass(frozen=True)
 class Scales:
-    """Where θ stands in Λ.
+    """Where θ stands in Λ."""
 
-    `sizes`: columns of each term.
-    `column`, `row` (T,): of each element of θ: which column of z it multiplies, and to which column of ZΛ the product
-    is added.
-    `diagonal` (T,): elements that are standard deviations or their Cholesky counterpart, so not negative.
-    `term` (T,): the term that each belongs to.
-    """
-
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # columns of each term
+    # column, row (T,): of each element of θ: which column of z it multiplies, and to which column of ZΛ the product is
+    # added
     column: NDArray[np.int64]
     row: NDArray[np.int64]
+    # (T,): elements that are standard deviations or their Cholesky counterpart, so not negative
     diagonal: NDArray[np.bool_]
-    term: NDArray[np.int64]
+    term: NDArray[np.int64]  # (T,): the term that each belongs to
 
     @classmethod
     def of(cls, sizes: tuple[int, ...]) -> Scales:
@@ -116,13 +112,10 @@ class Scales:
 
 @dataclass
 class GeneralisedObjective:
-    """Minus the log likelihood of a generalised or cumulative mixed model, without its constant.
-
-    `kernel`: Laplace, Gauss-Hermite quadrature or the trapezoidal rule.
-    """
+    """Minus the log likelihood of a generalised or cumulative mixed model, without its constant."""
 
     rows: Rows
-    kernel: Approximation
+    kernel: Approximation  # Laplace, Gauss-Hermite quadrature or the trapezoidal rule
     scales: Scales
     thresholds: Thresholds
 
@@ -402,19 +395,14 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the search ended.
+    """Where the search ended."""
 
-    `x`, `gradient` (P,).
-    `hessian` (P, P): by differences of the gradient.
-    `converged`: whether a further Newton step would gain less than 1e-7.
-    `log`: a row per iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``.
-    """
-
-    x: Floats
+    x: Floats  # x, gradient (P,)
     gradient: Floats
     value: float
-    hessian: Floats
-    converged: bool
+    hessian: Floats  # (P, P): by differences of the gradient
+    converged: bool  # whether a further Newton step would gain less than 1e-7
+    # a row per iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``
     log: list[dict[str, Any]] = field(repr=False)
 
     def followed_by(self, other: Minimum) -> Minimum:

@@ -206,30 +206,20 @@ MOST = 50_000_000
 
 @dataclass(frozen=True)
 class Grid:
-    """Combinations of levels, averaged into cells.
+    """Combinations of levels, averaged into cells."""
 
-    `frame`: R combinations.
-    `cells`: k combinations of the columns asked for, in the order of their levels.
-    `pool` (K, R): weights of the combinations in each cell.
-    """
-
-    frame: pd.DataFrame
-    cells: pd.DataFrame
-    pool: Floats
+    frame: pd.DataFrame  # R combinations
+    cells: pd.DataFrame  # K combinations of the columns asked for, in the order of their levels
+    pool: Floats  # (K, R): weights of the combinations in each cell
 
 
 @dataclass(frozen=True)
 class Means:
-    """Marginal means of K cells: one number each, or J categories.
+    """Marginal means of K cells: one number each, or J categories."""
 
-    `value` (K, J).
-    `gradient` (K, J, P).
-    `known` (K,): whether they are estimable.
-    """
-
-    value: Floats
-    gradient: Floats
-    known: NDArray[np.bool_]
+    value: Floats  # (K, J)
+    gradient: Floats  # (K, J, P)
+    known: NDArray[np.bool_]  # (K,): whether they are estimable
 
 
 def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: bool) -> Grid:

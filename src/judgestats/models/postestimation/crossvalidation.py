@@ -31,16 +31,11 @@ MOST_LOGLIK = 100_000_000
 
 @dataclass(frozen=True)
 class Calls:
-    """Distinct calls: rows of a design with their answers and counts.
+    """Distinct calls: rows of a design with their answers and counts."""
 
-    `rows` (N,): row of the design.
-    `y` (N,): answer; of a binomial model 0 or 1.
-    `count` (N,).
-    """
-
-    rows: Ints
-    y: Floats
-    count: Floats
+    rows: Ints  # (N,): row of the design
+    y: Floats  # (N,): answer; of a binomial model 0 or 1
+    count: Floats  # (N,)
 
 
 def loo(fit: Fitted, unit: str = CALL) -> pd.DataFrame:

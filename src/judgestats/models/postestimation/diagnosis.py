@@ -110,19 +110,13 @@ LEVELS, LEVELS_REML = 30, 10
 
 @dataclass(frozen=True)
 class Shortage:
-    """A factor that is small for the method of its fit.
+    """A factor that is small for the method of its fit."""
 
-    `flag`: :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``.
-    `kind`: what there are too few of.
-    `levels`: the levels of the factor.
-    `seen`: calls per level, rarer answers in all, or levels.
-    """
-
-    flag: str
-    kind: str
+    flag: str  # :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``
+    kind: str  # what there are too few of
     factor: str
-    levels: tuple[str, ...]
-    seen: float
+    levels: tuple[str, ...]  # the levels of the factor
+    seen: float  # calls per level, rarer answers in all, or levels
 
 
 def shortages(fit: Fitted) -> tuple[Shortage, ...]:

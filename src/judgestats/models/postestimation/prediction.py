@@ -34,20 +34,13 @@ from judgestats.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class Rows:
-    """M rows, coded.
+    """M rows, coded."""
 
-    `X` (M, p).
-    `offset` (M,).
-    `zs` (M, k): for each random term.
-    `codes` (M,): level of each row, -1 for a new one.
-    `part` (M,): set of thresholds.
-    """
-
-    X: Floats
-    offset: Floats
-    zs: tuple[Floats, ...]
-    codes: tuple[Ints, ...]
-    part: Ints
+    X: Floats  # (M, p)
+    offset: Floats  # (M,)
+    zs: tuple[Floats, ...]  # (M, k): for each random term
+    codes: tuple[Ints, ...]  # (M,): level of each row, -1 for a new one
+    part: Ints  # (M,): set of thresholds
 
     def eta(self, fit: Fitted) -> Floats:
         """(M,) linear predictor, random effects at 0."""
@@ -62,17 +55,13 @@ class Rows:
 
 @dataclass(frozen=True)
 class Mean:
-    """Mean responses of M rows: one, or the probability of each of J categories.
+    """Mean responses of M rows: one, or the probability of each of J categories."""
 
-    `value`, `by_eta`, `by_variance` (M, J): and derivatives by the linear predictor and by the variance of the random
-    effects.
-    `by_cut` (M, J, T): by the threshold parameters.
-    """
-
+    # value, by_eta, by_variance (M, J): the mean, and its derivatives by η and by the variance of the random effects
     value: Floats
     by_eta: Floats
     by_variance: Floats
-    by_cut: Floats
+    by_cut: Floats  # (M, J, T): by the threshold parameters
 
 
 def table_of(data: Any) -> pd.DataFrame:

@@ -179,19 +179,13 @@ _HIGH = 1e8
 
 @dataclass
 class Surface:
-    """Minus a log likelihood about its minimum.
+    """Minus a log likelihood about its minimum."""
 
-    `objective`: of parameters: value and gradient.
-    `x` (P,): where it is least.
-    `covariance` (P, P): inverse Hessian there, or a guess.
-    `standing` (P,): standard deviations of scalar terms: the objective is flat in them at zero, a search does not start
-    there.
-    """
-
-    objective: Objective
-    x: Floats
+    objective: Objective  # of parameters: value and gradient
+    x: Floats  # (P,): where it is least
     value: float
-    covariance: Floats
+    covariance: Floats  # (P, P): inverse Hessian there, or a guess
+    # (P,): standard deviations of scalar terms: the objective is flat in them at zero, a search does not start there
     standing: NDArray[np.bool_]
 
 
