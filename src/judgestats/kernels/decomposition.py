@@ -30,11 +30,7 @@ def _by_appearance(code, size, first):  # type: ignore[no-untyped-def]
 
 
 def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Number codes in the order in which they first appear.
-
-    `code` (N,): codes from 0 to size - 1. `size`: how many there may be; a table of this length is filled. Returns
-    `number` (N,): 0 to G - 1. `first` (G,): where each number first appears.
-    """
+    """Number codes (N,), below `size`, in the order in which they appear; and where each number (G,) first does."""
     first = np.empty(min(size, code.size), np.int32 if code.size < 2**31 else np.int64)
     number, groups = _by_appearance(code, size, first)
     return number, first[:groups].astype(np.int64)
@@ -87,12 +83,7 @@ def _pair_orders(unit, reverse, answer, n_units):  # type: ignore[no-untyped-def
 def pair_orders(
     unit: NDArray[np.integer[Any]], reverse: NDArray[np.bool_], answer: NDArray[np.int8], n_units: int
 ) -> PairOrders:
-    """Match the two orders of each pair.
-
-    `unit` (N,): which pair a call belongs to, 0 to U - 1: judge, item, candidates and conditions, without the order.
-    `reverse` (N,): whether the call shows the pair in its reverse order. `answer` (N,): ``FIRST``, ``SECOND``, ``TIE``
-    or ``INVALID``, by slot. `n_units`: u.
-    """
+    """Match the two orders of each of U pairs: pair, order and answer by slot of N calls."""
     answers, duplicates, first = _pair_orders(unit, reverse, answer, n_units)
     return PairOrders(answers, int(duplicates), int(first))
 
@@ -100,12 +91,7 @@ def pair_orders(
 def pair_table(
     answers: NDArray[np.int8], group: NDArray[np.integer[Any]], weight: NDArray[np.float64] | None, n_groups: int
 ) -> NDArray[np.float64]:
-    """Count pairs by their two answers.
-
-    `answers` (U, 2): as in :class:`PairOrders`. `group` (U,): group of each pair, 0 to G - 1. `weight` (U,): number of
-    identical pairs per row; None for one each. `n_groups`: G. Returns (G, 5, 5): pairs of group g that answered i in
-    the forward and j in the reverse order.
-    """
+    """Pairs (G, 5, 5) of each group by their answers in the forward and in the reverse order, `weight` (U,) alike."""
     cell = (group * 5 + answers[:, 0]) * 5 + answers[:, 1]
     counts: NDArray[np.float64] = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)
     return counts.reshape(n_groups, 5, 5)
@@ -133,13 +119,10 @@ def _decompose(counts):  # type: ignore[no-untyped-def]
 
 
 def decompose(counts: NDArray[np.float64]) -> Decomposition:
-    """Classify pairs by their two slot answers (dark_current paper, Eqs. 2 to 7).
+    """Classify pairs (G, 5, 5) by their two slot answers (dark_current paper, Eqs. 2 to 7).
 
-    `counts` (G, 5, 5): as from :func:`pair_table`.
-
-    The same *slot* in both orders is positional: the content flips. Another slot is stable: the content stays. A pair
-    with an invalid or a missing order leaves every rate alike, so that
-    ``non_ties / calls = stable + positional + one_sided / 2`` holds exactly (as shares of the pairs kept).
+    The same *slot* in both orders is positional: the content flips. A pair with an invalid or a missing order leaves
+    every rate alike, so that ``non_ties / calls = stable + positional + one_sided / 2`` holds exactly.
     """
     classes = _decompose(np.ascontiguousarray(counts, dtype=np.float64))
     pairs = classes[:, :DROPPED].sum(axis=1)

@@ -59,10 +59,7 @@ class Laplace:
 
     @classmethod
     def of(cls, data: Rows, layout: Structure, times: Floats) -> Laplace:
-        """Make the workspace.
-
-        `times` (q,).
-        """
+        """Make the workspace."""
         cols = np.ascontiguousarray(layout.cols.T)
         return cls(data, layout, times, np.zeros(layout.q), np.empty(layout.size), cols, bool((times != 1).any()))
 
@@ -119,11 +116,7 @@ class Laplace:
         return True, u, eta, total
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
-        """Find the mode and evaluate the objective there.
-
-        `eta0` (N,): linear predictor without random effects. `zl` (N, K): values of ZΛ. `hi`, `lo` (N,): thresholds of
-        each row. Returns `objective`: infinite where no mode was found. `eta` (N,): linear predictor at the mode.
-        """
+        """The objective at the mode, infinite where none was found, and the linear predictor there; `zl` (N, K): ZΛ."""
         d, t = self.data, self.layout
         turned = np.ascontiguousarray(zl.T)
         for start in (self.u, np.zeros(t.q)):
@@ -136,10 +129,7 @@ class Laplace:
         return np.inf, eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
-        """Derivatives at the mode that :meth:`value` found last.
-
-        `eta`, `zl`, `hi`, `lo`: as there; `eta` as it returned it.
-        """
+        """Derivatives at the mode that :meth:`value` found last, with the `eta` that it returned."""
         d, t, u = self.data, self.layout, self.u
         turned = np.ascontiguousarray(zl.T)
         inverse, spread, p = invert(t, self.flat), np.zeros_like(turned), 0

@@ -38,11 +38,8 @@ def latent_classes(
 ) -> LatentClasses:
     """Fit the model from the majority vote and from random starts, and keep the likeliest fit.
 
-    `counts` (N, R, K): how often each rater gave each label to each unit. `weight` (N,): how many units are alike.
-    `n_starts`: random starts, each half the majority vote and half random. `mirror` (K,): permutation of the classes
-    that leaves the model as it is (two candidates that exchange their names). The likelihood is the same however the
-    classes are named: each is named after a label, so that labels and classes agree as often as possible.
-
+    `counts` (N, R, K): how often each rater gave each label. `mirror` (K,): permutation of the classes that leaves the
+    model as it is (candidates that exchange their names). Each class is named after the label that agrees most often.
     Dawid, A. P., Skene, A. M. (1979). Applied Statistics 28, 20-28.
     """
     n, raters, k = counts.shape
@@ -115,10 +112,9 @@ def _naming(agreement: Floats, mirror: Ints | None) -> Ints:
 def standard_errors(
     counts: Floats, weight: Floats, found: LatentClasses, mirror: Ints | None = None
 ) -> tuple[Floats, Floats]:
-    """Standard errors of priors (K,) and confusion (R, K, K), from the observed information.
+    """Standard errors of priors (K,) and confusion (R, K, K), from the observed information of those inside (0, 1).
 
-    Of the parameters inside (0, 1) only: NaN for those on the boundary, which count as known; NaN for all where the
-    information matrix is singular (the labels do not identify the model).
+    NaN on the boundary, where they count as known; NaN for all where the labels do not identify the model.
     """
     n, raters, k = counts.shape
     flat = counts.reshape(n, raters * k)

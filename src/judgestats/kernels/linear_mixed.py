@@ -33,10 +33,7 @@ class Cells:
 
     @cached_property
     def centred(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """X with what least squares leave of the mean, their β, X'WX, and X'W times the rest.
-
-        A mean far from 0 takes digits that the rest keeps.
-        """
+        """X and what least squares leave of the mean, β, X'WX, and X'W times the rest, exact for any mean."""
         WX = self.X * self.weight[:, None]
         G = self.X.T @ WX
         beta = np.linalg.solve(G, WX.T @ self.mean)
@@ -97,10 +94,7 @@ def _by_scale(
 
 
 def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
-    """Evaluate the profiled likelihood and its gradient.
-
-    `zl` (N, K): values of ZΛ, Λ relative to the residual sd.
-    """
+    """Evaluate the profiled likelihood and its gradient; `zl` (N, K): ZΛ, relative to the residual sd."""
     t, p = layout, data.X.shape[1]
     flat = np.empty(t.size)
     gather(t, zl, data.weight, flat)
