@@ -67,13 +67,9 @@ class Design:
     def new(
         self, frame: pd.DataFrame, allow_new_levels: bool = True
     ) -> tuple[Floats, Floats, list[Floats], list[NDArray[np.int64]]]:
-        """Code new rows in the same way.
+        """Code M new rows in the same way: X, NaN in a row with a missing value, offset, values and codes of each term.
 
-        `frame`: m rows with the columns of the right side; the response may be absent. `allow_new_levels`: whether a
-        level of a grouping factor may be one that was not there before. Returns `X` (M, p): NaN in a row with a missing
-        value. `offset` (M,). `zs` (M, k): the columns of each term. `codes` (M,): the level of each row, -1 for one
-        that is new or missing. Raises FormulaError if a column is absent, or a category was not there before. Raises
-        DesignError if a level is new and `allow_new_levels` is False.
+        A code is -1 for a level that is missing, or new where `allow_new_levels`.
         """
         X, offset = self.fixed.matrix(frame), self.fixed.offset(frame)
         zs = [left.matrix(frame) for left in self.lefts]
@@ -109,22 +105,14 @@ def design(
     also: Sequence[str] = (),
     counts: str | Literal[False] | None = None,
 ) -> Design:
-    """Code a table for a model.
+    """Code a table for a model, distinct rows first: cost follows their number, not that of the calls.
 
-    Rows are made distinct first, by the columns that the formula names; cost follows the number of different rows.
-
-    `formula`: the model, in the grammar of lme4: ``correct ~ strategy + (1|item)``, ``cbind(k, n - k) ~ x``,
-    ``choice[first] ~ 1``. Transforms of all rows (``center``, ``scale``, ``poly``, ``bs``) see every row as often as it
-    is counted. `data`: a table in any engine. `family`: what the response is. Binomial: 0 and 1, booleans, two values
-    (the second one, sorted or by the order of the category, is the success), ``cbind``. Cumulative: numbers, an ordered
-    category, or text with `categories`. `weights`: a column of prior weights, positive; never a count. `categories`:
-    categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
-    `also`: further columns that distinguish rows, read into ``frame``: of clusters, or of sets of thresholds. `counts`:
-    as for :func:`judgestats.fit`. Returns in an order that does not depend on the order of the rows. Rows with a
-    missing value in a column that is used are excluded and counted, and so are invalid calls where the response is the
-    column ``choice``. Raises FormulaError if the formula does not parse, or names an unknown column. Raises SchemaError
-    if counts or weights are not valid, or a number is infinite. Raises DesignError if the data cannot answer: no rows,
-    one level of a factor, a response outside its family, as many random effects as rows in a Gaussian model.
+    Transforms of all rows (``center``, ``scale``, ``poly``, ``bs``) see every row as often as it is counted. A binomial
+    response is 0 and 1, booleans, two values (the second one, sorted or by the order of the category, is the success),
+    or ``cbind``; a cumulative one numbers, an ordered category, or text with `categories`, lowest first. `weights`
+    names prior weights, never a count. `also`: further columns that distinguish rows: of clusters, or of sets of
+    thresholds. Rows with a missing value in a column that is used are excluded and counted, as are invalid calls where
+    the response is ``choice``.
 
     >>> calls = pd.DataFrame({"correct": [1, 0, 1, 1], "strategy": ["B0", "B0", "S8", "S8"], "item": [1, 2, 1, 1]})
     >>> coded = design("correct ~ strategy + (1|item)", calls, family="binomial")

@@ -164,30 +164,19 @@ class At:
 
 
 class Family:
-    """A distribution of the response, given the linear predictor η.
-
-    `links`, `engines`: its links, the default one first, and the engines that fit it.
-    `kernels`: link -> number in the kernels of engine ml; empty where the likelihood is exact.
-    `has_trials`: whether a row holds successes of several trials.
-    `ordered`: whether the response is one of ordered categories.
-    `linear`: whether the likelihood is the normal one, its last parameter the residual standard deviation.
-    `categorical`: whether a call has one of a few answers, so that a level with few calls carries little information.
-    `additive`: whether rows with equal predictors may be summed, for any responses.
-    `holds`: what a response may be, for the message; empty where any number is allowed.
-    `shape_title`: heading of what is estimated of the shape, in a summary.
-    """
+    """A distribution of the response, given the linear predictor η."""
 
     name: str
-    links: tuple[str, ...]
-    engines: tuple[str, ...]
-    kernels: ClassVar[Mapping[str, int]] = {}
-    has_trials = False
-    ordered = False
-    linear = False
-    categorical = False
-    additive = True
-    holds = ""
-    shape_title = ""
+    links: tuple[str, ...]  # the default one first
+    engines: tuple[str, ...]  # those that fit it
+    kernels: ClassVar[Mapping[str, int]] = {}  # link -> number in the kernels of engine ml; empty if exact
+    has_trials = False  # a row holds successes of several trials
+    ordered = False  # the response is one of ordered categories
+    linear = False  # the likelihood is the normal one, its last parameter the residual standard deviation
+    categorical = False  # a call has one of a few answers, so that a level with few calls carries little information
+    additive = True  # rows with equal predictors may be summed, for any responses
+    holds = ""  # what a response may be, for the message; empty where any number is allowed
+    shape_title = ""  # heading of what is estimated of the shape, in a summary
 
     def response(self, formula: Formula, frame: pd.DataFrame, categories: Sequence[Any] | None = None) -> Response:
         """Read the response of a formula from N rows, none missing; a DesignError if it does not fit the family."""

@@ -187,19 +187,13 @@ class Fitted:
         return At(LINKS[self.link], eta, shape, d.trials, d.count, d.weights)
 
     def factors(self, params: Floats | None = None) -> tuple[Floats, ...]:
-        """Lower Cholesky factor of each random term's covariance.
-
-        `params` (P,): other parameters than the estimates. Returns (k, k).
-        """
+        """Lower Cholesky factor of each random term's covariance, at other parameters than the estimates if given."""
         given = self.params if params is None else params
         own = Scales.of(tuple(len(t.names) for t in self.design.terms))
         return own.factors(given[self.n_location : self.n_location + self.n_theta])
 
     def covariances(self, params: Floats | None = None) -> tuple[Floats, ...]:
-        """Covariance of each random term.
-
-        `params` (P,). Returns (k, k).
-        """
+        """Covariance of each random term."""
         return tuple(L @ L.T for L in self.factors(params))
 
 
@@ -242,11 +236,7 @@ def components(fit: Fitted) -> tuple[Component, ...]:
 
 
 def component_values(fit: Fitted, params: Floats | None = None) -> Floats:
-    """Values of :func:`components`.
-
-    `params` (P,): parameters other than the estimates. Returns (C,): a correlation with a standard deviation of zero is
-    NaN.
-    """
+    """Values (C,) of :func:`components`; a correlation with a standard deviation of zero is NaN."""
     given = fit.params if params is None else params
     result = []
     for C in fit.covariances(given):

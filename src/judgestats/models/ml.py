@@ -97,11 +97,7 @@ def fit_design(model: Model) -> Fitted:
 
 
 def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
-    """Second step of the engine: compress the rows and lay out what is to be minimised.
-
-    `model`: of any family but the Gaussian. Raises DesignError if quadrature is asked for and there is not exactly one
-    scalar random term.
-    """
+    """Second step of the engine, but for Gaussian models: compress the rows and lay out what is to be minimised."""
     n, kind = model.rule, model.kernel
     if n not in (1, "auto") and not _scalar(model):
         got = " + ".join(f"({', '.join(t.names)} | {t.factor})" for t in model.design.terms) or "none"
@@ -193,10 +189,7 @@ def _refinement(
 
 
 def refined(fit: Fitted) -> Refinement | None:
-    """Compare a fit with the refined rule: also one by Laplace's approximation, if it has one scalar random term.
-
-    Returns None where there is no such rule.
-    """
+    """Compare a fit with the refined rule, also one by Laplace's approximation; None without a scalar term."""
     model = Model(fit.design, fit.family, fit.link, False, "auto", fit.thresholds, fit.part)
     if fit.engine != "ml" or fit.method != "Laplace" or model.rule == 1 or fit.objective is None:
         return fit.refinement
@@ -327,10 +320,7 @@ def _trace(model: Model, found: Minimum) -> list[dict[str, Any]]:
 
 
 def parameter_names(model: Model) -> tuple[str, ...]:
-    """Names of all parameters, in order.
-
-    Returns fixed effects, thresholds, ``chol(a,b|factor)`` for the Cholesky factors, ``sd(residual)``.
-    """
+    """Names of fixed effects, thresholds, elements ``chol(a,b|factor)`` of Cholesky factors, ``sd(residual)``."""
     names = [*model.design.names, *model.thresholds.names]
     for t in model.design.terms:
         k = len(t.names)

@@ -49,11 +49,7 @@ class Prior:
         return WORDS[self.law].format(location=self.location, scale=self.scale)
 
     def quantile(self, q: Any) -> Floats:
-        """Quantiles of the prior of this one parameter.
-
-        >>> Prior("x", "normal", 0.0, 2.5, "").quantile([0.025, 0.975]).round(2)
-        array([-4.9,  4.9])
-        """
+        """Quantiles of the prior of this one parameter."""
         q = np.asarray(q, np.float64)
         if self.law == "lkj":
             a = self.scale - 1 + self.size / 2
@@ -98,19 +94,18 @@ class Priors:
 def priors(
     design: Design, family: str, link: str, thresholds: Thresholds, asked: Mapping[str, Any] | None = None
 ) -> Priors:
-    """The priors of a model.
+    """The priors of a model, those `asked` for by parameter in place of the defaults.
 
-    `asked`: parameter -> its scale. A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``,
-    ``sd(residual)``), a term of the formula (``strategy``: all its columns), ``sd(item)`` (all sds of a factor),
-    ``cor(item)`` (the shape of the LKJ prior, 1 is flat), ``thresholds`` or ``half-width``. For a fixed effect
-    ``(mean, sd)`` is possible too. Raises DesignError if a name is not in the model, or a value not a positive number.
+    A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``), a term of the formula (``strategy``:
+    all its columns), ``sd(item)`` (all sds of a factor), ``cor(item)`` (the shape of the LKJ prior, 1 is flat),
+    ``thresholds`` or ``half-width``. For a fixed effect ``(mean, sd)`` is possible too.
 
-    Weakly informative, on the scale of the link, with s = 1 (Gaussian: the sd of the response): slopes
-    normal(0, 2.5 s / sd(x)), 1.5 for probit; the intercept, at the means of all predictors, normal(m, 2.5 s) with m = 0
-    (Gaussian: the mean of the response, Poisson: the logarithm of the mean rate); thresholds, at the same means, as
-    ordered independent normals; sds of random effects half-normal with the scale that the same column would have as a
-    fixed effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has
-    the same priors as its calls.
+    Weakly informative, on the scale of the link, with s = 1 (Gaussian: the sd of the response): slopes normal(0, 2.5 s
+    / sd(x)), 1.5 for probit; the intercept, at the means of all predictors, normal(m, 2.5 s) with m = 0 (Gaussian: the
+    mean of the response, Poisson: the logarithm of the mean rate); thresholds, at the same means, as ordered
+    independent normals; sds of random effects half-normal with the scale that the same column would have as a fixed
+    effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has the
+    same priors as its calls.
 
     Source: Gelman, Jakulin, Pittau and Su 2008; Goodrich, Gabry, Ali and Brilleman, rstanarm; Capretto et al. 2022,
     bambi, except that the sd of a random intercept has scale 2.5 s, not the scale of the fixed intercept.

@@ -88,13 +88,7 @@ class Prior:
 
 
 def prior_of(value: Any, name: str, *, half: bool) -> Prior:
-    """Read a prior given as the scale of a normal, or ``(scale, df)`` of a t; an infinite scale is flat.
-
-    `name`: of the parameter, for messages. `half`: whether the parameter is a standard deviation.
-
-    >>> str(prior_of(0.5, "sd(item)", half=True)), str(prior_of((2.5, 3), "x", half=False))
-    ('half-normal(0.5)', 't(3, 2.5)')
-    """
+    """Read a prior given as the scale of a normal, infinite if flat, or ``(scale, df)`` of a t."""
     given = value if isinstance(value, tuple | list) else (value,)
     numbers = all(isinstance(v, int | float | np.integer | np.floating) and not isinstance(v, bool) for v in given)
     if not (numbers and 1 <= len(given) <= 2 and all(v > 0 for v in given)):

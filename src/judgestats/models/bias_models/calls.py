@@ -57,10 +57,7 @@ def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
 
 
 def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) -> Calls:
-    """Distinct rows of some columns with their counts, in any engine; rows with a missing value are excluded.
-
-    `who`: the caller, for messages. `beside`: further columns that a table of counts may have, which are summed over.
-    """
+    """Distinct rows of some columns with their counts, without missing values; `who` asks, for messages."""
     found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, beside))
     return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
 
@@ -91,9 +88,8 @@ def scored(
 ) -> Calls:
     """Calls with a column ``correct`` of 0 and 1, computed from the gold label if there is no outcome.
 
-    `data`: with the column `outcome` (0 and 1, booleans, or ``correct``, ``wrong``, ``tie``, ``invalid``), or a column
-    ``gold``, or a tally with a column ``outcome``. `columns`: further columns to keep, including `judge`. `who`: the
-    caller, for messages. `ties`: whether a tie is wrong or excluded if the gold is a candidate.
+    `data` has the column `outcome` (0 and 1, booleans, ``correct``, ``wrong``, ``tie``, ``invalid``), ``gold``, or is a
+    tally. `ties`: whether a tie is wrong or excluded if the gold is a candidate.
     """
     choose(ties, get_args(TiesOfVerdicts), "ties")
     choose(invalid, get_args(InvalidVerdict), "invalid")
@@ -163,13 +159,11 @@ def _hits(
 def slotted(
     data: Any, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: TiesOfPositions = "half"
 ) -> Calls:
-    """Calls by slot, with the pair and the sign of its order.
+    """Calls by slot, with the pair and the sign of its order, from preferences with a known order.
 
-    `data`: preferences with a known order. `columns`: kept as they are, including the judge. `attributes`: numbers
-    ``<name>_first`` and ``<name>_second``, whose difference becomes the column ``<name>``. Returns `columns`,
-    ``first``, ``second``, ``pair`` (item and candidates, regardless of order), ``order`` (1 if the candidate with the
-    lower name is first, -1 if it is second, 0 if both are the same), the differences, ``n``; and ``chosen`` (1 for the
-    first slot), or with ties='model' ``answer`` (second, tie, first).
+    The result has `columns`, ``first``, ``second``, ``pair`` (item and candidates, regardless of order), ``order`` (1
+    if the candidate with the lower name is first, -1 if it is second, 0 if both are the same), the difference of each
+    of `attributes`, ``n``; and ``chosen`` (1 for the first slot), or with ties='model' ``answer`` (second, tie, first).
     """
     choose(ties, get_args(TiesOfPositions), "ties")
     present = columns_of(data)
@@ -240,11 +234,10 @@ def as_category(values: pd.Series[Any], levels: Sequence[str]) -> pd.Categorical
 
 
 def answers(data: Any, by: str | None, quality: str | None) -> tuple[Calls, bool]:
-    """Read answers by slot, the difference in quality (first minus second), and the condition.
+    """Answers by slot, the difference in quality (first minus second) and the condition; and whether slots are unknown.
 
-    `data`: preferences, or a tally of outcomes relative to the better candidate. `by`: column of the condition.
-    `quality`: column, or stem of two. Returns calls with ``judge``, ``group`` (the condition), ``x``, ``order``,
-    ``pair``, ``answer`` (second, tie, first), ``n``; and whether the slots are unknown.
+    Columns are ``judge``, ``group`` (the condition), ``x``, ``order``, ``pair``, ``answer`` (second, tie, first),
+    ``n``.
     """
     present = columns(data)
     if "outcome" in present and "choice" not in present:

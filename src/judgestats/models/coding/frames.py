@@ -24,13 +24,7 @@ TOLERANCE = 1e-7
 
 
 def independent(X: NDArray[np.float64]) -> list[int]:
-    """Positions of the columns that are no combination of those before them, as R keeps them.
-
-    `X` (N, p): finite values.
-
-    >>> independent(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]))
-    [0, 1]
-    """
+    """Positions of the columns of `X` (N, p) that are no combination of those before them, as R keeps them."""
     length = np.sqrt((X**2).sum(axis=0))
     scaled = X / np.where(length > 0, length, 1)
     if _clearly_full(scaled):
@@ -101,18 +95,10 @@ def columns(data: Any) -> list[str]:
 def distinct(
     data: Any, names: Sequence[str], counted: str | None = None, as_missing: Mapping[str, str] | None = None
 ) -> Rows:
-    """Distinct rows of some columns, with counts.
+    """Distinct rows of some columns, with counts; a lazy table is counted where it lies.
 
-    `data`: a table in any engine Narwhals knows; a lazy one is counted where it lies. `names`: the columns read.
     `counted`: a column with the number of rows that each row represents. `as_missing`: column -> a value treated as
-    missing. Returns sorted by the first column of numbers without repeated values, else by all
-    columns. Raises SchemaError if a count is not valid, or a number is infinite.
-
-    >>> rows = distinct(pd.DataFrame({"g": ["b", "a", "b"], "y": [1, 0, 1]}), ["y", "g"])
-    >>> rows.frame.assign(n=rows.count)
-       y  g    n
-    0  0  a  1.0
-    1  1  b  2.0
+    missing. Sorted by the first column of numbers without repeated values, else by all columns.
     """
     table = nw.from_native(data)
     enums = {c: t.categories for c, t in table.collect_schema().items() if c in names and isinstance(t, nw.Enum)}
@@ -271,11 +257,7 @@ def _of_objects(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:
 
 
 def label(value: Any) -> str:
-    """Name of a level: 7 and 7.0 are the same one.
-
-    >>> label(7.0), label(0.5), label(True), label("a")
-    ('7', '0.5', 'True', 'a')
-    """
+    """Name of a level: 7 and 7.0 are the same one."""
     return str(int(value)) if isinstance(value, (float, np.floating)) and float(value).is_integer() else str(value)
 
 

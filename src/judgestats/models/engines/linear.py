@@ -24,10 +24,9 @@ BOUNDARY = 1e-4
 def fit_lpm(model: Model) -> Fitted:
     """Fit a linear-probability mixed model: a Gaussian model of 0 and 1, by our restricted likelihood.
 
-    Coefficients are differences of probabilities. In balanced data each equals p_s - p_B0, and all have the standard
-    error sqrt(2σ²/n): the model behind Table 5 of *Judging the Judges* (App D), which calls it logistic. The model
-    ignores that the variance depends on the mean, and fitted values may lie outside [0, 1]. Raises DesignError if a
-    term has as many random effects as there are calls.
+    In balanced data each coefficient equals p_s - p_B0, and all have the standard error sqrt(2σ²/n): the model behind
+    Table 5 of *Judging the Judges* (App D), which calls it logistic. It ignores that the variance depends on the mean,
+    and fitted values may lie outside [0, 1].
     """
     coded = bernoulli(model.design)
     calls = float(coded.count.sum())
@@ -46,11 +45,8 @@ def fit_mixedlm(model: Model) -> Fitted:
     """Fit a linear mixed model with statsmodels' MixedLM, with a row for each call.
 
     One grouping factor is fitted directly: ``(1|g)``, ``(x|g)``, ``(x||g)``. Crossed and nested factors become variance
-    components within a single group: about 200 times slower than lme4, for a check on small data only.
-
-    `model`: Gaussian, with random terms; crossed ones of one column each, or several on one factor. The covariance of
-    the variance parameters is NaN: statsmodels has it on another scale. Raises FitError if there is no random term, a
-    crossed term is correlated, or statsmodels fails.
+    components within a single group: about 200 times slower than lme4, for a check on small data only. The covariance
+    of the variance parameters is NaN: statsmodels has it on another scale.
     """
     from statsmodels.regression.mixed_linear_model import MixedLM
 

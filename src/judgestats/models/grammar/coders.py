@@ -53,11 +53,7 @@ class Scale:
 
 
 def elementwise(name: str) -> bool:
-    """Whether a function is known, and its value in a row depends on that row alone.
-
-    >>> elementwise("log"), elementwise("np.log"), elementwise("np.mean")
-    (True, True, False)
-    """
+    """Whether a function is known, and its value in a row depends on that row alone, as that of ``log`` does."""
     if not name.startswith("np."):
         return name in FUNCTIONS
     return isinstance(getattr(np, name[3:], None), np.ufunc) or name[3:] in BY_ROW
@@ -309,11 +305,7 @@ class Coder:
     fitted: dict[str, Any] = field(repr=False)
 
     def matrix(self, frame: pd.DataFrame) -> NDArray[np.float64]:
-        """Code rows in the same way.
-
-        `frame`: rows with the columns used. Returns (N, p): a row with a missing value is NaN. Raises FormulaError if a
-        column is absent, or has a category that was not there before.
-        """
+        """Code rows in the same way, (N, p); a row with a missing value is NaN."""
         frame = self._checked(frame)
         rows = len(frame)
         with np.errstate(all="ignore"):

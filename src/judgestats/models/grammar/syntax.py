@@ -60,17 +60,7 @@ class Node:
 
 
 def fault(source: str, start: int, end: int, what: str, todo: str = "") -> FormulaError:
-    """Make an error that shows the formula with the place underlined.
-
-    `source`: the formula. `start`, `end`: the place. `what`: what is wrong there. `todo`: what is allowed, and what to
-    do.
-
-    >>> print(fault("y ~ x w", 6, 7, "Nothing joins 'x' and 'w'.", "Write + between them."))
-    Nothing joins 'x' and 'w'.
-        y ~ x w
-              ^
-    Write + between them.
-    """
+    """Make an error that shows the formula, the place underlined: what is wrong, what is allowed, what to do."""
     marks = " " * start + "^" * max(end - start, 1)
     return FormulaError("\n".join([what, f"    {source}", f"    {marks}", *([todo] if todo else [])]))
 
@@ -105,10 +95,7 @@ def _unreadable(source: str, at: int) -> FormulaError:
 
 
 class Reader:
-    """Reads tokens into a tree; :meth:`expression` is the one entry.
-
-    `source`: the formula. `tokens`: the tokens to be read, closed by one of kind ``end``.
-    """
+    """Reads tokens, closed by one of kind ``end``, into a tree; :meth:`expression` is the one entry."""
 
     def __init__(self, source: str, tokens: list[Token]) -> None:
         self.source = source
@@ -340,14 +327,7 @@ def is_coding(call: Node, position: int) -> bool:
 
 
 def read(source: Any) -> Formula:
-    """Parse a formula.
-
-    `source`: the formula. Raises FormulaError if it is no formula; the place is underlined.
-
-    >>> formula = read("correct ~ strategy + (1 | item/system)")
-    >>> formula.fixed, [str(part) for part in formula.random]
-    ('1 + strategy', ['(1|item)', '(1|item:system)'])
-    """
+    """Parse a formula; the place of a fault is underlined."""
     if not isinstance(source, str):
         raise FormulaError(f"A formula is text, got {type(source).__name__}. Write 'y ~ x + (1|g)'.")
     source = "".join(" " if c.isspace() else c for c in source).rstrip()

@@ -46,10 +46,7 @@ MEANINGS = {
 
 
 def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Mean score of each subject, judge and level of the facets, with the subject as one label; flags of all estimates.
-
-    `subjects`, `facets`: columns.
-    """
+    """Mean score of each subject, as one label, judge and level of the facets; flags of all estimates."""
     if twice := [c for c in subjects if c in facets or c == "judge"] + [c for c in facets if c == "judge"]:
         raise DesignError(f"{twice[0]!r} is used twice among subjects=, facets= and the judges. Name it once.")
     if wrong := [c for c in facets if c in MEANINGS]:

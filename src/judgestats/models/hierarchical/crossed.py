@@ -93,10 +93,7 @@ class Panel:
 
 
 def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
-    """The PyMC model: the sds are sampled, the effects integrated out, which is exact since they are normal.
-
-    `priors`: effect -> prior of its sd; for effects in :data:`FIXED` the scale of their normal prior.
-    """
+    """The PyMC model with a prior of each effect's sd: sds are sampled, the normal effects integrated out."""
     pm = pymc()
     with pm.Model() as result:
         covariance = data.base(priors)
@@ -149,10 +146,7 @@ def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, se
 
 
 def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generator) -> tuple[dict[str, Any], Floats]:
-    """Parameters drawn from the prior, and mean scores (N,) of the same design drawn from them.
-
-    Parameters are the sds, and the effects under the names ``<effect>_effect``.
-    """
+    """Sds and effects (``<effect>_effect``) drawn from the prior, and mean scores (N,) drawn from them."""
     found: dict[str, Any] = {name: float(priors[name].draw(rng)) for name in data.sds}
     y = np.sqrt(data.noise) * rng.standard_normal(len(data.y))
     for name, (code, size) in data.groups.items():
@@ -163,10 +157,7 @@ def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generato
 
 
 def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = SEED) -> dict[str, Floats]:
-    """Effects drawn given the scores and each draw of the sds, (chains, draws, levels).
-
-    Levels without a score are drawn from the prior.
-    """
+    """Effects drawn given the scores and each draw of the sds, (chains, draws, levels)."""
     rng = np.random.default_rng([seed, 7])
     chains, length = draws.values["taste"].shape
     flat = {name: draws.flat(name) for name in data.sds}

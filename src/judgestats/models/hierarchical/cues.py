@@ -241,10 +241,7 @@ def movement(blind: Floats, probe: Floats) -> Terms:
 
 
 def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
-    """Difference of the favoured shift between schemes, split into abstaining and choosing otherwise.
-
-    `blind`, `probe` (..., S, 3). `one`, `two`: schemes. The two parts add up to the difference.
-    """
+    """Difference of the favoured shift between two schemes, as a sum of abstaining and choosing otherwise."""
     decisive = [(1 - blind[..., s, 2], 1 - probe[..., s, 2]) for s in (one, two)]
     favoured = [(_favoured_share(blind)[..., s], _favoured_share(probe)[..., s]) for s in (one, two)]
 
@@ -482,8 +479,8 @@ def susceptibility(
 def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
     """The PyMC model, with data ``counts`` (J, S, P, K).
 
-    Variables: ``mean`` (S, K-1), ``probe`` (S, P-1, K-1), ``shares`` (J, S, P, K), and with two or more judges the
-    sds ``sd_blind`` and ``sd_probe`` (S, K-1).
+    Variables: ``mean`` (S, K-1), ``probe`` (S, P-1, K-1), ``shares`` (J, S, P, K), and with two or more judges the sds
+    ``sd_blind`` and ``sd_probe`` (S, K-1).
     """
     pm = pymc()
     import pytensor.tensor as pt

@@ -166,10 +166,7 @@ def cdf(link: str, z: Floats) -> Floats:
 
 
 def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: Floats) -> Floats:
-    """Probabilities of first, tie and second (correct, tie and wrong) in each cell.
-
-    `slope`, `criterion`, `bias` (..., J, G): slope per smallest step. `lapse` (..., J). Returns (..., N, 3).
-    """
+    """Probabilities (..., N, 3) of first, tie and second, or correct, tie and wrong; the lapse is (..., J)."""
     j, g = data.judge, data.condition
     s, c, b = (v[..., j, g] for v in (slope, criterion, bias))
     one, two = cdf(data.link, s * data.x + b - c), cdf(data.link, -s * data.x - b - c)
@@ -182,20 +179,14 @@ def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: 
 
 
 def correct(data: Ladder, x: Floats, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
-    """Share of correct answers, averaged over both orders, (..., J, G), at a difference `x` in smallest steps.
-
-    `x`, slope `s`, criterion `c`, bias `b` (..., J, G). `lapse` (..., J).
-    """
+    """Share of correct answers, averaged over both orders, (..., J, G), at a difference `x` in smallest steps."""
     plain = (cdf(data.link, s * x + b - c) + cdf(data.link, s * x - b - c)) / 2
     result: Floats = (1 - lapse[..., None]) * plain + lapse[..., None] * data.random[:, :1]
     return result
 
 
 def threshold(data: Ladder, level: float, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
-    """Difference in quality, in units of the data, at which the share of correct answers is `level`; inf if none is.
-
-    `s`, `c`, `b` (..., J, G). `lapse` (..., J). Returns (..., J, G).
-    """
+    """Difference in quality, in units of the data, at which the share of correct answers is `level`; inf if none is."""
     low, high = np.zeros_like(s), np.full_like(s, 1e4)
     never = correct(data, high, s, c, b, lapse) < level
     for _ in range(60):

@@ -124,11 +124,7 @@ def _cell(value: str, width: int) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, and all digits before the decimal point.
-
-    >>> _digits(0.012345), _digits(12345.6), _digits(float("nan"))
-    ('0.0123', '12,346', '')
-    """
+    """Three significant digits, and all digits before the decimal point: ``0.0123``, ``12,346``."""
     if math.isnan(value):
         return ""
     return f"{value:,.0f}" if 999.5 <= abs(value) < math.inf else f"{value:.3g}"
@@ -319,10 +315,9 @@ class Posterior:
 def row(
     term: str, values: Floats, draws: Draws, *, conf_level: float, n: float, flag: str = "", **more: Any
 ) -> dict[str, Any]:
-    """One row of estimates: posterior mean, sd and equal-tailed interval of a scalar, flagged.
+    """One row of estimates: posterior mean, sd and equal-tailed interval of a scalar (chains, draws), flagged.
 
-    `values` (chains, draws): computed from `draws`. `n`: number of calls. `more`: condition columns. Chains are flagged
-    if they have not mixed; importance sampling has none, and its weights are checked as a whole.
+    Chains are flagged if they have not mixed; importance sampling has none, and its weights are checked as a whole.
     """
     tail = (1 - conf_level) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
@@ -343,10 +338,7 @@ def tabled(rows: list[dict[str, Any]], by: list[str], extra: tuple[str, ...] = (
 
 
 def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[str, Any]]:
-    """Rows of ``checks`` on the chains, or on the importance weights.
-
-    `priors`: of the model, whose spreads the advice names. `of`: which of several fits.
-    """
+    """Rows of ``checks`` on the chains, or on the importance weights, with advice that names the priors of spreads."""
     if not np.isnan(draws.pareto_k):
         k, ess, suffix = draws.pareto_k, draws.importance_ess, f" ({of})" if of else ""
         return [
@@ -374,10 +366,7 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
 
 
 def conflicts(draws: Draws, of: str = "") -> list[dict[str, Any]]:
-    """Rows of ``checks`` on parameters whose prior conflicts with the data; a single one, without a flag, if none does.
-
-    `of`: which of several fits.
-    """
+    """Rows of ``checks`` on parameters whose prior conflicts with the data; one without a flag, if none does."""
     suffix = f" ({of})" if of else ""
     found = draws.conflicts().items()
     rows = [finding(f"tail area of {name} under its prior{suffix}", p, flags.CONFLICT) for name, p in found]

@@ -384,11 +384,7 @@ def _tables_log_likelihood(pm: Any, given: Mapping[str, Any], p: Any, ratio: Any
 
 
 def plackett(p: Any, q: Any, ratio: Any, root: Any = np.sqrt) -> Any:
-    """P(both) of two events with probabilities p and q and odds ratio `ratio` (Plackett's distribution).
-
-    >>> round(float(plackett(0.5, 0.8, 1.0)), 6)
-    0.4
-    """
+    """P(both) of two events with probabilities p and q and odds ratio `ratio` (Plackett's distribution)."""
     a = 1 + (p + q) * (ratio - 1)
     return 2 * ratio * p * q / (a + root(a**2 - 4 * ratio * (ratio - 1) * p * q))
 
@@ -505,12 +501,7 @@ ALL = "all judges"
 
 
 def ranked(accuracy: Floats) -> tuple[Floats, Floats]:
-    """Whether each strategy is the best, ties split, and the loss from choosing it; arguments and results (..., S).
-
-    >>> best, loss = ranked(np.array([[0.5, 0.75, 0.75], [0.5, 0.25, 0.0]]))
-    >>> best.tolist(), loss.tolist()
-    ([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], [[0.25, 0.0, 0.0], [0.0, 0.25, 0.5]])
-    """
+    """Whether each strategy is the best, ties split, and the loss from choosing it; arguments and results (..., S)."""
     top = accuracy.max(axis=-1, keepdims=True)
     first = (accuracy == top).astype(float)
     return first / first.sum(axis=-1, keepdims=True), top - accuracy
@@ -520,9 +511,6 @@ def missed(effect: Floats, discordance: Floats, n: float, level: float = 0.05) -
     """Probability that McNemar's test of `n` pairs is not significant (normal approximation, uncorrected, two-sided).
 
     `effect`, `discordance`: P(correct only under the strategy) minus, and plus, P(correct only under the baseline).
-
-    >>> missed(np.array([0.0, 0.05, 0.2]), np.array([0.2, 0.2, 0.25]), 400).round(3).tolist()
-    [0.95, 0.391, 0.0]
     """
     z = -ndtri(level / 2)
     spread = np.sqrt(np.maximum(discordance - effect**2, 1e-12))

@@ -54,10 +54,7 @@ REFERENCE = "reference"
 def panel(
     ratings: Any, identity: Mapping[str, str] | None, reference: Any, condition: str | None, final: str | None
 ) -> tuple[Panel, list[str]]:
-    """Mean scores with known noise, and flags of all estimates; arguments as in :func:`severity`.
-
-    `final`: criterion of the final score.
-    """
+    """Mean scores with known noise, and flags of all estimates; arguments as in :func:`severity`."""
     present = list(nw.from_native(ratings).collect_schema().names())
     if condition is not None and condition not in present:
         raise DesignError(

@@ -35,10 +35,7 @@ class Columns:
     width: tuple[int, ...]
 
     def of(self, t: int, c: int) -> Ints:
-        """Columns of part c of term t, level by level.
-
-        Returns (levels,).
-        """
+        """Columns of part c of term t, level by level."""
         first, last = self.blocks[self.factor[t]], self.blocks[self.factor[t] + 1]
         return np.arange(first + self.offset[t] + c, last, self.width[t])
 
@@ -87,10 +84,9 @@ def _levels(terms: Any, factor: str) -> int:
 
 
 def compress(design: Design, part: Ints, *, groups: bool = True, additive: bool = True) -> Compressed:
-    """Collapse equal rows, and equal groups where there is one grouping factor.
+    """Collapse equal rows, and equal groups where there is one grouping factor; rows of count or weight 0 are gone.
 
-    `part` (N,): set of thresholds of each row. `groups`: False keeps every group. `additive`: False keeps rows with
-    different responses. Returns rows of count or weight 0 are gone.
+    `part` (N,): set of thresholds of each row. `additive`: False keeps rows with different responses.
     """
     own = columns(design)
     category = design.y.astype(np.int64) if design.categories else np.zeros(len(design.y), np.int64)
@@ -112,15 +108,7 @@ def _sums(inverse: Ints, values: Floats) -> Floats:
 
 
 def distinct(key: Floats) -> tuple[Ints, Ints]:
-    """Distinct rows of a matrix.
-
-    `key` (N, D): without NaN. Returns `first` (M,): a row for each distinct one, in order of first appearance.
-    `inverse` (N,): which of them each row is.
-
-    >>> first, inverse = distinct(np.array([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]]))
-    >>> first.tolist(), inverse.tolist()
-    ([0, 1], [0, 1, 0])
-    """
+    """First row (M,) of each distinct one of a matrix (N, D) without NaN, in order, and which of them each row is."""
     _, first, inverse = np.unique(_mixed(key), return_index=True, return_inverse=True)
     if not (key[first[inverse]] == key).all():  # two rows share a hash
         _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
@@ -222,10 +210,7 @@ class Posterior:
         return place
 
     def pooled_variance(self, X: Floats, zs: list[Floats], codes: list[Ints], pool: Floats) -> Floats:
-        """Variance of weighted sums of x'β + z'b over rows, given θ.
-
-        `X`, `zs`, `codes`: as in :meth:`variance`. `pool` (G, M): weights. Returns (G,).
-        """
+        """Variance (G,) of sums of x'β + z'b over rows, weighted by `pool` (G, M), given θ; as :meth:`variance`."""
         load, new = np.zeros((self.layout.q, len(pool))), np.zeros(len(pool))
         for t, L in enumerate(self.factors):
             zl, known = zs[t] @ L, codes[t] >= 0
@@ -239,11 +224,7 @@ class Posterior:
         return result
 
     def variance(self, X: Floats | None, zs: list[Floats], codes: list[Ints]) -> Floats:
-        """Variance of x'β + z'b, given θ.
-
-        `X` (M, p); None for the variance of z'b given β too. `zs` (M, k): for each term. `codes` (M,): level of each
-        row; -1 is a level that the data do not have, with the term's own variance. Returns (M,).
-        """
+        """Variance (M,) of x'β + z'b, given θ; without X given β too; the code -1 has the term's own variance."""
         M, q = len(codes[0]), self.layout.q
         result = np.zeros(M)
         for first in range(0, M, 512):

@@ -54,16 +54,11 @@ CHI = 48
 def adjusted(
     statistic: Floats, adjust: str, conf_level: float, means: int, covariance: Floats, df: Any = np.inf
 ) -> tuple[Floats, Floats]:
-    """Adjusted p values of a family, and the quantiles of its intervals.
+    """Adjusted p values of a family (K,) with degrees of freedom `df`, and the quantiles of its intervals.
 
-    `statistic` (K,): NaN where it is not known; such a contrast is not of the family. `adjust`: ``holm``: intervals by
-    Bonferroni, for Holm's have no simultaneous ones. `means`: means that ``tukey`` compares pairwise. `covariance` (K,
-    K): of the contrasts, for ``dunnett``. `df` (K,): degrees of freedom of each; infinite for z. A joint distribution
-    of several has those of the contrast it is asked for, as in emmeans. Returns `p_value, quantile` (K,).
-
-    >>> p, q = adjusted(np.array([3.0, 2.0]), "holm", 0.95, 3, np.eye(2))
-    >>> p.round(4), q.round(4)
-    (array([0.0054, 0.0455]), array([2.2414, 2.2414]))
+    A NaN is not of the family. ``holm`` has intervals by Bonferroni, for Holm's have no simultaneous ones; `means` are
+    those that ``tukey`` compares pairwise; `covariance` (K, K) is for ``dunnett``. A joint distribution of several has
+    the degrees of freedom of the contrast it is asked for, as in emmeans.
     """
     from scipy.stats import studentized_range
 
@@ -104,12 +99,8 @@ class Inside:
     """P(all |Z| <= v) of a multivariate normal or t Z with unit scales.
 
     Exact quadrature where the correlations are products λ_i λ_j (Dunnett's case), else Genz's integral over a lattice,
-    good to about 1e-5. That of t is the mean over its χ: by quadrature, or as one more coordinate of the lattice.
-
-    Source
-    ------
-    Genz 1992, Numerical computation of multivariate normal probabilities, J. Comp. Graph. Stat. 1, 141-149. Genz and
-    Bretz 2002, Comparison of methods for the computation of multivariate t probabilities, the same 11, 950-971.
+    good to about 1e-5. That of t is the mean over its χ: by quadrature, or as one more coordinate of the lattice. Genz
+    1992, J. Comp. Graph. Stat. 1, 141-149; Genz and Bretz 2002, the same 11, 950-971.
     """
 
     def __init__(self, correlation: Floats, loads: Floats | None) -> None:
@@ -122,10 +113,7 @@ class Inside:
 
     @classmethod
     def of(cls, correlation: Floats) -> Inside:
-        """Choose the way for these correlations.
-
-        Raises DesignError if one contrast follows from the others.
-        """
+        """Choose the way for these correlations; refuse contrasts of which one follows from the others."""
         if len(correlation) > 1 and np.linalg.eigvalsh(correlation)[0] < 1e-9:
             raise DesignError(
                 "adjust='dunnett' needs contrasts none of which follows from the others, such as those of "
@@ -223,12 +211,7 @@ class Means:
 
 
 def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: bool) -> Grid:
-    """Lay out a reference grid.
-
-    `columns`: what the cells are made of. `at`: column -> a value, or several, instead of all levels and of the mean.
-    `weights`: of the combinations that a cell averages over. `random`: whether columns that only random terms use are
-    needed. Raises DesignError if a column is not in the fixed effects, or a level is unknown.
-    """
+    """Lay out a reference grid of `columns`; `random`: whether those that only random terms use are needed."""
     values = _values(fit, at, random)
     for name in columns:
         if name not in values:
@@ -305,10 +288,7 @@ def _shares(fit: Fitted, values: Mapping[str, Any], columns: Sequence[str], insi
 
 
 def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
-    """Marginal means on a grid.
-
-    `random`: whether the response is averaged over the random effects.
-    """
+    """Marginal means on a grid, over the random effects where `random`."""
     rows = rows_of(fit, own.frame, groups=False) if random else _fixed_rows(fit, own.frame)
     known = estimable(fit.design, own.frame, own.pool)
     eta, X = own.pool @ rows.eta(fit), own.pool @ rows.X
@@ -348,10 +328,7 @@ def cell_labels(cells: pd.DataFrame) -> list[str]:
 
 
 def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:
-    """Columns of the cells, and columns within whose levels they are compared.
-
-    Raises DesignError if there is no column, or one is named in both.
-    """
+    """Columns of the cells, and columns within whose levels they are compared."""
     own, within = list(dict.fromkeys(names(specs))), list(dict.fromkeys(names(by if by is not None else ())))
     if not own or set(own) & set(within):
         raise DesignError(f"specs={specs!r}, by={by!r}: name at least one column in specs, and none of them in by.")

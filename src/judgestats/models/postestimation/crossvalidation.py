@@ -113,10 +113,7 @@ def _calls(fit: Fitted) -> Calls:
 
 
 def loglik(fit: Fitted, values: Floats, eta: Floats, calls: Calls) -> Floats:
-    """Log likelihood of single calls.
-
-    `values` (S, P): draws of the parameters. `eta` (S, N): linear predictors. Returns (S, N).
-    """
+    """Log likelihood (S, N) of single calls at draws (S, P) of the parameters and linear predictors (S, N)."""
     shape = fit.shape(values, calls.rows)
     return fit.distribution.loglik(LINKS[fit.link], calls.y, eta, shape)
 

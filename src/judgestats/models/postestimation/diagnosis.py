@@ -30,12 +30,10 @@ FEWEST_CALLS = 5
 
 
 def separated(fit: Fitted) -> tuple[str, ...]:
-    """Fixed effects and thresholds that separate the response, completely or quasi-completely.
+    """Fixed effects and thresholds that separate the response, completely or quasi-completely, and so diverge.
 
     A direction separates if moving along it lowers the probability of no answer given and raises that of some. The
     search is a linear programme, run only if some fitted probabilities are nearly 0 or 1.
-
-    Returns names of the parameters that diverge; empty without separation, and for Gaussian models.
     """
     if fit.distribution.linear or not fit.n_location or not _suspect(fit):
         return ()
@@ -77,15 +75,7 @@ def _constraints(fit: Fitted) -> Floats:
 
 
 def runaway(A: Floats) -> NDArray[np.bool_]:
-    """Find which elements of d can move while a'd >= 0 for every row a, and a'd > 0 for some.
-
-    `A` (M, P): of full column rank, so that every direction but 0 raises some row. Returns (P,).
-
-    >>> runaway(np.array([[1.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]))
-    array([False,  True])
-    >>> runaway(np.array([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]))
-    array([False, False])
-    """
+    """Which elements of d (P,) can move while a'd >= 0 for every row a of A, of full rank, and a'd > 0 for some."""
     P = A.shape[1]
     size = np.abs(A).max(axis=0, initial=0.0)
     own = A / np.where(size > 0, size, 1.0)
@@ -165,16 +155,7 @@ def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
 
 
 def written(fit: Fitted, t: int) -> str:
-    """Return a random term as it was written, with ``||`` and ``/`` expanded.
-
-    `t`: number of the term.
-
-    >>> import pandas as pd
-    >>> from judgestats.models.fitting import fit
-    >>> calls = pd.DataFrame({"y": [1, 0, 1, 1] * 4, "x": range(16), "g": list("aabbccdd") * 2})
-    >>> written(fit("y ~ x + (x | g)", calls), 0), written(fit("y ~ x + (x || g)", calls), 1)
-    ('(x|g)', '(0 + x|g)')
-    """
+    """Random term number t as it was written, with ``||`` and ``/`` expanded."""
     formula = fit.design.formula
     part = formula.random[t]
     short = f"({part.expression.removeprefix('1 + ')}|{part.factor})"
@@ -182,10 +163,7 @@ def written(fit: Fitted, t: int) -> str:
 
 
 def left_out(fit: Fitted, t: int, column: int) -> str:
-    """Advice on how to drop one column of a random term.
-
-    Returns ``Leave (1|item) out``, or ``Write (1|item) in place of (x|item)``.
-    """
+    """Advice on how to drop one column of a random term: ``Write (1|item) in place of (x|item)``."""
     names = fit.design.terms[t].names
     if len(names) == 1:
         return f"Leave {written(fit, t)} out"
@@ -196,10 +174,7 @@ def left_out(fit: Fitted, t: int, column: int) -> str:
 
 
 def uncorrelated(fit: Fitted, t: int) -> str:
-    """Write a random term without its correlations.
-
-    Returns ``(x||item)``; of a term of categories ``(1|item) + (1|item:strategy)``.
-    """
+    """A random term without its correlations, ``(x||item)``; of one of categories ``(1|item) + (1|item:strategy)``."""
     term, left = fit.design.terms[t], fit.design.lefts[t]
     if not _plain(fit, t):
         return " + ".join([f"(1|{term.factor})", *(f"(1|{term.factor}:{c})" for c in left.factors)])

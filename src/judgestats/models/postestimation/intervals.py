@@ -73,10 +73,7 @@ def confint(
 
 
 def parameters(fit: Fitted) -> list[Parameter]:
-    """All rows of the table, in order.
-
-    Returns fixed effects, thresholds, components of variance.
-    """
+    """All rows of the table: fixed effects, thresholds, components of variance."""
     location = enumerate(fit.names[: fit.n_location])
     result = [Parameter("fixed", name, k) for k, name in location]
     return result + [Parameter(c.group, c.term, -1, c) for c in components(fit)]
@@ -95,10 +92,7 @@ def _chosen(all_: list[Parameter], terms: str | Iterable[str] | None) -> list[tu
 
 
 def estimates(fit: Fitted) -> Floats:
-    """Estimates of :func:`parameters`.
-
-    Returns (K,).
-    """
+    """Estimates (K,) of :func:`parameters`."""
     return np.concatenate([fit.params[: fit.n_location], component_values(fit)])
 
 
@@ -231,10 +225,7 @@ def _bootstrap(
 
 
 def resamples(fit: Fitted, n_resamples: int, seed: Any) -> tuple[Floats, int]:
-    """Estimates of refits to drawn responses.
-
-    Returns `drawn` (B, K): of the refits that converged. `failed`: those that did not.
-    """
+    """Estimates (B, K) of the refits to drawn responses that converged, and how many did not."""
     if not (isinstance(n_resamples, int | np.integer) and n_resamples > 0):
         raise DesignError(f"n_resamples={n_resamples!r} is not a number of refits. Allowed: 1, 2, 3, ..., e.g. 1000.")
     rng = generator(seed, ("confint",))

@@ -230,10 +230,7 @@ def _degrees(fit: Fitted, above: Any, below: Any, weights: Any) -> Floats:
 
 
 def inference(estimate: Floats, error: Floats, df: Floats, conf_level: float) -> dict[str, Floats]:
-    """Estimates with standard error, t or z, degrees of freedom, p value and limits.
-
-    `estimate`, `error`, `df` (M,). Returns of (M,) arrays, by column.
-    """
+    """Estimates (M,) with standard error, t or z, degrees of freedom, p value and limits, by column."""
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = estimate / error
     statistic = np.where(error > 0, statistic, np.nan)
