@@ -285,7 +285,7 @@ def end(
 
 
 def surface(fit: Fitted) -> Surface:
-    """Likelihood (never REML) of a fit by all its parameters, or by the variances, log residual sd last, of a Gaussian."""
+    """Likelihood (never REML) of a fit by all its parameters, or by the variances and log residual sd if Gaussian."""
     standing = np.zeros(len(fit.params), bool)
     scales = Scales.of(tuple(len(t.names) for t in fit.design.terms))
     scalar = np.array([scales.sizes[t] == 1 for t in scales.term], bool)
