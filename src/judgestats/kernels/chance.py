@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.resampling import multinomial_totals
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Answers of several judges on the same units: Krippendorff's coincidences, without their table -------------------
 
@@ -251,9 +251,9 @@ def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Float
     return influence
 
 
-def _complete(expected: Floats) -> NDArray[np.bool_]:
+def _complete(expected: Floats) -> Mask:
     """Whether chance agreement is 1, up to rounding."""
-    result: NDArray[np.bool_] = expected > 1 - 1e-12
+    result: Mask = expected > 1 - 1e-12
     return result
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from judgestats.typing import Floats
 
 
-def effective_clusters(n: NDArray[np.float64], alike: NDArray[np.float64] | float = 1.0) -> float:
+def effective_clusters(n: Floats, alike: Floats | float = 1.0) -> float:
     """How many clusters of equal size are worth those of sizes `n` (G,), `alike` of each: (Σn)²/Σn².
 
     Carter, A. V., Schnepel, K. T., Steigerwald, D. G. (2017). Review of Economics and Statistics 99, 698-709.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 Ints = NDArray[np.integer[Any]]
 
@@ -91,19 +91,19 @@ def covariance(influence: Floats, n: Floats, unit: Ints | None) -> Floats:
     return result
 
 
-def n_clusters(here: NDArray[np.bool_], n: Floats, unit: Ints | None) -> float:
+def n_clusters(here: Mask, n: Floats, unit: Ints | None) -> float:
     """Number of clusters, or of units where they are not clustered, among some rows."""
     here = here & (n > 0)
     return float(n[here].sum() if unit is None else np.unique(unit[here]).size)
 
 
-def small_sample(here: NDArray[np.bool_], n: Floats, unit: Ints | None, ddof: int) -> float:
+def small_sample(here: Mask, n: Floats, unit: Ints | None, ddof: int) -> float:
     """The factor G / (G - ddof) of a variance over the clusters of some rows; NaN where there are too few."""
     clusters = n_clusters(here, n, unit)
     return clusters / (clusters - ddof) if clusters > ddof else float("nan")
 
 
-def shares(weights: Floats, rows: NDArray[np.bool_]) -> Floats:
+def shares(weights: Floats, rows: Mask) -> Floats:
     """Weights of the rows of one sample, scaled to a sum of 1; 0 elsewhere, and everywhere if they sum to 0."""
     held = np.where(rows, weights, 0.0)
     total = held.sum()
@@ -151,9 +151,7 @@ def prediction_powered(
     return Powered(estimate, coefficients, influence)
 
 
-def _optimal(
-    verdicts: Floats, centred: Floats, known: NDArray[np.bool_], n: Floats, unit: Ints | None, ddof: int
-) -> Floats:
+def _optimal(verdicts: Floats, centred: Floats, known: Mask, n: Floats, unit: Ints | None, ddof: int) -> Floats:
     """Coefficients with the smallest variance: Σff⁻¹ ΣfY / (1 + n/N), from the clustered covariances.
 
     Where labelled and other verdicts share clusters, those of the difference of the two means of the verdicts.
@@ -228,7 +226,7 @@ class ClassRates(NamedTuple):
 
 
 def class_rates(
-    verdicts: Floats, labels: Floats, n: Floats, judged: NDArray[np.bool_], unit: Ints | None = None, *, ddof: int = 0
+    verdicts: Floats, labels: Floats, n: Floats, judged: Mask, unit: Ints | None = None, *, ddof: int = 0
 ) -> ClassRates:
     """Share of positive verdicts among the rows `judged`, specificity and sensitivity from the labels of other rows."""
     parts = [(judged, verdicts), (~judged & (labels == 0), 1 - verdicts), (~judged & (labels == 1), verdicts)]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 #: A variance below this share of its sum of squares is rounding.
 _NOTHING = 1e-12
@@ -116,10 +116,10 @@ def average_ranks(x: Floats) -> Floats:
     return np.where(np.isnan(x), np.nan, ranked)
 
 
-def _apart(ordered: Floats) -> NDArray[np.bool_]:
+def _apart(ordered: Floats) -> Mask:
     """Whether each value along the last axis, sorted with NaN last, differs from the one before it."""
     largest = np.nanmax(np.abs(ordered), axis=-1, keepdims=True, initial=0.0)
-    result: NDArray[np.bool_] = ~(np.diff(ordered, axis=-1) <= _TIED * largest)
+    result: Mask = ~(np.diff(ordered, axis=-1) <= _TIED * largest)
     return result
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Large codes -> small numbers, in one pass -----------------------------------------------------------------------
 
@@ -29,7 +30,7 @@ def _by_appearance(code, size, first):  # type: ignore[no-untyped-def]
     return number, groups
 
 
-def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np.int32], Ints]:
     """Number codes (N,), below `size`, in the order in which they appear; and where each number (G,) first does."""
     first = np.empty(min(size, code.size), np.int32 if code.size < 2**31 else np.int64)
     number, groups = _by_appearance(code, size, first)
@@ -60,9 +61,9 @@ class Decomposition:
 
     # (G, 5): pairs that are stable, positional, one-sided, without preference, and dropped (an order invalid or
     # missing)
-    classes: NDArray[np.float64]
-    calls: NDArray[np.float64]  # (G,): calls in the pairs that are not dropped, two a pair
-    non_ties: NDArray[np.float64]  # (G,): those of them that are not ties
+    classes: Floats
+    calls: Floats  # (G,): calls in the pairs that are not dropped, two a pair
+    non_ties: Floats  # (G,): those of them that are not ties
 
 
 @njit(cache=True)
@@ -80,20 +81,18 @@ def _pair_orders(unit, reverse, answer, n_units):  # type: ignore[no-untyped-def
     return answers, duplicates, first_duplicate
 
 
-def pair_orders(
-    unit: NDArray[np.integer[Any]], reverse: NDArray[np.bool_], answer: NDArray[np.int8], n_units: int
-) -> PairOrders:
+def pair_orders(unit: NDArray[np.integer[Any]], reverse: Mask, answer: NDArray[np.int8], n_units: int) -> PairOrders:
     """Match the two orders of each of U pairs: pair, order and answer by slot of N calls."""
     answers, duplicates, first = _pair_orders(unit, reverse, answer, n_units)
     return PairOrders(answers, int(duplicates), int(first))
 
 
 def pair_table(
-    answers: NDArray[np.int8], group: NDArray[np.integer[Any]], weight: NDArray[np.float64] | None, n_groups: int
-) -> NDArray[np.float64]:
+    answers: NDArray[np.int8], group: NDArray[np.integer[Any]], weight: Floats | None, n_groups: int
+) -> Floats:
     """Pairs (G, 5, 5) of each group by their answers in the forward and in the reverse order, `weight` (U,) alike."""
     cell = (group * 5 + answers[:, 0]) * 5 + answers[:, 1]
-    counts: NDArray[np.float64] = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)
+    counts: Floats = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)
     return counts.reshape(n_groups, 5, 5)
 
 
@@ -118,7 +117,7 @@ def _decompose(counts):  # type: ignore[no-untyped-def]
     return classes
 
 
-def decompose(counts: NDArray[np.float64]) -> Decomposition:
+def decompose(counts: Floats) -> Decomposition:
     """Classify pairs (G, 5, 5) by their two slot answers (dark_current paper, Eqs. 2 to 7).
 
     The same *slot* in both orders is positional: the content flips. A pair with an invalid or a missing order leaves

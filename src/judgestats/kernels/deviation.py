@@ -8,24 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
+from judgestats.typing import Floats, Ints, Mask
 
 
 @dataclass(frozen=True)
 class CellMeans:
     """Runs of each unit (a judge in a cell), summed up."""
 
-    mean: NDArray[np.float64]  # (U,): mean score; NaN without a score
-    squares: NDArray[np.float64]  # (U,): sum of squared distances from the mean, by Welford's update
-    runs: NDArray[np.int64]  # (U,): scores behind the mean
-    missing: NDArray[np.int64]  # (U,): scores that were NaN
+    mean: Floats  # (U,): mean score; NaN without a score
+    squares: Floats  # (U,): sum of squared distances from the mean, by Welford's update
+    runs: Ints  # (U,): scores behind the mean
+    missing: Ints  # (U,): scores that were NaN
 
 
 @dataclass(frozen=True)
 class Consensus:
     """Deviations from the other judges of the same cell."""
 
-    deviation: NDArray[np.float64]  # (U,): NaN where the judge gave no score, or is alone
-    present: NDArray[np.int64]  # (C,): judges with a score in each cell
+    deviation: Floats  # (U,): NaN where the judge gave no score, or is alone
+    present: Ints  # (C,): judges with a score in each cell
 
 
 @njit(cache=True)
@@ -46,12 +47,7 @@ def _cell_means(unit, score, weight, mean, squares, runs, missing):  # type: ign
         squares[u] += w * step * (score[i] - mean[u])
 
 
-def cell_means(
-    unit: NDArray[np.int32],
-    score: NDArray[np.float64],
-    weight: NDArray[np.int64],
-    n_units: int,
-) -> CellMeans:
+def cell_means(unit: NDArray[np.int32], score: Floats, weight: Ints, n_units: int) -> CellMeans:
     """Average the runs (N,) of each of U units, NaN counted apart; an empty `weight` is 1 each."""
     mean = np.full(n_units, np.nan)
     squares = np.zeros(n_units)
@@ -84,9 +80,7 @@ def _consensus(cell, score, n_cells, exclude_self):  # type: ignore[no-untyped-d
     return deviation, present
 
 
-def consensus(
-    cell: NDArray[np.int32], score: NDArray[np.float64], n_cells: int, *, exclude_self: bool = True
-) -> Consensus:
+def consensus(cell: NDArray[np.int32], score: Floats, n_cells: int, *, exclude_self: bool = True) -> Consensus:
     """Deviate each judge's score in a cell from the mean of the other judges there (merchant_risk paper, Sec 4.1).
 
     `cell`, `score` (U,): a judge comes once in a cell. Without `exclude_self` the deviation, from the mean of all,
@@ -108,9 +102,7 @@ def _weighted_sums(owner, value, weight, n_owners):  # type: ignore[no-untyped-d
     return total, size
 
 
-def weighted_means(
-    owner: NDArray[np.int32], value: NDArray[np.float64], weight: NDArray[np.float64], n_owners: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def weighted_means(owner: NDArray[np.int32], value: Floats, weight: Floats, n_owners: int) -> tuple[Floats, Floats]:
     """Weighted means (P,) of the values (U,) of each owner, without NaN, and sums of weights; empty: 1 each."""
     total, size = _weighted_sums(owner, value, weight, n_owners)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -135,15 +127,15 @@ def _cluster_scores(unit_pair, unit_cell, owner, cluster, value, centre, scale, 
 def cluster_scores(
     pair: NDArray[np.int32],
     cell: NDArray[np.int32],
-    owner: NDArray[np.int64],
+    owner: Ints,
     cluster: NDArray[np.int32],
-    value: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    scale: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    value: Floats,
+    centre: Floats,
+    scale: Floats,
+    weight: Floats,
     n_owners: int,
     n_clusters: int,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+) -> tuple[Floats, Mask]:
     """Influence (n_owners, n_clusters) of each cluster on linear estimates of owners, and whether a value went in.
 
     Value (U,) goes into the mean of `pair` (U,), which the estimate of `owner` (P,) takes times `scale` (P,) over its

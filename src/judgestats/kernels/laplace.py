@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats.kernels.elimination import Structure, factorise, gather, invert, log_determinant, solve_many
 from judgestats.kernels.likelihoods import FAMILIES, derivatives, has_thresholds, losses, threshold_derivatives
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class Rows:
     z: Floats  # (N, K): values of the random terms
     times: Floats  # (N,): how often each row counts (equal groups collapsed); 1 otherwise
     # category, part (N,): category of a cumulative response, and which set of thresholds it uses
-    category: NDArray[np.int64]
-    part: NDArray[np.int64]
+    category: Ints
+    part: Ints
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Laplace:
     times: Floats  # (q,): how often each column counts
     u: Floats  # (q,): the mode found last: the next search starts there
     flat: Floats  # factor of H at it
-    cols: NDArray[np.int64]  # (K, N): columns that each row touches, side by side in memory
+    cols: Ints  # (K, N): columns that each row touches, side by side in memory
     collapsed: bool  # whether any column counts more than once
 
     @classmethod

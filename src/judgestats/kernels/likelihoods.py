@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 from numba.extending import overload
-from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats
@@ -287,7 +286,7 @@ def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats)
     return value, r, w
 
 
-def derivatives(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> NDArray[np.float64]:
+def derivatives(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> Floats:
     """Loss of every row and three derivatives by η, (4, N): by NumPy of logit and Poisson, else by compiled code."""
     result = np.empty((4, len(y)))
     if kind not in (BINOMIAL_LOGIT, POISSON_LOG):

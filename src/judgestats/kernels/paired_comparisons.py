@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import (
@@ -28,7 +27,7 @@ from scipy.sparse.csgraph import (
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.simultaneous import errors_of_differences
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 #: How a tie enters the likelihood; the place of a model is its number in the compiled code.
 Model = Literal["bradley-terry", "davidson", "rao-kupper"]
@@ -260,7 +259,7 @@ def _objective(
 # ---- Which strengths are finite --------------------------------------------------------------------------------------
 
 
-def pieces(met: NDArray[np.bool_]) -> Ints:
+def pieces(met: Mask) -> Ints:
     """Connected component of each system; `met` (K, K): whether two systems were compared."""
     component: Ints = connected_components(csr_array(met), directed=False)[1]
     return component
@@ -310,10 +309,10 @@ def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bo
     return component, limit
 
 
-def reached_by_wins(wins: Floats, ties: Floats) -> NDArray[np.bool_]:
+def reached_by_wins(wins: Floats, ties: Floats) -> Mask:
     """Whether the row beat or equalled the column, itself or through others: (K, K). Arguments as in :func:`limits`."""
     lengths = shortest_path(csr_array((wins > 0) | (ties > 0)), unweighted=True)
-    reached: NDArray[np.bool_] = np.isfinite(lengths)
+    reached: Mask = np.isfinite(lengths)
     return reached
 
 

@@ -6,11 +6,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.compiling import njit
+from judgestats.typing import Floats
 
 #: A variance between clusters up to this is rounding: that of counts is above n**-4, and 0 where all are alike.
 ROUNDING = 1e-30
@@ -46,7 +47,7 @@ def normal_quantile(conf_level: float) -> float:
 
 def wilson(
     k: ArrayLike, n: ArrayLike, conf_level: float = CONF_LEVEL, df: ArrayLike | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Wilson score interval of `k` of `n`, not necessarily whole, without continuity correction; NaN where n is 0.
 
     `df`: of Student's t in place of the normal quantile. Wilson, E. B. (1927). Journal of the American Statistical
@@ -64,10 +65,7 @@ def wilson(
 
 
 def clustered_wilson(
-    k: NDArray[np.float64],
-    n: NDArray[np.float64],
-    conf_level: float = CONF_LEVEL,
-    alike: NDArray[np.float64] | None = None,
+    k: Floats, n: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None
 ) -> tuple[float, float, float]:
     """Standard error and Wilson interval of a pooled proportion; `k`, `n` (G,) of each cluster, `alike` (G,) of each.
 
@@ -96,11 +94,7 @@ def clustered_wilson(
 
 
 def clustered_ratios(
-    k: NDArray[np.float64],
-    n: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    conf_level: float = CONF_LEVEL,
-    bound: float = math.inf,
+    k: Floats, n: Floats, weight: Floats, conf_level: float = CONF_LEVEL, bound: float = math.inf
 ) -> tuple[float, float, float, float]:
     """Estimate, standard error and t interval on G - 1 of a sum, by weight (P,), of ratios of totals (G, P).
 
@@ -196,11 +190,7 @@ class PairedClusters(NamedTuple):
 
 
 def clustered_tango(
-    b: NDArray[np.float64],
-    c: NDArray[np.float64],
-    n: NDArray[np.float64],
-    conf_level: float = CONF_LEVEL,
-    alike: NDArray[np.float64] | None = None,
+    b: Floats, c: Floats, n: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None
 ) -> PairedClusters:
     """Difference of two proportions of the same pairs, which come in clusters: b, c, n (G,), `alike` of each.
 
@@ -242,9 +232,7 @@ def _square_and_add(
     return p1 - p2 - math.sqrt(below), p1 - p2 + math.sqrt(above)
 
 
-def goodman(
-    counts: NDArray[np.float64], conf_level: float = CONF_LEVEL
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def goodman(counts: Floats, conf_level: float = CONF_LEVEL) -> tuple[Floats, Floats]:
     """Simultaneous intervals of multinomial shares (m,): Wilson at level 1 - α/m.
 
     Goodman, L. A. (1965). Technometrics 7, 247-254 (the chi-square on one degree of freedom with α/m).

@@ -11,6 +11,7 @@ from scipy.special import bdtr, bdtrik, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.compiling import njit
+from judgestats.typing import Floats, Ints
 
 #: Draws held in memory at a time.
 _DRAWS = 2**22
@@ -27,7 +28,7 @@ def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> n
     return np.random.default_rng([seed, zlib.crc32("\x1f".join(key).encode())])
 
 
-def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -> NDArray[np.int64]:
+def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -> Ints:
     """Draw which of G clusters each of B resamples holds, (B, G)."""
     return rng.integers(0, n_clusters, size=(n_resamples, n_clusters))
 
@@ -45,18 +46,15 @@ def _resampled_totals(counts, index):  # type: ignore[no-untyped-def]
     return totals
 
 
-def resampled_totals(counts: NDArray[np.float64], index: NDArray[np.int64]) -> NDArray[np.float64]:
+def resampled_totals(counts: Floats, index: Ints) -> Floats:
     """Counts (B, P) of each resample, from counts (G, P) of the clusters and :func:`cluster_index`."""
-    totals: NDArray[np.float64] = _resampled_totals(np.ascontiguousarray(counts, dtype=np.float64), index)
+    totals: Floats = _resampled_totals(np.ascontiguousarray(counts, dtype=np.float64), index)
     return totals
 
 
 def cluster_totals(
-    counts: NDArray[np.float64],
-    rng: np.random.Generator,
-    n_resamples: int,
-    strata: NDArray[np.integer] | None = None,
-) -> NDArray[np.float64]:
+    counts: Floats, rng: np.random.Generator, n_resamples: int, strata: NDArray[np.integer] | None = None
+) -> Floats:
     """Counts (B, P) of each resample of the clusters (G, P), drawn within `strata` (G,) where there are any.
 
     A few million draws are held at a time. Of many clusters with few distinct counts, the number of each kind is drawn.
@@ -78,11 +76,8 @@ def cluster_totals(
 
 
 def multinomial_totals(
-    counts: NDArray[np.float64],
-    rng: np.random.Generator,
-    n_resamples: int,
-    strata: NDArray[np.integer] | None = None,
-) -> NDArray[np.float64]:
+    counts: Floats, rng: np.random.Generator, n_resamples: int, strata: NDArray[np.integer] | None = None
+) -> Floats:
     """Counts (B, P) of each resample of independent rows, of which `counts` (P,), whole numbers, are alike.
 
     Exactly what drawing rows gives, within `strata` (P,) if any, at a cost that does not depend on their number.
@@ -120,12 +115,8 @@ def _two_way(start, column, counts, row_weight, column_weight):  # type: ignore[
 
 
 def two_way_totals(
-    row: NDArray[np.integer],
-    column: NDArray[np.integer],
-    counts: NDArray[np.float64],
-    rng: np.random.Generator,
-    n_resamples: int,
-) -> NDArray[np.float64]:
+    row: NDArray[np.integer], column: NDArray[np.integer], counts: Floats, rng: np.random.Generator, n_resamples: int
+) -> Floats:
     """Counts (B, P) of each resample when both factors of a crossed design are drawn, from counts (C, P) of its cells.
 
     A cell counts as often as its row was drawn, times as often as its column was: the pigeonhole bootstrap (Owen 2007,
@@ -154,7 +145,7 @@ def _times_drawn(rng: np.random.Generator, levels: int, n_resamples: int) -> NDA
 
 
 def percentile_interval(
-    draws: NDArray[np.float64], conf_level: float = CONF_LEVEL, units: float | None = None
+    draws: Floats, conf_level: float = CONF_LEVEL, units: float | None = None
 ) -> tuple[float, float]:
     """Percentile interval of bootstrap draws (B,), infinite ones (censored estimates) included: order statistics.
 
@@ -173,7 +164,7 @@ def percentile_interval(
 
 
 def student_interval(
-    draws: NDArray[np.float64],
+    draws: Floats,
     estimate: float,
     units: int,
     conf_level: float = CONF_LEVEL,
@@ -195,9 +186,7 @@ def student_interval(
     return error, bias, min(max(low, limits[0]), estimate), max(min(high, limits[1]), estimate)
 
 
-def jackknife_interval(
-    estimate: float, without: NDArray[np.float64], conf_level: float = CONF_LEVEL
-) -> tuple[float, float, float]:
+def jackknife_interval(estimate: float, without: Floats, conf_level: float = CONF_LEVEL) -> tuple[float, float, float]:
     """Standard error and Student's interval on G - 1 from estimates (G,) without each cluster; NaN if all are alike.
 
     It is wider by the jackknife's bias on the side to which the estimate would be corrected.
@@ -214,11 +203,7 @@ def jackknife_interval(
 
 
 def bca_interval(
-    draws: NDArray[np.float64],
-    estimate: float,
-    influence: NDArray[np.float64],
-    conf_level: float = CONF_LEVEL,
-    weight: NDArray[np.float64] | None = None,
+    draws: Floats, estimate: float, influence: Floats, conf_level: float = CONF_LEVEL, weight: Floats | None = None
 ) -> tuple[float, float]:
     """Bias-corrected and accelerated interval of bootstrap draws (B,); NaN where they do not vary or are too skewed.
 

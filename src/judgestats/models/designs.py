@@ -18,7 +18,7 @@ from judgestats.models.coding.responses import Response, count_column, prior_wei
 from judgestats.models.families import FAMILIES
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
 from judgestats.schema.columns import N
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Term:
     factor: str  # its grouping factor: ``item``, ``item:system``
     names: tuple[str, ...]  # its k columns: ``Intercept``, ``x``
     values: Floats  # (N, k): what the random effects are multiplied with
-    codes: NDArray[np.int64]  # (N,): level of each row, 0 to q - 1
+    codes: Ints  # (N,): level of each row, 0 to q - 1
     levels: tuple[str, ...]  # the q levels that occur, sorted; ``a:b`` for an interaction
     columns: tuple[str, ...]  # the columns of the factor
 
@@ -66,7 +66,7 @@ class Design:
 
     def new(
         self, frame: pd.DataFrame, allow_new_levels: bool = True
-    ) -> tuple[Floats, Floats, list[Floats], list[NDArray[np.int64]]]:
+    ) -> tuple[Floats, Floats, list[Floats], list[Ints]]:
         """Code M new rows in the same way: X, NaN in a row with a missing value, offset, values and codes of each term.
 
         A code is -1 for a level that is missing, or new where `allow_new_levels`.

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit, gammaln, log_expit, log_ndtr, logit, ndtr, ndtri
 
 from judgestats.errors import DesignError
@@ -24,7 +23,7 @@ from judgestats.models.coding import responses
 from judgestats.models.coding.responses import Response
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.thresholds import NONE, Partition, Thresholds
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 Averages = tuple[Floats, Floats, Floats]
 LinkName = Literal["logit", "probit", "identity", "log"]
@@ -158,7 +157,7 @@ class At:
         return At(self.link, *own)
 
     @property
-    def calls(self) -> NDArray[np.int64]:
+    def calls(self) -> Ints:
         """Trials of all calls of a row."""
         return np.rint(self.count * self.trials).astype(np.int64)
 
@@ -242,7 +241,7 @@ class Family:
         """Whether some response is predicted with probability near 1."""
         return bool((np.abs(eta) > limit).any())
 
-    def losing(self, y: Floats, trials: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def losing(self, y: Floats, trials: Floats) -> tuple[Mask, Mask]:
         """Rows that lose probability where the linear predictor falls, and where it rises."""
         return y > 0, trials > y
 
@@ -381,7 +380,7 @@ class Poisson(Family):
     def runs_away(self, eta: Floats, limit: float) -> bool:
         return bool((eta < -limit).any())
 
-    def losing(self, y: Floats, trials: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def losing(self, y: Floats, trials: Floats) -> tuple[Mask, Mask]:
         return y > 0, np.ones(len(y), bool)
 
     def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:

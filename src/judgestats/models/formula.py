@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FormulaError, suggestion
 from judgestats.models.grammar.coders import (
@@ -25,6 +24,7 @@ from judgestats.models.grammar.coders import (
     written,
 )
 from judgestats.models.grammar.syntax import Formula, Node, RandomPart, columns_of, fault, read, terms_of
+from judgestats.typing import Floats
 
 __all__ = ["Coder", "Formula", "RandomPart", "coder", "parse"]
 
@@ -93,9 +93,7 @@ def _unknown_function(name: str, known: Sequence[str]) -> tuple[str, str]:
     return f"{name}() is not known here.", f"Allowed: {', '.join(allowed)}, np.log and such.{suggestion(name, allowed)}"
 
 
-def coder(
-    expression: str, frame: pd.DataFrame, source: str | None = None, counts: NDArray[np.float64] | None = None
-) -> Coder:
+def coder(expression: str, frame: pd.DataFrame, source: str | None = None, counts: Floats | None = None) -> Coder:
     """Code a fixed expression, a sum of terms such as :attr:`Formula.fixed`, on N rows without missing values.
 
     A categorical column keeps the order of its categories, text is sorted; a boolean one is a factor of False and True,
@@ -166,7 +164,7 @@ def _part(node: Node, found: Any, full: bool | None) -> tuple[Part, str, str, li
     return part, written(node), part.column or written(node), [f"[{label}]" for label in labels]
 
 
-def _repeated(frame: pd.DataFrame, weights: NDArray[np.float64]) -> pd.DataFrame:
+def _repeated(frame: pd.DataFrame, weights: Floats) -> pd.DataFrame:
     """Every row as often as it occurs."""
     names = list(frame.columns)
     counted = frame.assign(_weight=weights).groupby(names, observed=True, sort=True)["_weight"].sum().reset_index()
@@ -191,7 +189,7 @@ def _coder(
     offsets: tuple[Node, ...],
     fitted: dict[str, Any],
     data: dict[str, Any],
-    weights: NDArray[np.float64],
+    weights: Floats,
 ) -> Coder:
     labels = [_labels(term, short=True) for term in coded]
     if len({n for _, names in labels for n in names}) < sum(len(names) for _, names in labels):

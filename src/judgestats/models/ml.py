@@ -8,7 +8,6 @@ from functools import cache, partial
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError
@@ -40,7 +39,7 @@ from judgestats.models.likelihood.minimisation import (
 )
 from judgestats.models.thresholds import NONE, Thresholds
 from judgestats.threads import one_blas_thread
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 #: A standard deviation below it, relative to the scale of the linear predictor, is zero (as in lme4).
 BOUNDARY = 1e-4
@@ -148,7 +147,7 @@ def _fit_generalised(model: Model) -> Fitted:
 
 def _estimates(
     own: GeneralisedObjective, target: GeneralisedObjective, found: Minimum, turn: Floats, free: int
-) -> tuple[Floats, Floats, NDArray[np.bool_], bool]:
+) -> tuple[Floats, Floats, Mask, bool]:
     """Parameters and covariance in the model's coordinates, what sits on the boundary, whether errors are known."""
     x, boundary = _settle(own, found, free)
     turn = np.append(np.ones(free), own.scales.signs(x[free:]))[:, None] * turn
@@ -218,9 +217,7 @@ def _once_more(target: GeneralisedObjective | LinearObjective, found: Minimum, g
     return found
 
 
-def _settle(
-    target: GeneralisedObjective | LinearObjective, found: Minimum, free: int
-) -> tuple[Floats, NDArray[np.bool_]]:
+def _settle(target: GeneralisedObjective | LinearObjective, found: Minimum, free: int) -> tuple[Floats, Mask]:
     """Set standard deviations that are zero up to rounding to zero; return which parameters are on the boundary."""
     x = found.x.copy()
     diagonal = target.scales.diagonal
@@ -240,7 +237,7 @@ def _settle(
     return x, boundary
 
 
-def _covariance(curvature: Floats, boundary: NDArray[np.bool_]) -> tuple[Floats, bool]:
+def _covariance(curvature: Floats, boundary: Mask) -> tuple[Floats, bool]:
     """Inverse Hessian given the boundary: 0 for what sits there, NaN where the rest is not positive definite."""
     inside = ~boundary
     result = np.zeros_like(curvature)
@@ -255,7 +252,7 @@ def _covariance(curvature: Floats, boundary: NDArray[np.bool_]) -> tuple[Floats,
 
 
 def _partly(
-    target: GeneralisedObjective, curvature: Floats, turn: Floats, boundary: NDArray[np.bool_], free: int
+    target: GeneralisedObjective, curvature: Floats, turn: Floats, boundary: Mask, free: int
 ) -> tuple[Floats, bool]:
     """Covariance where the Hessian is not positive definite.
 
@@ -386,7 +383,7 @@ def _fit_linear(model: Model) -> Fitted:
 
 
 def _linear_variances(
-    target: LinearObjective, theta: Floats, sigma: float, boundary: NDArray[np.bool_]
+    target: LinearObjective, theta: Floats, sigma: float, boundary: Mask
 ) -> tuple[Floats, bool, Floats]:
     """Covariance of θ on the absolute scale and of the residual sd, by the curvature of the likelihood in both.
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES, LINKS
 from judgestats.models.thresholds import Thresholds
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 #: Shape of the LKJ prior of correlations, and degrees of freedom of the half-t of a residual sd.
 LKJ, DF = 2.0, 4.0
@@ -203,7 +202,7 @@ def _moments(values: Floats, calls: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(calls @ (values - mean) ** 2 / calls.sum())
 
 
-def _fixed(design: Design, calls: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _fixed(design: Design, calls: Floats) -> tuple[Floats, Floats, Mask]:
     """Sd (1 for a constant), mean, and whether a column is the intercept."""
     mean, spread = _moments(design.X, calls)
     constant = np.array([name == "Intercept" for name in design.names], bool)

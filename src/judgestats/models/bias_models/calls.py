@@ -9,7 +9,6 @@ from typing import Any, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
@@ -21,6 +20,7 @@ from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
 from judgestats.schema.selection import between_two, with_outcome
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Distinct rows with counts, and excluded calls -------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) 
     return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
 
 
-def excluded_calls(reason: str, judge: pd.Series[Any], n: NDArray[np.float64], here: NDArray[np.bool_]) -> Excluded:
+def excluded_calls(reason: str, judge: pd.Series[Any], n: Floats, here: Mask) -> Excluded:
     """The calls `here`, counted by judge."""
     labelled = labels(judge).astype(str)[here]
     return reason, {str(k): float(v) for k, v in pd.Series(n[here]).groupby(labelled.to_numpy()).sum().items()}
@@ -135,8 +135,8 @@ def _against_gold(
 
 
 def _hits(
-    values: pd.Series[Any], judge: pd.Series[Any], n: NDArray[np.float64], source: str, ties: str, invalid: str
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[Excluded]]:
+    values: pd.Series[Any], judge: pd.Series[Any], n: Floats, source: str, ties: str, invalid: str
+) -> tuple[Ints, Mask, list[Excluded]]:
     if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
         number = values.to_numpy(dtype=float)
         if not np.isin(number, (0, 1)).all():
@@ -188,12 +188,12 @@ def slotted(
     return _answered(kept, table["choice"], ties, found.excluded, who)
 
 
-def _difference(table: pd.DataFrame, attribute: str) -> NDArray[np.float64]:
+def _difference(table: pd.DataFrame, attribute: str) -> Floats:
     one, two = (table[f"{attribute}_{s}"] for s in ("first", "second"))
     for side in (one, two):
         if not pd.api.types.is_numeric_dtype(side):
             raise DesignError(f"{side.name!r} is text. A slope needs numbers, for example lengths.")
-    result: NDArray[np.float64] = one.to_numpy(dtype=float) - two.to_numpy(dtype=float)
+    result: Floats = one.to_numpy(dtype=float) - two.to_numpy(dtype=float)
     return result
 
 

@@ -16,6 +16,7 @@ from judgestats.models.grammar.syntax import Formula
 from judgestats.schema.coding import Coded, as_text, column_codes, compact, each, joint, ranked_codes, refuse_infinite
 from judgestats.schema.declared_counts import call_counts, refuse_values
 from judgestats.schema.opening import memory_advice, one_if
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Redundant columns of a design ---------------------------------------------------------------------------------
 
@@ -23,7 +24,7 @@ from judgestats.schema.opening import memory_advice, one_if
 TOLERANCE = 1e-7
 
 
-def independent(X: NDArray[np.float64]) -> list[int]:
+def independent(X: Floats) -> list[int]:
     """Positions of the columns of `X` (N, p) that are no combination of those before them, as R keeps them."""
     length = np.sqrt((X**2).sum(axis=0))
     scaled = X / np.where(length > 0, length, 1)
@@ -42,7 +43,7 @@ def independent(X: NDArray[np.float64]) -> list[int]:
     return keep
 
 
-def _clearly_full(scaled: NDArray[np.float64]) -> bool:
+def _clearly_full(scaled: Floats) -> bool:
     """Whether a Cholesky factor of the cross-product is clear."""
     try:
         factor = np.linalg.cholesky(scaled.T @ scaled)
@@ -51,7 +52,7 @@ def _clearly_full(scaled: NDArray[np.float64]) -> bool:
     return bool((np.diagonal(factor) > 1e-3).all())
 
 
-def finite(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
+def finite(values: Floats, what: str) -> Floats:
     """Return the values, or raise a DesignError that says how many are not finite."""
     wrong = int((~np.isfinite(values)).sum())
     if wrong:
@@ -75,7 +76,7 @@ class Rows:
     """Distinct rows of a table, in an order that does not depend on the order of the table."""
 
     frame: pd.DataFrame  # the K distinct rows without a missing value, numbered from 0
-    count: NDArray[np.float64]  # (K,): number of rows of data that each represents
+    count: Floats  # (K,): number of rows of data that each represents
     n_missing: int  # rows of data that were excluded, counts included
     n_rows: int  # rows of the table, as they lie there
     n_zero: int = 0  # those of them with a count of zero
@@ -131,7 +132,7 @@ def distinct(
     return Rows(frame, count, round(float(n_missing)), n_rows, n_zero)
 
 
-def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, NDArray[np.float64], int, int]:
+def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, Floats, int, int]:
     native = table.to_native()
     if table.implementation.is_pandas():
         frame = native
@@ -147,7 +148,7 @@ def _arrow_type(kind: Any) -> Any:
     return None if str(kind).startswith("dictionary") else pd.ArrowDtype(kind)
 
 
-def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, NDArray[np.float64], int, int]:
+def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, Floats, int, int]:
     """Count where the data lie."""
     sums = [nw.len().alias("_rows")]
     if counted is not None:
@@ -175,7 +176,7 @@ def _labels(values: pd.Series[Any], levels: Sequence[str] | None) -> pd.Series[A
     return values
 
 
-def _grouped(frame: pd.DataFrame, count: NDArray[np.float64]) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+def _grouped(frame: pd.DataFrame, count: Floats) -> tuple[pd.DataFrame, Floats]:
     """Distinct rows; the rows as they are where a column of numbers never repeats itself."""
     rows = len(frame)
     if not len(frame.columns) or rows == 0 or any(_never_repeats(frame[c]) for c in frame):
@@ -270,7 +271,7 @@ def labels(values: pd.Series[Any]) -> pd.Series[Any]:
     return as_text(values).astype(object)
 
 
-def _complete(frame: pd.DataFrame, as_missing: Mapping[str, str]) -> NDArray[np.bool_]:
+def _complete(frame: pd.DataFrame, as_missing: Mapping[str, str]) -> Mask:
     kept = np.ones(len(frame), dtype=bool)
     for name in frame:
         kept &= frame[name].notna().to_numpy()
@@ -279,7 +280,7 @@ def _complete(frame: pd.DataFrame, as_missing: Mapping[str, str]) -> NDArray[np.
     return kept
 
 
-def _order(frame: pd.DataFrame) -> NDArray[np.int64] | None:
+def _order(frame: pd.DataFrame) -> Ints | None:
     """Order of distinct rows, the same for any order of the input."""
     if len(frame) < 2:
         return None
@@ -294,7 +295,7 @@ def _order(frame: pd.DataFrame) -> NDArray[np.int64] | None:
 # ---- Grouping factors: the levels that occur, and the level of each row ----------------------------------------------
 
 
-def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
     """Code of each row and the levels, sorted: numbers as numbers, text as text."""
     parts = [_sorted_labels(frame[c]) for c in names]
     code = parts[0][0]
@@ -311,7 +312,7 @@ def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.
     return codes.astype(np.int64), tuple(":".join(several) for several in zip(*reversed(spelled), strict=True))
 
 
-def _sorted_labels(values: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _sorted_labels(values: pd.Series[Any]) -> tuple[Ints, tuple[str, ...]]:
     """Code of each row and the labels of one column."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)

@@ -19,12 +19,12 @@ from judgestats.models.grammar.syntax import Formula
 from judgestats.schema.clustering import CANDIDATES
 from judgestats.schema.columns import COUNTS, N
 from judgestats.schema.declared_counts import counted, fractions, refusal, refuse_values, undeclared, whole_numbers
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Counts of identical rows: whole, and which row is not -----------------------------------------------------------
 
 
-def first_row(frame: pd.DataFrame, wrong: NDArray[np.bool_]) -> str:
+def first_row(frame: pd.DataFrame, wrong: Mask) -> str:
     """The first of some rows, by its values: ``judge=b, k=12``."""
     row = frame.iloc[int(np.argmax(wrong))]
     return ", ".join(f"{name}={label(value)}" for name, value in row.items())
@@ -181,7 +181,7 @@ def numbers(formula: Formula, values: pd.Series[Any], family: str) -> Floats:
     return values.to_numpy(dtype=float)  # type: ignore[no-any-return]
 
 
-def refuse(formula: Formula, wrong: NDArray[np.bool_], values: Floats, what: str, family: str) -> None:
+def refuse(formula: Formula, wrong: Mask, values: Floats, what: str, family: str) -> None:
     """Refuse values that the family does not allow."""
     if wrong.any():
         shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
@@ -215,7 +215,7 @@ def bound(formula: Formula, frame: pd.DataFrame) -> Response:
     return Response(sides[0].copy(), sides[0] + sides[1], labels=("failure", "success"))
 
 
-def _refuse_counts(formula: Formula, frame: pd.DataFrame, wrong: NDArray[np.bool_], values: Floats) -> None:
+def _refuse_counts(formula: Formula, frame: pd.DataFrame, wrong: Mask, values: Floats) -> None:
     if not wrong.any():
         return
     shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])

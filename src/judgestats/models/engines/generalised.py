@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import FitError
@@ -18,7 +17,7 @@ from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, refuse_random, repeated
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, wrapped
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 # ---- statsmodels' Bayesian binomial mixed model, for comparison, flagged ---------------------------------------------
 
@@ -212,7 +211,7 @@ def _estimate(model: Model, calls: Design) -> tuple[Any, Any]:
     return structure, call(run, "gee")
 
 
-def _clusters(model: Model, cluster: str | Sequence[str] | None) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _clusters(model: Model, cluster: str | Sequence[str] | None) -> tuple[tuple[str, ...], Ints]:
     """Columns of the clusters, and the cluster of each row."""
     terms = model.design.terms
     got = " + ".join(str(p) for p in model.design.formula.random) or "none"

@@ -7,7 +7,6 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError, FitError
@@ -15,7 +14,7 @@ from judgestats.models.designs import Design, Term
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, repeated
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, fit_design, wrapped
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 #: Ratio to the residual sd below which a standard deviation is zero.
 BOUNDARY = 1e-4
@@ -95,7 +94,7 @@ def _refuse(model: Model) -> None:
         )
 
 
-def _components(d: Design) -> tuple[NDArray[np.int64], Any]:
+def _components(d: Design) -> tuple[Ints, Any]:
     """Groups, and the terms as variance components within them."""
     from statsmodels.regression.mixed_linear_model import VCSpec
 
@@ -110,7 +109,7 @@ def _components(d: Design) -> tuple[NDArray[np.int64], Any]:
     return groups, VCSpec(names, cols, mats)
 
 
-def _columns(term: Term, rows: NDArray[np.int64], shared: bool) -> Floats:
+def _columns(term: Term, rows: Ints, shared: bool) -> Floats:
     if shared:
         return term.values[rows]
     dummies: Floats = np.zeros((len(rows), len(term.levels)))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import FormulaError, suggestion
 from judgestats.models.grammar.syntax import Node, terms_of
+from judgestats.typing import Floats, Ints
 
 # ---- Functions that a formula may call, and the value of a response --------------------------------------------------
 
@@ -214,7 +215,7 @@ def _absorbed(subsets: list[dict[str, bool]]) -> list[dict[str, bool]]:
     return subsets
 
 
-def contrast(levels: Sequence[Any], call: Node | None, *, full: bool) -> tuple[NDArray[np.float64], list[str]]:
+def contrast(levels: Sequence[Any], call: Node | None, *, full: bool) -> tuple[Floats, list[str]]:
     """Treatment coding of levels, or that of ``C(x, Sum)``, ``S(x)``, ``T(x, "a")``; and the labels of its columns."""
     kind, given = _coding(call)
     reference: Any = evaluate(given, pd.DataFrame()) if given is not None else None
@@ -258,7 +259,7 @@ class Part:
 
     node: Node
     levels: tuple[Any, ...] = ()
-    contrast: NDArray[np.float64] | None = None
+    contrast: Floats | None = None
 
     @property
     def column(self) -> str:
@@ -266,7 +267,7 @@ class Part:
         node = self.node.parts[0] if self.node.kind == "call" and self.node.value in CODINGS else self.node
         return node.value if node.kind == "name" else ""
 
-    def values(self, coder: Coder, frame: pd.DataFrame) -> NDArray[np.float64]:
+    def values(self, coder: Coder, frame: pd.DataFrame) -> Floats:
         """(N, k) values on a frame."""
         if self.column and self.contrast is None:
             return _two(coder._number(frame, self.column))
@@ -304,7 +305,7 @@ class Coder:
     keep: tuple[int, ...] = field(repr=False)
     fitted: dict[str, Any] = field(repr=False)
 
-    def matrix(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+    def matrix(self, frame: pd.DataFrame) -> Floats:
         """Code rows in the same way, (N, p); a row with a missing value is NaN."""
         frame = self._checked(frame)
         rows = len(frame)
@@ -314,7 +315,7 @@ class Coder:
         full = self.keep == tuple(range(whole.shape[1]))
         return np.ascontiguousarray(whole if full else whole[:, list(self.keep)], dtype=float)
 
-    def offset(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+    def offset(self, frame: pd.DataFrame) -> Floats:
         """(N,) sum of the offsets, or 0."""
         frame = self._checked(frame)
         total = np.zeros(len(frame))
@@ -343,7 +344,7 @@ class Coder:
                 )
         return frame
 
-    def _number(self, frame: pd.DataFrame, column: str) -> NDArray[np.float64]:
+    def _number(self, frame: pd.DataFrame, column: str) -> Floats:
         values = frame[column]
         if pd.api.types.is_object_dtype(values):
             values = values.infer_objects() if values.notna().any() else values.astype(float)
@@ -359,14 +360,14 @@ class Coder:
         return FormulaError(f"{name!r} has {new}, which {self.source!r} was not coded with. Allowed: {known}.{hint}")
 
 
-def _products(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def _products(left: Floats, right: Floats) -> Floats:
     """Products of the columns of two blocks, the last one varying fastest."""
     if left.shape[1] == 1 and right.shape[1] >= 1:
         return left * right
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
-def _two(values: NDArray[Any]) -> NDArray[np.float64]:
+def _two(values: NDArray[Any]) -> Floats:
     return (values[:, None] if values.ndim == 1 else values).astype(float)
 
 
@@ -378,7 +379,7 @@ def numeric(values: pd.Series[Any]) -> NDArray[Any]:
     return values.to_numpy(dtype=bool if kind == "b" else np.int64)  # type: ignore[no-any-return]
 
 
-def _level_codes(labels: Any, levels: Sequence[Any]) -> NDArray[np.int64]:
+def _level_codes(labels: Any, levels: Sequence[Any]) -> Ints:
     """Position of each label among the levels; -1 for a missing one, -2 for an unknown one."""
     series = pd.Series(labels)
     if isinstance(series.dtype, pd.CategoricalDtype):

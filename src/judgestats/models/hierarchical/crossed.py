@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from judgestats import flags
@@ -16,7 +15,7 @@ from judgestats.defaults import SEED
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, Top, pymc
 from judgestats.models.bayes.grids import Target, drawn
 from judgestats.models.bayes.scales import Prior
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 #: Effects with a given, not an estimated sd: there is one of each, or one per condition.
 FIXED = ("level", "level_shift", "mean_self", "mean_self_shift")
@@ -51,7 +50,7 @@ class Panel:
     judge: Ints  # judge, system, condition (N,): codes; condition -1 is a reference that belongs to no condition
     system: Ints
     condition: Ints
-    own: NDArray[np.bool_]  # (N,): whether the system is the judge itself
+    own: Mask  # (N,): whether the system is the judge itself
     judges: tuple[str, ...]  # judges, systems, conditions: labels; a reference is the last judge
     systems: tuple[str, ...]
     conditions: tuple[str, ...]

@@ -11,7 +11,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -32,7 +31,7 @@ from judgestats.models.hierarchical.posteriors import (
 from judgestats.schema.columns import required
 from judgestats.schema.counting import SHARED_PAIRS, tally
 from judgestats.schema.declared_counts import call_counts
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Counts of outcomes by judge, scheme and probe, from calls, their tally or printed tables ------------------------
 
@@ -52,7 +51,7 @@ class Outcomes:
     schemes: tuple[str, ...]
     probes: tuple[str, ...]
     outcomes: tuple[str, ...]
-    counts: NDArray[np.float64]  # (J, S, P, K)
+    counts: Floats  # (J, S, P, K)
     # (judge, scheme, probe) -> flag of excluded calls
     excluded: dict[tuple[int, int, int], str] = field(default_factory=dict)
     dependent: str = ""  # flag of calls that share a pair
@@ -135,7 +134,7 @@ def _printed(tables: Mapping[Any, Any]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _cube(table: pd.DataFrame, axes: list[list[str]]) -> NDArray[np.float64]:
+def _cube(table: pd.DataFrame, axes: list[list[str]]) -> Floats:
     cube = np.zeros([len(a) for a in axes])
     names = ("judge", "scheme", "probe", "outcome")
     places = [pd.Index(a).get_indexer(table[c].to_numpy(dtype=object)) for c, a in zip(names, axes, strict=True)]
@@ -504,9 +503,7 @@ def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
     return built
 
 
-def prior_draw(
-    data: Outcomes, priors: Mapping[str, float] | None, rng: np.random.Generator
-) -> tuple[Terms, NDArray[np.int64]]:
+def prior_draw(data: Outcomes, priors: Mapping[str, float] | None, rng: np.random.Generator) -> tuple[Terms, Ints]:
     """Parameters drawn from the prior, and counts (J, S, P, K) with the same totals: the model without PyMC."""
     scale = scales(PRIORS, priors)
     J, S, P, K = data.counts.shape
@@ -558,7 +555,7 @@ def _with_new_judge(found: Any, data: Outcomes, rng: np.random.Generator) -> Flo
     return np.concatenate([shares, (power / power.sum(axis=-1, keepdims=True))[:, :, None]], axis=2)
 
 
-def _replicated(shares: Floats, data: Outcomes, seen: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
+def _replicated(shares: Floats, data: Outcomes, seen: Mask, rng: np.random.Generator) -> Floats:
     """Replicated counts from 400 of the draws, (400, cells times K)."""
     n = np.rint(data.counts.sum(axis=-1)[seen]).astype(np.int64)
     kept = shares[np.linspace(0, len(shares) - 1, 400).astype(int)][:, seen]
@@ -566,7 +563,7 @@ def _replicated(shares: Floats, data: Outcomes, seen: NDArray[np.bool_], rng: np
     return rng.multinomial(n[None], kept).reshape(400, -1).astype(float)
 
 
-def _cells(data: Outcomes, seen: NDArray[np.bool_]) -> pd.DataFrame:
+def _cells(data: Outcomes, seen: Mask) -> pd.DataFrame:
     """Labels of each count."""
     rows = [
         (data.judges[j], data.schemes[s], data.probes[p], outcome)

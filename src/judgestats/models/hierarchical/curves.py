@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -33,7 +32,7 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.schema.columns import COUNTS, N
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Counts of answers by difference in quality: by slot, or relative to the better candidate ------------------------
 
@@ -64,8 +63,8 @@ class Ladder:
 
     judges: tuple[str, ...]  # judges, conditions: labels, the baseline first
     conditions: tuple[str, ...]
-    judge: NDArray[np.int64]  # judge, condition (N,): codes
-    condition: NDArray[np.int64]
+    judge: Ints  # judge, condition (N,): codes
+    condition: Ints
     # (N,): quality of the first slot minus that of the second, in smallest steps; 0 or more if slots are unknown
     x: Floats
     counts: Floats  # (N, 4): first, tie, second, either slot; if slots are unknown: correct, tie, wrong, either
@@ -76,7 +75,7 @@ class Ladder:
     flag: dict[str, str] = field(default_factory=dict)  # judge -> flags of excluded or dependent calls
 
     @property
-    def merged(self) -> NDArray[np.bool_]:
+    def merged(self) -> Mask:
         """Cells in which the preferred candidate is not known."""
         return np.asarray(self.folded & (self.x == 0))
 
@@ -304,7 +303,7 @@ def _of_curve(
 
 
 def _threshold_row(
-    values: Floats, data: Ladder, here: NDArray[np.bool_], conf_level: float, flag: str, driven: str,
+    values: Floats, data: Ladder, here: Mask, conf_level: float, flag: str, driven: str,
     common: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Posterior median and quantiles; a limit above the last step is inf."""
@@ -693,7 +692,7 @@ def _replicated(fitted: Fitted, seed: int) -> Floats:
     return drawn_counts(data, p, np.random.default_rng(seed))
 
 
-def _used(data: Ladder) -> NDArray[np.bool_]:
+def _used(data: Ladder) -> Mask:
     """Which counts exist, (N, 4)."""
     return np.column_stack([~data.merged, np.ones_like(data.merged), ~data.merged, data.merged])
 

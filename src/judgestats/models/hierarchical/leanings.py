@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from judgestats import flags
@@ -42,7 +41,7 @@ from judgestats.models.hierarchical.posteriors import (
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
 from judgestats.schema.patterns import InvalidDirection
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Counts of target, other and tie: from preferences, tallies and printed scores -----------------------------------
 
@@ -65,7 +64,7 @@ class Cells:
     n: Floats  # (N,): valid calls
     # (N, 3): target, other, tie; if only the score is printed (`net`), target minus other in the first column
     counts: Floats
-    net: NDArray[np.bool_]  # (N,): whether only the score is printed
+    net: Mask  # (N,): whether only the score is printed
     invalid: Floats  # (N,): calls excluded
     keys: tuple[str, ...]  # columns of the conditions
 
@@ -474,7 +473,7 @@ def _replicated(cells: Cells, drawn: Draws, seed: int) -> Floats:
     return _netted(cells, rng.multinomial(cells.n.astype(int), some).astype(float))
 
 
-def _counted_cells(cells: Cells) -> list[tuple[str, int, NDArray[np.bool_]]]:
+def _counted_cells(cells: Cells) -> list[tuple[str, int, Mask]]:
     """Name of each count, its column, and the cells that have it."""
     full = [(what, k, ~cells.net) for k, what in enumerate(("target calls", "other calls", "ties"))]
     return [*full, ("target minus other", 0, cells.net)]

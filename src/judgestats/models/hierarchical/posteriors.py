@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError, suggestion
@@ -39,7 +38,7 @@ def finding(what: str, value: float, flag: str = "", todo: str = "") -> dict[str
     return {"what": what, "value": value, "flag": flag, "cure": cure}
 
 
-def of_prior(values: NDArray[np.float64], draws: Draws) -> str:
+def of_prior(values: Floats, draws: Draws) -> str:
     """Flags of an estimate, (chains, draws), that power-scaling shows to depend on the priors; empty if it does not."""
     prior, _ = draws.sensitivity(values)
     if not prior >= SENSITIVE:

@@ -37,7 +37,7 @@ from judgestats.models.hierarchical.posteriors import (
 from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.counting import refuse_further
 from judgestats.schema.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Correct calls of each judge under each strategy: from calls, tallies and printed tables -------------------------
 
@@ -64,9 +64,9 @@ class Arms:
     excluded: dict[str, str] = field(default_factory=dict)  # judge -> flag of excluded calls
 
     @property
-    def there(self) -> NDArray[np.bool_]:
+    def there(self) -> Mask:
         """Strategies under which each judge was asked, (J, S); always true for the baseline."""
-        found: NDArray[np.bool_] = np.isfinite(self.n)
+        found: Mask = np.isfinite(self.n)
         found[:, 0] = True
         return found
 

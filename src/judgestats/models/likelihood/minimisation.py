@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from judgestats.kernels.elimination import (
@@ -31,7 +30,7 @@ from judgestats.kernels.quadrature import Quadrature, Trapezoid
 from judgestats.models.likelihood.compression import Columns, Compressed
 from judgestats.models.thresholds import Thresholds
 from judgestats.threads import one_blas_thread
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- What is minimised: parameters in, minus the log likelihood and its gradient out ---------------------------------
 
@@ -55,11 +54,11 @@ class Scales:
     sizes: tuple[int, ...]  # columns of each term
     # column, row (T,): of each element of θ: which column of z it multiplies, and to which column of ZΛ the product is
     # added
-    column: NDArray[np.int64]
-    row: NDArray[np.int64]
+    column: Ints
+    row: Ints
     # (T,): elements that are standard deviations or their Cholesky counterpart, so not negative
-    diagonal: NDArray[np.bool_]
-    term: NDArray[np.int64]  # (T,): the term that each belongs to
+    diagonal: Mask
+    term: Ints  # (T,): the term that each belongs to
 
     @classmethod
     def of(cls, sizes: tuple[int, ...]) -> Scales:
@@ -184,7 +183,7 @@ def trapezoid(table: Compressed, kind: int, thresholds: Thresholds, extra: int =
     return GeneralisedObjective(rows, kernel, Scales.of(table.columns.sizes), thresholds)
 
 
-def _starts(table: Compressed) -> NDArray[np.int64]:
+def _starts(table: Compressed) -> Ints:
     """First row of each group, and the number of rows."""
     return np.searchsorted(table.columns.cols[:, 0], np.arange(int(table.columns.blocks[-1]) + 1)).astype(np.int64)
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import chdtri, ndtr, ndtri
 
@@ -39,7 +38,7 @@ from judgestats.models.postestimation.prediction import (
     scale_of,
 )
 from judgestats.schema.columns import names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- p values and quantiles of several contrasts together, normal or t -----------------------------------------------
 
@@ -207,7 +206,7 @@ class Means:
 
     value: Floats  # (K, J)
     gradient: Floats  # (K, J, P)
-    known: NDArray[np.bool_]  # (K,): whether they are estimable
+    known: Mask  # (K,): whether they are estimable
 
 
 def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: bool) -> Grid:
@@ -441,7 +440,7 @@ def _links(fit: Fitted, laid: Grid) -> Floats:
     return gradient
 
 
-def _transformed(fit: Fitted, laid: Grid, q: Floats, known: NDArray[np.bool_]) -> Floats:
+def _transformed(fit: Fitted, laid: Grid, q: Floats, known: Mask) -> Floats:
     """(K, 4) of responses at the mean η, with the limits of η."""
     at, link = marginal(fit, laid, "link", random=False), LINKS[fit.link]
     eta, error = at.value[:, 0], spread(at.gradient[:, 0], trusted(fit))
@@ -577,6 +576,6 @@ def _method(fit: Fitted, scale: str, averaging: bool) -> str:
     return f"{how}; {freedom.named(fit)}"
 
 
-def _flags(fit: Fitted, known: NDArray[np.bool_], error: Floats) -> list[str]:
+def _flags(fit: Fitted, known: Mask, error: Floats) -> list[str]:
     own = cautions(fit, np.where(known, error, 0.0))
     return [flags.join("" if k else flags.NOT_ESTIMABLE, str(d)) for k, d in zip(known, own, strict=True)]

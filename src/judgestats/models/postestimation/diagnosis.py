@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.models.coding.frames import labels
@@ -18,7 +17,7 @@ from judgestats.models.ml import refined
 from judgestats.models.postestimation import freedom, sampled
 from judgestats.models.postestimation.sampled import drawn
 from judgestats.schema.columns import VOCABULARY
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Separation, where estimates diverge to infinity, and levels with too few calls ----------
 
@@ -74,7 +73,7 @@ def _constraints(fit: Fitted) -> Floats:
     return np.unique(np.vstack([upper, lower]), axis=0)
 
 
-def runaway(A: Floats) -> NDArray[np.bool_]:
+def runaway(A: Floats) -> Mask:
     """Which elements of d (P,) can move while a'd >= 0 for every row a of A, of full rank, and a'd > 0 for some."""
     P = A.shape[1]
     size = np.abs(A).max(axis=0, initial=0.0)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from judgestats.errors import DesignError, confidence, suggestion
@@ -20,7 +19,7 @@ from judgestats.models.coding.frames import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.fitted import Fitted
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 SATTERTHWAITE, NORMAL, RESIDUAL = "satterthwaite", "normal", "residual"
 #: A hypothesis whose part outside a space is shorter than this, by its own length, lies in it.
@@ -119,7 +118,7 @@ def _satterthwaite(fit: Fitted, L: Floats) -> Floats:
 # ---- between and within ---------------------------------------------------------------------------------------------
 
 
-def within(fit: Fitted, factor: str, rows: Floats) -> NDArray[np.bool_]:
+def within(fit: Fitted, factor: str, rows: Floats) -> Mask:
     """Whether functions (..., p) of the coefficients can be estimated within the levels of a factor.
 
     That is, with its levels, and the slopes that vary between them, as fixed effects.
@@ -161,7 +160,7 @@ def _with_one(fit: Fitted, rows: Floats) -> Floats:
     return np.concatenate([rows[..., : fit.n_fixed], moved], axis=-1)
 
 
-def _varying(d: Design, factor: str) -> tuple[NDArray[np.int64], Floats]:
+def _varying(d: Design, factor: str) -> tuple[Ints, Floats]:
     """Levels of a factor, and the columns whose effects vary between them.
 
     ``(1|judge:strategy)`` is a varying effect of ``strategy`` where that is a fixed effect too.
@@ -182,7 +181,7 @@ def _varying(d: Design, factor: str) -> tuple[NDArray[np.int64], Floats]:
     return first.codes, Z if (size > TOLERANCE).all() else Z @ turn[size > TOLERANCE].T
 
 
-def _outside(X: Floats, Z: Floats, codes: NDArray[np.int64]) -> Floats:
+def _outside(X: Floats, Z: Floats, codes: Ints) -> Floats:
     """What least squares on Z within each level leave of X."""
     rest = X.copy()
     order = np.argsort(codes, kind="stable")
@@ -192,7 +191,7 @@ def _outside(X: Floats, Z: Floats, codes: NDArray[np.int64]) -> Floats:
     return rest
 
 
-def _inside(X: Floats, Z: Floats, codes: NDArray[np.int64]) -> int:
+def _inside(X: Floats, Z: Floats, codes: Ints) -> int:
     """Rank of the part of the span of X that lies in that of Z within each level."""
     scaled = X / np.maximum(np.linalg.norm(X, axis=0), 1e-300)
     rank = int(np.linalg.matrix_rank(scaled, tol=TOLERANCE))

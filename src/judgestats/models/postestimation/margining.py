@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -19,7 +18,7 @@ from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
 from judgestats.models.postestimation.prediction import estimable, gradient, mean, parted, rows_of, scale_of
 from judgestats.schema.columns import grouping, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 UNITS = {"probability": "percentage points", "count": "count", "score": "score"}
 NUMBERS = ("estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high")
@@ -205,7 +204,7 @@ def _table(
     return result.assign(**cells, **numbers, unit=unit, method=method, flag=flag)[[*groups, *COLUMNS]]
 
 
-def _known(fit: Fitted, effect: _Effect, pool: Any) -> NDArray[np.bool_]:
+def _known(fit: Fitted, effect: _Effect, pool: Any) -> Mask:
     """Whether both sides of an effect are estimable, in each group."""
     if not fit.design.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
         return np.ones(pool.shape[0], bool)

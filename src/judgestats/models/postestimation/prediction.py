@@ -27,7 +27,7 @@ from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.likelihood.compression import Posterior, columns, distinct
 from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- A fit at rows: linear predictors, mean responses, and their derivatives by all parameters -----------------------
 
@@ -146,7 +146,7 @@ def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
     return np.concatenate(result, axis=1)
 
 
-def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> NDArray[np.bool_]:
+def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> Mask:
     """Whether rows, or sums of them by weights (G, M), are estimable where columns of the design were left out."""
     count = len(frame) if pool is None else pool.shape[0]
     if not design.aliased:

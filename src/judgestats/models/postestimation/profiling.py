@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from judgestats.errors import FitError
@@ -15,7 +14,7 @@ from judgestats.kernels.linear_mixed import Cells
 from judgestats.models.fitted import Component, Fitted
 from judgestats.models.likelihood.minimisation import LinearObjective, Scales, minimise
 from judgestats.models.ml import Model, gaussian
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Coordinates in which a parameter of interest, a correlation say, is held while the others move freely -----------
 
@@ -180,7 +179,7 @@ class Surface:
     value: float
     covariance: Floats  # (P, P): inverse Hessian there, or a guess
     # (P,): standard deviations of scalar terms: the objective is flat in them at zero, a search does not start there
-    standing: NDArray[np.bool_]
+    standing: Mask
 
 
 @dataclass
