@@ -20,11 +20,11 @@ from judgestats.models.designs import design
 from judgestats.models.hierarchical.crossed import weight_flags
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
-    conflicts,
     convergence,
     finding,
     predictive,
     prior_table,
+    result,
     row,
     tabled,
 )
@@ -165,9 +165,9 @@ def agreement(
     centre = float(y.mean()) if len(y) else 0.0
     data = Scores(y - centre, codes, centre)
     chosen = _priors(data, priors or {})
-    stated = prior_table({n: (str(p), MEANINGS.get(n, f"sd of {n}")) for n, p in chosen.items()})
+    laws = {n: (str(p), MEANINGS.get(n, f"sd of {n}")) for n, p in chosen.items()}
     if reason := _not_estimable(data):
-        return _empty(data, stated, reason)
+        return _empty(data, prior_table(laws), reason)
     options = sampling_options(sampling, draws=4000)
     for name in sampling or {}:
         choose(name, ("draws", "seed"), "sampling: option")
@@ -179,11 +179,11 @@ def agreement(
     driven = {name: flags.PRIOR_DRIVEN if chosen[name].decides(v) else "" for name, v in sds.items()}
     count = {**sizes, "residual": len(data.y)}
     rows = [_row(name, v**2, found, conf_level, count[name], *notes, driven[name]) for name, v in sds.items()]
-    checks = [*convergence(found, stated), *conflicts(found)]
+    checks = []
     if not facets:
         one_way = Scores(data.y, {"subject": data.codes["subject"]}, data.centre)
         one = posterior(one_way, chosen, draws=draws, seed=seed)
-        checks += convergence(one, stated, "ICC(1,1)")
+        checks += convergence(one, prior_table(laws), "ICC(1,1)")
         value = one.values["subject"] ** 2 / (one.values["subject"] ** 2 + one.values["residual"] ** 2)
         rows.append(_row("ICC(1,1)", value, one, conf_level, sizes["subject"], *notes))
     for name, value in correlations(sds, k).items():
@@ -195,7 +195,7 @@ def agreement(
     rng = np.random.default_rng(seed + 2)
     before = spreads(np.stack([prior_draw(data, chosen, rng)[1] for _ in again]))
     predicted = spread_beside(data.y + data.centre, again + data.centre, before + data.centre, draws=found.method)
-    return Posterior(question, tabled(rows, [], ("median",)), stated, pd.DataFrame(checks), found, predicted)
+    return result(question, tabled(rows, [], ("median",)), found, laws, checks, predicted)
 
 
 def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -15,18 +15,16 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample, sampling_options
-from judgestats.models.bayes.scales import Prior
+from judgestats.models.bayes.draws import Draws, Sampling, beside, likely, pymc, sample, sampling_options
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
-    conflicts,
-    convergence,
     finding,
     predictive,
-    prior_table,
+    result,
     row,
     scales,
     tabled,
+    with_tops,
 )
 from judgestats.schema.columns import required
 from judgestats.schema.counting import SHARED_PAIRS, tally
@@ -446,9 +444,7 @@ def susceptibility(
     chosen = scales(PRIORS, priors)
     compared = data.compared(against)
     options = sampling_options(sampling)
-    found = sample(model(data, chosen), _labels(data), **options)
-    laws = {k: Prior(scale, None, k.startswith("sd_")) for k, scale in chosen.items()}
-    found = replace(found, tops=tuple(Top(k, v, laws[k]) for k, v in found.values.items() if k in laws))
+    found = with_tops(sample(model(data, chosen), _labels(data), **options), chosen)
     rng = np.random.default_rng(options["seed"])
     shares = _with_new_judge(found, data, rng)
     rows = [
@@ -458,18 +454,13 @@ def susceptibility(
     ]
     seen = data.counts.sum(axis=-1) > 0
     again = _replicated(found.flat("shares"), data, seen, rng)
-    stated = prior_table({name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in chosen.items()})
-    checks = [
-        *convergence(found, stated),
-        *conflicts(found),
-        *predictive("counts", data.counts[seen].ravel(), again),
-        *_data_checks(data),
-    ]
+    laws = {name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in chosen.items()}
+    checks = [*predictive("counts", data.counts[seen].ravel(), again), *_data_checks(data)]
     table = tabled(rows, ["judge", "scheme", "against", "probe"], ("favoured",))
     before = np.stack([prior_draw(data, chosen, rng)[1][seen].ravel() for _ in range(len(again))])
     n = data.counts.sum(axis=-1)[seen].repeat(len(data.outcomes))
     predicted = beside(_cells(data, seen), data.counts[seen].ravel(), again, before, n, draws=found.method)
-    return Posterior("How far does the cue move each judge?", table, stated, pd.DataFrame(checks), found, predicted)
+    return result("How far does the cue move each judge?", table, found, laws, checks, predicted)
 
 
 # ---- The model -------------------------------------------------------------------------------------------------------
@@ -511,21 +502,23 @@ def prior_draw(data: Outcomes, priors: Mapping[str, float] | None, rng: np.rando
         "mean": rng.normal(0, scale["mean"], (S, K - 1)),
         "probe": rng.normal(0, scale["probe"], (S, P - 1, K - 1)),
     }
-    shares = np.empty((J, S, P, K))
+    blind, added = drawn["mean"], drawn["probe"]
     if J > 1:
         drawn |= {name: np.abs(rng.normal(0, scale[name], (S, K - 1))) for name in ("sd_blind", "sd_probe")}
-    for j in range(J):
-        for s in range(S):
-            blind = drawn["mean"][s] + (rng.normal(0, drawn["sd_blind"][s]) if J > 1 else 0.0)
-            for p in range(P):
-                odds = np.zeros(K)
-                odds[1:] = blind
-                if p:
-                    deviation = rng.normal(0, drawn["sd_probe"][s]) if J > 1 else 0.0
-                    odds[1:] += drawn["probe"][s, p - 1] + deviation
-                shares[j, s, p] = np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()
-    drawn["shares"] = shares
-    return drawn, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), shares)
+        noise = rng.standard_normal((J, S, P, K - 1))
+        blind = blind + drawn["sd_blind"] * noise[:, :, 0]
+        added = added + drawn["sd_probe"][:, None] * noise[:, :, 1:]
+    drawn["shares"] = np.broadcast_to(_shares(blind, added), (J, S, P, K))
+    return drawn, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), drawn["shares"])
+
+
+def _shares(blind: Floats, added: Floats) -> Floats:
+    """Shares (..., P, K) from the log-odds blind (..., K - 1), and what each probe adds (..., P - 1, K - 1)."""
+    blind = blind[..., None, :]
+    odds = np.concatenate([blind, blind + added], axis=-2)
+    odds = np.concatenate([np.zeros((*odds.shape[:-1], 1)), odds], axis=-1)
+    power: Floats = np.exp(odds - odds.max(axis=-1, keepdims=True))
+    return power / power.sum(axis=-1, keepdims=True)
 
 
 def _labels(data: Outcomes) -> dict[str, tuple[tuple[str, ...], ...]]:
@@ -548,11 +541,7 @@ def _with_new_judge(found: Any, data: Outcomes, rng: np.random.Generator) -> Flo
     v = found.values
     blind = v["mean"] + v["sd_blind"] * rng.standard_normal(v["mean"].shape)
     added = v["probe"] + v["sd_probe"][..., None, :] * rng.standard_normal(v["probe"].shape)
-    blind = blind[..., None, :]
-    odds = np.concatenate([blind, blind + added], axis=-2)
-    odds = np.concatenate([np.zeros((*odds.shape[:-1], 1)), odds], axis=-1)
-    power = np.exp(odds - odds.max(axis=-1, keepdims=True))
-    return np.concatenate([shares, (power / power.sum(axis=-1, keepdims=True))[:, :, None]], axis=2)
+    return np.concatenate([shares, _shares(blind, added)[:, :, None]], axis=2)
 
 
 def _replicated(shares: Floats, data: Outcomes, seen: Mask, rng: np.random.Generator) -> Floats:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from judgestats.models.bayes.draws import (
     MOST_PARETO,
     Draws,
     Kind,
+    Top,
     diagnostics,
     inference_data,
     mixing_flags,
     of_kind,
 )
+from judgestats.models.bayes.scales import Prior
 from judgestats.results import COLUMNS, estimates
 from judgestats.typing import Floats
 
@@ -380,7 +383,30 @@ def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str,
     return [finding(f"{what} inside the 95 % predictive", share, "" if share >= 0.9 else flags.OUTSIDE)]
 
 
-def prior_table(priors: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
+#: Parameter -> its prior and meaning.
+Laws = Mapping[str, tuple[str, str]]
+
+
+def result(
+    question: str, table: pd.DataFrame, draws: Draws, laws: Laws, checks: list[Any], predicted: pd.DataFrame
+) -> Posterior:
+    """What a model that was drawn once returns, its chains and priors checked before the rest."""
+    priors = prior_table(laws)
+    whole = pd.DataFrame([*convergence(draws, priors), *conflicts(draws), *checks])
+    return Posterior(question, table, priors, whole, draws, predicted)
+
+
+def with_tops(draws: Draws, scales: Mapping[str, float], centres: Mapping[str, float] = MappingProxyType({})) -> Draws:
+    """The draws, with the parameters whose (half-)normal priors have these scales and depend on no other."""
+    tops = [
+        Top(name, values, Prior(scales[name], None, name.startswith("sd_")), centres.get(name, 0.0))
+        for name, values in draws.values.items()
+        if name in scales
+    ]
+    return replace(draws, tops=tuple(tops))
+
+
+def prior_table(priors: Laws) -> pd.DataFrame:
     """The priors as a frame, from parameter -> (prior, meaning)."""
     return pd.DataFrame([{"parameter": k, "prior": p, "meaning": m} for k, (p, m) in priors.items()])
 

@@ -17,8 +17,7 @@ from scipy.special import expit, gammaln, ndtr, ndtri
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
-from judgestats.models.bayes.scales import Prior
+from judgestats.models.bayes.draws import Draws, Sampling, beside, likely, pymc, sample_each, sampling_options
 from judgestats.models.bias_models.calls import joined, scored
 from judgestats.models.coding.frames import columns
 from judgestats.models.coding.responses import first_row
@@ -33,6 +32,7 @@ from judgestats.models.hierarchical.posteriors import (
     row,
     scales,
     tabled,
+    with_tops,
 )
 from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.counting import refuse_further
@@ -407,15 +407,6 @@ def labels(arms: Arms) -> dict[str, tuple[tuple[str, ...], ...]]:
     return kept
 
 
-def tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
-    """Parameters whose priors depend on no other parameter."""
-    return tuple(
-        Top(k, v, Prior(priors[k], None, k.startswith("sd_")), CENTRES.get(k, 0.0))
-        for k, v in drawn.values.items()
-        if k in priors
-    )
-
-
 def joint(arms: Arms, values: Mapping[str, Floats]) -> tuple[Floats, Floats]:
     """Accuracy under each strategy, and P(correct under it and under the baseline), (..., J, S)."""
     p: Floats = expit(values["logit"])
@@ -719,7 +710,7 @@ def strategies(
     designs = [replace(paired(found) if law == "discordant" else found, law=law) for law in laws]
     data_sets = [observed(arms) for arms in designs]
     drawn = sample_each(model(designs[0], chosen), labels(designs[0]), data_sets, **options)
-    drawn = [replace(d, tops=tops(d, chosen)) for d in drawn]
+    drawn = [with_tops(d, chosen, CENTRES) for d in drawn]
     for law, arms, draws in zip(laws, designs, drawn, strict=True):
         flag = flags.join(why, flags.SELECTED if partial else "")
         rows += choice_rows(arms, draws, chosen, margin, level, conf_level, flag)
