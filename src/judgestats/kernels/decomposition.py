@@ -96,34 +96,19 @@ def pair_table(
     return counts.reshape(n_groups, 5, 5)
 
 
-@njit(cache=True)
-def _decompose(counts):  # type: ignore[no-untyped-def]
-    groups = counts.shape[0]
-    classes = np.zeros((groups, 5))
-    for g in range(groups):
-        for i in range(5):
-            for j in range(5):
-                n = counts[g, i, j]
-                if i >= INVALID or j >= INVALID:
-                    classes[g, DROPPED] += n
-                elif i == TIE and j == TIE:
-                    classes[g, NO_PREFERENCE] += n
-                elif i == TIE or j == TIE:
-                    classes[g, ONE_SIDED] += n
-                elif i == j:
-                    classes[g, POSITIONAL] += n
-                else:
-                    classes[g, STABLE] += n
-    return classes
-
-
 def decompose(counts: Floats) -> Decomposition:
     """Classify pairs (G, 5, 5) by their two slot answers (dark_current paper, Eqs. 2 to 7).
 
     The same *slot* in both orders is positional: the content flips. A pair with an invalid or a missing order leaves
     every rate alike, so that ``non_ties / calls = stable + positional + one_sided / 2`` holds exactly.
     """
-    classes = _decompose(np.ascontiguousarray(counts, dtype=np.float64))
+    counts = np.asarray(counts, dtype=np.float64)
+    classes = np.empty((len(counts), 5))
+    classes[:, STABLE] = counts[:, FIRST, SECOND] + counts[:, SECOND, FIRST]
+    classes[:, POSITIONAL] = counts[:, FIRST, FIRST] + counts[:, SECOND, SECOND]
+    classes[:, ONE_SIDED] = counts[:, :TIE, TIE].sum(axis=1) + counts[:, TIE, :TIE].sum(axis=1)
+    classes[:, NO_PREFERENCE] = counts[:, TIE, TIE]
+    classes[:, DROPPED] = counts[:, INVALID:].sum(axis=(1, 2)) + counts[:, :INVALID, INVALID:].sum(axis=(1, 2))
     pairs = classes[:, :DROPPED].sum(axis=1)
     non_ties = 2 * (classes[:, STABLE] + classes[:, POSITIONAL]) + classes[:, ONE_SIDED]
     return Decomposition(classes, 2 * pairs, non_ties)

@@ -10,34 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats
 
 #: A variance between clusters up to this is rounding: that of counts is above n**-4, and 0 where all are alike.
 ROUNDING = 1e-30
 #: Weight, in clusters, of the pseudo-observation at each bound of a difference.
 _PSEUDO = 0.25
-
-
-@njit(cache=True)
-def _wilson1(p, n, z):  # type: ignore[no-untyped-def]
-    if not n > 0 or not (0 <= p <= 1):
-        return math.nan, math.nan
-    z2 = z * z
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = z * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    low = 0.0 if p == 0 else max(0.0, centre - half)
-    high = 1.0 if p == 1 else min(1.0, centre + half)
-    return low, high
-
-
-@njit(cache=True)
-def _wilson(p, n, z):  # type: ignore[no-untyped-def]
-    low = np.empty(p.size)
-    high = np.empty(p.size)
-    for i in range(p.size):
-        low[i], high[i] = _wilson1(p[i], n[i], z[i])
-    return low, high
 
 
 def normal_quantile(conf_level: float) -> float:
@@ -54,14 +32,14 @@ def wilson(
     Association 22, 209-212.
     """
     k, n = np.broadcast_arrays(np.asarray(k, dtype=float), np.asarray(n, dtype=float))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(n > 0, k / n, np.nan)
     z = normal_quantile(conf_level) if df is None else stdtrit(np.asarray(df, dtype=float), 0.5 + conf_level / 2)
-    z = np.broadcast_to(np.asarray(z, dtype=float), p.shape)
-    low, high = _wilson(
-        np.ascontiguousarray(p).ravel(), np.ascontiguousarray(n).ravel(), np.ascontiguousarray(z).ravel()
-    )
-    return low.reshape(p.shape), high.reshape(p.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = k / n
+        p = np.where((n > 0) & (p >= 0) & (p <= 1), p, np.nan)
+        centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    low, high = np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
+    return np.where(p == 0, 0.0, low), np.where(p == 1, 1.0, high)
 
 
 def clustered_wilson(
