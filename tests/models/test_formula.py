@@ -10,8 +10,8 @@ import pytest
 
 from judgestats.errors import FormulaError
 from judgestats.models.formula import coder, parse
-from judgestats.models.grammar.coders import elementwise
-from judgestats.models.grammar.syntax import fault, read
+from judgestats.models.grammar.coders import elementwise, evaluate
+from judgestats.models.grammar.syntax import ARITHMETIC, Reader, fault, read, scan
 
 FRAME = pd.DataFrame(
     {
@@ -490,3 +490,8 @@ def test_columns_of_a_factor_and_a_number():
 
 def test_functions_whose_value_in_a_row_depends_on_that_row_alone():
     assert [elementwise(name) for name in ("log", "np.log", "np.mean")] == [True, True, False]
+
+
+def test_an_arithmetic_tree_has_a_value_in_each_row():
+    tree = Reader("n - k", scan("n - k")).expression(ARITHMETIC)
+    assert evaluate(tree, pd.DataFrame({"n": [3, 5], "k": [1, 5]})).tolist() == [2.0, 0.0]

@@ -125,12 +125,7 @@ def _logit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivati
 def _probit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
     up, down = _probit_loss(eta), _probit_loss(-eta)
     k = m - y
-    return (
-        y * up[0] + k * down[0],
-        y * up[1] - k * down[1],
-        y * up[2] + k * down[2],
-        y * up[3] - k * down[3],
-    )
+    return (y * up[0] + k * down[0], y * up[1] - k * down[1], y * up[2] + k * down[2], y * up[3] - k * down[3])
 
 
 @njit(cache=True)

@@ -182,11 +182,7 @@ def derivatives(
 
 
 def strengths(
-    model: Model,
-    data: Comparisons,
-    component: Ints,
-    pseudo_ties: float = 0.0,
-    start: Strengths | None = None,
+    model: Model, data: Comparisons, component: Ints, pseudo_ties: float = 0.0, start: Strengths | None = None
 ) -> Strengths:
     """Fit by Newton's method with halved steps; all three likelihoods are concave.
 
@@ -372,13 +368,7 @@ def _meat(system, opponent, extra, by_eta, by_tau, row, weight, order, start, si
 
 
 def meat(
-    model: Model,
-    data: Comparisons,
-    fit: Strengths,
-    row: Ints,
-    outcome: Ints,
-    n: Floats,
-    cluster: Ints | None = None,
+    model: Model, data: Comparisons, fit: Strengths, row: Ints, outcome: Ints, n: Floats, cluster: Ints | None = None
 ) -> Floats:
     """Sum over the clusters (C,) of the products of their scores by (β, γ, τ); n (C,) calls at a row and outcome."""
     tau = fit.tau if math.isfinite(fit.tau) else 0.0

@@ -187,10 +187,10 @@ class Fitted:
         return At(LINKS[self.link], eta, shape, d.trials, d.count, d.weights)
 
     def factors(self, params: Floats | None = None) -> tuple[Floats, ...]:
-        """Lower Cholesky factor of each random term's covariance, at other parameters than the estimates if given."""
+        """Lower Cholesky factor of each random term's covariance, at other parameters (..., P) if given."""
         given = self.params if params is None else params
         own = Scales.of(tuple(len(t.names) for t in self.design.terms))
-        return own.factors(given[self.n_location : self.n_location + self.n_theta])
+        return own.factors(given[..., self.n_location : self.n_location + self.n_theta])
 
     def covariances(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Covariance of each random term."""

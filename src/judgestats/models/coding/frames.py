@@ -138,14 +138,10 @@ def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.Da
         frame = native
     else:  # Arrow's memory, as it lies
         arrow = table.select(*names, *([counted] if counted else [])).to_arrow()
-        frame = arrow.to_pandas(types_mapper=_arrow_type)
+        # Arrow's types, but for dictionaries, which pandas counts as categories
+        frame = arrow.to_pandas(types_mapper=lambda t: None if str(t).startswith("dictionary") else pd.ArrowDtype(t))
     count = np.ones(len(frame)) if counted is None else call_counts(frame[counted], halves=True)
     return pd.DataFrame({c: frame[c].array for c in names}, copy=False), count, len(frame), int((count == 0).sum())
-
-
-def _arrow_type(kind: Any) -> Any:
-    """Keep Arrow's types, but for dictionaries, which pandas counts as categories."""
-    return None if str(kind).startswith("dictionary") else pd.ArrowDtype(kind)
 
 
 def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, Floats, int, int]:

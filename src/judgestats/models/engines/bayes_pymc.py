@@ -17,6 +17,7 @@ from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import Columns, compress
+from judgestats.models.likelihood.minimisation import Scales
 from judgestats.models.ml import Model, parameter_names, wrapped
 from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats, Ints
@@ -177,21 +178,11 @@ def _effects(model: Model, draws: Draws) -> Sampled | None:
     terms = model.design.terms
     if not terms:
         return None
-    beta = draws.flat("parameters")[:, : model.design.X.shape[1]]
-    return Sampled(beta, tuple(draws.flat(f"effects {t}") for t in range(len(terms))), _covariances(model, draws))
-
-
-def _covariances(model: Model, draws: Draws) -> tuple[Floats, ...]:
-    """Posterior mean of the covariance of each term."""
-    values, result = draws.flat("parameters"), []
-    first = model.design.X.shape[1] + len(model.thresholds.names)
-    for k in (len(t.names) for t in model.design.terms):
-        L = np.zeros((len(values), k, k))
-        down = np.triu_indices(k)
-        L[:, down[1], down[0]] = values[:, first : first + k * (k + 1) // 2]
-        result.append(np.einsum("sab,scb->ac", L, L) / len(values))
-        first += k * (k + 1) // 2
-    return tuple(result)
+    values, p = draws.flat("parameters"), model.design.X.shape[1]
+    scales, first = Scales.of(tuple(len(t.names) for t in terms)), p + len(model.thresholds.names)
+    factors = scales.factors(values[:, first : first + len(scales.term)])
+    covariances = tuple(np.einsum("sab,scb->ac", L, L) / len(values) for L in factors)
+    return Sampled(values[:, :p], tuple(draws.flat(f"effects {t}") for t in range(len(terms))), covariances)
 
 
 @dataclass(frozen=True)
@@ -200,7 +191,7 @@ class Sampled:
 
     beta: Floats  # (S, p)
     effects: tuple[Floats, ...]  # (S, levels, k)
-    covariances: tuple[Floats, ...]  # (k, k): of each term, for new levels
+    covariances: tuple[Floats, ...]  # (k, k): posterior mean of each term's, for new levels
 
     @property
     def modes(self) -> tuple[Floats, ...]:

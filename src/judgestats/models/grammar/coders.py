@@ -61,17 +61,7 @@ def elementwise(name: str) -> bool:
 
 
 def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = None) -> Any:
-    """Value of an arithmetic tree on a table: an array, or a number.
-
-    `node`: a tree of columns, numbers, arithmetic and functions by row. `frame`: the columns it names. `fitted`:
-    transforms that look at all rows, as they were fitted, by what was written; new ones are fitted and added. Returns
-    (N,).
-
-    >>> from judgestats.models.grammar.syntax import ARITHMETIC, Reader, scan
-    >>> tree = Reader("n - k", scan("n - k")).expression(ARITHMETIC)
-    >>> evaluate(tree, pd.DataFrame({"n": [3, 5], "k": [1, 5]}))
-    array([2., 0.])
-    """
+    """Value of an arithmetic tree on a table, (N,) or a number; transforms of all rows are kept in `fitted`."""
     if node.kind == "name":
         values = frame[node.value]
         if not pd.api.types.is_numeric_dtype(values):
@@ -92,20 +82,13 @@ def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = No
         named = {p.value: evaluate(p.parts[0], frame, fitted) for p in node.parts if p.kind == "keyword"}
         if fitted is not None and node.value in TRANSFORMS:
             if (name := written(node)) not in fitted:
-                fitted[name] = (
-                    Scale() if node.value in ("scale", "standardize") else formulae_transforms()[node.value]()
-                )
+                from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
+
+                fitted[name] = Scale() if node.value in ("scale", "standardize") else known[node.value]()
             return fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in named.items()})
         function = FUNCTIONS.get(node.value) or getattr(np, node.value.removeprefix("np."))
         return function(*parts, **named)
     return parts[0]
-
-
-def formulae_transforms() -> dict[str, Any]:
-    """Splines, polynomials and centring, as formulae has them."""
-    from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
-
-    return known  # type: ignore[no-any-return]
 
 
 def _whole(value: Any) -> Any:

@@ -533,10 +533,7 @@ def psychometric(
     widths = (("stated", stated), ("wider", {k: WIDER * v for k, v in stated.items()}))[: 1 + wider]
     models = {(link, name): (replace(base, link=link), scale) for link in asked for name, scale in widths}
     found = sample_each(
-        model(base, stated),
-        _labels(base, stated),
-        [given(*each) for each in models.values()],
-        **options,
+        model(base, stated), _labels(base, stated), [given(*each) for each in models.values()], **options
     )
     found = [_with_tops(base, drawn, stated) for drawn in found]
     fits = {

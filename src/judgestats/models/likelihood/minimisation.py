@@ -14,15 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import logsumexp
 
-from judgestats.kernels.elimination import (
-    Structure,
-    cross,
-    factorise,
-    gather,
-    invert,
-    solve_many,
-    structure,
-)
+from judgestats.kernels.elimination import Structure, cross, factorise, gather, invert, solve_many, structure
 from judgestats.kernels.laplace import Adjoint, Laplace, Rows
 from judgestats.kernels.likelihoods import NEGATIVE_BINOMIAL_LOG, POISSON_LOG, losses
 from judgestats.kernels.linear_mixed import Cells, Profile, profile
@@ -83,11 +75,11 @@ class Scales:
         return result
 
     def factors(self, theta: Floats) -> tuple[Floats, ...]:
-        """Lower Cholesky factor of each term."""
+        """Lower Cholesky factor (..., k, k) of each term, from `theta` (..., T)."""
         firsts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int)
-        result = tuple(np.zeros((s, s)) for s in self.sizes)
-        for value, a, b, t in zip(theta, self.column, self.row, self.term, strict=True):
-            result[t][a - firsts[t], b - firsts[t]] = value
+        result = tuple(np.zeros((*theta.shape[:-1], s, s)) for s in self.sizes)
+        for k, (a, b, t) in enumerate(zip(self.column, self.row, self.term, strict=True)):
+            result[t][..., a - firsts[t], b - firsts[t]] = theta[..., k]
         return result
 
     def signs(self, theta: Floats) -> Floats:
@@ -409,13 +401,7 @@ def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Mi
 
 
 def _note(
-    log: list[dict[str, Any]],
-    iteration: int,
-    evaluations: int,
-    value: float,
-    gradient: Floats,
-    slope: float,
-    x: Floats,
+    log: list[dict[str, Any]], iteration: int, evaluations: int, value: float, gradient: Floats, slope: float, x: Floats
 ) -> None:
     steepest = float(np.abs(gradient).max(initial=0.0))
     row = {"iteration": iteration, "evaluations": evaluations, "objective": value, "gradient": steepest}

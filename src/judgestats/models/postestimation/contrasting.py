@@ -320,12 +320,6 @@ def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> Rows:
     return Rows(X, fit.design.fixed.offset(frame), zs, tuple(np.full(len(X), -1) for _ in zs), parts(fit, frame))
 
 
-def cell_labels(cells: pd.DataFrame) -> list[str]:
-    """Names of cells: ``strategy[S8]:judge[a]``."""
-    columns = [[f"{c}[{(f'{v:.6g}' if isinstance(v, float) else label(v))}]" for v in cells[c]] for c in cells]
-    return [":".join(several) for several in zip(*columns, strict=True)]
-
-
 def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:
     """Columns of the cells, and columns within whose levels they are compared."""
     own, within = list(dict.fromkeys(names(specs))), list(dict.fromkeys(names(by if by is not None else ())))
@@ -343,15 +337,7 @@ RATIOS = {link.ratio: link.name for link in LINKS.values() if link.ratio}
 
 
 def means(
-    fit: Fitted,
-    specs: Any,
-    *,
-    by: Any = None,
-    scale: Literal["link", "response"] = "link",
-    weights: Literal["equal", "proportional"] = "equal",
-    at: Mapping[str, Any] | None = None,
-    random: Literal["none", "average", "fitted"] = "none",
-    conf_level: float = CONF_LEVEL,
+    fit: Fitted, specs: Any, by: Any, scale: str, weights: str, at: Any, random: str, conf_level: float
 ) -> pd.DataFrame:
     """Estimated marginal means, as R's emmeans gives them: :meth:`judgestats.models.Fit.means`."""
     normal_quantile(conf_level)
@@ -518,8 +504,9 @@ def _family(
 
 
 def _weights(cells: pd.DataFrame, method: Any, baseline: Any) -> tuple[list[str], Floats]:
-    """Names of contrasts, and their weights of the cells."""
-    labels, K = cell_labels(cells), len(cells)
+    """Names of contrasts, and their weights of the cells, which are named ``strategy[S8]:judge[a]``."""
+    columns = [[f"{c}[{(f'{v:.6g}' if isinstance(v, float) else label(v))}]" for v in cells[c]] for c in cells]
+    labels, K = [":".join(several) for several in zip(*columns, strict=True)], len(cells)
     places = {":".join(label(v) for v in row): k for k, row in enumerate(cells.itertuples(index=False))}
     if not isinstance(method, str):
         if not isinstance(method, Mapping) or not method:

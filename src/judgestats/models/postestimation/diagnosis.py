@@ -114,14 +114,7 @@ def shortages(fit: Fitted) -> tuple[Shortage, ...]:
 
 
 def scarce(fit: Fitted) -> tuple[str, ...]:
-    """Return the flags of a design that is small for its method; the limits are those of docs/coverage_models.csv.
-
-    Returns ``fewer than 5 calls per level``, on average, of a binary or ordered response by Laplace's approximation: it
-    makes standard deviations too small. ``rarer answer less than once per level``, of a binary response by the same: it
-    makes the intercept too extreme. Quadrature corrects both. ``fewer than 30 levels of judge`` (10 by REML): intervals
-    of the intercept and of effects that vary between judges cover too little, and so do profiles of the standard
-    deviation; effects that vary within judges are not affected.
-    """
+    """Flags of a design that is small for its method, as :func:`shortages` finds them."""
     return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
 
 
@@ -382,14 +375,8 @@ def _columns(fit: Fitted) -> Iterator[Finding]:
         sums = pd.Series(d.count).groupby(values.to_numpy()).sum()
         if len(sums) > 1 and sums.max() > CONSTANT * sums.sum():
             what, rest = f"nearly always {sums.idxmax()!r}", float(sums.sum() - sums.max())
-            yield Finding(
-                "caution",
-                column,
-                what,
-                rest,
-                "",
-                "Its effect rests on these few rows. Check whether it should be in the model.",
-            )
+            cure = "Its effect rests on these few rows. Check whether it should be in the model."
+            yield Finding("caution", column, what, rest, "", cure)
         if column in d.fixed.numerics and column not in d.fixed.factors and not pd.api.types.is_bool_dtype(values):
             yield from _as_number(column, sums.index)
             yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
@@ -421,14 +408,8 @@ def _far(column: str, values: Floats, count: Floats) -> Iterator[Finding]:
 
 def _engine(fit: Fitted) -> Iterator[Finding]:
     if flags.TOO_SMALL in fit.notes:
-        yield Finding(
-            "fault",
-            "",
-            f"statsmodels' variational Bayes: {flags.TOO_SMALL}",
-            fit.n_fixed,
-            "",
-            flags.TOO_SMALL.explanation,
-        )
+        what = f"statsmodels' variational Bayes: {flags.TOO_SMALL}"
+        yield Finding("fault", "", what, fit.n_fixed, "", flags.TOO_SMALL.explanation)
     clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
     if clusters < FEW_CLUSTERS:
         cure = "Robust standard errors of few clusters are too small. Use engine='ml'."

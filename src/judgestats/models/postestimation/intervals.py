@@ -63,8 +63,9 @@ def confint(
     cut = float(-ndtri((1 - confidence(conf_level)) / 2))
     chosen = _chosen(parameters(fit), terms)
     if method == "wald":
-        rows = _wald(fit, chosen, conf_level)
-    elif method == "profile":
+        table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]].reset_index(drop=True)
+        return table.assign(method="wald" if drawn(fit) is None else "posterior quantiles")[list(COLUMNS)]
+    if method == "profile":
         _refuse(fit)
         rows = _profiles(fit, chosen, cut)
     else:
@@ -98,15 +99,6 @@ def estimates(fit: Fitted) -> Floats:
 
 def _row(own: Parameter, estimate: float, low: float, high: float, method: str, *notes: str) -> dict[str, Any]:
     return dict(zip(COLUMNS, (own.group, own.term, estimate, low, high, method, flags.join(*notes)), strict=True))
-
-
-# ---- Wald -----------------------------------------------------------------------------------------------------------
-
-
-def _wald(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], conf_level: float) -> list[dict[str, Any]]:
-    table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]]
-    table["method"] = "wald" if drawn(fit) is None else "posterior quantiles"
-    return list(table[list(COLUMNS)].to_dict("records"))
 
 
 # ---- profile --------------------------------------------------------------------------------------------------------

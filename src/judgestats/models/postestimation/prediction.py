@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from judgestats import flags
-from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError, choose
 from judgestats.kernels.elimination import solve_many
 from judgestats.kernels.likelihoods import losses
@@ -228,13 +227,7 @@ BLOCK = 4096
 
 
 def predict(
-    fit: Fitted,
-    data: IntoFrame | None = None,
-    *,
-    kind: Literal["response", "link"] = "response",
-    random: Literal["conditional", "none", "average"] = "conditional",
-    interval: bool = True,
-    conf_level: float = CONF_LEVEL,
+    fit: Fitted, data: IntoFrame | None, kind: str, random: str, interval: bool, conf_level: float
 ) -> pd.DataFrame:
     """Predict from a fitted model: :meth:`judgestats.models.Fit.predict`."""
     choose(kind, ("response", "link"), "kind")

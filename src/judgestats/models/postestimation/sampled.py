@@ -34,9 +34,8 @@ def values(fit: Fitted, draws: Draws) -> Floats:
     """Draws (chains, draws, K) of the rows of ``tidy()``: fixed effects, thresholds, sds and correlations."""
     own = draws.values["parameters"]
     result = [own[..., : fit.n_location]]
-    for t, term in enumerate(fit.design.terms):
-        L, k = factors(fit, own, t), len(term.names)
-        C = L @ L.swapaxes(-1, -2)
+    for L in fit.factors(own):
+        C, k = L @ L.swapaxes(-1, -2), L.shape[-1]
         sd = np.sqrt(np.einsum("csaa->csa", C))
         result.append(sd)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -45,15 +44,6 @@ def values(fit: Fitted, draws: Draws) -> Floats:
     if fit.distribution.linear:
         result.append(own[..., -1:])
     return np.concatenate(result, axis=-1)
-
-
-def factors(fit: Fitted, params: Floats, t: int) -> Floats:
-    """(..., k, k) Cholesky factors of random term `t` at (..., P) draws of the parameters."""
-    widths = [len(term.names) for term in fit.design.terms]
-    first, k = fit.n_location + sum(w * (w + 1) // 2 for w in widths[:t]), widths[t]
-    L, down = np.zeros((*params.shape[:-1], k, k)), np.triu_indices(k)
-    L[..., down[1], down[0]] = params[..., first : first + k * (k + 1) // 2]
-    return L
 
 
 def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
