@@ -517,8 +517,9 @@ def _shares(blind: Floats, added: Floats) -> Floats:
     blind = blind[..., None, :]
     odds = np.concatenate([blind, blind + added], axis=-2)
     odds = np.concatenate([np.zeros((*odds.shape[:-1], 1)), odds], axis=-1)
-    power: Floats = np.exp(odds - odds.max(axis=-1, keepdims=True))
-    return power / power.sum(axis=-1, keepdims=True)
+    power = np.exp(odds - odds.max(axis=-1, keepdims=True))
+    shares: Floats = power / power.sum(axis=-1, keepdims=True)
+    return shares
 
 
 def _labels(data: Outcomes) -> dict[str, tuple[tuple[str, ...], ...]]:
