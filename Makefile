@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The tests use all cores with processes; BLAS threads in each would only compete.
 export OMP_NUM_THREADS ?= 1
+# Where it is set, each of a thousand processes compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 

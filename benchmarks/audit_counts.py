@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judgestats.published.auditing import Audited, audited, coverage
-from judgestats.published.rules import PARAMETERS, RULES
+from judgestats.published.rules import RULES
 from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, tallied
 
 ROOT = Path(__file__).parents[1]
@@ -47,14 +47,9 @@ def rules(_: Sequence[Audited]) -> str:
     return "\n".join(lines)
 
 
-def keys(_: Sequence[Audited]) -> str:
-    """The parameters of the rules, each with its meaning."""
-    return "\n".join(["| key | meaning |", "|---|---|", *(f"| `{k}` | {v} |" for k, v in PARAMETERS.items())])
-
-
 README, AUDIT = ROOT / "README.md", ROOT / "docs" / "audit.md"
 #: Page, name of the block, and what makes it.
-BLOCKS = ((README, "counts", sentence), (AUDIT, "counts", table), (AUDIT, "rules", rules), (AUDIT, "keys", keys))
+BLOCKS = ((README, "counts", sentence), (AUDIT, "counts", table), (AUDIT, "rules", rules))
 
 
 def written(page: str, name: str, block: str) -> str:

@@ -51,9 +51,11 @@ ITERATED = (
 )
 #: Verbs of a fit that give a table.
 VERBS = ("tidy", "glance", "random_effects", "variance_components", "check")
+#: Columns by which results are split: the first of these that the data have.
+SPLITS = ("criterion", "prompt", "scheme", "system", "target")
 #: Values of one argument beside its default, for all measures that take it.
 ARGUMENTS: dict[str, dict[str, Any]] = {
-    "by": {"by": "criterion"},
+    "by": {"by": SPLITS},
     "cluster": {"cluster": "item"},
     "bootstrap": {"interval": "percentile", "n_resamples": 50, "seed": 7},
     "resamples": {"n_resamples": 50, "seed": 7},
@@ -93,8 +95,9 @@ def of_variants() -> Iterator[tuple[str, pd.DataFrame]]:
         parameters = inspect.signature(record.function).parameters
         if "," in name or getattr(case.call, "__name__", "") == "<lambda>":
             continue  # the call fixes its arguments
-        for title, arguments in ARGUMENTS.items():
-            if set(arguments) <= set(parameters):
+        for title, values in ARGUMENTS.items():
+            if set(values) <= set(parameters):
+                arguments = {k: next(c for c in v if c in data) if v is SPLITS else v for k, v in values.items()}
                 yield f"{name} | {title}", stated(lambda c=case, d=data, a=arguments: c.call(d, **a))
 
 

@@ -18,7 +18,14 @@ from judgestats.design.plans import opened_table
 
 #: All controls, line separators and signs with a meaning in CSV, and anything else but halves of surrogate pairs.
 CHARACTERS = st.sampled_from(
-    [*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u2028", "\u2029", "\ufeff", *"\",;'=+-@"]
+    [
+        *map(chr, range(32)),
+        *map(chr, range(0x7F, 0xA0)),
+        "\u2028",
+        "\u2029",
+        "\ufeff",
+        *"\",;'=+-@\uff1d\uff0b\uff0d\uff20",
+    ]
 )
 TEXTS = st.text(st.one_of(CHARACTERS, st.characters(exclude_categories=["Cs"])), max_size=12)
 
@@ -34,7 +41,7 @@ def test_any_text_reads_back(rows):
 
 @given(TEXTS)
 def test_no_cell_of_a_form_is_run(text):
-    assert not guarded(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not guarded(text).startswith((*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n"))
 
 
 def test_numbers_and_gaps_are_written_as_pandas_does():
@@ -82,6 +89,31 @@ def test_tables_of_contents_and_verdicts_read_back(tmp_path, text):
     verdicts = pd.DataFrame({"judge": ["g"], "item": ["1"], "first": ["x"], "second": ["y"], "choice": ["tie"]})
     (tmp_path / "v.csv").write_text(as_csv(verdicts.assign(rationale=text)), encoding="utf-8", newline="")
     assert len(js.read(tmp_path / "v.csv")) == 1
+
+
+@pytest.mark.parametrize("answer", ["", "0"])
+@pytest.mark.parametrize("format", ["form", "csv", "jsonl"])
+def test_answers_are_seen_in_whatever_shape_a_table_of_calls_comes_back(tmp_path, format, answer):
+    """Other separators, encodings, names and orders of columns, further columns; and empty ones are empty in all."""
+    responses = pd.DataFrame({"item": ["1"], "system": "s", "task_text": "Go \xe9.", "response_text": "a, b"})
+    (path,) = export(build(responses, judges="m", prompts="likert"), tmp_path, format)
+    if format == "jsonl":
+        calls = pd.read_json(path, lines=True, dtype=False)
+        calls.assign(answer=answer or None).to_json(path, orient="records", lines=True)
+        assert has_answers(path) == bool(answer)
+        return
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table["comment" if format == "form" else "answer"] = answer
+    for encoding in ("utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-32"):
+        for sep, before in ((",", ""), (";", "sep=;\r\n"), ("\t", "\n"), ("|", "")):
+            for shape in (
+                table,
+                table[table.columns[::-1]],
+                table.drop(columns=table.columns[1]),
+                table.rename(columns=str.upper),
+            ):
+                path.write_bytes((before + shape.to_csv(index=False, sep=sep)).encode(encoding))
+                assert has_answers(path) == bool(answer), (encoding, sep, list(shape))
 
 
 def test_other_tables_have_no_answers(tmp_path):

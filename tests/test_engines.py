@@ -10,7 +10,6 @@ import pytest
 
 import judgestats as js
 import registry
-from judgestats.counting import tallies
 from judgestats.counting.clustering import ALIKE
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.tallies import tally

@@ -125,3 +125,8 @@ def test_explain_takes_a_cell_a_column_and_a_result() -> None:
 def test_the_page_of_flags_is_fresh() -> None:
     """docs/flags.md is written by benchmarks/flags_page.py."""
     assert Path("docs/flags.md").read_text(encoding="utf-8") == flags_page.page()
+
+
+def test_cells_of_flags_are_joined_without_repeats():
+    assert flags.join("n < 30", None, "", "ceiling; n < 30") == "n < 30; ceiling"
+    assert flags.RATED_ONCE.of(0) == ""

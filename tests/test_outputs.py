@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import errno
+import inspect
 import os
+import re
 import shutil
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import judgestats as js
-from judgestats.cli import app
+from judgestats.cli import Overwrite, app
 from judgestats.design import Judge, Plan, collect, controlled_pairs, export, simulate_replies, vacuum, write_controlled
 from judgestats.errors import DesignError
 from judgestats.outputs import MarkedOutputs, Outputs
@@ -38,6 +44,9 @@ TEXTS = pd.DataFrame(
 )
 RESPONSES = "item,system,task_text,response_text\n1,s,Say hello.,Hello.\n2,s,Say no.,No.\n"
 OLD = b"paid for\n"
+#: What writes a file without `Outputs`, and where it may: temporary files that are read at once.
+WRITE = ("write_text", "write_bytes", "to_csv", "to_excel", "dump")
+TEMPORARY = {("sources.py", "spooled"), ("sources.py", "_archived")}
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ def command(*args: str) -> Callable[..., None]:
             raise DesignError(" ".join(result.output.split()))
         assert result.exit_code == 0, (result.output, result.exception)
 
+    run.typed = args
     return run
 
 
@@ -78,6 +88,14 @@ WRITERS = {
     "audit": Writer(
         command("audit", "table.csv", "--rules", "rules.toml", "--out", "{}"), "page.html", ("table.csv", "rules.toml")
     ),
+    **{
+        f"audit, {kind}": Writer(
+            command("audit", "table.csv", "--rules", "rules.toml", "--claims", "claims.csv", "--out", "{}"),
+            f"findings.{kind}",
+            ("table.csv", "rules.toml", "claims.csv"),
+        )
+        for kind in ("csv", "jsonl")
+    },
     "reproduce": Writer(command("reproduce", "dark_current", "--out", "{}"), "page.html"),
     "plan": Writer(
         command("plan", "rubric", "--judge", "m", "--responses", "responses.csv", "--out", "{}"),
@@ -144,8 +162,9 @@ def place(tmp_path, monkeypatch):
     """A folder with inputs of every writer."""
     monkeypatch.chdir(tmp_path)
     Path("in.csv").write_text(CALLS)
-    Path("table.csv").write_text("judge,a,b,n\ng,1,2,3\n")
+    Path("table.csv").write_text("judge,a,b,n\ng,1,2,4\n")
     Path("rules.toml").write_text(RULES)
+    Path("claims.csv").write_text("id,claim,place,quantity,printed,unit,predicate,otherwise,comment\n")
     Path("responses.csv").write_text(RESPONSES)
     plan = vacuum("m", calls=6)
     plan.write("plan")
@@ -233,6 +252,83 @@ def test_twice_is_as_good_as_once_until_somebody_changes_it(place, name):
     with pytest.raises(DesignError):
         writer.run(writer.out)
     assert changed.read_bytes() == edited
+
+
+def types(hint):
+    """All types in an annotation."""
+    return {hint, *(inner for part in get_args(hint) for inner in types(part))} if isinstance(hint, Hashable) else set()
+
+
+def test_every_command_that_writes_is_in_the_table():
+    """Each option with a path that is not read, of each command, and each command and function with `overwrite`."""
+    typed = [words for w in WRITERS.values() if (words := getattr(w.run, "typed", ()))]
+    inputs = {("audit", "--rules"), ("audit", "--claims")}
+    for one in app.registered_commands:
+        name = one.name or one.callback.__name__
+        hints = {p.annotation for p in inspect.signature(one.callback, eval_str=True).parameters.values()}
+        paths = {(name, i.param_decls[0]) for h in hints if Path in types(h) for i in h.__metadata__ if i.param_decls}
+        for _, option in paths - inputs:
+            assert any(words[0] == name and (option, "{}") in pairwise(words) for words in typed), (name, option)
+        assert Overwrite not in hints or name == "next" or any(words[0] == name for words in typed), name
+    surface = (Path(js.__file__).parents[2] / "docs" / "public_surface.txt").read_text().splitlines()
+    functions = {line.split(" | ")[1] for line in surface if re.match(r"..parameter .* \| overwrite \|", line)}
+    assert len(functions) > 3
+    short = {re.sub(r"^judgestats\.([a-z]+\.)?", "", name) for name in functions}
+    assert short <= {name.partition(", ")[0] for name in WRITERS}
+
+
+def test_every_place_that_writes_is_reached_by_the_table(place, monkeypatch):
+    """The functions of the package that open outputs are those that the writers of the table ran; nothing else writes."""
+    calls, others = set(), set()
+    for path in sorted(Path(js.__file__).parent.rglob("*.py")):
+        for outer in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in ast.walk(outer) if isinstance(outer, ast.FunctionDef) else ():
+                if not isinstance(node, ast.Call):
+                    continue
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                modes = [
+                    a.value for a in [*node.args, *(k.value for k in node.keywords)] if isinstance(a, ast.Constant)
+                ]
+                if name in ("Outputs", "MarkedOutputs"):
+                    calls.add((path.name, outer.name))
+                drafted = ast.unparse(node.func) in ("self.open", "outputs.open", "own.open")  # of Outputs
+                if name in WRITE or (name == "open" and not drafted and any(str(m)[:1] in "wxa" for m in modes)):
+                    others.add((path.name, outer.name))
+    reached = set()
+    start = Outputs.__init__
+
+    def noted(self, *args, **options):
+        frame = sys._getframe(1)
+        while frame.f_code.co_name == "__init__":  # MarkedOutputs
+            frame = frame.f_back
+        reached.add((Path(frame.f_code.co_filename).name, frame.f_code.co_name))
+        start(self, *args, **options)
+
+    monkeypatch.setattr(Outputs, "__init__", noted)
+    for number, writer in enumerate(WRITERS.values()):
+        writer.run(f"{number}{writer.out}")
+    assert calls == {place for place in reached if place[0] != Path(__file__).name}
+    assert others == TEMPORARY
+
+
+def test_files_that_one_command_writes_are_not_one(place):
+    """Neither the calls left, nor the page, go over the verdicts; nor findings over a page."""
+    for args in (
+        ("collect", "plan", "answers.jsonl", "--out", "rest/calls.jsonl", "--left", "rest"),
+        ("collect", "plan", "answers.jsonl", "--left", "rest", "--report", "rest/prompts.json"),
+        ("collect", "plan", "answers.jsonl", "--out", "x.csv", "--report", "./x.csv"),
+        ("audit", "table.csv", "--rules", "rules.toml", "--out", "y.csv", "--out", "./y.csv"),
+    ):
+        with pytest.raises(DesignError, match=r"is a file that was read|are one"):
+            command(*args)("", overwrite=True)
+
+
+def test_what_is_no_file_is_written_to_under_any_name(place):
+    out, into = os.pipe()
+    command("collect", "plan", "answers.jsonl", "--out", f"/dev/fd/{into}")("")
+    os.close(into)
+    with os.fdopen(out) as file:
+        assert file.readline().startswith("judge,item,")
 
 
 def test_more_answers_renew_the_table_and_the_page(place):
@@ -350,7 +446,7 @@ def test_a_limit_on_the_size_of_files_leaves_everything_as_it_was(place, name):
     def limited() -> None:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
         writer.run(writer.out)
 
     assert in_child(limited) == 1

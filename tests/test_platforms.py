@@ -13,6 +13,7 @@ import sys
 import time
 import tomllib
 import types
+import unicodedata
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ import typer.core
 from packaging.requirements import Requirement
 
 import judgestats as js
-from judgestats import cli
+from judgestats import cli, terminal
 from judgestats.errors import DesignError, SchemaError
 from judgestats.ingest import sources
 from judgestats.outputs import MarkedOutputs, Outputs
@@ -109,6 +110,14 @@ def test_the_commands_give_the_same_files_under_another_encoding(environment, tm
     assert not any(b"\r\n" in content for name, content in written[1].items() if not name.endswith(".parquet"))
 
 
+def test_a_console_of_windows_gets_other_signs_for_those_it_lacks(tmp_path, monkeypatch):
+    monkeypatch.setattr(terminal, "os", types.SimpleNamespace(name="nt"))
+    with (tmp_path / "console").open("w", encoding="cp1252") as console:
+        assert terminal._sturdy(console) is console
+        console.write("José: α ≥ 0.8")
+    assert (tmp_path / "console").read_text(encoding="cp1252") == "José: alpha >= 0.8"
+
+
 # paths
 
 
@@ -151,6 +160,23 @@ def test_a_pattern_is_left_to_the_reader(tmp_path, monkeypatch, capsys):
 
 
 # names
+
+
+def test_an_accent_that_the_system_takes_apart_makes_another_judge(tmp_path):
+    for form in ("NFC", "NFD"):
+        folder = tmp_path / unicodedata.normalize(form, "José")
+        folder.mkdir()
+        (folder / "calls.csv").write_text(CALLS.replace("José,", "").replace("judge,", ""), encoding="utf-8")
+    if len(list(tmp_path.iterdir())) < 2:
+        pytest.skip("this system takes the two names for one")
+    assert js.read(tmp_path, path="{judge}/calls.csv")["judge"].value_counts().to_list() == [18, 18]
+
+
+def test_the_package_makes_no_links_and_has_no_numbers_of_a_width_that_differs():
+    """A link needs a right on Windows; a long double has 64, 80 or 128 bits."""
+    avoided = {"symlink", "symlink_to", "hardlink_to", "longdouble", "float128", "clongdouble"}
+    names = [(path.name, node) for path, tree in TREES.items() for node in ast.walk(tree)]
+    assert [(p, n.attr, n.lineno) for p, n in names if isinstance(n, ast.Attribute) and n.attr in avoided] == []
 
 
 def test_members_of_a_zip_whose_names_are_one_are_refused(tmp_path):

@@ -27,8 +27,6 @@ def checked_arguments(function: F) -> F:
         ...
     judgestats.errors.DesignError: invalid='skip' is not known. Allowed: 'drop', 'wrong'.
     """
-    if hasattr(function, "checks_arguments"):  # one with two records is one function still
-        return function
     names = list(signature(function).parameters)
 
     @cache
@@ -46,7 +44,6 @@ def checked_arguments(function: F) -> F:
             confidence(values["conf_level"])
         return function(*args, **options)
 
-    checked.checks_arguments = True  # type: ignore[attr-defined]
     return cast(F, checked)
 
 

@@ -50,7 +50,7 @@ class _Commands(TyperGroup):
             return super().main(*args, **{"windows_expand_args": False, **kwargs})
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> Any:
-        typed = printable(masked(as_typed(["judgestats", *args])))
+        typed = printable(as_typed(map(masked, ["judgestats", *args])))
         with _visible_errors():
             args = _with_repeats(self.commands.get(args[0]) if args else None, args)
             context = super().make_context(info_name, args, *rest, **kwargs)
@@ -344,8 +344,8 @@ def _console() -> Console:
 
 
 def _text(text: str) -> Text:
-    """Text from the data, with neither markup nor commands to the terminal."""
-    return Text(visible(text))
+    """Text with neither markup, nor commands to the terminal, nor secrets of addresses."""
+    return Text(visible(masked(text)))
 
 
 def _readable(command: Callable[P, R]) -> Callable[P, R]:
@@ -563,7 +563,7 @@ class _Reading:
             (f"--{f.name.replace('_', '-')}", getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING
         ]
         each = [(name, v) for name, value in said for v in (value if isinstance(value, list) else [value]) if v]
-        return "".join(f" {name}" if v is True else f" {name} {as_typed([v])}" for name, v in each)
+        return "".join(f" {name}" if v is True else f" {name} {as_typed([masked(v)])}" for name, v in each)
 
     def record(self) -> dict[str, Any]:
         """How the source was read, for the page."""
@@ -766,7 +766,7 @@ def reproduce(
     if out is not None:
         from judgestats.reporting import reproduction_page
 
-        typer.echo(visible(f"Page: {reproduction_page(out, paper or None, overwrite=overwrite)}"))
+        _console().print(_text(f"Page: {reproduction_page(out, paper or None, overwrite=overwrite)}"), soft_wrap=True)
 
 
 @app.command()
@@ -792,20 +792,24 @@ def audit(
     overwrite: Overwrite = False,
 ) -> None:
     """Check which numbers of any table, or of a paper, follow from its other numbers. With figures: reproduce."""
+    from judgestats.errors import AuditError
     from judgestats.published import audited
     from judgestats.published.auditing import content_of, write_findings
 
     with working(f"Checking {source or 'all papers'}"):
         found = audited(source or None, rules=rules, claims=claims)
     files = [(path, content_of(path, found)) for path in out or ()]
+    if len({path.resolve() for path, _ in files}) < len(files):
+        raise AuditError("Two of the files that --out names are one. Give each a name of its own.")
     _show_audit(found, bool(files))
+    console = _console()
     for path, content in files:
         if content == "page":
             from judgestats.reporting import audit_page
 
-            typer.echo(visible(f"Page: {audit_page(found, path, overwrite=overwrite)}"))
+            console.print(_text(f"Page: {audit_page(found, path, overwrite=overwrite)}"), soft_wrap=True)
         else:
-            typer.echo(visible(f"Findings: {write_findings(found, path, overwrite=overwrite)}"))
+            console.print(_text(f"Findings: {write_findings(found, path, overwrite=overwrite)}"), soft_wrap=True)
     if strict and not all(_holds(a) for a in found):
         raise typer.Exit(ExitCode.NOT_HELD)
 
@@ -1125,7 +1129,7 @@ def _show_plan(made: Any, folder: Path, whole: Path, format: str, inputs: Sequen
         _print_table(console, "Look at this before you ask", found[["level", "what", "n", "example", "cure"]])
     console.print(_text(f"Send: {', '.join(map(str, files))}"))
     command = "next" if len(made.later) else "collect"
-    console.print(_text(f"Then: judgestats {command} {as_typed([str(whole)])} ANSWERS"))
+    console.print(_text(f"Then: judgestats {command} {as_typed([masked(str(whole))])} ANSWERS"))
 
 
 @app.command(name="next")
@@ -1174,7 +1178,8 @@ def collect(
     inputs: list[str | Path] = [answers, *plan_files(folder)]
     tables = verdict_outputs(folder, inputs, overwrite)
     tables.check(out)
-    pages = MarkedOutputs("report", [*inputs, out], overwrite=overwrite)
+    inputs.append(out)
+    pages = MarkedOutputs("report", [*inputs, *(plan_files(left) if left else ())], overwrite=overwrite)
     if page is not None:
         pages.check(page)
     data, rest = collected(whole, answers, labels=parse_labels(labels) if labels else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 from collections.abc import Iterable
@@ -12,13 +13,15 @@ from typing import IO, Any
 
 import pandas as pd
 
-#: First characters by which a spreadsheet runs a cell, and the quote that guards against it.
-_RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r", "'")
-#: Columns of a form, and of a table of calls, that a plan fills in; what stands in others was written by people.
+#: First characters by which a spreadsheet runs a cell (in Japanese wide ones, too), and the quote that guards it.
+_RUN_BY_SPREADSHEETS = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n", "'")
+#: Columns of forms, and of tables of calls, that a plan fills in; what stands in others was written by people.
 _PLANNED = {
-    ("call", "label"): ("call", "label", "task", "first", "second", "rubric", "response"),
-    ("call", "judge"): ("call", "judge", "system", "user", "temperature", "earlier"),
-}
+    "call", "label", "task", "first", "second", "rubric", "response",
+    "judge", "system", "user", "temperature", "earlier",
+}  # fmt: skip
+#: Marks of encodings at the beginning of a file.
+_MARKS = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
 class _LineFeeds:
@@ -67,20 +70,37 @@ def unguarded(cell: str) -> str:
 def has_answers(path: str | os.PathLike[str]) -> bool:
     """Whether a form, or a table of calls, has anything in it that its plan did not write; false for other files.
 
-    As a spreadsheet saves it: with semicolons or tabs, in any encoding. One that cannot be read counts as filled in.
+    As a spreadsheet saves it, with other separators, encodings and columns in another order; or JSON lines. Tables of
+    verdicts are recognised by their column ``item``. A form that cannot be read counts as filled in.
     """
-    raw = Path(path).read_bytes()
-    utf_16 = raw.startswith((b"\xff\xfe", b"\xfe\xff"))
-    text = raw.decode("utf-16" if utf_16 else "utf-8-sig", "replace")
-    head = re.match(r'"?call"?([,;\t])"?(label|judge)"?(?=[,;\t\r\n])', text)
-    if head is None:
-        return False
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=head[1])
+    text = _decoded(Path(path).read_bytes()).lstrip("\ufeff \r\n")
+    if text.startswith("{"):
+        return any(map(_filled, map(_record, text.splitlines())))
+    text = re.sub(r"\A(?i:sep=).[\r\n]+", "", text)
+    head = re.split(r"[\r\n]", text, maxsplit=1)[0]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t|", key=head.count))
     try:
-        names = next(rows)
-        planned = _PLANNED["call", head[2]]
-        return any(
-            cell.strip() and (i >= len(names) or names[i] not in planned) for row in rows for i, cell in enumerate(row)
-        )
+        names = [name.strip().lower() for name in next(rows, [])]
+        return any(_filled(dict(zip([*names, *map(str, row[len(names) :])], row, strict=False))) for row in rows)
     except csv.Error:
-        return True
+        return "call" in head.lower()
+
+
+def _decoded(raw: bytes) -> str:
+    """A text in the encoding that its mark says, or UTF-8; of one in 16 or 32 bits without a mark, what is ASCII."""
+    encoding = next((encoding for mark, encoding in _MARKS.items() if raw.startswith(mark)), "")
+    return raw.decode(encoding, "replace") if encoding else raw.replace(b"\0", b"").decode(errors="replace")
+
+
+def _record(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _filled(record: Any) -> bool:
+    """Whether a record of a call has anything but what its plan wrote."""
+    if not isinstance(record, dict) or "call" not in record or "item" in record:
+        return False
+    return any(str("" if value is None else value).strip() for name, value in record.items() if name not in _PLANNED)

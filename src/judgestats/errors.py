@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 Advice = tuple[tuple[str, object], ...]
 
 
-#: What logs in to an address: ``user:password@``, and all before the ``@`` of a web address.
-_LOGIN = re.compile(r"""(://[^\s/:@]*:)(?:\S*|[^@'"\n]{0,80})@|(https?://)[^\s/@]+@""")
+#: What logs in to an address: ``user:password@``, and all before the ``@`` of a web address; paths have one slash only.
+_LOGIN = re.compile(r"""((?<=\w\w):/{1,2}[^\s/:@]*:)(?:\S*|[^@'"\n]{0,80})@|(https?:/{1,2})[^\s/@]+@""")
 #: The value of what is named as a secret, in a query string, a connection string, JSON or SQL.
 _SECRET = re.compile(
     r"""(?isx)
@@ -36,13 +36,7 @@ _SECRET = re.compile(
 
 
 def masked(text: str) -> str:
-    """A text without passwords, tokens and keys of addresses and connection strings: every error passes through it.
-
-    >>> masked("https://ann:s3cret@host/calls.csv?token=abc&run=2")
-    'https://***@host/calls.csv?token=***&run=2'
-    >>> masked("host=db user=ann password='a b' dbname=calls")
-    'host=db user=ann password=*** dbname=calls'
-    """
+    """A text without passwords, tokens and keys of addresses and connection strings: every error passes through it."""
     return _SECRET.sub(r"\1***", _LOGIN.sub(lambda m: f"{m[1] or m[2]}***@", text))
 
 
@@ -195,44 +189,13 @@ class AuditError(JudgestatsError):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the closest known name, or an empty string.
-
-    Parameters
-    ----------
-    name : str
-        The name given.
-    known : iterable of str
-        The names allowed.
-
-    Returns
-    -------
-    str
-        A sentence that starts with a space, so that it can be appended to a message.
-
-    Examples
-    --------
-    >>> suggestion("modle", ["model", "item"])
-    " Did you mean 'model'?"
-    """
+    """Return `` Did you mean 'x'?`` for the closest known name, or an empty string."""
     near = nearest(name, known)
     return f" Did you mean {near!r}?" if near else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name closest to `name`, or None if no name is close.
-
-    Parameters
-    ----------
-    name : str
-        The name given.
-    known : iterable of str
-        The names allowed.
-
-    Examples
-    --------
-    >>> nearest("judge", ["judge_model", "item"])
-    'judge_model'
-    """
+    """Return the known name closest to `name`, or None if no name is close."""
     name, names = str(name), [str(k) for k in known]
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if close:
@@ -243,26 +206,24 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return min(inside, key=len) if inside else None
 
 
+def refuse_unknown(
+    name: object,
+    known: Collection[Any],
+    problem: str,
+    of: str = "Allowed",
+    *,
+    more: str = "",
+    cure: str = "",
+    error: type[JudgestatsError] = DesignError,
+) -> None:
+    """Raise unless a name is known: the problem, what the known names are `of`, `more` that is allowed, the closest."""
+    if name not in known:
+        listed = ", ".join(map(str, known))
+        raise error(f"{problem}. {of}: {listed}{more}.{suggestion(str(name), known)}{cure}")
+
+
 def data_rows(rows: Any, most: int = 3) -> str:
-    """Numbers of rows as messages give them, with what they count: rows of the data, without a header, from 0.
-
-    Parameters
-    ----------
-    rows : sequence of int, or array
-        Positions in the table.
-    most : int
-        How many are listed.
-
-    Returns
-    -------
-    str
-        The rows.
-
-    Examples
-    --------
-    >>> data_rows([3]), data_rows([0, 2, 5, 1_200])
-    ('row 3 of the data, from 0', 'rows 0, 2, 5, ... of the data, from 0')
-    """
+    """The first `most` positions of rows as messages give them, and what they count: rows of the data, from 0."""
     listed = ", ".join(f"{int(r):,}" for r in rows[:most]) + (", ..." if len(rows) > most else "")
     return f"row{'s' * (len(rows) != 1)} {listed} of the data, from 0"
 
@@ -272,32 +233,7 @@ _ELSEWHERE = {("invalid", "wrong"): "has no meaning where no answer is right"}
 
 
 def choose(value: str, allowed: Iterable[str], argument: str) -> str:
-    """Return `value` if it is allowed, else raise an error that lists what is.
-
-    Parameters
-    ----------
-    value : str
-        The option given.
-    allowed : iterable of str
-        The options allowed.
-    argument : str
-        Name of the argument, for the message.
-
-    Returns
-    -------
-    str
-        `value`, unchanged.
-
-    Raises
-    ------
-    DesignError
-        If `value` is not one of `allowed`.
-
-    Examples
-    --------
-    >>> choose("drop", ("drop", "wrong"), "invalid")
-    'drop'
-    """
+    """Return `value` if it is allowed, else raise a DesignError that lists what is."""
     allowed = list(allowed)
     if value not in allowed:
         listed = ", ".join(repr(a) for a in allowed)
@@ -307,27 +243,7 @@ def choose(value: str, allowed: Iterable[str], argument: str) -> str:
 
 
 def score_range(scale: Any) -> tuple[float, float] | None:
-    """Return the lowest and the highest score, or None for none, else raise.
-
-    Parameters
-    ----------
-    scale : (float, float) or None
-        The ends of a scale.
-
-    Returns
-    -------
-    (float, float) or None
-
-    Raises
-    ------
-    SchemaError
-        If it is not two numbers, the lower first.
-
-    Examples
-    --------
-    >>> score_range([1, 5])
-    (1.0, 5.0)
-    """
+    """The lowest and the highest score, or None for none; a SchemaError if it is not two numbers, the lower first."""
     if scale is None:
         return None
     try:
@@ -341,28 +257,7 @@ def score_range(scale: Any) -> tuple[float, float] | None:
 
 
 def confidence(conf_level: float) -> float:
-    """Return `conf_level` if it is between 0 and 1, else raise.
-
-    Parameters
-    ----------
-    conf_level : float
-        Coverage of an interval.
-
-    Returns
-    -------
-    float
-        `conf_level`, unchanged.
-
-    Raises
-    ------
-    DesignError
-        If it does not lie between 0 and 1.
-
-    Examples
-    --------
-    >>> confidence(0.95)
-    0.95
-    """
+    """Return `conf_level` if it is between 0 and 1, else raise a DesignError."""
     number = isinstance(conf_level, Real)
     if not number or not 0 < conf_level < 1:
         meant = f"Did you mean {conf_level / 100:g}?" if number and 1 < conf_level < 100 else "Usual is 0.95."

@@ -23,23 +23,9 @@ Severity = Literal["note", "caution", "invalid"]
 
 
 class Flag(str):
-    """A caution beside a number.
+    """A caution beside a number: its text.
 
-    Attributes
-    ----------
-    code : str
-        For programs: snake_case, and not changed when the wording is.
-    explanation : str
-        What it means and what to do, in one to three sentences.
-    severity : {'note', 'caution', 'invalid'}
-        How the number came about; it may mislead; there is none, or it should not be used.
-
-    Examples
-    --------
-    >>> SMALL_N, SMALL_N.code, SMALL_N.severity
-    ('n < 30', 'small_n', 'caution')
-    >>> RATED_ONCE.of(3), RATED_ONCE.of(1), RATED_ONCE.of(0)
-    ('3 units rated once', '1 unit rated once', '')
+    `code`: for programs, not changed when the wording is. `explanation`: what it means and what to do.
     """
 
     __slots__ = ("code", "explanation", "severity")
@@ -731,13 +717,7 @@ def explain(flagged: str | Iterable[str] | pd.DataFrame) -> pd.DataFrame:
 
 
 def join(*cells: str | None) -> str:
-    """Join flags, or cells of several, into one cell; repeats are kept once, empty ones and None are dropped.
-
-    Examples
-    --------
-    >>> join("n < 30", None, "", "ceiling; n < 30")
-    'n < 30; ceiling'
-    """
+    """Join flags, or cells of several, into one cell; repeats are kept once, empty ones and None are dropped."""
     return "; ".join(dict.fromkeys(flag for cell in cells if cell for flag in cell.split("; ")))
 
 
@@ -747,27 +727,7 @@ def in_part(part: str, cell: str) -> str:
 
 
 def incomplete_ladder(steps: NDArray[np.float64], named: NDArray[np.float64] | None = None) -> str:
-    """Flag of a ladder of which some step is missing, or that has another.
-
-    Parameters
-    ----------
-    steps : (L,) float array
-        Steps that were asked, in increasing order; one at least.
-    named : float array, optional
-        Steps of the ladder; by default 1, 2, ... to the largest that was asked.
-
-    Returns
-    -------
-    str
-        Empty where the ladder is complete.
-
-    Examples
-    --------
-    >>> incomplete_ladder(np.array([1.0, 5.0])), incomplete_ladder(np.array([1.0, 5.0]), np.array([1.0, 5.0]))
-    ('incomplete ladder: not asked at 2, 3, 4', '')
-    >>> incomplete_ladder(np.array([0.5, 1.0]))
-    'incomplete ladder: 0.5 is not one of 1, 2, ..., name the steps in steps='
-    """
+    """Flag of increasing `steps` that lack one of a ladder, by default 1, 2, ..., or have another; else empty."""
     whole = np.arange(1.0, math.ceil(min(steps[-1], 1000.0)) + 1) if named is None else named
     beside, missing = np.setdiff1d(steps, whole), np.setdiff1d(whole, steps)
     if beside.size:
@@ -780,23 +740,9 @@ def incomplete_ladder(steps: NDArray[np.float64], named: NDArray[np.float64] | N
 
 
 def few_clusters(sizes: NDArray[Any], *, drawn: bool = False, alike: NDArray[Any] | None = None) -> str:
-    """Return the flag of an interval by clusters that are too few, or too unequal, or an empty string.
+    """Flag of an interval by clusters that are too few or too unequal, for a bootstrap (`drawn`) sooner; else empty.
 
-    Parameters
-    ----------
-    sizes : (G,) array
-        Their sizes; those of size 0 do not count.
-    drawn : bool
-        Whether the interval is a bootstrap of them, which needs more.
-    alike : (G,) array, optional
-        For how many clusters of this size each stands.
-
-    Examples
-    --------
-    >>> few_clusters(np.full(9, 5)), few_clusters(np.full(20, 5)), few_clusters(np.full(20, 5), drawn=True)
-    ('fewer than 10 clusters', '', 'fewer than 30 clusters')
-    >>> few_clusters(np.r_[100, 100, np.full(28, 4)])
-    'clusters of unequal size, worth 5'
+    `sizes` (G,): those of size 0 do not count. `alike` (G,): for how many clusters of this size each stands.
     """
     n = np.asarray(sizes, dtype=np.float64)
     times = np.where(n > 0, 1.0 if alike is None else alike, 0.0)

@@ -35,10 +35,10 @@ def digest(content: bytes) -> str:
 class Outputs:
     """Files that are written together: drafts that take their places when all of them are whole.
 
-    `inputs`: files, folders and globs that were read; none of them is written over, nor is anything put where reading
-    them again would find it. `overwrite`: whether other files may be replaced. `ours`: whether a file is one that the
-    same function wrote and nobody has changed, which may always be replaced. `folder`: where they go; a new folder
-    appears when all is in it. A file that is there already, with the same bytes, is left as it is.
+    `inputs`: files, folders and globs that were read: none is written over, nor is anything put where reading them
+    again would find it. `ours`: whether a file is one that the same function wrote and nobody has changed, which may
+    always be replaced. `folder`: where they go; a new one appears when all is in it. A file with the same bytes is left
+    as it is.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Outputs:
         text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
         with write_errors(path):
             target = path.resolve()
-            if target.exists() and not target.is_file() and not target.is_dir():  # a device or a pipe
+            if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe, whatever its name
                 with path.open(mode, **text) as file:  # type: ignore[call-overload]
                     yield file
                 return
@@ -188,10 +188,7 @@ def _would_read(source: Source, target: Path) -> bool:
 
 
 class MarkedOutputs(Outputs):
-    """Pages or pictures with the mark of their maker, by which the same function may replace them until they change.
-
-    `maker`: name of the function. `inputs`, `overwrite`: as in :class:`Outputs`.
-    """
+    """Pages or pictures with the mark of their maker, by which that function may replace them until they change."""
 
     def __init__(self, maker: str, inputs: Iterable[Source] = (), *, overwrite: bool = False) -> None:
         super().__init__(inputs, overwrite=overwrite, ours=self._has_mark)

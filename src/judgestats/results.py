@@ -20,33 +20,7 @@ COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "metho
 def estimates(
     rows: Iterable[Mapping[str, Any]], by: Sequence[str] = (), extra: Sequence[str] = (), *, sort: bool = True
 ) -> pd.DataFrame:
-    """Build the tidy result frame from its rows.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        Each with the `by` columns, ``term`` and ``estimate``; whatever else of :data:`COLUMNS` is absent becomes NaN
-        (numbers) or an empty string (``method``, ``flag``).
-    by : sequence of str
-        Grouping columns; the result is sorted by them, the order of terms within a group is kept.
-    extra : sequence of str
-        Further columns, after :data:`COLUMNS`.
-    sort : bool
-        False keeps the order of the rows.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `by`, then :data:`COLUMNS`, then `extra`.
-
-    Examples
-    --------
-    >>> estimates([{"judge": "b", "term": "x", "estimate": 0.5}, {"judge": "a", "term": "x", "estimate": 0.1}],
-    ...           by=["judge"])[["judge", "term", "estimate"]]
-      judge term  estimate
-    0     a    x       0.1
-    1     b    x       0.5
-    """
+    """The tidy frame of rows, sorted by `by`: these, :data:`COLUMNS` (NaN, or empty text, where absent) and `extra`."""
     columns = [*by, *COLUMNS, *extra]
     frame = pd.DataFrame(list(rows)).reindex(columns=columns)
     for name in ("estimate", "std_error", "conf_low", "conf_high", "n"):

@@ -72,3 +72,8 @@ def test_a_function_of_ones_own_is_checked():
         attacked(TEXT, lambda t: t + " ")
     with pytest.raises(DesignError, match=r"'verbose' is not an attack.*Did you mean 'verbosity'"):
         attacked(TEXT, "verbose")
+
+
+def test_a_sentence_ends_before_a_capital_and_not_within_a_number():
+    text = "It rose by 2.5 points. Was it e.g. due to rain? Nobody knows!"
+    assert sentences(text) == ["It rose by 2.5 points.", "Was it e.g. due to rain?", "Nobody knows!"]

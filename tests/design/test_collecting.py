@@ -131,6 +131,12 @@ def test_a_malformed_reply_to_a_call_is_a_row_with_its_place_and_why(record, tmp
     assert one in set(remaining(plan, path).calls["call"])
 
 
+def test_half_of_a_surrogate_pair_in_memory_is_written_out():
+    plan = vacuum("m", calls=6)
+    answers = [{"call": plan.calls["call"][0], "answer": 'A \ud800 {"verdict": "A"}'}]
+    assert collect(plan, answers)["rationale"].str.contains(r"\ud800", regex=False).all()
+
+
 def test_text_in_one_piece_and_in_parts_is_read_and_no_error_is_none():
     plan = vacuum("m", calls=24)
     parts = [

@@ -90,6 +90,9 @@ def test_promptfoo_sends_texts_with_tags_as_they_are(tmp_path, times):
 def test_large_plans_are_split(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("judgestats.design.exports", fromlist=["MOST"]).MOST, "openai", 4)
     assert [len(lines(p)) for p in export(PLAN, tmp_path, "openai")] == [4, 2, 4, 2]
+    other = vacuum("m.1", calls=6)
+    plan = vacuum("m", calls=6) + other.rows(other.calls["call"].tolist()[:3])
+    assert sorted(len(lines(p)) for p in export(plan, tmp_path / "more", "openai")) == [2, 3, 4]
 
 
 @pytest.mark.parametrize("format", ["openai", "anthropic", "form"])
@@ -101,6 +104,7 @@ def test_large_plans_are_split(tmp_path, monkeypatch):
         ("x" * 300, "x" * 299 + "y"),
         ("\u00e9" * 150, "e\u0301" * 150, "\u00e9"),
         ("\ufb01x", "fix", "a", "..", "-"),
+        ("a/b", "a_b", "a_b-82badf67", "a_b+82badf67"),
     ],
 )
 def test_names_of_files_are_one_to_one_and_short(tmp_path, format, judges):

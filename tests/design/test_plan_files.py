@@ -7,11 +7,12 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from judgestats.cli import app
-from judgestats.design import Judge, Plan, collect, simulate_replies, vacuum
+from judgestats.design import Judge, Plan, build, collect, simulate_replies, vacuum
 from judgestats.errors import DesignError
 
 PLAN = vacuum("m", calls=6)
@@ -105,3 +106,47 @@ def test_answers_with_the_ids_of_earlier_releases_are_collected(folder):
     replies = simulate_replies(PLAN, Judge("m"))
     old = replies.assign(call=replies["call"].str[1:])
     assert collect(folder, old.to_dict("records"))["call"].tolist() == PLAN.calls["call"].tolist()
+
+
+def test_no_secret_stands_in_a_manifest(tmp_path):
+    pairs = pd.DataFrame({"item": ["1"], "first": "u", "second": "v", "task_text": "Go.", "first_text": "a"})
+    pairs = pairs.assign(second_text="b")
+    address = "postgresql://ann:s3cret@db/calls"
+    about = {"from": address, "api_key": "s3cret", "sources": [{"file": "https://h/x.csv?token=s3cret&run=2"}], "n": 3}
+    plan = build(pairs, judges="m", about=about)
+    plan.write(tmp_path / "p")
+    assert b"s3cret" not in b"".join(path.read_bytes() for path in (tmp_path / "p").iterdir())
+    said = dict(Plan.read(tmp_path / "p").about)
+    assert said["from"] == "postgresql://ann:***@db/calls"
+    assert said["sources"] == [{"file": "https://h/x.csv?token=***&run=2"}]
+    assert said["n"] == 3
+    plan.write(tmp_path / "p")  # the same plan still
+    with pytest.raises(DesignError, match=r"'postgresql://ann:\*\*\*@db/calls' has a secret in its name"):
+        build(pairs, judges=["m", address])
+
+
+@pytest.mark.parametrize("written", ["abc", {"a": 1}, None])
+def test_a_list_of_tables_that_is_none_is_no_plan(folder, written):
+    change(folder, written=written)
+    with pytest.raises(DesignError, match="holds no plan"):
+        Plan.read(folder, trust=True)
+
+
+@pytest.mark.parametrize(
+    ("part", "altered", "why"),
+    [
+        ("calls.parquet", lambda t: t.drop(columns="call"), "no column 'call'"),
+        ("calls.parquet", lambda t: t.drop(columns="judge"), "no column 'judge'"),
+        ("calls.parquet", lambda t: t.assign(prompt="other"), "the prompt 'other', which is not there"),
+        ("prompts.json", lambda t: [{**t[0], "name": ["a"]}], "unhashable"),
+        ("prompts.json", lambda t: [*t, 3], "must be a mapping"),
+    ],
+)
+def test_a_trusted_plan_whose_parts_do_not_fit_is_no_plan(folder, part, altered, why):
+    path = folder / part
+    if part.endswith(".json"):
+        path.write_text(json.dumps(altered(json.loads(path.read_text()))))
+    else:
+        altered(pd.read_parquet(path)).to_parquet(path)
+    with pytest.raises(DesignError, match=f"holds no plan.*{why}"):
+        Plan.read(folder, trust=True)

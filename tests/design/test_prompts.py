@@ -56,6 +56,9 @@ def test_each_prompt_shows_its_values_and_has_a_valid_schema(name):
         ),
         ("{{ first }} {{ second }} {{ " + "9" * 5000 + " }}", "not a valid template"),
         ("{% include 'x' %}{{ first }} {{ second }}", "uses Include"),
+        ("{{ first }} {{ second }} {{ cycler }}", "'cycler', which a plan does not fill in"),
+        ("{{ first }} {{ second | tojson | trim | tojson }}", "uses Filter tojson"),
+        ("{{ first }} {{ second }}" * 101, "names placeholders 202 times"),
         ("{{ first }} {{ second }} {% if first > 3 %}{% endif %}", "cannot be filled in"),
     ],
 )

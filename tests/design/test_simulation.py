@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit, ndtr
 
 from judgestats.design import Judge, answer_probabilities, simulate
+from judgestats.design.judges import named_judges
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema import check
 
@@ -443,3 +444,7 @@ def test_plans_and_seeds_of_a_wrong_kind():
         simulate(plan(judge=1), {"1": {}})
     with pytest.raises(DesignError, match="Give properties"):
         simulate(plan(), {"g": None})
+
+
+def test_judges_go_by_their_names_in_order():
+    assert list(named_judges({"h": {"leniency": 1.0}, "g": {}})) == ["g", "h"]

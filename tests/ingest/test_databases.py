@@ -1,5 +1,6 @@
 """Queries: bound parameters, no credentials anywhere, and counts taken on the server."""
 
+import inspect
 import logging
 import os
 import sqlite3
@@ -12,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import judgestats as js
+import judgestats.models.hierarchical
 import registry
 from judgestats.cli import app
 from judgestats.counting.patterns import PATTERNS
@@ -20,6 +22,7 @@ from judgestats.errors import JudgestatsError, SchemaError
 from judgestats.ingest import detect_format, read, source_info
 from judgestats.ingest.databases import _module, redacted
 from judgestats.metrics.measure_registry import measures
+from judgestats.schema.opening import engine_errors
 
 ROWS = [
     ("g", "007", "x", "y", "first"),
@@ -123,6 +126,11 @@ def test_an_address_in_place_of_a_file(source, tmp_path, monkeypatch):
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 2
         shown.append(result.output + repr(result.exception))
+    out = f"new/{source}"[:200] + ".html"
+    written = [["plan", "vacuum", "--judge", "m", "--out"], ["report", "calls.csv", "--out"]]
+    for command in (*([*words, out] for words in written), ["plan", "vacuum", "--judge", source]):
+        result = CliRunner().invoke(app, command)
+        shown.append(result.output + repr(result.exception))
     for page in ("page.html", "page.md"):
         js.report(
             read(CALLS), tmp_path / page, title=f"Calls of {source}", source={"files": [source], "format": source}
@@ -208,16 +216,70 @@ def test_a_closed_connection(sqlite, lazy):
             read("SELECT * FROM calls", connection=sqlite)
 
 
-@pytest.mark.parametrize("call", [js.answer_rates, js.check, js.position_bias, js.available_measures, js.kappa, js.aggregate,
-                                  lambda calls: js.fit("choice ~ 1", calls), lambda calls: js.report(calls, "x.html")])  # fmt: skip
-def test_a_lazy_frame_whose_connection_is_closed(call):
+#: What functions of a frame need besides it; None: a further frame.
+NEEDED = {
+    "abstention_threshold": {"alpha": 0.1},
+    "alternative_annotator_test": {"humans": ["h"], "epsilon": 0.1},
+    "corrected_difference": {"baseline": "u", "sampling": "random"},
+    "corrected_rate": {"sampling": "random"},
+    "compare_datasheets": {"second": None},
+    "criterion_shift": {"baseline": "a", "prompt": "b"},
+    "strategy_effects": {"baseline": "B0"},
+    "strategies": {"baseline": "B0"},
+    "fit": {"formula": "choice ~ 1"},
+    "join_labels": {"verdicts": None, "on": ["item"]},
+    "judge_against_people": {"humans": ["h"]},
+    "label_plan": {"precision": 0.05, "verdicts": 2000, "sampling": "random"},
+    "level_progression": {"truth": None},
+    "preference_gap": {"humans": ["h"]},
+    "rationale_alignment": {"favoured_text": "a", "opposed_text": "b"},
+    "report": {"path": "x.html"},
+    "tally": {"measure": "kappa"},
+    "weighted_index": {"weights": {"a": 1.0}, "scale": "z"},
+}
+#: Functions whose first argument may be a frame, or something else.
+ANY = {"compare_datasheets", "compare_scores", "detect_format", "pareto_front", "recommend"}
+
+
+def takes_frames():
+    """Every public function with a frame among its arguments, and the first such argument."""
+    for home in (js, js.models, js.models.hierarchical):
+        for name in dir(home):
+            function = getattr(home, name)
+            if not inspect.isfunction(function):
+                continue
+            arguments = inspect.signature(function).parameters.values()
+            frames = [p.name for p in arguments if name in ANY or "IntoFrame" in str(p.annotation)]
+            if frames:
+                yield pytest.param(function, frames[0], id=f"{home.__name__}.{name}")
+
+
+@pytest.mark.parametrize(("function", "frame"), takes_frames())
+def test_every_function_of_a_lazy_frame_says_that_its_connection_is_closed(function, frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     connection = duckdb.connect()
     connection.register("frame", CALLS)
-    connection.execute("CREATE TABLE calls AS SELECT * FROM frame")
-    calls = read("SELECT * FROM calls", connection=connection, lazy=True)
+    calls = connection.sql("SELECT * FROM frame")
     connection.close()
-    with pytest.raises(JudgestatsError, match=r"connection to the database was lost.*Connect again"):
-        call(calls)
+    more = {name: calls if value is None else value for name, value in NEEDED.get(function.__name__, {}).items()}
+    with pytest.raises(JudgestatsError, match=r"connection to the database was lost.*Connect again") as caught:
+        function(**{frame: calls, **more})
+    assert "ConnectionException" not in all_of(caught.value)
+
+
+@pytest.mark.parametrize("error", [
+    sqlite3.ProgrammingError("Cannot operate on a closed database."),
+    sqlite3.OperationalError(f"server closed the connection: postgresql://ann:{SECRET}@db/calls password={SECRET}"),
+])  # fmt: skip
+def test_the_error_of_an_engine_is_no_part_of_ours(error):
+    @engine_errors
+    def counted():
+        raise error
+
+    with pytest.raises(JudgestatsError, match=r"connection to the database was lost.*Connect again") as caught:
+        counted()
+    assert SECRET not in all_of(caught.value)
+    assert type(error).__name__ not in all_of(caught.value)
 
 
 # ---- A real PostgreSQL server, which .ci/databases starts ------------------------------------------------------------

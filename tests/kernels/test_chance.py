@@ -16,6 +16,7 @@ from judgestats.kernels.chance import (
     Units,
     chance_corrected,
     cohen_kappa,
+    kappa_influence,
     krippendorff,
     unit_weights,
     weighted_kappa,
@@ -245,3 +246,10 @@ def test_margins_alone():
     assert np.isnan(kappa_from_margins(1.0, [1, 0, 0], [5, 0, 0]))
     two = kappa_from_margins([0.5, 0.75], [[1, 1], [1, 1]], [0.5, 0.5])
     np.testing.assert_allclose(two, [0.0, 0.5])
+
+
+def test_the_influences_on_kappa_give_its_standard_error():
+    table = np.array([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
+    error = np.sqrt((table * kappa_influence(table) ** 2).sum()) / table.sum()
+    assert error == pytest.approx(float(cohen_kappa(table).std_error), rel=1e-12)
+    assert (table * kappa_influence(table)).sum() == pytest.approx(0, abs=1e-12)

@@ -67,6 +67,15 @@ def test_a_folder_that_others_may_write_to_is_not_trusted(tmp_path, monkeypatch)
     assert compiling.temporary_folder() is None
 
 
+def test_a_system_without_owners_has_a_folder_for_its_user(tmp_path, monkeypatch):
+    """Windows: temporary files are a user's own, and the mode of a folder says nothing."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delattr(os, "getuid", raising=False)
+    (tmp_path / "judgestats-numba").mkdir()
+    (tmp_path / "judgestats-numba").chmod(0o777)
+    assert compiling.temporary_folder() == tmp_path / "judgestats-numba"
+
+
 def test_a_cache_folder_that_was_given_is_left_as_it_was(monkeypatch):
     given = numba.config.CACHE_DIR
     monkeypatch.setattr(compiling, "temporary_folder", lambda: None)

@@ -8,7 +8,7 @@ import pytest
 import twins_mixed as twin
 from judgestats.kernels.elimination import structure
 from judgestats.kernels.laplace import Laplace, Rows
-from judgestats.kernels.quadrature import Quadrature, Trapezoid
+from judgestats.kernels.quadrature import Quadrature, Trapezoid, rule
 
 
 def problem(kind, seed=0, N=60):
@@ -188,3 +188,8 @@ def test_no_mode_is_an_infinite_integral():
     kernel = Trapezoid.of(rows, start, np.ones(6))
     assert kernel.value(eta0 * np.nan, zl, hi, lo)[0] == np.inf
     assert np.isfinite(kernel.value(eta0, zl, hi, lo)[0])
+
+
+def test_gauss_hermite_nodes_integrate_the_fourth_moment_of_a_normal():
+    node, log_weight = rule(7)
+    assert (np.exp(log_weight - node**2 / 2) * node**4).sum() == pytest.approx(3.0, rel=1e-12)

@@ -364,3 +364,11 @@ def test_binomial_interval_at_the_edges():
     assert kernel.binomial_interval(0, 20) == (0.0, 0.0)
     assert kernel.binomial_interval(20, 20) == (1.0, 1.0)
     assert all(math.isnan(x) for x in kernel.binomial_interval(0, 0))
+
+
+def test_jackknife_interval_is_t_of_the_estimates_without_each_cluster():
+    error, low, high = kernel.jackknife_interval(2.5, np.array([2.0, 2.5, 3.0]))
+    assert error == pytest.approx(math.sqrt(2 / 3 * 0.5))
+    half = stats.t.ppf(0.975, 2) * error
+    assert (low, high) == (pytest.approx(2.5 - half), pytest.approx(2.5 + half))
+    assert np.isnan(kernel.jackknife_interval(1.0, np.ones(3))).all()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, FormulaError, SchemaError
-from judgestats.models.coding.frames import distinct
+from judgestats.models.coding.frames import distinct, independent, label
 from judgestats.models.designs import Design, design
 
 
@@ -420,3 +420,16 @@ def test_small_whole_numbers(dtype):
     low, high = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     frame = pd.DataFrame({"a": np.array([low, high, low, high], dtype=dtype), "b": [1, 1, 1, 2]})
     assert distinct(frame, ["a", "b"]).count.tolist() == [2, 1, 1]
+
+
+def test_distinct_rows_are_sorted_and_counted():
+    rows = distinct(pd.DataFrame({"g": ["b", "a", "b"], "y": [1, 0, 1]}), ["y", "g"])
+    assert rows.frame.assign(n=rows.count).to_numpy().tolist() == [[0, "a", 1.0], [1, "b", 2.0]]
+
+
+def test_columns_that_follow_from_those_before_are_not_independent():
+    assert independent(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]])) == [0, 1]
+
+
+def test_a_level_has_one_name_as_a_whole_number_and_as_a_float():
+    assert [label(v) for v in (7.0, 7, 0.5, True, "a")] == ["7", "7", "0.5", "True", "a"]

@@ -10,6 +10,8 @@ import pytest
 
 from judgestats.errors import FormulaError
 from judgestats.models.formula import coder, parse
+from judgestats.models.grammar.coders import elementwise, evaluate
+from judgestats.models.grammar.syntax import ARITHMETIC, Reader, fault, read, scan
 
 FRAME = pd.DataFrame(
     {
@@ -465,3 +467,31 @@ def test_long_sums_are_coded_as_short_ones():
     coded = coder("1 + " + " + ".join(frame.columns) + " - x3 + x0:x1 + x3", frame)
     assert coded.names == ("Intercept", *[c for c in frame.columns if c != "x3"], "x3", "x0:x1")
     assert coded.matrix(frame).shape == (90, 92)
+
+
+def test_a_fault_is_underlined():
+    error = fault("y ~ x w", 6, 7, "Nothing joins 'x' and 'w'.", "Write + between them.")
+    assert str(error) == "Nothing joins 'x' and 'w'.\n    y ~ x w\n          ^\nWrite + between them."
+
+
+def test_a_nested_factor_is_two_random_terms():
+    formula = read("correct ~ strategy + (1 | item/system)")
+    assert formula.fixed == "1 + strategy"
+    assert [str(part) for part in formula.random] == ["(1|item)", "(1|item:system)"]
+    assert parse("cbind(k, n - k) ~ x + (x || item)").variables == ("k", "n", "x", "item")
+
+
+def test_columns_of_a_factor_and_a_number():
+    frame = pd.DataFrame({"strategy": ["B0", "S1", "S8"], "x": [0.0, 1.0, 3.0]})
+    coded = coder("1 + strategy + x", frame)
+    assert coded.names == ("Intercept", "strategy[S1]", "strategy[S8]", "x")
+    assert coded.matrix(frame).tolist() == [[1, 0, 0, 0], [1, 1, 0, 1], [1, 0, 1, 3]]
+
+
+def test_functions_whose_value_in_a_row_depends_on_that_row_alone():
+    assert [elementwise(name) for name in ("log", "np.log", "np.mean")] == [True, True, False]
+
+
+def test_an_arithmetic_tree_has_a_value_in_each_row():
+    tree = Reader("n - k", scan("n - k")).expression(ARITHMETIC)
+    assert evaluate(tree, pd.DataFrame({"n": [3, 5], "k": [1, 5]})).tolist() == [2.0, 0.0]

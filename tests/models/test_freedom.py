@@ -336,3 +336,14 @@ def test_t_covers_what_varies_between_eight_judges_where_z_does_not():
     z, t = np.mean(hits, axis=0)
     assert z < 0.90
     assert 0.915 < t < 0.975
+
+
+def test_probabilities_and_quantiles_of_t_are_normal_where_df_is_infinite():
+    np.testing.assert_allclose(freedom.two_sided([2.0, 2.0], [10.0, np.inf]), [0.0734, 0.0455], atol=5e-5)
+    np.testing.assert_allclose(freedom.t_quantile(0.975, [10.0, np.inf]), [2.2281, 1.9600], atol=5e-5)
+
+
+def test_holms_p_values_have_intervals_by_bonferroni():
+    p, q = adjusted(np.array([3.0, 2.0]), "holm", 0.95, 3, np.eye(2))
+    np.testing.assert_allclose(p, [0.0054, 0.0455], atol=5e-5)
+    np.testing.assert_allclose(q, 2.2414, atol=5e-5)

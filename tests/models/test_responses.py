@@ -8,7 +8,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import SchemaError
-from judgestats.models.coding.responses import counted_by
+from judgestats.models.coding.responses import counted_by, first_row
 from judgestats.models.hierarchical import cues, curves, leanings, rankings
 
 BOTH = r'counts="n".*counts=False'
@@ -55,3 +55,8 @@ def test_what_a_table_is_counted_by():
     assert counted_by(RIGHT.assign(n=0.5, more=1), ["judge", "strategy", "correct"], "x") is None
     with pytest.raises(SchemaError, match="not whole"):
         counted_by(RIGHT.assign(n=0.5), ["judge", "strategy", "correct"], "x")
+
+
+def test_the_first_row_at_fault_is_named_by_its_values():
+    table = pd.DataFrame({"judge": ["a", "b"], "k": [3, 12.0]})
+    assert first_row(table, np.array([False, True])) == "judge=b, k=12"

@@ -13,7 +13,7 @@ from scipy.special import log_expit, logsumexp
 
 import judgestats as js
 from judgestats.flags import UNSETTLED
-from judgestats.models.thresholds import thresholds
+from judgestats.models.thresholds import by_kind, thresholds
 from models.reference import data
 from models.toys import calls
 
@@ -294,3 +294,9 @@ def test_thresholds_out_of_order_are_told():
     category, part = np.zeros(1, int), np.zeros(1, int)
     assert t.around(np.array([0.0, 1.0]), category, part)[2]
     assert not t.around(np.array([1.0, 0.0]), category, part)[2]
+
+
+def test_names_of_thresholds_and_the_columns_that_they_vary_by():
+    assert thresholds(["loses", "tie", "wins"], "logit", "symmetric").names == ("midpoint", "half-width")
+    assert thresholds(["1", "2", "3"], "probit").names == ("1|2", "2|3")
+    assert by_kind("prompt", "symmetric") == {"midpoint": "prompt", "half-width": "prompt"}

@@ -1,6 +1,7 @@
 """A misprint is noticed: printed numbers of every table are altered, and the counts in README.md and docs/audit.md are the audit's."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import audit_counts
@@ -44,7 +45,7 @@ def test_one_unit_is_noticed_of_what_others_determine_exactly(paper):
         said, cell = d.statement, d.statement.printed
         if d.verdict != FOLLOWS or not isinstance(cell, tuple) or not said.expression:
             continue
-        book = own.book.with_rounded(said.rounded)
+        book = replace(own.book, rounded=own.book.rounded | said.rounded)
         printed, others = book.printed(cell), [book.printed(c) for c in d.cells - {cell}]
         copy = copied(template(said.expression)[0])
         same = copy and len(others) == 1 and math.isclose(others[0].half * abs(copy[1]), printed.half, rel_tol=1e-6)

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,7 @@ from judgestats import published
 from judgestats.errors import AuditError, DesignError
 from judgestats.published.auditing import content_of, write_findings
 from judgestats.published.printed import grimmer
-from judgestats.published.rules import _COMMON, PARAMETERS, RULES
+from judgestats.published.rules import _COMMON, RULES
 
 NOT, FOLLOWS, DEPENDS, UNKNOWN = "does not follow", "follows", "depends", "cannot be decided"
 
@@ -415,8 +417,16 @@ def test_a_rule_that_accuses_most_of_what_it_reads_is_a_caution():
 
 
 def test_every_parameter_is_explained():
+    """docs/audit.md says once what each key means."""
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    explained = re.findall(r"^\| `(\w+)` \| \S[^|]* \|$", page.partition("The keys of a rule:")[2], re.M)
     taken = {name for rule in RULES.values() for name in (*rule.needs, *rule.takes)} | set(_COMMON) - {"rule"}
-    assert set(PARAMETERS) == taken
+    assert sorted(explained) == sorted(taken)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_needs_none_of_the_keys_that_it_may_do_without(name):
+    assert not {*RULES[name].needs} & {*RULES[name].takes, *_COMMON}
 
 
 def test_sds_that_line_up_with_a_coarse_step_are_not_of_a_finer_one():

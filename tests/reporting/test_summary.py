@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import judgestats as js
 from judgestats.metrics.measure_registry import measures
 from judgestats.published import paper_tables
 from judgestats.reporting import pages
@@ -440,3 +441,27 @@ def test_three_times_the_judges_take_at_most_four_times_the_time(kind):
     seconds(30)
     small = min(seconds(300), seconds(300))
     assert seconds(900) < 4 * small + 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["preferences", "ratings"])
+def test_three_times_the_columns_take_at_most_four_times_the_time(kind, tmp_path):
+    """Of a file that is read, checked, tried and shown on a page."""
+
+    def seconds(columns: int) -> float:
+        calls = crowd(3)
+        if kind == "ratings":
+            calls = calls.assign(system=calls["first"], score=(calls["choice"] == "first") + 1.0)
+            calls = calls.drop(columns=["first", "second", "choice"])
+        further = {f"c{i}": np.arange(len(calls)) % 3 for i in range(columns)}
+        pd.concat([calls, pd.DataFrame(further, index=calls.index)], axis=1).to_csv(tmp_path / "t.csv", index=False)
+        start = time.process_time()
+        read = js.read(tmp_path / "t.csv")
+        js.check(read)
+        js.available_measures(read)
+        as_html(measure_all(read, n_resamples=20))
+        return time.process_time() - start
+
+    seconds(30)
+    small = min(seconds(1_700), seconds(1_700))
+    assert seconds(5_100) < 4 * small + 1

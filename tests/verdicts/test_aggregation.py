@@ -17,7 +17,8 @@ from scipy.stats import trim_mean
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema import check, preferences
-from judgestats.verdicts import RULES, aggregate
+from judgestats.verdicts import aggregate
+from judgestats.verdicts.aggregation import RULES
 
 FLIPPED = {"first": "second", "second": "first"}
 

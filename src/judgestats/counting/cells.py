@@ -20,7 +20,7 @@ from judgestats.schema.coding import as_scores, compact, joint, numbers_of, refu
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factors
-from judgestats.schema.opening import memory_advice, one_if, refuse_nested
+from judgestats.schema.opening import engine_errors, one_if, refuse_nested
 from judgestats.typing import Floats
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
@@ -112,7 +112,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     return pd.DataFrame({**columns, "n_missing": missing})
 
 
-@memory_advice()
+@engine_errors
 def cell_table(
     frame: Any,
     by: By = (),

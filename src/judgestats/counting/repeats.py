@@ -18,7 +18,7 @@ from judgestats.counting.study import Study
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, N, kind_of, names
 from judgestats.schema.factors import Factor, factor_of
-from judgestats.schema.opening import memory_advice, one_if
+from judgestats.schema.opening import engine_errors, one_if
 
 #: Labels of a group -> flag that counts its repeats without a single mode.
 Unsettled = Mapping[tuple[str, ...], str]
@@ -31,7 +31,7 @@ def plain(key: dict[str, Any]) -> tuple[str, ...]:
     return tuple("" if pd.isna(label) else str(label) for label in key.values())
 
 
-@memory_advice()
+@engine_errors
 def one_answer(data: Any, how: str, by: By) -> tuple[Study, str, Unsettled]:
     """One answer of each judge on each unit in place of its repeats, so that their numbers do not matter.
 

@@ -36,10 +36,10 @@ from judgestats.schema.columns import (
 )
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factors
-from judgestats.schema.opening import memory_advice, refuse_nested
+from judgestats.schema.opening import engine_errors, refuse_nested
 
 
-@memory_advice()
+@engine_errors
 def tally(
     frame: IntoFrame,
     measure: str,
@@ -83,7 +83,7 @@ def tally(
     -------
     pandas.DataFrame
         The `by` columns, the cluster, the pattern columns and ``n``, sorted; only patterns that occur. For ratings
-        (unit ``cell``): mean, sd and runs of each judge on each thing rated, as :func:`judgestats.schema.cells.cells`.
+        (unit ``cell``): mean, sd and runs of each judge on each thing rated, as :func:`judgestats.counting.cells.cells`.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def tally(
     return counts.table
 
 
-@memory_advice()
+@engine_errors
 def count(
     frame: Any,
     measure: str,

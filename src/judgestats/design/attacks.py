@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 
 #: A change of a text; or the name of one of ours.
 Attack = str | Callable[[str], str]
@@ -21,11 +21,7 @@ _KEPT = 0.9
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of a text: up to a full stop, question or exclamation mark before a capital, quotation mark or digit.
-
-    >>> sentences("It rose by 2.5 points. Was it e.g. due to rain? Nobody knows!")
-    ['It rose by 2.5 points.', 'Was it e.g. due to rain?', 'Nobody knows!']
-    """
+    """The sentences of a text; each ends before a capital, a quotation mark or a digit."""
     parts = re.split(r"(?<=[.!?])[\"”’)]?\s+(?=[\"“‘(]?[A-Z0-9])|\n{2,}", text.strip())
     return [p.strip() for p in parts if p.strip()]
 
@@ -77,8 +73,8 @@ def lost_content(text: str, changed: str) -> str:
     >>> lost_content("Sales rose by 3 % in Peru.", "Sales rose by 5 % in Peru.")
     'numbers lost: 3; numbers added: 5'
     """
-    for what, found in (("numbers", _numbers), ("denials", _denials)):
-        before, after = found(text), found(changed)
+    for what, pattern in (("numbers", _NUMBER), ("denials", _NEGATION)):
+        before, after = ({word.lower() for word in pattern.findall(t)} for t in (text, changed))
         if before != after:
             parts = {f"{what} lost": before - after, f"{what} added": after - before}
             return "; ".join(f"{k}: {', '.join(sorted(v))}" for k, v in parts.items() if v)
@@ -90,14 +86,6 @@ def lost_content(text: str, changed: str) -> str:
     if len(before & after) < _KEPT * len(before):
         return f"words lost: {', '.join(sorted(before - after)[:5])}"
     return ""
-
-
-def _numbers(text: str) -> set[str]:
-    return set(_NUMBER.findall(text))
-
-
-def _denials(text: str) -> set[str]:
-    return {w.lower() for w in _NEGATION.findall(text)}
 
 
 def _names(text: str) -> set[str]:
@@ -140,9 +128,8 @@ def attacked(text: str, attack: Attack, keeps: Keeps = lost_content) -> str:
     >>> attacked("Boil water. Add the leaves.", "confidence")
     'This is certain: Boil water. Add the leaves.'
     """
-    if isinstance(attack, str) and attack not in ATTACKS:
-        near = suggestion(attack, ATTACKS)
-        raise DesignError(f"{attack!r} is not an attack. Allowed: {', '.join(ATTACKS)}, or a function.{near}")
+    if isinstance(attack, str):
+        refuse_unknown(attack, ATTACKS, f"{attack!r} is not an attack", more=", or a function")
     name = attack if isinstance(attack, str) else getattr(attack, "__name__", "attack")
     changed = ATTACKS[attack](text) if isinstance(attack, str) else attack(text)
     if not isinstance(changed, str) or changed.strip() == text.strip():

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import permutations
 from pathlib import Path
 from typing import Literal
 
@@ -71,14 +72,12 @@ class Checklist:
                 raise DesignError(
                     f"Task {self.name!r}: {other!r}, which may stand for {name!r}, is in the text already. Use another."
                 )
-        plain = [_words(e) for e in self.elements]
-        for i, one in enumerate(plain):
-            for j, two in enumerate(plain):
-                if i != j and f" {' '.join(one)} " in f" {' '.join(two)} ":
-                    raise DesignError(
-                        f"Task {self.name!r}: element {i + 1} ({self.elements[i]!r}) is contained in element {j + 1} "
-                        f"({self.elements[j]!r}), so a response cannot have one without the other. Reword one."
-                    )
+        for (i, one), (j, two) in permutations(enumerate(self.elements, start=1), 2):
+            if spaced(one) in spaced(two):
+                raise DesignError(
+                    f"Task {self.name!r}: element {i} ({one!r}) is contained in element {j} ({two!r}), so a response "
+                    "cannot have one without the other. Reword one."
+                )
 
     def response(self, chosen: Iterable[int], filler: Sequence[str] = ()) -> str:
         """The response with the chosen elements (from 0), in their order, and filler sentences at the end."""
@@ -86,17 +85,19 @@ class Checklist:
 
     def elements_in(self, text: str) -> frozenset[int]:
         """Which elements a text has, whatever their order and format, with the names of this task."""
-        plain = f" {' '.join(_words(self._original_names(text)))} "
-        return frozenset(i for i, e in enumerate(self.elements) if f" {' '.join(_words(e))} " in plain)
-
-    def _original_names(self, text: str) -> str:
         for name, other in self.names:
             text = re.sub(rf"\b{re.escape(other)}\b", name, text)
-        return text
+        return frozenset(i for i, e in enumerate(self.elements) if spaced(e) in spaced(text))
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """The words of a text, whatever its case and format."""
     return re.findall(r"\w+", text.lower())
+
+
+def spaced(text: str) -> str:
+    """The words of a text between blanks, in which a run of words can be looked up."""
+    return f" {' '.join(words(text))} "
 
 
 def checklists(path: str | Path | None = None) -> tuple[list[Checklist], list[str]]:
@@ -127,10 +128,7 @@ def checklists(path: str | Path | None = None) -> tuple[list[Checklist], list[st
 
 
 def filled_to(text: str, length: int, neutral: Sequence[str], rng: np.random.Generator, tolerance: float) -> str:
-    """Fill a text up with neutral sentences to a length, within a tolerance (a share of the length).
-
-    Raises DesignError if no choice of sentences, each used once, comes that close.
-    """
+    """Fill a text up with neutral sentences, each used once, to a length within a tolerance (a share), or raise."""
     missing = length - len(text)
     if missing <= tolerance * length:
         return text
@@ -149,12 +147,7 @@ def filled_to(text: str, length: int, neutral: Sequence[str], rng: np.random.Gen
 
 
 def changed(task: Checklist, text: str, change: Change, rng: np.random.Generator) -> str:
-    """Change the surface of a response and keep its content.
-
-    ``reorder``: the sentences after the first come in another order. ``restyle``: they become a list. ``rename``: names
-    are exchanged for others. Raises DesignError if the change does nothing, or the elements of the task are not the
-    same after it.
-    """
+    """Change the surface of a response; a DesignError if that does nothing, or alters the elements of the task."""
     opening, *rest = re.split(r"(?<=[.!?])\s+", text)
     result = text
     if change == "reorder" and len(set(rest)) > 1:

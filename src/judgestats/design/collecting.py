@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ from judgestats.csv_files import unguarded
 from judgestats.design.plans import CALL, ID_LETTER, TEXTS, Plan, opened
 from judgestats.design.prompts import Prompt
 from judgestats.design.rubrics import plain, read_dimensions
-from judgestats.errors import DesignError, SchemaError
+from judgestats.errors import DesignError, SchemaError, printable
 from judgestats.ingest.files import LOG_SAMPLE, Broken, File, json_entries, lines_or_errors, member_object
 from judgestats.ingest.readers import absent, number, part
 from judgestats.ingest.replies import parse_verdicts
@@ -37,13 +37,19 @@ _FINISH = {
 _MALFORMED = "malformed record"
 
 
+class _Reading(NamedTuple):
+    """How replies are read: as in :func:`judgestats.parse_verdicts`."""
+
+    form: Any
+    labels: Mapping[Any, Any] | None
+    scale: tuple[float, float] | None
+
+
 @dataclass(frozen=True)
 class Reply:
-    """One answer that came back.
+    """An answer that came back to a call: its text (None if the call failed), why it ended, and what was `asked`.
 
-    `call`: id. `text`: None if the call failed; an empty cell is an empty reply. `finish`: why the reply ended, with
-    ``length`` and ``content_filter`` for what providers name otherwise. `asked`: the messages as they were sent, or the
-    last, if the file has them. `error`: what failed.
+    `finish`: ``length`` and ``content_filter`` stand for what providers name otherwise.
     """
 
     call: str
@@ -54,6 +60,8 @@ class Reply:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "finish", _FINISH.get(self.finish, self.finish))
+        for name in ("call", "text", "finish", "error"):  # a text of memory may hold half of a surrogate pair
+            object.__setattr__(self, name, printable(value) if (value := getattr(self, name)) else value)
 
     @property
     def rank(self) -> int:
@@ -275,7 +283,7 @@ def collected(
     """What :func:`collect` and :func:`remaining` return, of answers that are read once."""
     plan = opened(plan)
     matched = _matched(plan, _replies(answers, plan))
-    return _verdicts(plan, *matched, form, labels, scale), _left(plan, matched[0])
+    return _verdicts(plan, *matched, _Reading(form, labels, scale)), _left(plan, matched[0])
 
 
 def _left(plan: Plan, found: Mapping[str, tuple[str, Reply]]) -> Plan:
@@ -289,9 +297,7 @@ def _verdicts(
     found: Mapping[str, tuple[str, Reply]],
     excluded: list[Exclusion],
     n: int,
-    form: Any,
-    labels: Mapping[Any, Any] | None,
-    scale: tuple[float, float] | None,
+    how: _Reading,
 ) -> pd.DataFrame:
     """The verdicts, scores or texts in the answers found, with their account."""
     kind = plan.kind
@@ -322,17 +328,17 @@ def _verdicts(
     for name, calls in rows.groupby("prompt", sort=False):
         part = [replies[i] for i in calls.index]
         asked = plan.prompts[str(name)]
-        given = scale or asked.scale
+        here = how._replace(scale=how.scale or asked.scale)
         if asked.criteria_in:
-            parts.append(_by_rubric(plan, asked, calls, part, form, labels, given))
+            parts.append(_by_rubric(plan, asked, calls, part, here))
             continue
         for criterion in asked.criteria or (None,):
-            parts.append(calls.join(_read(part, said, kind, criterion, form, labels, given).set_index(calls.index)))
+            parts.append(calls.join(_read(part, said, kind, criterion, here).set_index(calls.index)))
     order = pd.concat(parts).sort_index(kind="stable")
     everywhere = [places[i] for i in order.index]
     rows = order.reset_index(drop=True)
     rows = rows.drop(columns="prompt").rename(columns={"chain": "prompt"}) if "chain" in rows else rows
-    frame = preferences(rows) if kind == "preferences" else ratings(rows, scale=scale)
+    frame = preferences(rows) if kind == "preferences" else ratings(rows, scale=how.scale)
     result: pd.DataFrame = Account(n + len(missing), everywhere, tuple(excluded)).attached(frame)
     return result
 
@@ -372,18 +378,16 @@ def _read(
     said: Callable[[str], Mapping[str, Mapping[Any, Any]]],
     kind: Kind,
     criterion: str | None,
-    form: Any,
-    labels: Mapping[Any, Any] | None,
-    scale: tuple[float, float] | None,
+    how: _Reading,
 ) -> pd.DataFrame:
     """The answers in replies, to one criterion where they score several."""
-    several = criterion is not None and form is None
+    several = criterion is not None and how.form is None
     read = parse_verdicts(
         [r.text for r in replies],
-        form=(lambda text: said(text)["scores"].get(criterion)) if several else form,
+        form=(lambda text: said(text)["scores"].get(criterion)) if several else how.form,
         answer="choice" if kind == "preferences" else "score",
-        labels=labels,
-        scale=None if kind == "preferences" else scale,
+        labels=how.labels,
+        scale=None if kind == "preferences" else how.scale,
         finish=[r.finish for r in replies],
     )
     failed = [r.text is None for r in replies]
@@ -396,17 +400,9 @@ def _read(
     return read if criterion is None else read.assign(criterion=criterion)
 
 
-def _by_rubric(
-    plan: Plan,
-    asked: Prompt,
-    calls: pd.DataFrame,
-    replies: Sequence[Reply],
-    form: Any,
-    labels: Mapping[Any, Any] | None,
-    scale: tuple[float, float] | None,
-) -> pd.DataFrame:
+def _by_rubric(plan: Plan, asked: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: _Reading) -> pd.DataFrame:
     """The scores of each dimension of the rubric that the call shows, with their weights."""
-    if form is not None:
+    if how.form is not None:
         raise DesignError(
             f"form= reads one answer, and prompt {asked.name!r} asks for a score of each dimension. Leave form= out."
         )
@@ -425,7 +421,7 @@ def _by_rubric(
     reads = []
     for without, group in table.groupby("without"):
         finish = group["finish"].tolist()
-        read = parse_verdicts(group["text"], answer="score", labels=labels, scale=scale, finish=finish)
+        read = parse_verdicts(group["text"], answer="score", labels=how.labels, scale=how.scale, finish=finish)
         if without:  # what else is in the reply is no score of this dimension
             other = ~read["status"].isin(("refused", "empty", "truncated", "error"))
             read = read[["score", "status", "reply_form", "reply_note"]].assign(score=float("nan"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from importlib.resources import files
 from operator import add
@@ -24,6 +25,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.ingest.sources import resolve
 from judgestats.kernels.resampling import generator
 from judgestats.outputs import Outputs
+from judgestats.typing import Seed
 
 # ---- Changes of a text that keep its words, or cut it off ------------------------------------------------------------
 
@@ -305,17 +307,15 @@ def generations(
     if len(writers) != 1:
         raise DesignError(f"One model writes the texts that are changed, not {writers}. Give others as models=.")
     options: dict[str, Any] = {"temperature": temperature}
+    parts = []
     if written is not None:
         written = opened_table(written)
-        roles = ["expanded", *(["prose"] if style else [])]
-        parts = []
-        for role in roles:
+        for role in ("expanded", "prose") if style else ("expanded",):
             source = _texts_of(written, REWRITTEN[role])
             shown = source[["item", "topic", "task_text"]].assign(role=role, response_text=source["text"].to_numpy())
             parts.append(build(shown, judges=writers, prompts=ROLES[role], **options))
-        return parts[0] + parts[1] if style else parts[0]
+        return reduce(add, parts)
     table = questions() if asked is None else asked
-    plan: Plan | None = None
     for role, who, here in (
         ("base", writers, ~table["long"]),
         ("markdown", writers, ~table["long"]),
@@ -324,20 +324,15 @@ def generations(
     ):
         if here.any() and who:
             shown = table.loc[here, ["item", "topic", "task_text"]].assign(role=role)
-            part = build(
-                shown, judges=who, prompts=ROLES[role], about={"generations": {"models": list(models)}}, **options
-            )
-            plan = part if plan is None else plan + part
-    if plan is None:
+            about = {"generations": {"models": list(models)}}
+            parts.append(build(shown, judges=who, prompts=ROLES[role], about=about, **options))
+    if not parts:
         raise DesignError("asked= has no questions.")
-    return plan
+    return reduce(add, parts)
 
 
 def _texts_of(responses: pd.DataFrame, role: str) -> pd.DataFrame:
-    """The texts of a role, complete.
-
-    Raises DesignError if no text has the role, or one is missing.
-    """
+    """The texts of a role; a DesignError if one is missing, or none has the role."""
     found = responses[responses["role"] == role].reset_index(drop=True)
     if not len(found):
         known = ", ".join(map(str, responses["role"].unique()))
@@ -360,16 +355,37 @@ def _texts_of(responses: pd.DataFrame, role: str) -> pd.DataFrame:
 
 # ---- Pairs of texts --------------------------------------------------------------------------------------------------
 
-#: The kinds of pairs of the paper's first 225, and those that make them 375: name -> the tested bias.
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of pairs: the tested bias, the roles of both texts, or a change that makes the second of the first."""
+
+    bias: str
+    roles: tuple[str, ...]
+    note: str = ""
+    change: Callable[[str, float], str] = lambda text, _: text
+    expected: str = "tie"
+
+
+def _plain(text: str, _: float) -> str:
+    return without_markdown(text)
+
+
+#: The kinds of pairs of the paper's first 225, and those that make them 375.
 KINDS = {
-    "length": "expansion",
-    "position": "position",
-    "style": "style",
-    "model_origin": "model_origin",
-    "length_truncated": "truncation",
+    "length": _Kind("expansion", ("expanded", "base"), "response_a is an expansion of response_b"),
+    "position": _Kind("position", ("markdown",), "response_a and response_b are identical"),
+    "style": _Kind("style", ("markdown", "prose"), "response_a is Markdown, response_b is plain prose", _plain),
+    "model_origin": _Kind("model_origin", ("answer",)),
+    "length_truncated": _Kind(
+        "truncation", ("complete",), "response_b is response_a cut off at the end of a sentence", truncated, "A"
+    ),
 }
-EXTENSION = {"style_ba": "style", "model_origin_rr": "model_origin"}
-BIASES = {**KINDS, **EXTENSION}
+EXTENSION = {
+    "style_ba": _Kind("style", ("markdown", "prose"), "response_a is plain prose, response_b is Markdown", _plain),
+    "model_origin_rr": _Kind("model_origin", ("answer",)),
+}
+_EVERY = {**KINDS, **EXTENSION}
 
 
 def controlled_pairs(
@@ -442,82 +458,50 @@ def controlled_pairs(
              bias better  length_first  length_second
     0  truncation      a             9              5
     """
-    unknown = [k for k in kinds if k not in BIASES]
-    if unknown or not kinds:
-        raise DesignError(f"kinds={list(kinds)} are not kinds of pairs. Allowed: {', '.join(BIASES)}.")
+    if not kinds or not set(kinds) <= set(_EVERY):
+        raise DesignError(f"kinds={list(kinds)} are not kinds of pairs. Allowed: {', '.join(_EVERY)}.")
     need_columns(responses, ("item", "task_text", "role", "text"), "table of texts")
     wanted = list(dict.fromkeys([*kinds, *(EXTENSION if extension else ())]))
-    texts = {role: _texts_of(responses, role) for role in _roles(wanted, set(responses["role"]))}
+    roles = {role for kind in wanted for role in _EVERY[kind].roles}
+    roles -= {"prose"} - set(responses["role"])  # a model may have written it
+    texts = {role: _texts_of(responses, role) for role in roles}
     rows: list[dict[str, Any]] = []
     for kind in wanted:
         rows += _origin(texts["answer"], kind, pairings, seed) if "origin" in kind else _pairs(texts, kind, share)
     return _described(pd.DataFrame(rows), families or {})
 
 
-def _roles(kinds: Sequence[str], there: set[Any]) -> set[str]:
-    """The roles that the kinds of pairs take."""
-    needed = {
-        "length": {"base", "expanded"},
-        "position": {"markdown"},
-        "style": {"markdown"} | ({"prose"} & there),
-        "style_ba": {"markdown"} | ({"prose"} & there),
-        "length_truncated": {"complete"},
-        "model_origin": {"answer"},
-        "model_origin_rr": {"answer"},
-    }
-    return set().union(*(needed[k] for k in kinds))
-
-
 def _pairs(texts: Mapping[str, pd.DataFrame], kind: str, share: float) -> Iterator[dict[str, Any]]:
     """Pairs of one text and its change."""
-    source = {"length": "expanded", "length_truncated": "complete"}.get(kind, "markdown")
-    other = {"length": "base", "style": "prose", "style_ba": "prose"}.get(kind, "")
-    second = texts[other].set_index("item")["text"] if other in texts else None
+    form = _EVERY[kind]
+    source, other = form.roles[0], form.roles[-1]
+    second = texts[other].set_index("item")["text"] if other != source and other in texts else None
     for i, row in enumerate(texts[source].to_dict("records")):
         if second is not None and row["item"] not in second:
             raise DesignError(f"Question {row['item']!r} has a text with the role {source!r} and none with {other!r}.")
         one = row["text"]
-        if second is not None:
-            two = second[row["item"]]
-        elif kind == "position":
-            two = one
-        else:
-            two = truncated(one, share) if kind == "length_truncated" else without_markdown(one)
-        note = {
-            "length": "response_a is an expansion of response_b",
-            "position": "response_a and response_b are identical",
-            "style": "response_a is Markdown, response_b is plain prose",
-            "style_ba": f"response_a is plain prose, response_b is Markdown; mirror of style_{i:03d}",
-            "length_truncated": "response_b is response_a cut off at the end of a sentence",
-        }[kind]
+        two = form.change(one, share) if second is None else second[row["item"]]
+        note = form.note
         if kind == "style_ba":
-            one, two = two, one
-        yield _row(row, f"{kind}_{i:03d}", kind, one, two, "A" if kind == "length_truncated" else "tie", note)
+            one, two, note = two, one, f"{note}; mirror of style_{i:03d}"
+        yield _row(row, f"{kind}_{i:03d}", kind, note=note, first_text=one, second_text=two)
 
 
-def _row(
-    question: Mapping[str, Any], name: str, kind: str, one: str, two: str, expected: str, note: str, **models: Any
-) -> dict[str, Any]:
+def _row(question: Mapping[str, Any], name: str, kind: str, **columns: str) -> dict[str, Any]:
+    """A pair of a question: its texts, the note and the models that wrote them."""
     return {
         "item": name,
         "task": question["item"],
         "topic": question.get("topic"),
         "bias_type": kind,
-        "expected_verdict": expected,
+        "expected_verdict": _EVERY[kind].expected,
         "task_text": question["task_text"],
-        "first_text": one,
-        "second_text": two,
-        "note": note,
-        "model_a": models.get("model_a"),
-        "model_b": models.get("model_b"),
+        **{"model_a": None, "model_b": None, **columns},
     }
 
 
 def _origin(
-    answers: pd.DataFrame,
-    kind: str,
-    pairings: Sequence[tuple[str, str]] | None,
-    seed: int | np.random.Generator | None,
+    answers: pd.DataFrame, kind: str, pairings: Sequence[tuple[str, str]] | None, seed: Seed
 ) -> Iterator[dict[str, Any]]:
     """Pairs of two models' answers to one question."""
     if "judge" not in answers:
@@ -546,8 +530,8 @@ def _origin(
             name = f"model_origin_rr_{one}_{two}_{i:03d}" if robin else f"model_origin_{i:03d}"
             note = f"response_a from {a}, response_b from {b}" + ("; order drawn at random" if robin else "")
             question = {"item": item, **by_model[a].loc[item].to_dict()}
-            text_a, text_b = (str(by_model[m].loc[item, "text"]) for m in (a, b))
-            yield _row(question, name, kind, text_a, text_b, "tie", note, model_a=a, model_b=b)
+            texts = {f"{slot}_text": str(by_model[m].loc[item, "text"]) for slot, m in (("first", a), ("second", b))}
+            yield _row(question, name, kind, note=note, model_a=a, model_b=b, **texts)
 
 
 def _described(table: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
@@ -572,7 +556,7 @@ def _described(table: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame
     described = table.assign(
         first=one,
         second=two,
-        bias=kind.map(BIASES),
+        bias=kind.map({name: form.bias for name, form in _EVERY.items()}),
         gold=gold,
         better=gold.where(gold != "tie"),
         target=target.mask(styled, one.where(kind == "style", two)),
@@ -588,22 +572,22 @@ def _described(table: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame
 
 # ---- The format of the released data ---------------------------------------------------------------------------------
 
-#: Field of a file -> other names for it, the first that is there.
+#: Column of the pairs as they are written -> its field in a file, and another name that the field may have.
 _FIELDS = {
-    "prompt": ("prompt", "question"),
-    "response_a": ("response_a",),
-    "response_b": ("response_b",),
+    "item": ("id", "item"),
+    "task_text": ("prompt", "question"),
+    "first_text": ("response_a",),
+    "second_text": ("response_b",),
     "expected_verdict": ("expected_verdict",),
     "bias_type": ("bias_type",),
-}
-_OPTIONAL = {
     "note": ("construction_notes", "manipulation"),
     "topic": ("category", "topic"),
-    "item": ("id", "item"),
     "task": ("task",),
     "model_a": ("model_a",),
     "model_b": ("model_b",),
 }
+#: Columns that no pair of a file may lack.
+_NEEDED = ("task_text", "first_text", "second_text", "expected_verdict", "bias_type")
 _VERDICTS = {"a": "A", "b": "B", "tie": "tie"}
 
 
@@ -662,31 +646,27 @@ def _pair_of(record: dict[str, Any], place: str, numbers: dict[str, int]) -> dic
         inside = json.loads(inside)
     record = {**(inside if isinstance(inside, dict) else {}), **record}
     found: dict[str, Any] = {}
-    for field, several in {**_FIELDS, **_OPTIONAL}.items():
-        value = next((record[n] for n in several if n in record and record[n] is not None), None)
-        if value is None and field in _FIELDS:
-            raise DesignError(f"{place}: {field!r} is missing. A pair has: {', '.join(_FIELDS)}, construction_notes.")
-        found[field] = None if value is None or value != value or (value == "" and field in _OPTIONAL) else str(value)
-    found["bias_type"] = found["bias_type"].strip().lower().replace("-", "_")
-    for field, allowed in (("bias_type", tuple(BIASES)), ("expected_verdict", ("A", "B", "tie"))):
-        value = found[field] if field == "bias_type" else _VERDICTS.get(found[field].strip().lower())
+    for column, fields in _FIELDS.items():
+        value = next((record[n] for n in fields if n in record and record[n] is not None), None)
+        if value is None and column in _NEEDED:
+            needed = ", ".join(_FIELDS[c][0] for c in _NEEDED)
+            raise DesignError(f"{place}: {fields[0]!r} is missing. A pair has: {needed}, construction_notes.")
+        absent = value is None or value != value or (value == "" and column not in _NEEDED)
+        found[column] = None if absent else str(value)
+    kind = found["bias_type"].strip().lower().replace("-", "_")
+    verdict = _VERDICTS.get(found["expected_verdict"].strip().lower())
+    for column, value, allowed in (("bias_type", kind, _EVERY), ("expected_verdict", verdict, ("A", "B", "tie"))):
         if value not in allowed:
-            raise DesignError(f"{place}: {field!r} is {found[field]!r}. Allowed: {', '.join(allowed)}.")
-        found[field] = value
-    if "origin" in found["bias_type"] and not (found["model_a"] and found["model_b"]):
+            given = kind if column == "bias_type" else found[column]
+            raise DesignError(f"{place}: {column!r} is {given!r}. Allowed: {', '.join(allowed)}.")
+        found[column] = value
+    if "origin" in kind and not (found["model_a"] and found["model_b"]):
         raise DesignError(
             f"{place}: a pair of model origin needs 'model_a' and 'model_b', the models that wrote the two."
         )
-    number = numbers.setdefault(found["prompt"], len(numbers))
-    pair = {
-        "item": found["item"] or f"{found['bias_type']}_{number:03d}",
-        "task": found["task"] or f"q{number:03d}",
-        "task_text": found["prompt"],
-        "first_text": found["response_a"],
-        "second_text": found["response_b"],
-    }
-    same = ("topic", "bias_type", "expected_verdict", "note", "model_a", "model_b")
-    return {**pair, **{c: found[c] for c in same}}
+    number = numbers.setdefault(found["task_text"], len(numbers))
+    names = {"item": f"{kind}_{number:03d}", "task": f"q{number:03d}"}
+    return {**found, **{c: found[c] or name for c, name in names.items()}}
 
 
 def _refuse_untrue(table: pd.DataFrame) -> None:
@@ -750,37 +730,13 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path, *, overwrite: bool =
     ['A']
     """
     path = Path(path)
-    needed = (
-        "item",
-        "first",
-        "second",
-        "gold",
-        "bias_type",
-        "task",
-        "topic",
-        "note",
-        "task_text",
-        "first_text",
-        "second_text",
-    )
-    need_columns(pairs, needed, "table of pairs", _MADE)
-    origin = pairs["bias_type"].str.contains("origin")
-    gold, first = pairs["gold"], pairs["first"]
-    table = pd.DataFrame(
-        {
-            "id": pairs["item"],
-            "prompt": pairs["task_text"],
-            "response_a": pairs["first_text"],
-            "response_b": pairs["second_text"],
-            "expected_verdict": np.where(gold == "tie", "tie", np.where(gold == first, "A", "B")),
-            "bias_type": pairs["bias_type"],
-            "construction_notes": pairs["note"],
-            "category": pairs["topic"],
-            "task": pairs["task"],
-            "model_a": first.where(origin, None),
-            "model_b": pairs["second"].where(origin, None),
-        }
-    )
+    own = [c for c in _FIELDS if c not in ("expected_verdict", "model_a", "model_b")]
+    need_columns(pairs, ("first", "second", "gold", *own), "table of pairs", _MADE)
+    first, gold, origin = pairs["first"], pairs["gold"], pairs["bias_type"].str.contains("origin")
+    verdict = np.where(gold == "tie", "tie", np.where(gold == first, "A", "B"))
+    models = {"model_a": first.where(origin, None), "model_b": pairs["second"].where(origin, None)}
+    table = pairs.assign(expected_verdict=verdict, **models)[list(_FIELDS)]
+    table = table.rename(columns={column: fields[0] for column, fields in _FIELDS.items()})
     if path.suffix not in (".csv", ".jsonl"):
         raise DesignError(f"{path.name!r} is not the name of a .jsonl or .csv file.")
     lines = path.suffix == ".jsonl"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from judgestats.defaults import SEED
 from judgestats.design.attacks import Attack, Keeps, attacked, lost_content
 from judgestats.design.plans import Plan, build, need_columns, opened_table
 from judgestats.design.prompts import Prompt
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.resampling import generator
 
 PROBES = ("blind", "truth", "flip", "placebo", "reveal")
@@ -109,10 +111,8 @@ def cues(
     """
     chains = _chains(schemes)
     asked = [p for p in probes if p != "reveal"]
-    unknown = [p for p in probes if p not in PROBES]
-    if unknown:
-        near = suggestion(unknown[0], PROBES)
-        raise DesignError(f"probe {unknown[0]!r} is not known. Allowed: {', '.join(PROBES)}.{near}")
+    for probe in probes:
+        refuse_unknown(probe, PROBES, f"probe {probe!r} is not known")
     if "blind" not in probes or ("reveal" in probes and "flip" not in probes):
         raise DesignError("probes= needs 'blind', which the others are compared with, and 'flip' before 'reveal'.")
     if len({*labels}) < 2 or len({*placebo}) < 2:
@@ -158,10 +158,7 @@ def cues(
                 target=_other_candidate,
             )
         plans.append(plan)
-    whole = plans[0]
-    for plan in plans[1:]:
-        whole = whole + plan
-    return whole
+    return reduce(add, plans)
 
 
 def _other_candidate(rows: pd.DataFrame) -> pd.Series[Any]:
@@ -177,10 +174,8 @@ def _chains(
         chains = {n: (p,) if isinstance(p, str | Path | Prompt) else tuple(p) for n, p in schemes.items()}
     else:
         several = [schemes] if isinstance(schemes, str) else list(schemes)
-        unknown = [s for s in several if s not in SCHEMES]
-        if unknown:
-            near = suggestion(unknown[0], SCHEMES)
-            raise DesignError(f"scheme {unknown[0]!r} is not known. Allowed: {', '.join(SCHEMES)}.{near}")
+        for scheme in several:
+            refuse_unknown(scheme, SCHEMES, f"scheme {scheme!r} is not known")
         chains = {s: SCHEMES[s] for s in several}
     if not chains or not all(chains.values()):
         raise DesignError("schemes= is empty, or a scheme has no prompt. Give at least one.")
@@ -210,7 +205,8 @@ def _probed(
             continue
         shown = placebo if probe == "placebo" else labels
         first = {"truth": truly, "flip": ~truly, "placebo": marked}[probe]
-        parts.append(_favouring(pairs, first, probe).assign(**_labels(first, shown)))
+        labelled = {"label_first": np.where(first, *shown), "label_second": np.where(first, *shown[::-1])}
+        parts.append(_favouring(pairs, first, probe).assign(**labelled))
     for probe, attack in styles.items():
         part = _favouring(pairs, marked, probe).assign(label_first=None, label_second=None)
         for column, here in (("first_text", marked), ("second_text", ~marked)):
@@ -242,10 +238,6 @@ def _sources(pairs: pd.DataFrame, labels: tuple[str, str], marked: NDArray[np.bo
 def _favouring(pairs: pd.DataFrame, first: NDArray[np.bool_], probe: str) -> pd.DataFrame:
     side = pairs["first"].where(first, pairs["second"])
     return pairs.assign(probe=probe, favoured=side, target=side)
-
-
-def _labels(first: NDArray[np.bool_], shown: tuple[str, str]) -> dict[str, NDArray[Any]]:
-    return {"label_first": np.where(first, *shown), "label_second": np.where(first, *shown[::-1])}
 
 
 def equal_pairs(texts: pd.DataFrame, *, keeps: Keeps = lost_content) -> pd.DataFrame:

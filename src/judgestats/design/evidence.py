@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from judgestats.design.checklists import spaced, words
 from judgestats.design.collecting import replied
 from judgestats.design.plans import CALL, Plan, opened
 from judgestats.errors import DesignError
@@ -135,9 +136,9 @@ def _checked(
     written = _part(notes, "notes")
     written = [n for n in written if isinstance(n, dict)] if isinstance(written, list) else None
     quotes = [str(n.get("quotation") or "") for n in written or ()]
-    given = [q for q in quotes if _words(q)]
-    shown = [f" {' '.join(_words(t))} " for t in texts]
-    absent = sum(not any(f" {' '.join(_words(q))} " in t for t in shown) for q in given)
+    given = [q for q in quotes if words(q)]
+    shown = [spaced(t) for t in texts]
+    absent = sum(not any(spaced(q) in t for t in shown) for q in given)
     noted = {(n.get("response"), n.get("criterion")) for n in written or ()}
     scored = side_scores(scores)
     known = {(side, c) for side, each in scored.items() for c in each}
@@ -148,15 +149,15 @@ def _checked(
     by_score = "tie" if abs(one - two) <= margin + 1e-9 else "first" if one > two else "second"
     said = [str(n.get("note", "")) for n in written] if written is not None else [notes]
     early = any(map(stated_winner, said)) or any(_part(notes, part) is not None for part in ("scores", "verdict"))
-    explanation = [q for q in _QUOTED.findall(str(_part(verdict, "explanation") or "")) if len(_words(q)) >= min_words]
-    locked = f" {' '.join(_words(' '.join([*quotes, *said])))} "
+    explanation = [q for q in _QUOTED.findall(str(_part(verdict, "explanation") or "")) if len(words(q)) >= min_words]
+    locked = spaced(" ".join([*quotes, *said]))
     row = {
         "early_verdict": early,
         "quotes": len(given),
         "quotes_absent": absent,
         "notes_without_quote": len(quotes) - len(given),
         "scores_without_note": len(known - noted) if known else math.nan,
-        "new_quotes": sum(f" {' '.join(_words(q))} " not in locked for q in explanation),
+        "new_quotes": sum(spaced(q) not in locked for q in explanation),
         "score_first": one,
         "score_second": two,
         "score_conflict": by_score != choice if both else None,
@@ -191,7 +192,3 @@ def _mean(scores: Mapping[str, float], weights: Mapping[str, float] | None) -> f
     weight = {c: 1.0 if weights is None else float(weights[c]) for c in scores}
     total = sum(weight.values())
     return sum(weight[c] * x for c, x in scores.items()) / total if total > 0 else math.nan
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from judgestats.csv_files import as_csv, guarded, write_rows
 from judgestats.design.plans import CALL, TEXTS, Plan
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.outputs import Outputs, Source
 
 _INSPECT_TASK = '''"""Asks the calls of one judge: inspect eval inspect_task.py --model PROVIDER/MODEL -T judge=JUDGE"""
@@ -86,10 +86,7 @@ def _inspect(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _promptfoo(row: dict[str, Any]) -> dict[str, Any]:
-    """The messages as JSON without its first bracket, with escapes for what is a tag of a template.
-
-    promptfoo renders variables, some versions more than once, and rewrites those that are JSON.
-    """
+    """The messages as JSON without first bracket and tags, since promptfoo renders variables and rewrites JSON."""
     text = _TAG.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(_messages(row)))
     return {"vars": {"call": row["call"], "messages": text.removeprefix("[")}}
 
@@ -155,10 +152,7 @@ def export(
     ['calls.openai.my-model.jsonl']
     """
     formats = (*LINES, "form")
-    if format not in formats:
-        raise DesignError(
-            f"format={format!r} is not known. Allowed: {', '.join(formats)}.{suggestion(format, formats)}"
-        )
+    refuse_unknown(format, formats, f"format={format!r} is not known")
     folder = Path(folder)
     with Outputs(inputs, overwrite=overwrite, folder=folder) as outputs:
         files = {folder / name: write for name, write in _files(plan, format)}
@@ -184,7 +178,7 @@ def _files(plan: Plan, format: str) -> Iterator[tuple[str, _Writer]]:
             ids = plan.calls.loc[plan.calls["judge"] == judge, CALL].tolist()
             batches = [ids[i : i + MOST[format]] for i in range(0, len(ids), MOST[format])]
             for i, batch in enumerate(batches, start=1):
-                number = f".{i}" if len(batches) > 1 else ""
+                number = f"+{i}" if len(batches) > 1 else ""
                 yield f"calls.{format}.{stem}{number}.jsonl", partial(_lines, plan.rows(batch), format)
     elif format == "form":
         for judge, stem in file_stems(plan.calls["judge"].unique()).items():
@@ -202,10 +196,12 @@ def _files(plan: Plan, format: str) -> Iterator[tuple[str, _Writer]]:
 def file_stems(names: Iterable[Any]) -> dict[Any, str]:
     """Names as parts of names of files: short, without signs, and different, also where case does not count.
 
+    A plus stands before what tells equal ones apart, and in none of the names themselves.
+
     >>> file_stems(["org/a", "b"])
     {'org/a': 'org_a', 'b': 'b'}
     >>> list(file_stems(["a/b", "a_b"]).values())
-    ['a_b-82badf67', 'a_b-c311a49b']
+    ['a_b+82badf67', 'a_b+c311a49b']
     """
     stems = {name: "".join(c if c.isalnum() or c in "-._" else "_" for c in str(name)) for name in names}
     seen = Counter(_same_file(stem) for stem in stems.values())
@@ -214,7 +210,7 @@ def file_stems(names: Iterable[Any]) -> dict[Any, str]:
         if seen[_same_file(stem)] == 1 and len(stem.encode()) <= _STEM_BYTES:
             return stem
         short = stem.encode()[: _STEM_BYTES - 9].decode(errors="ignore")
-        return f"{short}-{blake2b(str(name).encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
+        return f"{short}+{blake2b(str(name).encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
 
     return {name: stem_of(name, stem) for name, stem in stems.items()}
 

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, Literal
 
-from judgestats.errors import DesignError, choose, suggestion
+from judgestats.errors import DesignError, choose, refuse_unknown
 
 #: Shares of calls.
 _RATES = ("dark_current", "lapse", "invalid")
-#: Standard deviations, widths and the like.
-_SIZES = (
-    "noise",
-    "tie_criterion",
-    "stable_preference",
-    "item_difficulty",
-    "task_difficulty",
-    "interaction",
-    "item_interaction",
-)
-_SHIFTS = (
-    "slot_bias",
-    "sensitivity",
-    "self_preference",
-    "target_preference",
-    "length_preference",
-    "label_susceptibility",
-    "leniency",
-    "discrimination",
-)
+#: Standard deviations of effects that are drawn; with the widths of noise and of the band of ties, no number below 0.
+EFFECTS = ("item_difficulty", "task_difficulty", "interaction", "item_interaction", "stable_preference")
+_SIZES = ("noise", "tie_criterion", *EFFECTS)
 #: Answers that exact probabilities may be given for: by slot, by the better candidate, by the target.
 ANSWERS = ("first", "second", "correct", "wrong", "target", "other", "tie", "abstain", "invalid")
 
@@ -169,12 +153,9 @@ class Judge:
                 raise DesignError(
                     f"{given}={value!r} of judge {self.name!r} is not possible. Give {form}, as in help(Judge)."
                 )
-        for name, lowest, highest in [
-            *((n, 0.0, 1.0) for n in _RATES),
-            *((n, 0.0, float("inf")) for n in _SIZES),
-            *((n, float("-inf"), float("inf")) for n in _SHIFTS),
-        ]:
-            _require_number(self, name, lowest, highest)
+        for part in fields(self):
+            if part.type == "float" or (part.name == "dark_current" and self.dark_current is not None):
+                _require_number(self, part.name)
         for stimulus, chances in self.choice_probabilities.items():
             _require_chances(self.name, stimulus, chances)
         _require_scale(self)
@@ -194,30 +175,16 @@ PROPERTIES = tuple(f.name for f in fields(Judge) if f.name != "name")
 
 
 def changed(judge: Judge, properties: Mapping[str, Any], where: str) -> Judge:
-    """Return the judge with other properties.
-
-    Raises DesignError if a property is unknown, or cannot be what is given; `where` it was given goes into the message.
-    """
+    """The judge with other properties; the DesignError of an unknown one says `where` it was given."""
     if not isinstance(properties, Mapping):
         raise DesignError(f"{where} is {properties!r}. Give properties: {{'noise': 0.5}}.")
     for name in properties:
-        if name not in PROPERTIES:
-            raise DesignError(
-                f"{where} names {name!r}, which is not a property of a judge. Allowed: {', '.join(PROPERTIES)}."
-                f"{suggestion(str(name), PROPERTIES)}"
-            )
+        refuse_unknown(name, PROPERTIES, f"{where} names {name!r}, which is not a property of a judge")
     return replace(judge, **properties)
 
 
 def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]) -> dict[str, Judge]:
-    """Judges by name, in the order of their names.
-
-    `judges`: a mapping gives each name a :class:`Judge` (which then goes by that name) or its properties. Raises
-    DesignError if there are no judges, two have the same name, or a property is unknown.
-
-    >>> list(named_judges({"h": {"leniency": 1.0}, "g": {}}))
-    ['g', 'h']
-    """
+    """Judges by name, in the order of their names; a mapping gives each name a judge or its properties."""
     if isinstance(judges, Judge):
         judges = [judges]
     found: list[Judge] = []
@@ -245,12 +212,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _require_number(judge: Judge, name: str, lowest: float, highest: float) -> None:
+def _require_number(judge: Judge, name: str) -> None:
     value = getattr(judge, name)
-    if value is None and name == "dark_current":
-        return
-    if not _is_number(value) or not lowest <= value <= highest or value in (float("inf"), float("-inf")):
-        allowed = f"{lowest:g} to {highest:g}" if highest == 1 else "0 or more" if lowest == 0 else "a number"
+    lowest, highest = 0.0 if name in (*_RATES, *_SIZES) else -math.inf, 1.0 if name in _RATES else math.inf
+    if not _is_number(value) or not lowest <= value <= highest or math.isinf(value):
+        allowed = "0 to 1" if highest == 1 else "0 or more" if lowest == 0 else "a number"
         raise DesignError(f"{name}={value!r} of judge {judge.name!r} is not possible. Allowed: {allowed}.")
 
 

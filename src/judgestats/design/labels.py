@@ -32,6 +32,7 @@ from judgestats.metrics.bias.label_sources import Labelled, labelled_levels
 from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
 from judgestats.metrics.bias.rogan_gladen import without_rate
 from judgestats.schema.columns import By, names
+from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats
 
 #: Draws of what the pilot leaves open.
@@ -42,6 +43,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+@engine_errors
 def label_plan(
     pilot: IntoFrame,
     *,
@@ -161,8 +163,7 @@ def label_plan(
             row |= {"cost": math.nan, "cost_labels_alone": math.nan}
         rows.append({**row, "flag": flags.join(row["flag"], part.flag, study.caution)})
     made = pd.DataFrame(rows).reindex(columns=[*keys, *_COLUMNS])
-    for name in _COLUMNS[:-2]:
-        made[name] = made[name].astype(float)
+    made = made.astype(dict.fromkeys(_COLUMNS[:-2], float))
     for name in _COLUMNS[-2:]:
         made[name] = made[name].astype(object).where(made[name].notna(), "")
     return made.sort_values(keys, key=lambda v: v.astype(str), kind="stable", ignore_index=True)
@@ -275,8 +276,7 @@ class _ByClass:
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
         known = self.sizes / self.effect
-        drawn: Floats = rng.beta(self.shares * known + 0.5, (1 - self.shares) * known + 0.5, size=(size, 3))
-        return drawn
+        return rng.beta(self.shares * known + 0.5, (1 - self.shares) * known + 0.5, size=(size, 3))
 
     def needed(self, shares: Floats, m: Floats, precision: float) -> Floats:
         return verdicts_by_class(shares, m / self.effect, precision, self.quantile) * self.effect
@@ -294,8 +294,7 @@ class _ByClass:
         known = [max(round(v / self.effect), 1) for v in (sizes.n, *sizes.m)]
         drawn = [rng.binomial(k, s, size) / k for k, s in zip(known, shares.T, strict=True)]
         found = corrected_interval(drawn[0], drawn[1], drawn[2], known[0], known[1], known[2], self.quantile)
-        result: Floats = np.where(np.isfinite(found.std_error), (found.high - found.low) / 2, np.inf)
-        return result
+        return np.where(np.isfinite(found.std_error), (found.high - found.low) / 2, np.inf)
 
 
 class _Random:
@@ -339,8 +338,7 @@ class _Random:
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
         known = np.maximum(self.n / self.effect + (0.5 if self.binary else 0.0), 1e-9)
-        drawn: Floats = rng.dirichlet(known, size=size)
-        return drawn
+        return rng.dirichlet(known, size=size)
 
     def _parts(self, shares: Floats) -> tuple[Floats, Floats]:
         """Variance of the labels that the verdicts explain, and the rest."""

@@ -19,7 +19,7 @@ from judgestats.design.collecting import replied
 from judgestats.design.plans import CALL, TEXTS, Plan, build, need_columns, opened, opened_table
 from judgestats.design.prompts import REPLIES, Prompt, prompt
 from judgestats.design.rubrics import Criterion, Dimensions, Rubric, read_dimensions, rubric_json
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.invariance.rationales import Embed, Vectors, embedders
 from judgestats.results import estimates
@@ -117,9 +117,7 @@ def merg(
     >>> len(plan + merg(["g", "h", "k"], texts, variant="shared-stages", rubric_judge="g"))      # the first stage
     6
     """
-    if variant not in VARIANTS:
-        near = suggestion(variant, VARIANTS)
-        raise DesignError(f"variant={variant!r} is not known. Allowed: {', '.join(VARIANTS)}.{near}")
+    refuse_unknown(variant, VARIANTS, f"variant={variant!r} is not known")
     own = len(VARIANTS[variant]) > 1
     if (rubric_judge is not None) != (variant == "shared-stages"):
         raise DesignError(
@@ -367,9 +365,10 @@ def _known(rubrics: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 _Rubric = tuple[list[str], list[str], list[float]]
+_Two = tuple[dict[str, Any], _Rubric, _Rubric]
 
 
-def _pairs(known: pd.DataFrame, keys: list[str]) -> list[tuple[dict[str, Any], _Rubric, _Rubric]]:
+def _pairs(known: pd.DataFrame, keys: list[str]) -> list[_Two]:
     """The rubrics of each two judges for the same item."""
     found = []
     for key, here in known.groupby(keys, sort=True, dropna=False):
@@ -385,7 +384,7 @@ def _pairs(known: pd.DataFrame, keys: list[str]) -> list[tuple[dict[str, Any], _
     return found
 
 
-def _matches(pairs: list[tuple[dict[str, Any], _Rubric, _Rubric]], vectors: Vectors, keys: list[str]) -> pd.DataFrame:
+def _matches(pairs: list[_Two], vectors: Vectors, keys: list[str]) -> pd.DataFrame:
     """The matched dimensions of pairs of rubrics."""
     left = [a for _, one, two in pairs for a in one[1] for _ in two[1]]
     right = [b for _, one, two in pairs for _ in one[1] for b in two[1]]
@@ -523,9 +522,7 @@ def _of_pairs(matched: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return by_pair.agg(similarity=("similarity", "mean"), distance=("_gap", "sum")).reset_index()
 
 
-def _of_other_items(
-    pairs: list[tuple[dict[str, Any], _Rubric, _Rubric]], keys: list[str], rng: np.random.Generator
-) -> list[tuple[dict[str, Any], _Rubric, _Rubric]]:
+def _of_other_items(pairs: list[_Two], keys: list[str], rng: np.random.Generator) -> list[_Two]:
     """Each rubric of the first judge with that of the second for another item, of the same prompt and run."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, (names, _, _) in enumerate(pairs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,7 @@ import pandas as pd
 
 from judgestats.csv_files import as_csv, has_answers
 from judgestats.design.prompts import Prompt
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, masked
 from judgestats.outputs import Outputs, Source, digest, write_errors
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 _CALLS, _TEXTS, _PROMPTS, _LATER = PARTS = ("calls.parquet", "texts.jsonl", "prompts.json", "later.parquet")
+#: Columns that all calls have.
+_NEEDED = ("call", "judge", "item", "prompt", "temperature")
 #: In the manifest: digests of the parts, and of the tables of verdicts that were written from the plan.
 _DIGESTS, _WRITTEN = "sha256", "written"
 
@@ -46,7 +48,7 @@ def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Sourc
             before = read_manifest(folder) if same else {}
         except DesignError:
             same = False
-        if not same and any((*folder.glob(f"stage*/{MANIFEST}"), *filter(has_answers, folder.glob("*.csv")))):
+        if not same and any((*folder.glob(f"stage*/{MANIFEST}"), *filter(has_answers, _tables(folder)))):
             raise DesignError(
                 f"{str(folder)!r} holds another plan, with later stages or with answers in it, and it is never written "
                 "over. Give a new folder, or move that one away."
@@ -71,7 +73,7 @@ def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Sourc
             "judgestats": version("judgestats"),
             "kind": plan.kind,
             "calls": len(plan),
-            "about": dict(plan.about),
+            "about": _without_secrets(dict(plan.about)),
             "prompts": {n: p.digest for n, p in plan.prompts.items()},
             _DIGESTS: written,
             _WRITTEN: before.get(_WRITTEN, []),
@@ -80,12 +82,29 @@ def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Sourc
             out.write(json.dumps(manifest, indent=1, default=str) + "\n")
 
 
+def _tables(folder: Path) -> Iterator[Path]:
+    """Files in a folder in which answers may be filled in."""
+    return (path for path in folder.iterdir() if path.suffix.lower() in (".csv", ".jsonl") and path.is_file())
+
+
+def _without_secrets(value: Any) -> Any:
+    """What a manifest says, without passwords and tokens in it, and in what is named as one."""
+    if isinstance(value, Mapping):
+        named = {k: masked(f"{k}=x") != f"{k}=x" for k in value}
+        return {k: "***" if named[k] else _without_secrets(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(v) for v in value]
+    return value if value is None or isinstance(value, bool | int | float) else masked(str(value))
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a plan; DesignError where there is none."""
     try:
         manifest: dict[str, Any] = json.loads(_content(folder, MANIFEST))
         if not isinstance(manifest["about"], dict) or not isinstance(manifest.get(_DIGESTS, {}), dict):
             raise TypeError("its manifest has no digests by name")
+        if not isinstance(manifest.get(_WRITTEN, []), list):
+            raise TypeError(f"{_WRITTEN!r} in its manifest is no list")
     except (OSError, KeyError, ValueError, TypeError, RecursionError) as problem:
         if isinstance(problem, FileNotFoundError) and any((folder / name).exists() for name in PARTS):
             raise DesignError(
@@ -118,6 +137,11 @@ def read_parts(
         prompts = [Prompt(**r) for r in json.loads(_content(folder, _PROMPTS))]
         calls = pd.read_parquet(_regular(folder, _CALLS))
         later = pd.read_parquet(_regular(folder, _LATER)) if _LATER in names else pd.DataFrame()
+        for table in (calls, later):
+            if unknown := {*table.get("prompt", ())} - {p.name for p in prompts}:
+                raise ValueError(f"its calls name the prompt {min(map(str, unknown))!r}, which is not there")
+            if len(table) and (lacking := [c for c in _NEEDED if c not in table]):
+                raise ValueError(f"its calls have no column {lacking[0]!r}")
     except (OSError, KeyError, ValueError, TypeError, RecursionError) as problem:
         raise DesignError(f"{str(folder)!r} holds no plan ({problem}). `judgestats plan` writes one.") from None
     return calls, texts, prompts, manifest["about"], later
@@ -136,10 +160,8 @@ def _content(folder: Path, name: str) -> bytes:
 
 
 def write_verdicts(data: pd.DataFrame, path: Path, folder: Path, outputs: Outputs) -> None:
-    """Write collected verdicts as CSV, and their digest into the manifest of their plan, by which they are known again.
-
-    The manifest comes first: if writing is interrupted, the digest of the old table is there, too. Where a plan cannot
-    be written to, its tables are replaced only if overwrite=True.
+    """Write collected verdicts as CSV, and first their digest into the manifest of their plan, so that an interruption
+    leaves both known; where a plan cannot be written to, its tables are replaced only if overwrite=True.
     """
     with write_errors(path):
         content = as_csv(data).encode()

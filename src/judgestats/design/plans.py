@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from judgestats.defaults import SEED
 from judgestats.design.plan_files import read_parts, write_plan
 from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, choose, masked, refuse_unknown
 from judgestats.ingest.tables import as_table
 from judgestats.kernels.resampling import generator
 from judgestats.outputs import Source
@@ -44,6 +44,9 @@ HIDDEN = ("judge", "strategy", "scheme", "probe", "arm", "alias", "stimulus", "v
 #: Characters of a token, on average, in English: a rule of thumb for costs.
 CHARACTERS_PER_TOKEN = 4
 _CONDITIONS = tuple(c for c in HIDDEN if c not in ("judge", "alias"))
+#: What tells two calls of one text apart, in the order of their digest.
+_PLACE = ("item", "first", "second", "system", "criterion", "stage", "after")
+_ASKED_HOW = ("condition", "scheme", "probe", "strategy")
 _SHORTEST_WORD = 3
 _RUN = re.compile(r"\w+")
 #: Characters of rendered messages that are kept, for calls that show the same.
@@ -247,9 +250,7 @@ class Plan:
         ``plan.sample(400, seed=np.random.default_rng(42))``, of a plan whose items are in the order of the file.
         """
         by = names(stratify)
-        absent = [c for c in by if c not in self.calls]
-        if absent:
-            raise DesignError(f"The plan has no column {absent[0]!r}. It has: {', '.join(self.calls)}.")
+        need_columns(self.calls, by, "plan")
         items = self.calls.drop_duplicates("item")
         if not 1 <= n <= len(items):
             raise DesignError(f"n={n} items cannot be drawn from {len(items)}. Allowed: 1 to {len(items)}.")
@@ -513,10 +514,7 @@ class Plan:
 
 
 class _HiddenWords:
-    """Names and conditions that a judge must not read.
-
-    Each is looked up by its first run of letters and digits, which is a whole word of every text that has it.
-    """
+    """Words that a judge must not read, by their first run of letters and digits: a whole word of a text with them."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._by_run: dict[str, list[str]] = {}
@@ -545,10 +543,7 @@ def opened(plan: Plan | str | Path, trust: bool = False) -> Plan:
 
 
 def opened_table(given: pd.DataFrame | str | Path) -> pd.DataFrame:
-    """A table of contents; from a file, with ids and texts as text and attributes of candidates as numbers.
-
-    In a file, an empty cell of a text is an empty text, and any other empty cell is missing.
-    """
+    """A table of contents; from a file, empty cells of ids and texts are empty texts, and other ones are missing."""
     if not isinstance(given, str | Path):
         return given
     table: pd.DataFrame = as_table(given)
@@ -568,9 +563,7 @@ def opened_table(given: pd.DataFrame | str | Path) -> pd.DataFrame:
 def need_columns(table: pd.DataFrame, names: Iterable[str], what: str = "table", cure: str = "") -> None:
     """Raise DesignError if a table lacks a column; `cure`: what to do about it."""
     for name in names:
-        if name not in table:
-            listed = ", ".join(map(str, table))
-            raise DesignError(f"The {what} has no column {name!r}. It has: {listed}.{suggestion(name, table)}{cure}")
+        refuse_unknown(name, table, f"The {what} has no column {name!r}", "It has", cure=cure)
 
 
 def build(
@@ -631,8 +624,7 @@ def build(
     >>> len(plan), plan.calls["call"].is_unique
     (8, True)
     """
-    if orders not in ("both", "random", "as given"):
-        raise DesignError(f"orders={orders!r} is not known. Allowed: 'both', 'random', 'as given'.")
+    choose(orders, ("both", "random", "as given"), "orders")
     if not isinstance(replicates, int) or replicates < 1:
         raise DesignError(f"replicates={replicates!r} is not a number of repeats. Allowed: 1 or more.")
     table = opened_table(table)
@@ -651,6 +643,11 @@ def build(
     if paired and orders == "random":
         table = _at_random(table, generator(seed, ("orders",)))
     several = [judges] if isinstance(judges, str) else list(judges)
+    if secret := next((name for name in map(str, several) if masked(name) != name), ""):
+        raise DesignError(
+            f"judge {secret!r} has a secret in its name, which stands in files, tables and pages. Give the name of the "
+            "model alone."
+        )
     heat = [temperature] if isinstance(temperature, int | float) else list(temperature)
     frame = _crossed(
         table, {"judge": several, "prompt": list(chosen), "temperature": heat, "replicate": range(replicates)}
@@ -716,9 +713,8 @@ def following(later: pd.DataFrame, ids: set[str]) -> pd.DataFrame:
 def _repeated(rows: pd.DataFrame, table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Each call with its rows of the table; a call without one, and a row without a call, are refused."""
     for frame, other, what in ((rows, table, "call has no row of the table"), (table, rows, "row comes after no call")):
-        absent = [k for k in keys if k not in frame]
-        if absent:
-            raise DesignError(f"on={absent[0]!r} is not a column. There are: {', '.join(map(str, frame))}.")
+        for key in keys:
+            refuse_unknown(key, frame, f"on={key!r} is not a column", "There are")
         alone = ~pd.MultiIndex.from_frame(frame[keys]).isin(pd.MultiIndex.from_frame(other[keys]))
         if alone.any():
             raise DesignError(f"A {what}: {frame.loc[alone, keys].iloc[0].to_dict()}. Check on= and the table.")
@@ -754,32 +750,14 @@ def _crossed(table: pd.DataFrame, factors: Mapping[str, Iterable[Any]]) -> pd.Da
     grid = np.indices([len(v) for v in levels.values()]).reshape(len(levels), -1)
     frame = table.take(np.tile(np.arange(n), grid.shape[1])).reset_index(drop=True)
     for (name, values), index in zip(levels.items(), grid, strict=True):
-        frame[name] = (
-            np.array(values)[np.repeat(index, n)]
-            if name != "judge"
-            else np.array(values, dtype=object)[np.repeat(index, n)]
-        )
+        frame[name] = np.array(values, dtype=object if name == "judge" else None)[np.repeat(index, n)]
     return frame
 
 
 def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str]) -> list[str]:
     """Id of each call."""
     keyed = frame["prompt"].map({n: p.digest for n, p in prompts.items()})
-    ids: tuple[str, ...] = (
-        "item",
-        "first",
-        "second",
-        "system",
-        "criterion",
-        "stage",
-        "after",
-        "condition",
-        "scheme",
-        "probe",
-        "strategy",
-        *SHOWN,
-    )
-    ids = tuple(c for c in ids if c in frame)
+    ids = [c for c in (*_PLACE, *_ASKED_HOW, *SHOWN) if c in frame]
     parts = [keyed, *(frame[c] for c in texts if c in frame), frame["judge"], frame["temperature"], frame["replicate"]]
     if "after" in ids:
         frame = frame.assign(after=frame["after"].str[-_ID_DIGITS:])  # as in plans from before ids began with a letter
@@ -794,5 +772,4 @@ def _as_text(column: pd.Series[Any]) -> list[str]:
         return [str(x) for x in column.where(column.notna(), "")]
     codes, values = pd.factorize(column)
     written = np.array([*pd.Series(values).astype(str), ""], dtype=object)
-    result: list[str] = written[codes].tolist()
-    return result
+    return list(written[codes])

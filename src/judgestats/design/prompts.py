@@ -16,7 +16,7 @@ import pandas as pd
 from jinja2 import StrictUndefined, TemplateError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from judgestats.errors import DesignError, choose, suggestion
+from judgestats.errors import DesignError, choose, refuse_unknown
 from judgestats.schema.columns import Kind
 
 #: What the answers to a prompt are: a canonical frame, or texts that a later call shows.
@@ -43,8 +43,11 @@ _ALLOWED = (
 )  # fmt: skip
 _FILTERS = ("trim", "upper", "lower", "capitalize", "title", "length", "tojson", "default")
 _TESTS = ("defined", "undefined", "none")
+#: How often a template may name placeholders: what it shows is at most so many times the texts.
+_MOST_NAMES = 200
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
+_SANDBOX.globals.clear()  # cycler, lipsum and others are no placeholders
 
 
 def digest(*parts: str) -> str:
@@ -129,12 +132,9 @@ class Prompt:
         if missing and not (self.dialogue or found & set(REPLIES)):
             shown = ", ".join(f"{{{{ {p} }}}}" for p in missing)
             raise DesignError(f"Prompt {self.name!r} does not show {shown} to the judge. Put it into the template.")
-        unknown = sorted(found - set(KNOWN[self.frame]))
-        if unknown:
-            raise DesignError(
-                f"Prompt {self.name!r} has the placeholder {unknown[0]!r}, which a plan does not fill in. Allowed: "
-                f"{', '.join(KNOWN[self.frame])}.{suggestion(unknown[0], KNOWN[self.frame])}"
-            )
+        for p in sorted(found):
+            odd = f"Prompt {self.name!r} has the placeholder {p!r}, which a plan does not fill in"
+            refuse_unknown(p, KNOWN[self.frame], odd)
         if self.criteria_in and self.criteria_in not in found & {"rubric", *REPLIES}:
             raise DesignError(
                 f"Prompt {self.name!r}: criteria_in={self.criteria_in!r} is no rubric that the template shows. "
@@ -149,8 +149,14 @@ class Prompt:
             used = [p for p in parts if not isinstance(p, _ALLOWED)]
             for part in tree.find_all((nodes.Filter, nodes.Test)):
                 names = _FILTERS if isinstance(part, nodes.Filter) else _TESTS
-                if part.name not in names or (part.args and part.name != "default"):
+                again = part.name == "tojson" and any(f.name == "tojson" for f in part.find_all(nodes.Filter))
+                if part.name not in names or (part.args and part.name != "default") or again:  # doubles each backslash
                     used.append(part)
+            if len(shown := [*tree.find_all(nodes.Name)]) > _MOST_NAMES:
+                raise DesignError(
+                    f"Prompt {self.name!r} names placeholders {len(shown):,} times. Allowed: {_MOST_NAMES}. Put what "
+                    "is repeated into the texts."
+                )
             if used:
                 what = " ".join(filter(None, (type(used[0]).__name__, getattr(used[0], "name", ""))))
                 raise DesignError(
@@ -248,11 +254,7 @@ def prompt(name: str | Path | Prompt) -> Prompt:
             said = getattr(problem, "strerror", None) or "it is not in UTF-8"
             raise DesignError(f"Prompt {str(name)!r} cannot be opened ({said}).") from None
     known = _names()
-    if str(name) not in known:
-        raise DesignError(
-            f"There is no prompt {str(name)!r}. Prompts: {', '.join(known)}; or give a .toml file."
-            f"{suggestion(str(name), known)}"
-        )
+    refuse_unknown(str(name), known, f"There is no prompt {str(name)!r}", "Prompts", more="; or give a .toml file")
     return _read(str(name), (_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 

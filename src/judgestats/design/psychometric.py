@@ -84,24 +84,10 @@ def vacuum(
             f"calls={calls} is not a multiple of {step}, two orders of {len(kinds)} kinds. Use such a number."
         )
     rows = []
-    cells = itertools.cycle([(t, r) for r in range(calls) for t in chosen])
     for kind in kinds:
-        for task, round_ in itertools.islice(cells, calls // step):
+        for round_, task in itertools.islice(itertools.product(range(calls), chosen), calls // step):
             text = {"empty": "", "whitespace": _WHITESPACE, "identical": task.response(range(len(task.elements)))}[kind]
-            rows.append(
-                {
-                    "item": f"{task.name}/{kind}/{round_}",
-                    "first": "u",
-                    "second": "v",
-                    "task": task.name,
-                    "stimulus": "vacuum",
-                    "vacuum_kind": kind,
-                    "task_text": task.question,
-                    "first_text": text,
-                    "second_text": text,
-                }
-            )
-        cells = itertools.cycle([(t, r) for r in range(calls) for t in chosen])
+            rows.append(_pair(task, f"{kind}/{round_}", "vacuum", text, text, vacuum_kind=kind))
     about = {"vacuum": {"calls": calls, "kinds": list(kinds), "tasks": [t.name for t in chosen]}}
     plan = build(pd.DataFrame(rows), judges=judges, prompts=prompts, temperature=temperature, about=about)
     forced = [n for n, p in plan.prompts.items() if not p.ties_allowed]
@@ -189,13 +175,14 @@ def ladder(
         rows += _steps(task, neutral, rng, tolerance)
     for i, (task, level) in enumerate(itertools.islice(itertools.cycle(same), same_subset)):
         text = _level(task, level, neutral, rng, tolerance)
-        rows.append(_pair(task, f"same/{level}/{i}", "same_subset", text, _change(task, text, changes, i, rng)))
+        other = _change(task, text, changes, i, rng)
+        rows.append(_pair(task, f"same/{level}/{i}", "same_subset", text, other, **_EQUAL))
     rows += itertools.islice(_different(chosen, neutral, rng, tolerance), different_subset)
     for i, task in enumerate(itertools.islice(itertools.cycle(chosen), filler)):
         level = i // len(chosen) % len(task.elements) + 1
         bare = task.response(range(level))
         longer = filled_to(bare, len(task.response(range(len(task.elements)))) * 5 // 4, neutral, rng, 0.1)
-        rows.append({**_pair(task, f"filler/{level}/{i}", "filler", bare, longer), "target": "v"})
+        rows.append(_pair(task, f"filler/{level}/{i}", "filler", bare, longer, **_EQUAL | {"target": "v"}))
     table = pd.DataFrame(rows)
     lengths = {f"length_{slot}": table[f"{slot}_text"].str.len() for slot in ("first", "second")}
     about = {
@@ -287,20 +274,13 @@ def _level(task: Checklist, level: int, neutral: Sequence[str], rng: np.random.G
     return filled_to(task.response(range(level)), full, neutral, rng, tolerance / 2)
 
 
-def _pair(task: Checklist, item: str, stimulus: str, one: str, two: str, delta: float = 0.0) -> dict[str, Any]:
-    return {
-        "item": f"{task.name}/{item}",
-        "first": "u",
-        "second": "v",
-        "task": task.name,
-        "stimulus": stimulus,
-        "delta": delta,
-        "better": None,
-        "target": None,
-        "task_text": task.question,
-        "first_text": one,
-        "second_text": two,
-    }
+#: Columns of a pair of the ladder whose texts are of one quality.
+_EQUAL = {"delta": 0.0, "better": None, "target": None}
+
+
+def _pair(task: Checklist, item: str, stimulus: str, one: str, two: str, **more: Any) -> dict[str, Any]:
+    names = {"item": f"{task.name}/{item}", "first": "u", "second": "v", "task": task.name, "stimulus": stimulus}
+    return {**names, **more, "task_text": task.question, "first_text": one, "second_text": two}
 
 
 def _steps(
@@ -313,8 +293,8 @@ def _steps(
             raise DesignError(
                 f"Task {task.name!r}: level {high} does not have all elements of level {low}. Reword them."
             )
-        row = _pair(task, f"ladder/{low}-{high}", "ladder", levels[low], levels[high], float(high - low))
-        yield {**row, "better": "v"}
+        step = _EQUAL | {"delta": float(high - low), "better": "v"}
+        yield _pair(task, f"ladder/{low}-{high}", "ladder", levels[low], levels[high], **step)
 
 
 def _change(task: Checklist, text: str, changes: Sequence[str], i: int, rng: np.random.Generator) -> str:
@@ -343,4 +323,4 @@ def _different(
                 two = sorted(rng.permutation(n)[:size].tolist())
             full = len(task.response(range(n)))
             u, v = (filled_to(task.response(c), full, neutral, rng, tolerance / 2) for c in (one, two))
-            yield _pair(task, f"different/{size}/{i}", "different_subset", u, v)
+            yield _pair(task, f"different/{size}/{i}", "different_subset", u, v, **_EQUAL)

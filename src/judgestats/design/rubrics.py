@@ -18,7 +18,7 @@ import pandas as pd
 
 from judgestats.design.plans import Plan, build, need_columns, opened_table
 from judgestats.design.prompts import Prompt, prompt
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.ingest.reply_forms import json_objects
 from judgestats.verdicts.composites import WHOLES
 
@@ -134,11 +134,7 @@ class Rubric:
             chosen = next(iter(found), "") if own else str(name)
             if own and len(found) != 1:
                 raise DesignError(f"{name} holds {len(found)} tables; a file of a rubric holds one, with its name.")
-            if chosen not in found:
-                raise DesignError(
-                    f"There is no rubric {chosen!r}. Rubrics: {', '.join(found)}; or give a .toml file."
-                    f"{suggestion(chosen, found)}"
-                )
+            refuse_unknown(chosen, found, f"There is no rubric {chosen!r}", "Rubrics", more="; or give a .toml file")
             table = found[chosen]
             criteria = [Criterion(n, **c) for n, c in table["criteria"].items()]
             low, high = table.get("scale", (0, 10))
@@ -187,10 +183,7 @@ class Rubric:
 
 @dataclass(frozen=True)
 class Dimensions:
-    """What a text in JSON gives as a rubric.
-
-    `criteria`: its dimensions; their weights sum to 1. `flag`: what is odd about it. `fault`: why it cannot be used.
-    """
+    """Dimensions of a rubric in JSON, whose weights sum to 1; `flag`: what is odd; `fault`: why it cannot be used."""
 
     criteria: tuple[Criterion, ...] = ()
     flag: str = ""
@@ -219,11 +212,7 @@ def plain(name: str) -> str:
 
 
 def read_dimensions(text: str, asked: Prompt | None = None) -> Dimensions:
-    """Read the rubric in a reply.
-
-    `asked`: the prompt that asked for it: its schema says how many dimensions there are and that each has a weight and
-    anchors, its ``criteria`` what their names are. Without it, a rubric without weights has equal ones.
-    """
+    """The rubric in a reply, as the schema of its prompt has it; without one, weights that lack are equal."""
     found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
     several = [o["dimensions"] for o in found if isinstance(o.get("dimensions"), list)]
     if len(several) != 1:

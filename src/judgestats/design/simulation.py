@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
 from judgestats.defaults import SEED
-from judgestats.design.judges import Judge, changed, named_judges
+from judgestats.design.judges import EFFECTS, Judge, changed, named_judges
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.schema.coding import Coded, compact, joint, ranked_codes
 from judgestats.schema.columns import CHOICES, Kind, key_columns
 from judgestats.schema.validation import raise_faults
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Seed
 
 # ---- A plan as arrays: the order of its rows, its pairs, its groups, and which judge answers which row ---------------
 
@@ -34,10 +34,7 @@ _NEEDED: dict[Kind, tuple[str, ...]] = {"preferences": ("item", "first", "second
 
 
 class Questions:
-    """Calls to be made, without answers.
-
-    `table`: a row a call.
-    """
+    """Calls to be made, without answers: a row each in `table`."""
 
     def __init__(self, table: pd.DataFrame, kind: Kind) -> None:
         self.table, self.kind = table, kind
@@ -55,8 +52,7 @@ class Questions:
         if column not in self.table.columns:
             return np.full(len(self), None, dtype=object)
         values = self.table[column].astype(object)
-        result: NDArray[Any] = values.where(values.notna(), None).to_numpy(dtype=object)
-        return result
+        return np.asarray(values.where(values.notna(), None), dtype=object)
 
     def number(self, column: str) -> Floats:
         """Values of a numeric column, NaN where missing or without the column."""
@@ -71,16 +67,13 @@ class Questions:
     def groups(self, *columns: str) -> tuple[NDArray[np.int32], int]:
         """Group of each row by those columns that exist, in the order of their labels, and the number of groups."""
         if columns not in self._codes:
-            parts = [self._coded(c) for c in columns if c in self.table.columns]
-            number, codes = compact(*joint(parts, len(self)))
+            known = [c for c in columns if c in self.table.columns]
+            for column in set(known) - set(self._columns):
+                code, labels = ranked_codes(self.table[column])
+                self._columns[column] = code, len(labels)
+            number, codes = compact(*joint([self._columns[c] for c in known], len(self)))
             self._codes[columns] = number, codes.size
         return self._codes[columns]
-
-    def _coded(self, column: str) -> Coded:
-        if column not in self._columns:
-            code, labels = ranked_codes(self.table[column])
-            self._columns[column] = code, len(labels)
-        return self._columns[column]
 
     @cached_property
     def pair(self) -> tuple[NDArray[np.int32], int, Floats]:
@@ -137,12 +130,7 @@ class Questions:
 
 
 def questions(plan: Any, judges: Mapping[str, Judge], replicates: int = 1) -> tuple[Questions, dict[str, Any]]:
-    """Read a plan.
-
-    `plan`: as :func:`judgestats.design.simulate`. `judges`: from :func:`judgestats.design.judges.named_judges`.
-    `replicates`: how often each row is asked. Returns `rows`: rows that each judge answers, in the order of their keys.
-    Raises SchemaError, DesignError if this is not a plan, has answers already, or names other judges.
-    """
+    """The questions of a plan, and the rows that each judge answers, in the order of their keys."""
     table = nw.from_native(plan).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     kind = _kind(list(table.columns))
     table = _repeated(table, replicates)
@@ -202,13 +190,10 @@ _DIFFICULTY = {"item_difficulty": (("task", "item"), ("item",)), "task_difficult
 
 
 class Pairs:
-    """Signals of a plan of preferences, signed in favour of the candidate shown first.
+    """Signals of a plan of preferences, signed in favour of the candidate shown first; `quality`: of each candidate."""
 
-    `quality`: quality of each candidate.
-    """
-
-    def __init__(self, asked: Questions, quality: Mapping[str, float] | None = None) -> None:
-        self.asked, self.quality = asked, quality
+    def __init__(self, asked: Questions, quality: Mapping[str, float] | float) -> None:
+        self.asked, self.quality = asked, quality if isinstance(quality, Mapping) else None
         self.vacuum = asked.text("stimulus") == "vacuum"
         if any(isinstance(x, str) for x in asked.text("ties_allowed")):
             raise SchemaError("'ties_allowed' of the plan holds text. Give true or false.")
@@ -235,30 +220,26 @@ class Pairs:
         else:
             one, two = (self.asked.number(c) for c in ("quality_first", "quality_second"))
         known = one - two
-        result: Floats = np.where(np.isnan(known), step, known)
-        return result
+        return np.asarray(np.where(np.isnan(known), step, known))
 
     @cached_property
     def longer(self) -> Floats:
         """Logarithm of the ratio of lengths, 0 where a length is not known."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(self.asked.number("length_first") / self.asked.number("length_second"))
-        result: Floats = np.where(np.isfinite(ratio), ratio, 0.0)
-        return result
+        return np.asarray(np.where(np.isfinite(ratio), ratio, 0.0))
 
     def valued(self, attribute: str, value: Mapping[Any, float]) -> Floats:
         """Worth of an attribute of the first candidate minus that of the second."""
         sides = [self.asked.text(f"{attribute}_{slot}") for slot in ("first", "second")]
         one, two = (np.array([value.get(v, 0.0) for v in side], dtype=float) for side in sides)
-        result: Floats = one - two
-        return result
+        return np.asarray(one - two)
 
     def own(self, judge: Judge) -> Floats:
         """Side of the judge's family."""
         column = "family_first" in self.asked and "family_second" in self.asked
         sides = [self.asked.text(f"family_{s}" if column else s) == judge.own for s in ("first", "second")]
-        result: Floats = sides[0].astype(float) - sides[1]
-        return result
+        return np.asarray(sides[0].astype(float) - sides[1])
 
     @cached_property
     def towards(self) -> Floats:
@@ -267,10 +248,7 @@ class Pairs:
 
 
 def qualities(names: NDArray[Any], quality: Mapping[str, float]) -> Floats:
-    """Quality of each name.
-
-    Raises DesignError if a name has none.
-    """
+    """Quality of each name; a DesignError if a name has none."""
     for name in sorted({str(n) for n in names} - {str(q) for q in quality}):
         raise DesignError(f"quality= does not have {name!r}.{suggestion(name, map(str, quality))}")
     try:
@@ -295,17 +273,11 @@ def fixed_signal(pairs: Pairs, judge: Judge) -> Floats:
         content += judge.label_susceptibility * pairs.valued("label", {judge.favoured_label: 1.0})
     for attribute, value in judge.style.items():
         content += pairs.valued(attribute, value)
-    signal: Floats = np.where(pairs.vacuum, 0.0, content) + judge.slot_bias
-    return signal
+    return np.where(pairs.vacuum, 0.0, content) + judge.slot_bias
 
 
-def signal_effects(
-    pairs: Pairs, name: str, seed: int | np.random.Generator | None, judges: Iterable[Judge]
-) -> dict[str, Floats]:
-    """Standard normal effects of each row, by the property that scales them; 0 where there is no content.
-
-    `judges`: the judge under each of its conditions; a property that none of them has is left out.
-    """
+def signal_effects(pairs: Pairs, name: str, seed: Seed, judges: Iterable[Judge]) -> dict[str, Floats]:
+    """Standard normal effects of each row, by the property of some `judges` that scales them; 0 without content."""
     asked = pairs.asked
     signed = np.where(pairs.vacuum, 0.0, 1.0)
     several = list(judges)
@@ -313,23 +285,18 @@ def signal_effects(
     effects = {}
     if "stable_preference" in planted:
         pair, n_pairs, side = asked.pair
-        effects["stable_preference"] = _normals(seed, ("stable", name), n_pairs)[pair] * side * signed
+        effects["stable_preference"] = generator(seed, ("stable", name)).standard_normal(n_pairs)[pair] * side * signed
     for effect, (columns, key) in _DIFFICULTY.items():
         if effect in planted:
             level, size = asked.groups(*columns)
-            effects[effect] = _normals(seed, key, size)[level] * pairs.towards * signed
+            effects[effect] = generator(seed, key).standard_normal(size)[level] * pairs.towards * signed
     return effects
 
 
-def _normals(seed: int | np.random.Generator | None, key: tuple[str, ...], size: int) -> Floats:
-    return generator(seed, key).standard_normal(size)
-
-
 def chances(pairs: Pairs, judge: Judge, rows: RowIndex, effects: Mapping[str, Floats] | None = None) -> Floats:
-    """Probability of each answer, in the order of CHOICES.
+    """(R, 5) probability of each answer to `rows` (R,), in the order of CHOICES, for a judge under one condition.
 
-    `judge`: under one condition. `rows` (R,): rows it answers. `effects`: from :func:`signal_effects`. Without them the
-    probabilities are averaged over the random effects. Returns (R, 5).
+    Without `effects` (:func:`signal_effects`) it is averaged over the random effects.
     """
     signal = fixed_signal(pairs, judge)[rows]
     there = np.where(pairs.vacuum[rows], 0.0, 1.0)
@@ -406,7 +373,6 @@ def _above(value: Floats, judge: Judge, spread: Floats) -> Floats:
 
 # ---- Scores of a simulated judge: means, draws on its scale, and their expected mean and sd --------------------------
 
-Seed = int | np.random.Generator | None
 #: Columns whose levels an effect is drawn for, and whether all judges share it.
 _EFFECTS = {
     "item_difficulty": (("task", "item"), True),
@@ -418,11 +384,7 @@ _EFFECTS = {
 
 
 def system_quality(asked: Questions, quality: Mapping[str, float] | float, seed: Seed) -> tuple[Floats, float]:
-    """Quality of the system of each row, and the sd of what is still to be drawn (0 unless ``seed=None``).
-
-    `asked`: its column ``quality`` is used if it exists, else `quality`. `quality`: quality of each system, or the sd
-    of those drawn.
-    """
+    """Quality of the system of each row, and the sd of what is still to be drawn (0 unless ``seed=None``)."""
     if "quality" in asked:
         return asked.number("quality"), 0.0
     if isinstance(quality, Mapping):
@@ -462,7 +424,7 @@ def means(
 
 def effect_sd(judge: Judge, quality_sd: float) -> float:
     """Standard deviation of all random effects, without the noise."""
-    drawn = [getattr(judge, name) for name in _EFFECTS]
+    drawn = [getattr(judge, name) for name in EFFECTS]
     return float(np.sqrt(sum(x * x for x in drawn) + (judge.discrimination * quality_sd) ** 2))
 
 
@@ -512,8 +474,6 @@ def _clipped(mean: Floats, sd: float, low: float, high: float) -> tuple[Floats, 
     squares = second + sum(v * v * p for v, p in ends)
     return total, np.sqrt(np.maximum(squares - total**2, 0.0))
 
-
-# ---- Answers of simulated judges to a plan, and their true probabilities ---------------------------------------------
 
 #: Judges, in each way they may be given.
 Judges = Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]
@@ -577,14 +537,13 @@ def simulate(
     known = named_judges(judges)
     asked, rows_of = questions(plan, known, replicates)
     seed = _number(seed)
-    answer = _choices if asked.kind == "preferences" else _scores
-    column = "choice" if asked.kind == "preferences" else "score"
-    answers = answer(asked, known, rows_of, seed, quality)
-    result = _assembled(asked, answers)
-    values = result.pop(column)
     if asked.kind == "preferences":
-        values = pd.Categorical.from_codes(values.to_numpy(dtype=np.int8), categories=list(CHOICES))
-    result[column] = values
+        result = _assembled(asked, known, rows_of, partial(_choices, Pairs(asked, quality), seed))
+        codes = result.pop("choice").to_numpy(dtype=np.int8)
+        result["choice"] = pd.Categorical.from_codes(codes, categories=list(CHOICES))
+    else:
+        by_row, _ = system_quality(asked, quality, seed)
+        result = _assembled(asked, known, rows_of, partial(_scores, asked, by_row, seed))
     raise_faults(nw.from_native(result), asked.kind)
     return result
 
@@ -633,14 +592,9 @@ def answer_probabilities(
     seed = None if seed is None else _number(seed)
     asked, rows_of = questions(plan, known, replicates)
     if asked.kind == "ratings":
-        return _assembled(asked, _expected_scores(asked, known, rows_of, seed, quality))
-    pairs = Pairs(asked, quality if isinstance(quality, Mapping) else None)
-    answers = {}
-    for name, judge in known.items():
-        table = np.full((len(asked), len(CHOICES)), np.nan)
-        table[rows_of[name]] = _chances(pairs, judge, rows_of[name], seed)
-        answers[name] = {f"p_{c}": table[rows_of[name], i] for i, c in enumerate(CHOICES)}
-    return _assembled(asked, {name: (rows_of[name], columns) for name, columns in answers.items()})
+        by_row = system_quality(asked, quality, seed)
+        return _assembled(asked, known, rows_of, partial(_expected_scores, asked, by_row, seed))
+    return _assembled(asked, known, rows_of, partial(_probabilities, Pairs(asked, quality), seed))
 
 
 def _number(seed: int | np.random.Generator | None) -> int:
@@ -650,9 +604,6 @@ def _number(seed: int | np.random.Generator | None) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise DesignError(f"seed={seed!r} is not possible. Give a whole number, 0 or more, or a numpy Generator.")
     return int(seed)
-
-
-Answers = dict[str, tuple[RowIndex, dict[str, Any]]]
 
 
 def _chances(pairs: Pairs, judge: Judge, rows: RowIndex, seed: int | None) -> Floats:
@@ -667,75 +618,58 @@ def _chances(pairs: Pairs, judge: Judge, rows: RowIndex, seed: int | None) -> Fl
     return result
 
 
-def _choices(
-    asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int, quality: Quality
-) -> Answers:
-    pairs = Pairs(asked, quality if isinstance(quality, Mapping) else None)
-    answers: Answers = {}
-    for name, judge in judges.items():
-        rows = rows_of[name]
-        u = generator(seed, ("answers", name)).random(rows.size)
-        upto = np.cumsum(_chances(pairs, judge, rows, seed), axis=1)[:, :-1]
-        answers[name] = rows, {"choice": (u[:, None] >= upto).sum(axis=1)}
-    return answers
+def _probabilities(pairs: Pairs, seed: int | None, judge: Judge, rows: RowIndex) -> dict[str, Any]:
+    table = _chances(pairs, judge, rows, seed)
+    return {f"p_{choice}": table[:, i] for i, choice in enumerate(CHOICES)}
 
 
-def _scores(
-    asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int, quality: Quality
-) -> Answers:
-    by_row, _ = system_quality(asked, quality, seed)
-    answers: Answers = {}
-    for name, judge in judges.items():
-        rows = rows_of[name]
-        rng = generator(seed, ("answers", name))
-        values = np.empty(len(asked))
-        noise, lost = np.empty(len(asked)), np.empty(len(asked))
-        noise[rows], lost[rows] = rng.standard_normal(rows.size), rng.random(rows.size)
-        effects = score_effects(asked, name, seed)
-        for case, chosen in asked.cases(judge, rows):
-            mean = means(asked, case, chosen, by_row, effects)
-            given = on_scale(case, mean + case.noise * noise[chosen])
-            values[chosen] = np.where(lost[chosen] < case.invalid, np.nan, given)
-        answers[name] = rows, {"score": values[rows]}
-    return answers
+def _choices(pairs: Pairs, seed: int, judge: Judge, rows: RowIndex) -> dict[str, Any]:
+    u = generator(seed, ("answers", judge.name)).random(rows.size)
+    upto = np.cumsum(_chances(pairs, judge, rows, seed), axis=1)[:, :-1]
+    return {"choice": (u[:, None] >= upto).sum(axis=1)}
+
+
+def _scores(asked: Questions, by_row: Floats, seed: int, judge: Judge, rows: RowIndex) -> dict[str, Any]:
+    rng = generator(seed, ("answers", judge.name))
+    values, noise, lost = (np.empty(len(asked)) for _ in range(3))
+    noise[rows], lost[rows] = rng.standard_normal(rows.size), rng.random(rows.size)
+    effects = score_effects(asked, judge.name, seed)
+    for case, chosen in asked.cases(judge, rows):
+        mean = means(asked, case, chosen, by_row, effects)
+        given = on_scale(case, mean + case.noise * noise[chosen])
+        values[chosen] = np.where(lost[chosen] < case.invalid, np.nan, given)
+    return {"score": values[rows]}
 
 
 def _expected_scores(
-    asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int | None, quality: Quality
-) -> Answers:
-    by_row, unknown = system_quality(asked, quality, seed)
-    answers: Answers = {}
-    for name, judge in judges.items():
-        rows = rows_of[name]
-        columns = {c: np.empty(len(asked)) for c in ("mean", "sd", "p_missing")}
-        effects = None if seed is None else score_effects(asked, name, seed)
-        for case, chosen in asked.cases(judge, rows):
-            mean = means(asked, case, chosen, by_row, effects)
-            drawn = effect_sd(case, unknown) if seed is None else 0.0
-            columns["mean"][chosen], columns["sd"][chosen] = expected(case, mean, float(np.hypot(case.noise, drawn)))
-            columns["p_missing"][chosen] = case.invalid
-        answers[name] = rows, {c: values[rows] for c, values in columns.items()}
-    return answers
+    asked: Questions, quality: tuple[Floats, float], seed: int | None, judge: Judge, rows: RowIndex
+) -> dict[str, Any]:
+    by_row, unknown = quality
+    mean, sd, missing = (np.empty(len(asked)) for _ in range(3))
+    effects = None if seed is None else score_effects(asked, judge.name, seed)
+    for case, chosen in asked.cases(judge, rows):
+        drawn = effect_sd(case, unknown) if seed is None else 0.0
+        before = means(asked, case, chosen, by_row, effects)
+        mean[chosen], sd[chosen] = expected(case, before, float(np.hypot(case.noise, drawn)))
+        missing[chosen] = case.invalid
+    return {"mean": mean[rows], "sd": sd[rows], "p_missing": missing[rows]}
 
 
-def _assembled(asked: Questions, answers: Answers) -> pd.DataFrame:
-    """Put the plan and its answers side by side, a block per judge where the plan names none."""
-    if "judge" in asked:
-        columns: dict[str, Any] = {}
-        for rows, given in answers.values():
-            for column, values in given.items():
-                columns.setdefault(column, np.empty(len(asked), dtype=values.dtype))[rows] = values
-        return asked.table.assign(**columns)
-    names = list(answers)
-    result = pd.concat([asked.table] * len(names), ignore_index=True) if len(names) > 1 else asked.table.copy()
-    result.insert(
-        0, "judge", pd.Categorical.from_codes(np.repeat(np.arange(len(names)), len(asked)), names).astype("str")
-    )
-    for column in answers[names[0]][1]:
-        parts = []
-        for rows, given in answers.values():
-            part = np.empty(len(asked), dtype=given[column].dtype)
-            part[rows] = given[column]
-            parts.append(part)
-        result[column] = np.concatenate(parts)
-    return result
+def _assembled(
+    asked: Questions,
+    judges: Mapping[str, Judge],
+    rows_of: Mapping[str, RowIndex],
+    answer: Callable[[Judge, RowIndex], Mapping[str, Any]],
+) -> pd.DataFrame:
+    """The plan and its answers side by side, a block per judge where the plan names none."""
+    n, blocks = len(asked), 1 if "judge" in asked else len(judges)
+    columns: dict[str, NDArray[Any]] = {}
+    for i, (name, judge) in enumerate(judges.items()):
+        for column, values in answer(judge, rows_of[name]).items():
+            place = rows_of[name] + n * (i if blocks > 1 else 0)
+            columns.setdefault(column, np.empty(n * blocks, dtype=values.dtype))[place] = values
+    table = pd.concat([asked.table] * blocks, ignore_index=True)
+    if "judge" not in asked:
+        names = pd.Categorical.from_codes(np.repeat(np.arange(blocks), n), list(judges))
+        table.insert(0, "judge", names.astype("str"))
+    return table.assign(**columns)

@@ -103,12 +103,10 @@ def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
 
 def _without_rubric(plan: Plan, replies: Mapping[str, str]) -> set[str]:
     """The calls that were asked for a rubric by which later calls score, and gave none that can be used."""
-    stages = {
-        p.criteria_in: REPLIES.index(p.criteria_in) + 1 for p in plan.prompts.values() if p.criteria_in in REPLIES
-    }
+    stages = {REPLIES.index(p.criteria_in) + 1 for p in plan.prompts.values() if p.criteria_in in REPLIES}
     if not stages or "stage" not in plan.calls:
         return set()
-    asked = plan.calls[plan.calls["stage"].isin(stages.values()) & plan.calls[CALL].isin(set(replies))]
+    asked = plan.calls[plan.calls["stage"].isin(stages) & plan.calls[CALL].isin(set(replies))]
     return {
         call
         for call, name in zip(asked[CALL], asked["prompt"], strict=True)

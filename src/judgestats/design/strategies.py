@@ -13,7 +13,7 @@ import pandas as pd
 
 from judgestats.design.plans import CALL, Plan, build, need_columns, opened_table
 from judgestats.design.prompts import Prompt
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.schema.columns import CHOICES
 from judgestats.verdicts import aggregate
 
@@ -195,10 +195,7 @@ def strategies(
 
 
 def _strategy(name: str) -> Strategy:
-    if name not in STRATEGIES:
-        raise DesignError(
-            f"Strategy {name!r} is not known. Allowed: {', '.join(STRATEGIES)}.{suggestion(str(name), STRATEGIES)}"
-        )
+    refuse_unknown(name, STRATEGIES, f"Strategy {name!r} is not known")
     return STRATEGIES[name]
 
 
@@ -280,7 +277,8 @@ def strategy_verdicts(calls: pd.DataFrame, *, missing: Any = "invalid") -> pd.Da
             for how, over in strategy.rule:
                 verdicts = aggregate(verdicts, how, over, missing=missing)
         else:
-            repeated = verdicts.duplicated(["judge", "item", "first", "second", *_split(verdicts)])
+            apart = [c for c in ("task", "topic", "bias", "bias_type", "replicate") if c in verdicts]
+            repeated = verdicts.duplicated(["judge", "item", "first", "second", *apart])
             if repeated.any():
                 raise DesignError(f"{name}: {int(repeated.sum()):,} calls repeat a call on the same pair. Give one.")
             tied = verdicts["choice"].astype(str).eq("tie")
@@ -293,8 +291,3 @@ def strategy_verdicts(calls: pd.DataFrame, *, missing: Any = "invalid") -> pd.Da
     result = pd.concat(parts, ignore_index=True)
     result["choice"] = pd.Categorical(result["choice"].astype(object), categories=CHOICES)
     return result
-
-
-def _split(table: pd.DataFrame) -> list[str]:
-    """Columns that distinguish two pairs of the same candidates."""
-    return [c for c in ("task", "topic", "bias", "bias_type", "replicate") if c in table]

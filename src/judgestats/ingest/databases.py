@@ -12,15 +12,10 @@ import pandas as pd
 from pandas.io.sql import SQLiteDatabase
 
 from judgestats.errors import SchemaError, masked
-from judgestats.schema.opening import cell_text, refuse_repeated_names
+from judgestats.schema.opening import LOST, cell_text, refuse_repeated_names
 
 #: Values of the parameters of a query: by position, or by name.
 Params = Sequence[Any] | Mapping[str, Any] | None
-#: How drivers say that the server is gone.
-_LOST = re.compile(
-    r"(?i)terminat|server closed|connection (?:\w+ ){0,3}(?:closed|lost|reset|refused)|broken pipe|reset by peer|"
-    r"eof detected|closed (?:database|connection)|can't reconnect|must call AdbcConnectionInit"
-)
 #: What is skipped as a whole in a query: blanks and comments, which may end it, and texts and names in quotes.
 _PARTS = re.compile(
     r"""(?sx) (?P<rest> \s+ | ; | --[^\n]* | /\*.*?\*/ )
@@ -119,7 +114,7 @@ def _fetched(sql: str, connection: Any, params: Params) -> pd.DataFrame:
 def failure(problem: Exception, sql: str, connection: Any) -> str:
     """What to say of an error of a database driver, without credentials."""
     said = next(iter(redacted(str(problem), connection).splitlines()), "") or type(problem).__name__
-    if getattr(problem, "connection_invalidated", False) or _LOST.search(str(problem)):
+    if getattr(problem, "connection_invalidated", False) or LOST.search(str(problem)):
         return (
             f"The connection to the database was lost: {said[:300]}. No rows were kept. Connect again, and repeat the "
             "query."

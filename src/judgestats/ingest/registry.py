@@ -146,7 +146,7 @@ def _guarded(added: Reader, whose: str) -> Reader:
     def matching(evidence: Mapping[str, Any]) -> str:
         try:
             return str((matches and matches(evidence)) or "")
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             _warn(f"{whose} failed to tell whether a file is of its format ({_said(problem)}). It is left out.")
             return ""
 
@@ -158,7 +158,7 @@ def _guarded(added: Reader, whose: str) -> Reader:
                 yield one
         except JudgestatsError:
             raise
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             raise SchemaError(
                 f"{where}: {whose} failed ({_said(problem)}). Nothing was read. Repair or remove that package, or name "
                 "another format (format=).",
@@ -175,7 +175,7 @@ def _guarded(added: Reader, whose: str) -> Reader:
 
 
 def _said(problem: BaseException) -> str:
-    return masked(f"{type(problem).__name__}: {problem}"[:300])
+    return masked(f"{type(problem).__name__}: {problem}")[:300]
 
 
 def _warn(text: str) -> None:

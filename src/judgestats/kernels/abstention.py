@@ -13,21 +13,15 @@ from judgestats.typing import Floats
 
 @dataclass(frozen=True)
 class RiskCoverage:
-    """Answers and errors at each threshold, from the lowest to the highest; each (T,).
+    """Answers and errors at each threshold, from the lowest to the highest; each (T,)."""
 
-    `answered`, `wrong`: units with a confidence of at least the threshold, and those of them that are wrong.
-    """
-
+    # answered, wrong: units with a confidence of at least the threshold, and those of them that are wrong
     answered: Floats
     wrong: Floats
 
 
 def risk_coverage(confidence: Floats, wrong: Floats, weight: Floats, thresholds: Floats) -> RiskCoverage:
-    """Count answers and errors at each threshold.
-
-    `confidence` (N,): NaN for a unit that is never answered. `wrong` (N,): 0 or 1. `weight` (N,): units of each row.
-    `thresholds` (T,): increasing.
-    """
+    """Answers and errors of N rows at each of T increasing thresholds; a confidence of NaN never answers."""
     place = np.searchsorted(thresholds, confidence, side="right")  # answered at the thresholds before it
     place = np.where(np.isnan(confidence), 0, place)
     sums = [np.bincount(place, x, thresholds.size + 1) for x in (weight, weight * wrong)]
@@ -45,11 +39,8 @@ def upper_risk(wrong: Floats, answered: Floats, delta: float) -> Floats:
 def selective_threshold(curve: RiskCoverage, alpha: float, delta: float) -> int:
     """Index of the lowest threshold at which the risk among the answered is at most alpha; -1 for none.
 
-    Fixed-sequence testing from the highest threshold down: the hypothesis that the risk is above alpha is rejected
-    where its exact upper limit is at most alpha; the first that is not rejected ends the sequence. Thresholds where so
-    few are answered that not even answers without an error would reject are passed over.
-
-    Jung, J., Brahman, F., Choi, Y. (2024). Trust or escalate. arXiv 2407.18370.
+    Fixed-sequence testing from the highest threshold down, past those where too few answer for any rejection: Jung, J.,
+    Brahman, F., Choi, Y. (2024). Trust or escalate. arXiv 2407.18370.
     """
     tested = curve.answered >= least_answers(alpha, delta)
     kept = ~tested | (upper_risk(curve.wrong, curve.answered, delta) <= alpha + 1e-12)
@@ -65,9 +56,8 @@ def least_answers(alpha: float, delta: float) -> int:
 def joint_threshold(curve: RiskCoverage, n: float, alpha: float) -> int:
     """Index of the lowest threshold that holds P(answered and wrong) to alpha, in expectation; -1 for none.
 
-    Conformal risk control of a loss that falls with the threshold: (n R + 1) / (n + 1) <= alpha. `n`: all units.
-
-    Angelopoulos, A. N., Bates, S., Fisch, A., Lei, L., Schuster, T. (2024). Conformal risk control. arXiv 2208.02814.
+    Conformal risk control, (n R + 1) / (n + 1) <= alpha with `n` units in all: Angelopoulos et al. (2024), arXiv
+    2208.02814.
     """
     good = np.flatnonzero((curve.wrong + 1) / (n + 1) <= alpha + 1e-12)
     return int(good[0]) if good.size else -1

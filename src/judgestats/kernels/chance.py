@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.resampling import multinomial_totals
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Answers of several judges on the same units: Krippendorff's coincidences, without their table -------------------
 
@@ -20,16 +20,11 @@ _HELD = 2**22
 
 
 class Units(NamedTuple):
-    """How often each unit was given each answer; units alike are one pattern.
+    """How often each unit was given each answer; units alike are one pattern."""
 
-    `start` (Q + 1,): where each pattern begins in `code`.
-    `code` (E,): answers of a pattern, each once, 0 to m - 1.
-    `times` (E,): how many judges gave each of them.
-    """
-
-    start: Ints
-    code: Ints
-    times: Floats
+    start: Ints  # (Q + 1,): where each pattern begins in `code`
+    code: Ints  # (E,): answers of a pattern, each once, 0 to m - 1
+    times: Floats  # (E,): how many judges gave each of them
 
     @property
     def pattern(self) -> Ints:
@@ -47,32 +42,21 @@ class Units(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """Krippendorff's alpha, and what it is made of; an array entry for each set of weights.
+    """Krippendorff's alpha, and what it is made of; an array entry for each set of weights."""
 
-    `alpha` (B,): 1 - observed / expected; NaN where expected disagreement is 0, or no unit has two answers.
-    `observed`, `expected` (B,): mean difference of two answers of one unit, and of two answers whatsoever.
-    `values` (B,): answers in units that have two or more.
-    """
-
-    alpha: Floats
+    alpha: Floats  # (B,): 1 - observed / expected; NaN where expected disagreement is 0, or no unit has two answers
+    # observed, expected (B,): mean difference of two answers of one unit, and of two answers whatsoever
     observed: Floats
     expected: Floats
-    values: Floats
+    values: Floats  # (B,): answers in units that have two or more
 
 
 def krippendorff(units: Units, weight: NDArray[Any], values: Floats, level: str) -> Disagreement:
-    """Krippendorff's alpha of many weightings of the same units.
+    """Krippendorff's alpha of many weightings (B, Q) of the same units: one row for the data, B for resamples.
 
-    `units`: units with fewer than two answers are ignored. `weight` (B, Q): how often each pattern occurs: one row for
-    the data, B for resamples. `values` (m,): value of each answer, ascending. `level`: whose difference is squared:
-    none, ranks (of the answers that occur under the weights), values, or values over their sum.
-
-    No table of coincidences is made. Nominal and interval are closed forms of the margins and of sums, so that
-    continuous scores need no more memory than themselves. The ordinal difference of Krippendorff is the difference of
-    mid-ranks, so ordinal alpha is interval alpha of mid-ranks, computed for each resample. Only the ratio
-    difference looks at pairs of distinct values, a block at a time.
-
-    Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability.
+    Units with fewer than two answers are ignored; `values` (m,) ascend. No table of coincidences is made: nominal and
+    interval are closed forms of margins and sums, ordinal is interval of mid-ranks, computed for each resample, and
+    only ratio looks at pairs of distinct values. Krippendorff, K. (2011), Computing alpha-reliability.
     """
     judges = units.judges
     weight = np.where(judges >= 2, weight, 0).astype(np.float64)
@@ -191,10 +175,9 @@ def _ratio_expected(margins: Floats, values: Floats) -> Floats:
 def unit_weights(
     n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Ints | None = None
 ) -> Iterator[NDArray[Any]]:
-    """Draw units, or clusters of units, with replacement: how often each pattern is drawn, a block at a time.
+    """How often each of Q patterns is drawn, in blocks (b, Q) of the resamples; `n` (Q,): whole numbers of units.
 
-    `n` (Q,): how many units show each pattern; whole numbers. `n_resamples`: B, over all blocks. `cluster` (Q,):
-    cluster of each pattern, 0 to K - 1: clusters are drawn whole. Yields (b, Q).
+    With `cluster` (Q,), 0 to K - 1, clusters are drawn whole.
     """
     whole = np.rint(n).astype(np.int64)
     drawn = int(whole.sum()) if cluster is None else int(cluster.max(initial=-1)) + 1
@@ -223,32 +206,18 @@ def _times(index: Ints, size: int) -> NDArray[Any]:
 
 
 class Kappa(NamedTuple):
-    """Kappa of a table, or of each of a stack of tables.
+    """Kappa of a table, or of each of a stack of tables."""
 
-    `estimate`: kappa; NaN where chance agreement is complete, or the table is empty.
-    `std_error`: asymptotic standard error.
-    `null_error`: the same where kappa is 0: for a test, not for an interval.
-    """
-
-    estimate: Floats
-    std_error: Floats
-    null_error: Floats
+    estimate: Floats  # kappa; NaN where chance agreement is complete, or the table is empty
+    std_error: Floats  # asymptotic standard error
+    null_error: Floats  # the same where kappa is 0: for a test, not for an interval
 
 
 def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
-    """Cohen's kappa, plain or weighted, with its asymptotic standard errors.
-
-    `table` (..., m, m): counts: the classes of one rater by those of the other. Leading axes are separate tables.
-    `weights` (m, m): agreement weights, 1 on the diagonal (linear: ``1 - |i - j| / (m - 1)``); without them the
-    identity. Returns of the shape of the leading axes. NaN where both raters use one class only (chance agreement is 1)
-    and where the table is empty.
+    """Cohen's kappa of tables (..., m, m), plain or by weights (m, m) of agreement, with asymptotic standard errors.
 
     Cohen, J. (1960). Educational and Psychological Measurement 20, 37-46. Fleiss, J. L., Cohen, J., Everitt, B. S.
     (1969). Psychological Bulletin 72, 323-327.
-
-    >>> result = cohen_kappa([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
-    >>> print(f"{result.estimate:.4f} {result.std_error:.4f} {result.null_error:.4f}")
-    0.4842 0.1380 0.1484
     """
     counts = np.asarray(table, dtype=float)
     w = np.eye(counts.shape[-1]) if weights is None else np.asarray(weights, dtype=float)
@@ -269,17 +238,7 @@ def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
 
 
 def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Floats:
-    """Influence on kappa of one more thing in each cell: for standard errors of things that come in clusters.
-
-    `table` (m, m): counts. `weights` (m, m): agreement weights; plain kappa without. Returns (m, m): of mean 0 over the
-    things; its mean square, divided by their number, is the square of the standard error. NaN where chance agreement is
-    complete.
-
-    >>> table = np.array([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
-    >>> n = table.sum()
-    >>> print(f"{np.sqrt((table * kappa_influence(table) ** 2).sum()) / n:.4f}")
-    0.1380
-    """
+    """Influence (m, m) on kappa of one more thing in each cell; its mean square over their number is the variance."""
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.asarray(table, dtype=float) / np.sum(table)
         w = np.eye(len(p)) if weights is None else np.asarray(weights, dtype=float)
@@ -292,9 +251,9 @@ def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Float
     return influence
 
 
-def _complete(expected: Floats) -> NDArray[np.bool_]:
+def _complete(expected: Floats) -> Mask:
     """Whether chance agreement is 1, up to rounding."""
-    result: NDArray[np.bool_] = expected > 1 - 1e-12
+    result: Mask = expected > 1 - 1e-12
     return result
 
 
@@ -302,25 +261,17 @@ def _complete(expected: Floats) -> NDArray[np.bool_]:
 
 
 class Chance(NamedTuple):
-    """Agreement of many judges corrected for chance.
-
-    `observed`, `expected`: share of agreement, and what of it is chance.
-    `influence` (Q,): of one more unit of each pattern, of mean 0 over the units.
-    """
+    """Agreement of many judges corrected for chance."""
 
     estimate: float
     std_error: float
-    observed: float
+    observed: float  # observed, expected: share of agreement, and what of it is chance
     expected: float
-    influence: Floats
+    influence: Floats  # (Q,): of one more unit of each pattern, of mean 0 over the units
 
 
 def agreement_parts(units: Units, weights: Floats) -> tuple[Floats, Floats]:
-    """Share of agreeing pairs of judges in each unit, and the shares of the answers.
-
-    `units`: of Q patterns. `weights` (m, m): agreement weights, 1 on the diagonal. Returns `agreement` (Q,): 0 where
-    fewer than two judges answered. `shares` (Q, m): of the judges who answered; 0 where none did.
-    """
+    """Share of agreeing pairs of judges in each unit (Q,), 0 below two judges, and shares (Q, m) of the answers."""
     counts = np.zeros((units.start.size - 1, len(weights)))
     counts[units.pattern, units.code] = units.times
     judges = counts.sum(axis=1)
@@ -330,10 +281,7 @@ def agreement_parts(units: Units, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def chance_agreement(shares: Floats, weights: Floats, coefficient: str) -> Floats:
-    """Agreement by chance: Gwet's, or Fleiss's.
-
-    `shares` (..., m): of the answers, over all units. `weights` (m, m). Returns (...).
-    """
+    """Agreement by chance (...), Gwet's or Fleiss's, from the shares (..., m) of the answers over all units."""
     m = len(weights)
     if coefficient == "gwet":
         if m < 2:
@@ -345,14 +293,11 @@ def chance_agreement(shares: Floats, weights: Floats, coefficient: str) -> Float
 
 
 def chance_corrected(units: Units, n: Floats, weights: Floats, coefficient: str) -> Chance:
-    """Gwet's AC1 (AC2), or Fleiss's kappa, with the standard error over units.
+    """Gwet's AC1 (AC2), or Fleiss's kappa, with the standard error over units; `n` (Q,): units of each pattern.
 
-    `units`: each with an answer at least. `n` (Q,): how many units show each pattern. `weights` (m, m): agreement
-    weights, 1 on the diagonal. Returns NaN where chance agreement is complete, or no unit has two answers; a standard
-    error of NaN for one unit.
-
-    Gwet, K. L. (2008). British Journal of Mathematical and Statistical Psychology 61, 29-48; with missing ratings:
-    Gwet (2014), Handbook of Inter-Rater Reliability, 4th edition, Chapter 5.
+    NaN where chance agreement is complete, or no unit has two answers. Gwet, K. L. (2008). British Journal of
+    Mathematical and Statistical Psychology 61, 29-48; with missing ratings: Gwet (2014), Handbook of Inter-Rater
+    Reliability, Chapter 5.
     """
     agreement, shares = agreement_parts(units, weights)
     paired = units.judges >= 2
@@ -376,12 +321,7 @@ def chance_corrected(units: Units, n: Floats, weights: Floats, coefficient: str)
 
 
 def weighted_kappa(totals: Floats, row: Ints, column: Ints, weights: Floats) -> Floats:
-    """Cohen's kappa of many tables, each given by the same cells.
-
-    `totals` (B, P): counts in P cells of B tables. `row`, `column` (P,): where in the table each cell lies. `weights`
-    (m, m): agreement weights, 1 on the diagonal. Returns (B,): NaN where chance agreement is complete, or the table is
-    empty.
-    """
+    """Cohen's kappa (B,) of B tables, given by totals (B, P) of cells at `row`, `column` (P,); NaN where undefined."""
     m = len(weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = totals / totals.sum(axis=1, keepdims=True)

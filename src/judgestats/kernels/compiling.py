@@ -21,9 +21,8 @@ wait_for(global_compiler_lock)
 def njit(**options: Any) -> Any:
     """Compile a function on its first call, as ``numba.njit(**options)`` does, and cache it where that is possible.
 
-    `**options`: those of ``numba.njit``. With ``cache=True`` the cache is where numba puts it (the folder in
-    NUMBA_CACHE_DIR, beside the source, in the user's cache); failing these, the user's folder among the temporary ones;
-    failing that, nothing is cached, and every process compiles again. Returns a decorator.
+    The cache is where numba puts it; failing that, the user's folder among the temporary ones; failing that, there is
+    none.
     """
 
     def decorate(function: Any) -> Any:
@@ -75,8 +74,7 @@ def _tolerant(compiled: Any) -> Any:
 def temporary_folder() -> Path | None:
     """Folder for compiled code among the temporary ones, for one user alone; None where there can be none.
 
-    Compiled code is executed as it is found: a folder that belongs to another user, or that others may write to, is not
-    used.
+    Compiled code is executed as it is found: a folder of another user, or that others may write to, is not used.
     """
     owner = os.getuid() if hasattr(os, "getuid") else None
     try:

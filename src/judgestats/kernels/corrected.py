@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 Ints = NDArray[np.integer[Any]]
 
@@ -22,9 +22,6 @@ def corrected_share(p: ArrayLike, specificity: ArrayLike, sensitivity: ArrayLike
     """Share of positives from the share `p` of positive verdicts; NaN where the verdicts say nothing of the class.
 
     Rogan, W. J., & Gladen, B. (1978). American Journal of Epidemiology 107, 71-76.
-
-    >>> round(float(corrected_share(0.4, 0.7, 0.9)), 4)
-    0.1667
     """
     p, q0, q1 = (np.asarray(v, dtype=float) for v in (p, specificity, sensitivity))
     gap = q0 + q1 - 1
@@ -51,18 +48,11 @@ def corrected_interval(
     quantile: float,
     inflation: float = 1.0,
 ) -> Interval:
-    """Interval of :func:`corrected_share` with all three shares estimated from independent samples.
-
-    `n`, `m0`, `m1`: verdicts, negative and positive labels (effective numbers where they are clustered). `quantile`: of
-    the normal, or of Student's t. `inflation`: of the variance, where the samples share clusters.
+    """Interval of :func:`corrected_share` with all three shares estimated, from `n` verdicts, `m0` and `m1` labels.
 
     Lang, Z., & Reiczigel, J. (2014). Preventive Veterinary Medicine 113, 13-22, as Lee et al. (arXiv 2511.21140) use
-    it: z²/2 successes and failures are added to the verdicts and one of each to both classes of labels, and the middle
-    is shifted.
-
-    >>> found = corrected_interval(0.4, 0.7, 0.9, 1000, 200, 200, 1.959963984540054)
-    >>> print(f"{found.low:.6f} {found.high:.6f}")
-    0.056351 0.262733
+    it: z²/2 successes and failures are added to the verdicts, one of each to both classes of labels; the middle is
+    shifted. `inflation` is of the variance, where the samples share clusters.
     """
     z2 = quantile**2
     given = ((p, n, z2 / 2), (specificity, m0, 1.0), (sensitivity, m1, 1.0))
@@ -84,10 +74,7 @@ def _shrunk(share: Floats, size: Floats, by: float) -> tuple[Floats, Floats]:
 
 
 def cluster_sums(influence: Floats, n: Floats, unit: Ints | None) -> tuple[Floats, Floats]:
-    """Sums of influences (N, k) over clusters, and for how many clusters each row of the sums stands.
-
-    `n` (N,): units of each row. `unit` (N,): cluster of each row; None where each unit is its own.
-    """
+    """Sums of influences (N, k) of n units over clusters (N,), and for how many clusters each of them stands."""
     if unit is None:
         return influence, n.astype(float)
     size = int(unit.max(initial=-1)) + 1
@@ -104,19 +91,19 @@ def covariance(influence: Floats, n: Floats, unit: Ints | None) -> Floats:
     return result
 
 
-def n_clusters(here: NDArray[np.bool_], n: Floats, unit: Ints | None) -> float:
+def n_clusters(here: Mask, n: Floats, unit: Ints | None) -> float:
     """Number of clusters, or of units where they are not clustered, among some rows."""
     here = here & (n > 0)
     return float(n[here].sum() if unit is None else np.unique(unit[here]).size)
 
 
-def small_sample(here: NDArray[np.bool_], n: Floats, unit: Ints | None, ddof: int) -> float:
+def small_sample(here: Mask, n: Floats, unit: Ints | None, ddof: int) -> float:
     """The factor G / (G - ddof) of a variance over the clusters of some rows; NaN where there are too few."""
     clusters = n_clusters(here, n, unit)
     return clusters / (clusters - ddof) if clusters > ddof else float("nan")
 
 
-def shares(weights: Floats, rows: NDArray[np.bool_]) -> Floats:
+def shares(weights: Floats, rows: Mask) -> Floats:
     """Weights of the rows of one sample, scaled to a sum of 1; 0 elsewhere, and everywhere if they sum to 0."""
     held = np.where(rows, weights, 0.0)
     total = held.sum()
@@ -141,12 +128,10 @@ def prediction_powered(
     ddof: int = 1,
     coefficients: Floats | None = None,
 ) -> Powered:
-    """Mean label from labels on a random part of the rows and verdicts on all (PPI++).
+    """Mean label from labels (N,) on a random part of the rows, else NaN, and verdicts (N, k) on all (PPI++).
 
-    `verdicts` (N, k): of k judges. `labels` (N,): NaN where there is none. `coefficients` (k,): those of the verdicts;
-    by default the ones with the smallest variance, which for one judge are kept between 0 and 1.
-
-    Angelopoulos, A. N., Duchi, J. C., & Zrnic, T. (2023). PPI++. arXiv 2311.01453.
+    The coefficients (k,) have the smallest variance by default; one judge's is kept between 0 and 1. Angelopoulos, A.
+    N., Duchi, J. C., & Zrnic, T. (2023). PPI++. arXiv 2311.01453.
     """
     known = ~np.isnan(labels)
     one, rest = shares(n, known), shares(n, ~known)
@@ -166,9 +151,7 @@ def prediction_powered(
     return Powered(estimate, coefficients, influence)
 
 
-def _optimal(
-    verdicts: Floats, centred: Floats, known: NDArray[np.bool_], n: Floats, unit: Ints | None, ddof: int
-) -> Floats:
+def _optimal(verdicts: Floats, centred: Floats, known: Mask, n: Floats, unit: Ints | None, ddof: int) -> Floats:
     """Coefficients with the smallest variance: Σff⁻¹ ΣfY / (1 + n/N), from the clustered covariances.
 
     Where labelled and other verdicts share clusters, those of the difference of the two means of the verdicts.
@@ -210,10 +193,7 @@ def inversely_weighted(
     ddof: int = 1,
     coefficients: Floats | None = None,
 ) -> Powered:
-    """Mean label from labels drawn with known probabilities, and verdicts on all rows.
-
-    `probability` (N,): with which each row was to be labelled; of rows without a label it is not used. The mean of the
-    verdicts times their coefficients, plus the weighted mean of what the labels add.
+    """Mean label from labels drawn with a known probability (N,), and verdicts on all; as :func:`prediction_powered`.
 
     Zrnic, T., & Candès, E. J. (2024). Active statistical inference. arXiv 2403.03208; weights scaled to a sum of 1.
     """
@@ -236,20 +216,17 @@ def inversely_weighted(
 
 
 class ClassRates(NamedTuple):
-    """Shares of positive verdicts and of right ones in both classes, and the influence on each of a unit of each row.
-
-    `sizes` (3,): verdicts, negative labels, positive labels. `influence` (3, N).
-    """
+    """Shares of positive verdicts and of right ones in both classes, with their influences."""
 
     p: float
     specificity: float
     sensitivity: float
-    sizes: Floats
-    influence: Floats
+    sizes: Floats  # (3,): verdicts, negative labels, positive labels
+    influence: Floats  # (3, N): of a unit of each row on each share
 
 
 def class_rates(
-    verdicts: Floats, labels: Floats, n: Floats, judged: NDArray[np.bool_], unit: Ints | None = None, *, ddof: int = 0
+    verdicts: Floats, labels: Floats, n: Floats, judged: Mask, unit: Ints | None = None, *, ddof: int = 0
 ) -> ClassRates:
     """Share of positive verdicts among the rows `judged`, specificity and sensitivity from the labels of other rows."""
     parts = [(judged, verdicts), (~judged & (labels == 0), 1 - verdicts), (~judged & (labels == 1), verdicts)]
@@ -276,7 +253,7 @@ class Sizes(NamedTuple):
 
 
 def verdicts_by_class(shares: Floats, m: Floats, precision: float, quantile: float) -> Floats:
-    """Verdicts (K, B) with which :func:`corrected_interval` has a half-width of `precision`; infinite if none do.
+    """Verdicts (K, B) that give :func:`corrected_interval` a half-width of `precision`, infinite if none do.
 
     `shares` (B, 3): of positive verdicts, specificity, sensitivity. `m` (K, 2): negative and positive labels.
     """
@@ -294,10 +271,7 @@ def verdicts_by_class(shares: Floats, m: Floats, precision: float, quantile: flo
 
 
 def verdicts_at_random(own: Floats, of_labels: Floats, m: Floats, precision: float, quantile: float) -> Floats:
-    """Verdicts (K, B) with which the variance own/n + of_labels/m (B,) gives a half-width of `precision`.
-
-    `m` (K, 1): labels. Infinite if no number does.
-    """
+    """Verdicts (K, B) with which own/n + of_labels/m, m (K, 1), has half-width `precision`; infinite if none do."""
     rest = (precision / quantile) ** 2 - of_labels[None] / m
     with np.errstate(divide="ignore", invalid="ignore"):
         result: Floats = np.where(rest > 0, own[None] / rest, np.inf)
@@ -315,10 +289,9 @@ def cheapest_sizes(
 ) -> Sizes:
     """Whole numbers of verdicts and labels with the smallest cost that suffice in a share `assurance` of the draws.
 
-    `needed`: numbers of labels (K, `kinds`) -> verdicts (K, B) that each draw needs beside them. `prices`: of a verdict
-    and of a label. `within`: whether the labelled items are among the verdicts, of which at least as many
-    are then without a label. `verdicts`: their number, if it is given. From the best of a coarse grid by steps that
-    halve down to 1.
+    `needed`: numbers of labels (K, `kinds`) -> verdicts (K, B) that each draw needs. `within`: whether the labelled
+    items are among the verdicts, at least half of them then without a label. From the best of a coarse grid by steps
+    that halve down to 1.
     """
 
     def costs(m: Floats) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 #: A variance below this share of its sum of squares is rounding.
 _NOTHING = 1e-12
@@ -20,10 +20,7 @@ _TIED = 1e-12
 
 
 def midrange(x: Floats) -> Floats:
-    """Half-way between the extremes of the last axis: equal to the values, to the last bit, where all are one.
-
-    `x` (..., N): with NaN for missing. Returns (...): NaN where all is missing.
-    """
+    """Half-way between the extremes of the last axis: to the last bit the value, where all have one; NaN is missing."""
     low = np.where(np.isnan(x), np.inf, x).min(axis=-1, initial=np.inf)
     high = np.where(np.isnan(x), -np.inf, x).max(axis=-1, initial=-np.inf)
     with np.errstate(invalid="ignore"):
@@ -31,10 +28,7 @@ def midrange(x: Floats) -> Floats:
 
 
 def grouped(values: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> Floats:
-    """Add up the rows of each owner.
-
-    `values` (N, ...). `owner` (N,): from 0 to n_owners - 1. Returns (n_owners, ...).
-    """
+    """Sums (n_owners, ...) of the rows of `values` (N, ...) of each owner."""
     result = np.zeros((n_owners, *values.shape[1:]))
     if len(owner) == n_owners and (np.diff(owner) > 0).all():
         result[owner] = values
@@ -47,11 +41,9 @@ def grouped(values: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> F
 
 
 def pair_sums(x: Floats, y: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> Floats:
-    """Sums behind the Pearson correlation of each pair of vectors, owner by owner.
+    """Sums (O, K, 6) behind the Pearson correlations of K pairs x, y (K, N), by owner (N,): what a bootstrap draws.
 
-    `x`, `y` (K, N): k pairs of vectors; a point with a NaN on either side is left out of its pair. `owner` (N,): what
-    each point belongs to: what is drawn in a bootstrap. `n_owners`: o. Returns (O, K, 6): count, and the sums of x, y,
-    x², y², xy about the midrange of each vector.
+    Count, and the sums of x, y, x², y², xy about midranges; a point with a NaN on either side is left out of its pair.
     """
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = (np.where(both, v, np.nan) for v in (x, y))
@@ -61,11 +53,7 @@ def pair_sums(x: Floats, y: Floats, owner: NDArray[np.integer[Any]], n_owners: i
 
 
 def pearson_of(sums: Floats) -> Floats:
-    """Pearson correlations of sums.
-
-    `sums` (..., 6): added up over owners, as often as each was drawn. Returns (...): NaN for fewer than two points, or
-    where a vector is constant.
-    """
+    """Pearson correlations (...) of sums (..., 6); NaN for fewer than two points, or where a vector is constant."""
     return _pearson(*(sums[..., i] for i in range(6)))
 
 
@@ -77,11 +65,10 @@ def _pearson(n: Floats, x: Floats, y: Floats, xx: Floats, yy: Floats, xy: Floats
 
 
 def all_pairs(scores: Floats, owner: NDArray[np.integer[Any]], n_owners: int, weights: Floats) -> Floats:
-    """Pearson correlation of each pair of judges in each row and resample.
+    """Pearson correlation (B, R, P) of each pair of judges in each row of scores (R, J, N), by weights (B, O).
 
-    `scores` (R, J, N): NaN for missing. `owner` (N,): as in :func:`pair_sums`. `weights` (B, O): how often each owner
-    was drawn. Returns (B, R, P), the pairs in the order of the upper triangle. Judges who rated all that anybody rated
-    have one sum and one sum of squares for all their pairs, which saves most of the time.
+    Pairs are in the order of the upper triangle. Judges who rated all that anybody rated have one sum and one sum of
+    squares for all their pairs, which saves most of the time.
     """
     one, two = np.triu_indices(scores.shape[1], 1)
     known = ~np.isnan(scores)
@@ -105,19 +92,13 @@ def all_pairs(scores: Floats, owner: NDArray[np.integer[Any]], n_owners: int, we
 
 
 def weighted_totals(weights: Floats, sums: Floats) -> Floats:
-    """Sums of each resample.
-
-    `weights` (B, O): how often each owner was drawn. `sums` (O, ...). Returns (B, ...).
-    """
+    """Sums (B, ...) of each resample: `weights` (B, O) times `sums` (O, ...)."""
     flat: Floats = weights @ sums.reshape(len(sums), -1)
     return flat.reshape(len(weights), *sums.shape[1:])
 
 
 def average_ranks(x: Floats) -> Floats:
-    """Ranks along the last axis from 1, ties sharing their mean rank; NaN stays NaN.
-
-    `x` (..., N). Returns (..., N).
-    """
+    """Ranks along the last axis from 1, ties sharing their mean rank; NaN stays NaN."""
     n = x.shape[-1]
     if not n:
         return x.copy()
@@ -135,18 +116,15 @@ def average_ranks(x: Floats) -> Floats:
     return np.where(np.isnan(x), np.nan, ranked)
 
 
-def _apart(ordered: Floats) -> NDArray[np.bool_]:
+def _apart(ordered: Floats) -> Mask:
     """Whether each value along the last axis, sorted with NaN last, differs from the one before it."""
     largest = np.nanmax(np.abs(ordered), axis=-1, keepdims=True, initial=0.0)
-    result: NDArray[np.bool_] = ~(np.diff(ordered, axis=-1) <= _TIED * largest)
+    result: Mask = ~(np.diff(ordered, axis=-1) <= _TIED * largest)
     return result
 
 
 def rowwise(x: Floats, y: Floats, *, ranked: bool = False) -> Floats:
-    """Correlation of x and y along the last axis, over the points that both have.
-
-    `x`, `y` (..., N). `ranked`: spearman's in place of Pearson's. Returns (...).
-    """
+    """Correlation of x and y along the last axis, over the points that both have; Spearman's where `ranked`."""
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = (np.where(both, v, np.nan) for v in (x, y))
     if ranked:
@@ -157,10 +135,7 @@ def rowwise(x: Floats, y: Floats, *, ranked: bool = False) -> Floats:
 
 
 def weighted_ranks(x: Floats, weights: Floats) -> Floats:
-    """Average rank of each value in each resample, were its points written out.
-
-    `x` (N,): without NaN. `weights` (B, N): how often each point was drawn. Returns (B, N).
-    """
+    """Average rank (B, N) of each value of `x` (N,), without NaN, drawn `weights` (B, N) times."""
     order = np.argsort(x, kind="stable")
     level = np.zeros(x.size, np.int64)
     level[order[1:]] = np.cumsum(_apart(x[order]))
@@ -170,11 +145,7 @@ def weighted_ranks(x: Floats, weights: Floats) -> Floats:
 
 
 def weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Spearman correlation of one pair of vectors in each resample.
-
-    `x`, `y` (N,): a point with a NaN on either side is left out. `weights` (B, N): how often each point was drawn.
-    Returns (B,): NaN where a vector is constant among the points drawn.
-    """
+    """Spearman correlation (B,) of x, y (N,) in resamples of the points that both have, by `weights` (B, N)."""
     both = ~(np.isnan(x) | np.isnan(y))
     w = np.ascontiguousarray(weights[:, both])
     if not both.any():
@@ -186,10 +157,9 @@ def weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 
 def icc_sums(scores: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> Floats:
-    """Sums behind the ICC of one subjects x raters table, owner by owner.
+    """Sums (O, k + 3) behind the ICC of k raters x N subjects, by owner; a subject with a NaN is left out.
 
-    `scores` (k, N): k raters, N subjects; a subject with a NaN is left out. `owner` (N,). `n_owners`: o. Returns (O, k
-    + 3): count, sum of squared subject means, sum of squares, and the sum of each rater, about the midrange.
+    Count, sum of squared subject means, sum of squares, and the sum of each rater, about the midrange.
     """
     complete = ~np.isnan(scores).any(axis=0)
     centre = midrange(np.where(complete, scores, np.nan).reshape(-1))
@@ -199,11 +169,7 @@ def icc_sums(scores: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> 
 
 
 def icc_of(sums: Floats) -> Floats:
-    """ICC(2,1) of sums: two-way random effects, absolute agreement, one rater (Shrout and Fleiss 1979).
-
-    `sums` (..., k + 3): as :func:`icc_sums` gives, added up over owners. Returns (...): not clipped. NaN for fewer than
-    two subjects or raters, or where all scores are one.
-    """
+    """ICC(2,1) of sums (..., k + 3): two-way random effects, absolute agreement (Shrout, Fleiss 1979); not clipped."""
     n, squared_means, squares, raters = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
     k = raters.shape[-1]
     if k < 2:
@@ -220,21 +186,14 @@ def icc_of(sums: Floats) -> Floats:
 
 
 def product_sums(x: Floats) -> Floats:
-    """Sums behind the correlations of all pairs of columns, row by row.
-
-    `x` (N, k). Returns (N, 1 + k + k (k + 1) / 2): one, the values about the midrange of their column, and their
-    products.
-    """
+    """Sums (N, 1 + k + k (k + 1) / 2) behind the correlations of all columns (N, k): one, values, products."""
     x = x - midrange(x.T) if len(x) else x
     one, two = np.triu_indices(x.shape[1])
     return np.column_stack([np.ones(len(x)), x, x[:, one] * x[:, two]])
 
 
 def correlations_of(sums: Floats, k: int) -> Floats:
-    """Correlation matrices of sums: (..., 1 + k + k (k + 1) / 2), as :func:`product_sums` gives them, to (..., k, k).
-
-    NaN in the row and column of a constant.
-    """
+    """Correlation matrices (..., k, k) of :func:`product_sums`, added up; NaN in the row and column of a constant."""
     one, two = np.triu_indices(k)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean, square = sums[..., 1 : k + 1] / sums[..., :1], np.empty((*sums.shape[:-1], k, k))
@@ -248,11 +207,7 @@ def correlations_of(sums: Floats, k: int) -> Floats:
 
 
 def effective_number(sums: Floats, k: int) -> Floats:
-    """Number of independent columns whose mean has the variance of that of k correlated ones: k squared over 1'R1.
-
-    `sums`: as :func:`product_sums` gives them, added up. Returns (...): NaN where a column is constant, or where the
-    columns cancel out.
-    """
+    """Number of independent columns whose mean has the variance of that of k correlated ones: k² / 1'R1."""
     total = correlations_of(sums, k).sum(axis=(-2, -1))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(total > _NOTHING * k * k, k * k / total, np.nan)

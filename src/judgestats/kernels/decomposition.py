@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Large codes -> small numbers, in one pass -----------------------------------------------------------------------
 
@@ -29,12 +30,8 @@ def _by_appearance(code, size, first):  # type: ignore[no-untyped-def]
     return number, groups
 
 
-def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Number codes in the order in which they first appear.
-
-    `code` (N,): codes from 0 to size - 1. `size`: how many there may be; a table of this length is filled. Returns
-    `number` (N,): 0 to G - 1. `first` (G,): where each number first appears.
-    """
+def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np.int32], Ints]:
+    """Number codes (N,), below `size`, in the order in which they appear; and where each number (G,) first does."""
     first = np.empty(min(size, code.size), np.int32 if code.size < 2**31 else np.int64)
     number, groups = _by_appearance(code, size, first)
     return number, first[:groups].astype(np.int64)
@@ -50,32 +47,23 @@ STABLE, POSITIONAL, ONE_SIDED, NO_PREFERENCE, DROPPED = 0, 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class PairOrders:
-    """Calls matched to pairs.
+    """Calls matched to pairs."""
 
-    `answers` (U, 2): answer of each pair in its forward and in its reverse order; ``MISSING`` where that order was not
-    judged.
-    `n_duplicates`: calls that came after another call of the same pair in the same order. The last one is kept.
-    `first_duplicate`: row of the first such call, or -1.
-    """
-
+    # (U, 2): answer of each pair in its forward and in its reverse order; ``MISSING`` where that order was not judged
     answers: NDArray[np.int8]
-    n_duplicates: int
-    first_duplicate: int
+    n_duplicates: int  # calls that came after another call of the same pair in the same order. The last one is kept
+    first_duplicate: int  # row of the first such call, or -1
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Classes of pairs.
+    """Classes of pairs."""
 
-    `classes` (G, 5): pairs that are stable, positional, one-sided, without preference, and dropped (an order invalid or
-    missing).
-    `calls` (G,): calls in the pairs that are not dropped, two a pair.
-    `non_ties` (G,): those of them that are not ties.
-    """
-
-    classes: NDArray[np.float64]
-    calls: NDArray[np.float64]
-    non_ties: NDArray[np.float64]
+    # (G, 5): pairs that are stable, positional, one-sided, without preference, and dropped (an order invalid or
+    # missing)
+    classes: Floats
+    calls: Floats  # (G,): calls in the pairs that are not dropped, two a pair
+    non_ties: Floats  # (G,): those of them that are not ties
 
 
 @njit(cache=True)
@@ -93,64 +81,34 @@ def _pair_orders(unit, reverse, answer, n_units):  # type: ignore[no-untyped-def
     return answers, duplicates, first_duplicate
 
 
-def pair_orders(
-    unit: NDArray[np.integer[Any]], reverse: NDArray[np.bool_], answer: NDArray[np.int8], n_units: int
-) -> PairOrders:
-    """Match the two orders of each pair.
-
-    `unit` (N,): which pair a call belongs to, 0 to U - 1: judge, item, candidates and conditions, without the order.
-    `reverse` (N,): whether the call shows the pair in its reverse order. `answer` (N,): ``FIRST``, ``SECOND``, ``TIE``
-    or ``INVALID``, by slot. `n_units`: u.
-    """
+def pair_orders(unit: NDArray[np.integer[Any]], reverse: Mask, answer: NDArray[np.int8], n_units: int) -> PairOrders:
+    """Match the two orders of each of U pairs: pair, order and answer by slot of N calls."""
     answers, duplicates, first = _pair_orders(unit, reverse, answer, n_units)
     return PairOrders(answers, int(duplicates), int(first))
 
 
 def pair_table(
-    answers: NDArray[np.int8], group: NDArray[np.integer[Any]], weight: NDArray[np.float64] | None, n_groups: int
-) -> NDArray[np.float64]:
-    """Count pairs by their two answers.
-
-    `answers` (U, 2): as in :class:`PairOrders`. `group` (U,): group of each pair, 0 to G - 1. `weight` (U,): number of
-    identical pairs per row; None for one each. `n_groups`: G. Returns (G, 5, 5): pairs of group g that answered i in
-    the forward and j in the reverse order.
-    """
+    answers: NDArray[np.int8], group: NDArray[np.integer[Any]], weight: Floats | None, n_groups: int
+) -> Floats:
+    """Pairs (G, 5, 5) of each group by their answers in the forward and in the reverse order, `weight` (U,) alike."""
     cell = (group * 5 + answers[:, 0]) * 5 + answers[:, 1]
-    counts: NDArray[np.float64] = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)
+    counts: Floats = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)
     return counts.reshape(n_groups, 5, 5)
 
 
-@njit(cache=True)
-def _decompose(counts):  # type: ignore[no-untyped-def]
-    groups = counts.shape[0]
-    classes = np.zeros((groups, 5))
-    for g in range(groups):
-        for i in range(5):
-            for j in range(5):
-                n = counts[g, i, j]
-                if i >= INVALID or j >= INVALID:
-                    classes[g, DROPPED] += n
-                elif i == TIE and j == TIE:
-                    classes[g, NO_PREFERENCE] += n
-                elif i == TIE or j == TIE:
-                    classes[g, ONE_SIDED] += n
-                elif i == j:
-                    classes[g, POSITIONAL] += n
-                else:
-                    classes[g, STABLE] += n
-    return classes
+def decompose(counts: Floats) -> Decomposition:
+    """Classify pairs (G, 5, 5) by their two slot answers (dark_current paper, Eqs. 2 to 7).
 
-
-def decompose(counts: NDArray[np.float64]) -> Decomposition:
-    """Classify pairs by their two slot answers (dark_current paper, Eqs. 2 to 7).
-
-    `counts` (G, 5, 5): as from :func:`pair_table`.
-
-    The same *slot* in both orders is positional: the content flips. Another slot is stable: the content stays. A pair
-    with an invalid or a missing order leaves every rate alike, so that
-    ``non_ties / calls = stable + positional + one_sided / 2`` holds exactly (as shares of the pairs kept).
+    The same *slot* in both orders is positional: the content flips. A pair with an invalid or a missing order leaves
+    every rate alike, so that ``non_ties / calls = stable + positional + one_sided / 2`` holds exactly.
     """
-    classes = _decompose(np.ascontiguousarray(counts, dtype=np.float64))
+    counts = np.asarray(counts, dtype=np.float64)
+    classes = np.empty((len(counts), 5))
+    classes[:, STABLE] = counts[:, FIRST, SECOND] + counts[:, SECOND, FIRST]
+    classes[:, POSITIONAL] = counts[:, FIRST, FIRST] + counts[:, SECOND, SECOND]
+    classes[:, ONE_SIDED] = counts[:, :TIE, TIE].sum(axis=1) + counts[:, TIE, :TIE].sum(axis=1)
+    classes[:, NO_PREFERENCE] = counts[:, TIE, TIE]
+    classes[:, DROPPED] = counts[:, INVALID:].sum(axis=(1, 2)) + counts[:, :INVALID, INVALID:].sum(axis=(1, 2))
     pairs = classes[:, :DROPPED].sum(axis=1)
     non_ties = 2 * (classes[:, STABLE] + classes[:, POSITIONAL]) + classes[:, ONE_SIDED]
     return Decomposition(classes, 2 * pairs, non_ties)

@@ -8,34 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
+from judgestats.typing import Floats, Ints, Mask
 
 
 @dataclass(frozen=True)
 class CellMeans:
-    """Runs of each unit (a judge in a cell), summed up.
+    """Runs of each unit (a judge in a cell), summed up."""
 
-    `mean` (U,): mean score; NaN without a score.
-    `squares` (U,): sum of squared distances from the mean, by Welford's update.
-    `runs` (U,): scores behind the mean.
-    `missing` (U,): scores that were NaN.
-    """
-
-    mean: NDArray[np.float64]
-    squares: NDArray[np.float64]
-    runs: NDArray[np.int64]
-    missing: NDArray[np.int64]
+    mean: Floats  # (U,): mean score; NaN without a score
+    squares: Floats  # (U,): sum of squared distances from the mean, by Welford's update
+    runs: Ints  # (U,): scores behind the mean
+    missing: Ints  # (U,): scores that were NaN
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """Deviations from the other judges of the same cell.
+    """Deviations from the other judges of the same cell."""
 
-    `deviation` (U,): NaN where the judge gave no score, or is alone.
-    `present` (C,): judges with a score in each cell.
-    """
-
-    deviation: NDArray[np.float64]
-    present: NDArray[np.int64]
+    deviation: Floats  # (U,): NaN where the judge gave no score, or is alone
+    present: Ints  # (C,): judges with a score in each cell
 
 
 @njit(cache=True)
@@ -56,17 +47,8 @@ def _cell_means(unit, score, weight, mean, squares, runs, missing):  # type: ign
         squares[u] += w * step * (score[i] - mean[u])
 
 
-def cell_means(
-    unit: NDArray[np.int32],
-    score: NDArray[np.float64],
-    weight: NDArray[np.int64],
-    n_units: int,
-) -> CellMeans:
-    """Average the runs of each unit.
-
-    `unit` (N,): unit of each row, 0 to U - 1. `score` (N,): NaN is excluded and counted. `weight` (N,): number of
-    identical rows per row; empty for one each. `n_units`: u.
-    """
+def cell_means(unit: NDArray[np.int32], score: Floats, weight: Ints, n_units: int) -> CellMeans:
+    """Average the runs (N,) of each of U units, NaN counted apart; an empty `weight` is 1 each."""
     mean = np.full(n_units, np.nan)
     squares = np.zeros(n_units)
     runs, missing = np.zeros(n_units, np.int64), np.zeros(n_units, np.int64)
@@ -98,16 +80,11 @@ def _consensus(cell, score, n_cells, exclude_self):  # type: ignore[no-untyped-d
     return deviation, present
 
 
-def consensus(
-    cell: NDArray[np.int32], score: NDArray[np.float64], n_cells: int, *, exclude_self: bool = True
-) -> Consensus:
+def consensus(cell: NDArray[np.int32], score: Floats, n_cells: int, *, exclude_self: bool = True) -> Consensus:
     """Deviate each judge's score in a cell from the mean of the other judges there (merchant_risk paper, Sec 4.1).
 
-    `cell` (U,): cell of each unit, 0 to C - 1: what was judged. Each judge comes once in a cell. `score` (U,): the
-    judge's (mean) score; NaN if missing. `n_cells`: c. `exclude_self`: False deviates from the mean of all judges, the
-    judge included, which shrinks by (n - 1)/n.
-
-    Within a cell the deviations sum to 0.
+    `cell`, `score` (U,): a judge comes once in a cell. Without `exclude_self` the deviation, from the mean of all,
+    shrinks by (n - 1)/n. Within a cell the deviations sum to 0.
     """
     deviation, present = _consensus(cell, score, n_cells, exclude_self)
     return Consensus(deviation, present)
@@ -125,14 +102,8 @@ def _weighted_sums(owner, value, weight, n_owners):  # type: ignore[no-untyped-d
     return total, size
 
 
-def weighted_means(
-    owner: NDArray[np.int32], value: NDArray[np.float64], weight: NDArray[np.float64], n_owners: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weighted mean of the values of each owner, NaN values left out.
-
-    `owner` (U,): owner of each value, 0 to P - 1. `value` (U,): values. `weight` (U,): weights; empty for 1 each.
-    `n_owners`: P. Returns `mean, size` (P,): means (NaN without a value) and sums of weights.
-    """
+def weighted_means(owner: NDArray[np.int32], value: Floats, weight: Floats, n_owners: int) -> tuple[Floats, Floats]:
+    """Weighted means (P,) of the values (U,) of each owner, without NaN, and sums of weights; empty: 1 each."""
     total, size = _weighted_sums(owner, value, weight, n_owners)
     with np.errstate(divide="ignore", invalid="ignore"):
         return total / size, size
@@ -156,24 +127,20 @@ def _cluster_scores(unit_pair, unit_cell, owner, cluster, value, centre, scale, 
 def cluster_scores(
     pair: NDArray[np.int32],
     cell: NDArray[np.int32],
-    owner: NDArray[np.int64],
+    owner: Ints,
     cluster: NDArray[np.int32],
-    value: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    scale: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    value: Floats,
+    centre: Floats,
+    scale: Floats,
+    weight: Floats,
     n_owners: int,
     n_clusters: int,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Sum the influence of each cluster on linear estimates of each owner.
+) -> tuple[Floats, Mask]:
+    """Influence (n_owners, n_clusters) of each cluster on linear estimates of owners, and whether a value went in.
 
-    `pair`, `cell` (U,): which mean (pair) a value goes into, and the cell it lies in. `owner` (P,): owner of each pair,
-    0 to n_owners - 1: the estimate that the pair's mean goes into. `cluster` (C,): cluster of each cell, 0 to
-    n_clusters - 1. `value` (U,): values; NaN is left out. `centre` (P,): mean of each pair. `scale` (P,): weight of the
-    pair's mean in the estimate over the pair's sum of weights; 0 leaves the pair out. `weight` (U,): weights of the
-    values; empty for 1 each. `n_owners`, `n_clusters`: sizes of the result. Returns `scores` (n_owners, n_clusters):
-    ``sum of scale * weight * (value - centre)``; the variance of an estimate is G/(G - 1) times the sum of its squared
-    scores, over G clusters. `touched` (n_owners, n_clusters): whether any value went in.
+    Value (U,) goes into the mean of `pair` (U,), which the estimate of `owner` (P,) takes times `scale` (P,) over its
+    sum of weights; `centre` (P,) is that mean, `cluster` (C,) that of the value's cell. The variance of an estimate is
+    G/(G - 1) times its sum of squared scores.
     """
     scores, touched = _cluster_scores(
         pair, cell, owner, cluster, value, centre, scale, weight, n_clusters, n_owners * n_clusters

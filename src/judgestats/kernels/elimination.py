@@ -31,23 +31,16 @@ _MOST_ENTRIES = 2**25
 
 @dataclass(frozen=True)
 class Structure:
-    """Where each entry of the matrix lies. q columns, the first s sparse, the last q - s dense.
-
-    `start` (s + 1,): first entry of each leading column.
-    `rows` (entries,): row of each entry below the diagonal, increasing within a column.
-    `cols` (N, K): columns that each row of data touches.
-    `place`: flat position of each pair of them, (0, 0), (1, 0), (1, 1), (2, 0), ...
-    `size`: length of the flat array.
-    `arrow`: whether the leading columns do not touch each other and touch all of the others, as far as `rows` goes.
-    """
+    """Where each entry of the matrix lies. q columns, the first s sparse, the last q - s dense."""
 
     q: int
     s: int
-    start: Ints
-    rows: Ints
-    cols: Ints
-    place: NDArray[np.int32]
-    size: int
+    start: Ints  # (s + 1,): first entry of each leading column
+    rows: Ints  # (entries,): row of each entry below the diagonal, increasing within a column
+    cols: Ints  # (N, K): columns that each row of data touches
+    place: NDArray[np.int32]  # flat position of each pair of them, (0, 0), (1, 0), (1, 1), (2, 0), ...
+    size: int  # length of the flat array
+    # whether the leading columns do not touch each other and touch all of the others, as far as `rows` goes
     arrow: bool = False
 
     @property
@@ -64,9 +57,9 @@ class Structure:
 def structure(cols: Ints, blocks: Ints, dense_speed: float = DENSE_SPEED, blas_speed: float = BLAS_SPEED) -> Structure:
     """Find the pattern of the factor and how far to go on sparsely.
 
-    `cols` (N, K): columns that each row of data touches, numbered in elimination order. `blocks` (F + 1,): first column
-    of each factor, and the number of columns. `dense_speed`: how many times faster than sparse arithmetic dense
-    arithmetic is taken to be. `blas_speed`: the same of products of a BLAS; 0 for no arrow.
+    `cols` (N, K): columns that each row of data touches, in elimination order. `blocks` (F + 1,): first column of each
+    factor, and the number of columns. The speeds are those of dense arithmetic and BLAS relative to sparse; 0: no
+    arrow.
     """
     q = int(blocks[-1])
     if _is_arrow(cols, blocks, blas_speed):
@@ -148,10 +141,7 @@ def _pattern(cols: Ints, q: int) -> tuple[Ints, Ints]:
 
 @njit(cache=True)
 def _fill(first: Ints, below: Ints, blocks: Ints, speed: float, start: Ints, rows: Ints) -> int:
-    """Pattern of the factor, factor by factor, until dense arithmetic is cheaper; rows of a column in any order.
-
-    Returns how many columns were done, -1 where `rows` is too short.
-    """
+    """Pattern, factor by factor, until dense arithmetic is cheaper: columns done, or -1 if `rows` is too short."""
     q, end = len(start) - 1, 0
     child, sibling, seen = np.full(q, -1, np.int64), np.full(q, -1, np.int64), np.full(q, -1, np.int64)
     for f in range(len(blocks) - 1):
@@ -219,10 +209,7 @@ def _places(cols: Ints, start: Ints, rows: Ints, s: int, q: int) -> NDArray[np.i
 
 
 def gather(layout: Structure, zl: Floats, w: Floats, flat: Floats) -> None:
-    """Write I + Σ w_i z_i z_i' into the flat array.
-
-    `zl` (N, K): values of each row of data in its columns. `w` (N,): weights. `flat`: overwritten.
-    """
+    """Write I + Σ w_i z_i z_i' into the flat array; `zl` (N, K), `w` (N,)."""
     if not layout.arrow:
         _gather(layout.place, zl, w, layout.entries, layout.s, layout.q, flat)
         return
@@ -257,10 +244,7 @@ def _gather(place: NDArray[np.int32], zl: Floats, w: Floats, entries: int, s: in
 
 
 def factorise(layout: Structure, flat: Floats) -> bool:
-    """Factorise in place: L D L' of the leading columns, Cholesky of the tail.
-
-    `flat`: the matrix; overwritten by its factor. Returns False where the matrix is not positive definite.
-    """
+    """Factorise in place: L D L' of the leading columns, Cholesky of the tail; False if not positive definite."""
     s, end = layout.s, layout.entries
     tail = flat[end + s :].reshape(layout.q - s, layout.q - s)
     if layout.arrow:
@@ -334,20 +318,14 @@ def _eliminate(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> bool:
 
 
 def log_determinant(layout: Structure, flat: Floats, times: Floats) -> float:
-    """Log determinant of the factorised matrix.
-
-    `flat`: the factor. `times` (q,): how often each column counts: more than once where equal groups were collapsed.
-    """
+    """Log determinant of the factorised matrix; `times` (q,): how often each column counts."""
     end, s = layout.entries, layout.s
     tail = flat[end + s :][:: layout.q - s + 1]
     return float(times[:s] @ np.log(flat[end : end + s]) + 2 * times[s:] @ np.log(tail))
 
 
 def solve_many(layout: Structure, flat: Floats, B: Floats) -> Floats:
-    """Solve for one or several right-hand sides.
-
-    `flat`: the factor. `B` (q,). Returns shaped as `B`.
-    """
+    """Solve with the factor for one right-hand side (q,) or several (q, p)."""
     s, size = layout.s, layout.q - layout.s
     corner = flat[layout.entries + s :].reshape(size, size)
     result = np.array(B, dtype=np.float64, order="C")
@@ -391,10 +369,7 @@ def _backward(start: Ints, rows: Ints, s: int, flat: Floats, x: Floats) -> None:
 
 
 def invert(layout: Structure, flat: Floats) -> Floats:
-    """Entries of the inverse on the pattern of the factor (Takahashi's recurrence), in the same flat places.
-
-    `flat`: the factor. Returns flat, as the matrix was; both triangles of the tail are filled.
-    """
+    """Entries of the inverse on the pattern of the factor (Takahashi's recurrence), in the same flat places."""
     Z, s, size = np.zeros_like(flat), layout.s, layout.q - layout.s
     corner = flat[layout.entries + s :].reshape(size, size)
     if size:
@@ -442,10 +417,7 @@ def _recur(start: Ints, rows: Ints, s: int, q: int, flat: Floats, Z: Floats) -> 
 
 
 def dense(structure: Structure, flat: Any) -> Floats:
-    """The matrix as a dense array, for tests and small systems.
-
-    `flat`: a matrix or an inverse, before it is factorised. Returns (q, q): symmetric; 0 outside the pattern.
-    """
+    """A matrix, or an inverse, as a dense array (q, q), 0 outside the pattern: for tests and small systems."""
     q, s, start = structure.q, structure.s, structure.start
     full = np.zeros((q, q))
     for k in range(s):
@@ -457,11 +429,7 @@ def dense(structure: Structure, flat: Any) -> Floats:
 
 
 def cross(zl: Floats, weight: Floats, cols: Any, given: Floats, q: int) -> Floats:
-    """Λ'Z'W times a matrix.
-
-    `zl` (N, K): values of ZΛ. `weight` (N,). `cols` (N, K): columns that each row touches. `given` (N, p). `q`: number
-    of columns. Returns (q, p).
-    """
+    """Λ'Z'W times a matrix (N, p), (q, p); `zl`, `cols` (N, K)."""
     B = np.zeros((q, given.shape[1]))
     for own, c in zip(zl.T, cols.T, strict=True):
         scaled, touched = weight * own, np.ascontiguousarray(c)

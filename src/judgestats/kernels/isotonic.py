@@ -22,8 +22,7 @@ class Brier:
 def pooled(right: Floats, n: Floats) -> Floats:
     """Recalibrated probabilities: the increasing sequence that is nearest to the shares (pool adjacent violators).
 
-    `right`, `n` (..., L): right verdicts and all verdicts at each level of confidence, in increasing order. Returns
-    (..., L): NaN at a level without verdicts.
+    `right`, `n` (..., L): right verdicts and all at each level of confidence; the result is NaN at a level without.
     """
     from scipy.optimize import isotonic_regression  # slow to import
 
@@ -37,9 +36,7 @@ def pooled(right: Floats, n: Floats) -> Floats:
 
 
 def brier_parts(level: Floats, right: Floats, n: Floats, fitted: Floats) -> Brier:
-    """Parts of the Brier score.
-
-    `level` (L,): the confidences. `right`, `n`, `fitted` (..., L): as in :func:`pooled`, and what it returns.
+    """Parts of the Brier score, from `level` (L,), and `right`, `n`, `fitted` (..., L) of :func:`pooled`.
 
     Dimitriadis, T., Gneiting, T., Jordan, A. I. (2021). PNAS 118, e2016191118.
     """
@@ -59,11 +56,7 @@ def brier_parts(level: Floats, right: Floats, n: Floats, fitted: Floats) -> Brie
 
 
 def binned_error(level: Floats, right: Floats, n: Floats, edges: Floats) -> Floats:
-    """Expected calibration error: mean distance of share right and mean confidence over bins, weighted by their size.
-
-    `level` (L,), `right`, `n` (..., L). `edges` (B + 1,): bins [edge, next edge), the last with its right end. Returns
-    (...).
-    """
+    """Expected calibration error: distance of share right and mean confidence in bins [edge, next), by their size."""
     place = np.clip(np.searchsorted(edges, level, side="right") - 1, 0, edges.size - 2)
     member = np.zeros((level.size, edges.size - 1))
     member[np.arange(level.size), place] = 1.0

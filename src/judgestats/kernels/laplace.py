@@ -12,77 +12,53 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats.kernels.elimination import Structure, factorise, gather, invert, log_determinant, solve_many
 from judgestats.kernels.likelihoods import FAMILIES, derivatives, has_thresholds, losses, threshold_derivatives
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The data as the likelihood sees them. N rows, p fixed effects, K columns of random effects a row.
+    """The data as the likelihood sees them. N rows, p fixed effects, K columns of random effects a row."""
 
-    `kind`: family and link, as in :mod:`judgestats.kernels.likelihoods`.
-    `y`, `m` (N,): successes and trials, or sums and numbers of rows.
-    `X` (N, p).
-    `offset` (N,).
-    `z` (N, K): values of the random terms.
-    `times` (N,): how often each row counts (equal groups collapsed); 1 otherwise.
-    `category`, `part` (N,): category of a cumulative response, and which set of thresholds it uses.
-    """
-
-    kind: int
-    y: Floats
+    kind: int  # family and link, as in :mod:`judgestats.kernels.likelihoods`
+    y: Floats  # y, m (N,): successes and trials, or sums and numbers of rows
     m: Floats
-    X: Floats
-    offset: Floats
-    z: Floats
-    times: Floats
-    category: NDArray[np.int64]
-    part: NDArray[np.int64]
+    X: Floats  # (N, p)
+    offset: Floats  # (N,)
+    z: Floats  # (N, K): values of the random terms
+    times: Floats  # (N,): how often each row counts (equal groups collapsed); 1 otherwise
+    # category, part (N,): category of a cumulative response, and which set of thresholds it uses
+    category: Ints
+    part: Ints
 
 
 @dataclass(frozen=True)
 class Adjoint:
-    """Derivatives of the objective, row by row, still to be summed against the designs.
+    """Derivatives of the objective, row by row, still to be summed against the designs."""
 
-    `eta` (N,): by the linear predictor.
-    `scale` (N, K): by the values of ZΛ in each column of a row.
-    `hi`, `lo` (N,): by the thresholds.
-    """
-
-    eta: Floats
-    scale: Floats
-    hi: Floats
+    eta: Floats  # (N,): by the linear predictor
+    scale: Floats  # (N, K): by the values of ZΛ in each column of a row
+    hi: Floats  # hi, lo (N,): by the thresholds
     lo: Floats
 
 
 @dataclass
 class Laplace:
-    """The objective, its workspace and the mode it starts from.
-
-    `times` (q,): how often each column counts.
-    `u` (q,): the mode found last: the next search starts there.
-    `flat`: factor of H at it.
-    `cols` (K, N): columns that each row touches, side by side in memory.
-    `collapsed`: whether any column counts more than once.
-    """
+    """The objective, its workspace and the mode it starts from."""
 
     data: Rows
     layout: Structure
-    times: Floats
-    u: Floats
-    flat: Floats
-    cols: NDArray[np.int64]
-    collapsed: bool
+    times: Floats  # (q,): how often each column counts
+    u: Floats  # (q,): the mode found last: the next search starts there
+    flat: Floats  # factor of H at it
+    cols: Ints  # (K, N): columns that each row touches, side by side in memory
+    collapsed: bool  # whether any column counts more than once
 
     @classmethod
     def of(cls, data: Rows, layout: Structure, times: Floats) -> Laplace:
-        """Make the workspace.
-
-        `times` (q,).
-        """
+        """Make the workspace."""
         cols = np.ascontiguousarray(layout.cols.T)
         return cls(data, layout, times, np.zeros(layout.q), np.empty(layout.size), cols, bool((times != 1).any()))
 
@@ -139,11 +115,7 @@ class Laplace:
         return True, u, eta, total
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
-        """Find the mode and evaluate the objective there.
-
-        `eta0` (N,): linear predictor without random effects. `zl` (N, K): values of ZΛ. `hi`, `lo` (N,): thresholds of
-        each row. Returns `objective`: infinite where no mode was found. `eta` (N,): linear predictor at the mode.
-        """
+        """The objective at the mode, infinite where none was found, and the linear predictor there; `zl` (N, K): ZΛ."""
         d, t = self.data, self.layout
         turned = np.ascontiguousarray(zl.T)
         for start in (self.u, np.zeros(t.q)):
@@ -156,10 +128,7 @@ class Laplace:
         return np.inf, eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
-        """Derivatives at the mode that :meth:`value` found last.
-
-        `eta`, `zl`, `hi`, `lo`: as there; `eta` as it returned it.
-        """
+        """Derivatives at the mode that :meth:`value` found last, with the `eta` that it returned."""
         d, t, u = self.data, self.layout, self.u
         turned = np.ascontiguousarray(zl.T)
         inverse, spread, p = invert(t, self.flat), np.zeros_like(turned), 0

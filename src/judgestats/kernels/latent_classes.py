@@ -22,22 +22,15 @@ _SINGULAR = 1e-9
 
 @dataclass(frozen=True)
 class LatentClasses:
-    """Maximum likelihood estimates.
+    """Maximum likelihood estimates."""
 
-    `priors` (K,): share of each class.
-    `confusion` (R, K, K): probability of each label (last axis) of a rater for a true class; NaN where it gave none.
-    `posterior` (N, K): probability of each class of each unit.
-    `loglik`: without multinomial coefficients.
-    `n_best`: how many of the starts reached it.
-    `converged`: whether EM came to rest.
-    """
-
-    priors: Floats
+    priors: Floats  # (K,): share of each class
+    # (R, K, K): probability of each label (last axis) of a rater for a true class; NaN where it gave none
     confusion: Floats
-    posterior: Floats
-    loglik: float
-    n_best: int
-    converged: bool
+    posterior: Floats  # (N, K): probability of each class of each unit
+    loglik: float  # without multinomial coefficients
+    n_best: int  # how many of the starts reached it
+    converged: bool  # whether EM came to rest
 
 
 def latent_classes(
@@ -45,11 +38,8 @@ def latent_classes(
 ) -> LatentClasses:
     """Fit the model from the majority vote and from random starts, and keep the likeliest fit.
 
-    `counts` (N, R, K): how often each rater gave each label to each unit. `weight` (N,): how many units are alike.
-    `n_starts`: random starts, each half the majority vote and half random. `mirror` (K,): permutation of the classes
-    that leaves the model as it is (two candidates that exchange their names). The likelihood is the same however the
-    classes are named: each is named after a label, so that labels and classes agree as often as possible.
-
+    `counts` (N, R, K): how often each rater gave each label. `mirror` (K,): permutation of the classes that leaves the
+    model as it is (candidates that exchange their names). Each class is named after the label that agrees most often.
     Dawid, A. P., Skene, A. M. (1979). Applied Statistics 28, 20-28.
     """
     n, raters, k = counts.shape
@@ -122,10 +112,9 @@ def _naming(agreement: Floats, mirror: Ints | None) -> Ints:
 def standard_errors(
     counts: Floats, weight: Floats, found: LatentClasses, mirror: Ints | None = None
 ) -> tuple[Floats, Floats]:
-    """Standard errors of priors (K,) and confusion (R, K, K), from the observed information.
+    """Standard errors of priors (K,) and confusion (R, K, K), from the observed information of those inside (0, 1).
 
-    Of the parameters inside (0, 1) only: NaN for those on the boundary, which count as known; NaN for all where the
-    information matrix is singular (the labels do not identify the model).
+    NaN on the boundary, where they count as known; NaN for all where the labels do not identify the model.
     """
     n, raters, k = counts.shape
     flat = counts.reshape(n, raters * k)

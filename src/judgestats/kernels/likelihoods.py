@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 from numba.extending import overload
-from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats
@@ -56,10 +55,7 @@ def _probit_loss(x: float) -> tuple[float, float, float, float]:
 
 @njit(cache=True)
 def density(kind: int, x: float) -> tuple[float, float, float, float]:
-    """Distribution function F at x, its density and the density's first two derivatives.
-
-    `kind`: ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``. `x`: may be infinite.
-    """
+    """Cumulative distribution F at x, which may be infinite, its density and the density's first two derivatives."""
     if math.isinf(x):
         return (1.0 if x > 0 else 0.0), 0.0, 0.0, 0.0
     if kind == CUMULATIVE_LOGIT:
@@ -73,10 +69,7 @@ def density(kind: int, x: float) -> tuple[float, float, float, float]:
 
 @njit(cache=True)
 def between(kind: int, hi: float, lo: float) -> float:
-    """F(hi) - F(lo), without cancellation in the upper tail; at least 1e-300.
-
-    `kind`: ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``. `hi`, `lo`: thresholds minus η, hi above lo.
-    """
+    """F(hi) - F(lo), without cancellation in the upper tail; at least 1e-300."""
     if lo > 0:
         hi, lo = -lo, -hi
     share: float = density(kind, hi)[0] - density(kind, lo)[0]
@@ -132,12 +125,7 @@ def _logit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivati
 def _probit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
     up, down = _probit_loss(eta), _probit_loss(-eta)
     k = m - y
-    return (
-        y * up[0] + k * down[0],
-        y * up[1] - k * down[1],
-        y * up[2] + k * down[2],
-        y * up[3] - k * down[3],
-    )
+    return (y * up[0] + k * down[0], y * up[1] - k * down[1], y * up[2] + k * down[2], y * up[3] - k * down[3])
 
 
 @njit(cache=True)
@@ -213,9 +201,7 @@ _ROWS = (
 def loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:
     """Loss of one row and its three derivatives by η.
 
-    `family`: from :data:`FAMILIES`. `y`: successes, or the sum of counts; not used by cumulative models. `m`: trials
-    (binomial), rows (Poisson, cumulative). `eta`: linear predictor. `hi`, `lo`: thresholds of the row's category; of
-    the negative binomial family, the logarithm of the size.
+    `y`: successes, or the sum of counts. `m`: trials, or rows. `hi`, `lo`: see above.
     """
     result: Derivatives = _ROWS[len(family) - 1](y, m, eta, hi, lo)
     return result
@@ -290,20 +276,13 @@ def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG00
 
 
 def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats, Floats]:
-    """Loss of every row and its first two derivatives by η.
-
-    `kind`: family and link. `y`, `m`, `eta`, `hi`, `lo` (N,): as in :func:`loss`. Returns `loss, r, w` (N,).
-    """
+    """Loss of every row and its first two derivatives by η, (N,) each."""
     value, r, w, _ = derivatives(kind, y, m, eta, hi, lo)
     return value, r, w
 
 
-def derivatives(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> NDArray[np.float64]:
-    """Loss of every row and its first three derivatives by η.
-
-    `kind`: family and link. `y`, `m`, `eta`, `hi`, `lo` (N,): as in :func:`loss`. Returns (4, N): NumPy computes those
-    of the logit and of Poisson's family, compiled code the others.
-    """
+def derivatives(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> Floats:
+    """Loss of every row and three derivatives by η, (4, N): by NumPy of logit and Poisson, else by compiled code."""
     result = np.empty((4, len(y)))
     if kind not in (BINOMIAL_LOGIT, POISSON_LOG):
         _derivatives(FAMILIES[kind], y, m, eta, hi, lo, result)

@@ -21,30 +21,19 @@ from judgestats.typing import Floats
 
 @dataclass(frozen=True)
 class Cells:
-    """The data. N cells, p fixed effects, K columns of random effects a cell.
+    """The data. N cells, p fixed effects, K columns of random effects a cell."""
 
-    `mean`, `weight` (N,): mean of the cell's rows, weighted, and the sum of their weights.
-    `X` (N, p).
-    `z` (N, K).
-    `n`: rows.
-    `within`: weighted sum of squares of the rows about their cell's mean.
-    `log_weight`: sum over rows of the log of their weight.
-    """
-
-    mean: Floats
+    mean: Floats  # mean, weight (N,): mean of the cell's rows, weighted, and the sum of their weights
     weight: Floats
-    X: Floats
-    z: Floats
-    n: float
-    within: float
-    log_weight: float
+    X: Floats  # (N, p)
+    z: Floats  # (N, K)
+    n: float  # rows
+    within: float  # weighted sum of squares of the rows about their cell's mean
+    log_weight: float  # sum over rows of the log of their weight
 
     @cached_property
     def centred(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """X with what least squares leave of the mean, their β, X'WX, and X'W times the rest.
-
-        A mean far from 0 takes digits that the rest keeps.
-        """
+        """X and what least squares leave of the mean, β, X'WX, and X'W times the rest, exact for any mean."""
         WX = self.X * self.weight[:, None]
         G = self.X.T @ WX
         beta = np.linalg.solve(G, WX.T @ self.mean)
@@ -54,24 +43,15 @@ class Cells:
 
 @dataclass(frozen=True)
 class Profile:
-    """The likelihood at one Λ.
+    """The likelihood at one Λ."""
 
-    `objective`: minus the log (restricted) likelihood; infinite where it is not defined.
-    `scale` (N, K): its derivative by the values of ZΛ.
-    `beta` (p,).
-    `u` (q,): modes of the spherical effects, in units of the residual sd.
-    `residual`: residual variance.
-    `information` (p, p): m: the covariance of β is the residual variance times its inverse.
-    `flat`: factor of H = Λ'Z'WZΛ + I.
-    """
-
-    objective: float
-    scale: Floats
-    beta: Floats
-    u: Floats
-    residual: float
-    information: Floats
-    flat: Floats
+    objective: float  # minus the log (restricted) likelihood; infinite where it is not defined
+    scale: Floats  # (N, K): its derivative by the values of ZΛ
+    beta: Floats  # (p,)
+    u: Floats  # (q,): modes of the spherical effects, in units of the residual sd
+    residual: float  # residual variance
+    information: Floats  # (p, p): the M above; the covariance of β is the residual variance times its inverse
+    flat: Floats  # factor of H = Λ'Z'WZΛ + I
 
 
 @njit(cache=True)
@@ -114,10 +94,7 @@ def _by_scale(
 
 
 def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
-    """Evaluate the profiled likelihood and its gradient.
-
-    `zl` (N, K): values of ZΛ, Λ relative to the residual sd.
-    """
+    """Evaluate the profiled likelihood and its gradient; `zl` (N, K): ZΛ, relative to the residual sd."""
     t, p = layout, data.X.shape[1]
     flat = np.empty(t.size)
     gather(t, zl, data.weight, flat)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import (
@@ -28,7 +27,7 @@ from scipy.sparse.csgraph import (
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.simultaneous import errors_of_differences
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 #: How a tie enters the likelihood; the place of a model is its number in the compiled code.
 Model = Literal["bradley-terry", "davidson", "rao-kupper"]
@@ -151,35 +150,24 @@ def _derivatives(model, system, opponent, extra, counts, beta, gamma, tau):  # t
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Counted comparisons.
+    """Counted comparisons."""
 
-    `system`, `opponent` (P,): the systems of each row, 0 to K - 1; they differ.
-    `extra` (P, M): slot and covariates, as differences system minus opponent; the slot is 1.
-    `counts` (P, 3): wins, losses and ties of the system.
-    """
-
-    system: Ints
+    system: Ints  # system, opponent (P,): the systems of each row, 0 to K - 1; they differ
     opponent: Ints
-    extra: Floats
-    counts: Floats
+    extra: Floats  # (P, M): slot and covariates, as differences system minus opponent; the slot is 1
+    counts: Floats  # (P, 3): wins, losses and ties of the system
 
 
 @dataclass(frozen=True)
 class Strengths:
-    """A fit.
+    """A fit."""
 
-    `beta` (K,), `gamma` (M,), `tau`: the parameters; tau is NaN without ties.
-    `log_likelihood`: without binomial coefficients, and without the pseudo-ties.
-    `bread` (K + M + 1, K + M + 1): inverse of the information, 0 for what is fixed; by (β, γ, τ).
-    `converged`: whether the search did.
-    """
-
-    beta: Floats
+    beta: Floats  # beta (K,), gamma (M,), tau: the parameters; tau is NaN without ties
     gamma: Floats
     tau: float
-    log_likelihood: float
-    bread: Floats
-    converged: bool
+    log_likelihood: float  # without binomial coefficients, and without the pseudo-ties
+    bread: Floats  # (K + M + 1, K + M + 1): inverse of the information, 0 for what is fixed; by (β, γ, τ)
+    converged: bool  # whether the search did
 
 
 def derivatives(
@@ -194,17 +182,12 @@ def derivatives(
 
 
 def strengths(
-    model: Model,
-    data: Comparisons,
-    component: Ints,
-    pseudo_ties: float = 0.0,
-    start: Strengths | None = None,
+    model: Model, data: Comparisons, component: Ints, pseudo_ties: float = 0.0, start: Strengths | None = None
 ) -> Strengths:
     """Fit by Newton's method with halved steps; all three likelihoods are concave.
 
-    `component` (K,): systems whose strengths are on a common scale; the first of each has strength 0, unless there
-    are pseudo-ties. `pseudo_ties`: of each system with a reference of strength 0, each half a win and half a loss.
-    `start`: where to begin.
+    `component` (K,): systems on a common scale; the first of each has strength 0, unless there are `pseudo_ties` of
+    each system with a reference of strength 0, each half a win and half a loss.
     """
     size, extras = component.size, data.extra.shape[1]
     last = size + extras
@@ -272,24 +255,23 @@ def _objective(
 # ---- Which strengths are finite --------------------------------------------------------------------------------------
 
 
-def pieces(met: NDArray[np.bool_]) -> Ints:
+def pieces(met: Mask) -> Ints:
     """Connected component of each system; `met` (K, K): whether two systems were compared."""
     component: Ints = connected_components(csr_array(met), directed=False)[1]
     return component
 
 
 def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bool = False) -> tuple[Ints, Floats]:
-    """Where the likelihood has its maximum: which strengths are finite, and which run to infinity.
+    """Components (K,) of systems on a common scale, and the limit of each strength: 0 if finite, ±inf, or NaN.
 
-    `wins` (K, K): wins of the row over the column. `ties` (K, K): symmetric. `reference`: a system whose strength is 0.
-    `tied`: whether a parameter of ties is estimated. Returns `component` (K,): systems that can be put on a common
-    scale, since each has not lost all comparisons with the rest of them, nor won all (Ford 1957). `limit` (K,): 0 for
-    the component of the reference, or for the one largest component; +inf for the systems above it, that never lost to
-    it directly or through others; -inf for those below; NaN for those that are neither. Where no component has two
-    systems, or two have most: +inf for systems that never lost, -inf for those that never won, NaN for the others.
+    A component's systems have neither lost nor won all comparisons with the rest of it (Ford 1957). Finite is that of
+    the reference, or the one largest component; +inf are the systems above it, that never lost to it directly or
+    through others, -inf those below, NaN those that are neither. Where no component is the largest: +inf for systems
+    that never lost, -inf for those that never won, NaN for the others.
 
-    With a parameter of ties and no cycle of wins, ties do not hold two systems together if the parameter may run to
-    infinity with their strengths: if differences of 2 or more for every win and of 2 or less for every tie exist.
+    With a parameter of ties (`tied`) and no cycle of wins, ties do not hold two systems together if that parameter may
+    run to infinity with their strengths: if differences of 2 or more for every win and of 2 or less for every tie
+    exist.
 
     Ford, L. R. (1957). American Mathematical Monthly 64, 28-33; with ties: Davidson, R. R. (1970). Journal of the
     American Statistical Association 65, 317-328.
@@ -323,10 +305,10 @@ def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bo
     return component, limit
 
 
-def reached_by_wins(wins: Floats, ties: Floats) -> NDArray[np.bool_]:
+def reached_by_wins(wins: Floats, ties: Floats) -> Mask:
     """Whether the row beat or equalled the column, itself or through others: (K, K). Arguments as in :func:`limits`."""
     lengths = shortest_path(csr_array((wins > 0) | (ties > 0)), unweighted=True)
-    reached: NDArray[np.bool_] = np.isfinite(lengths)
+    reached: Mask = np.isfinite(lengths)
     return reached
 
 
@@ -386,19 +368,9 @@ def _meat(system, opponent, extra, by_eta, by_tau, row, weight, order, start, si
 
 
 def meat(
-    model: Model,
-    data: Comparisons,
-    fit: Strengths,
-    row: Ints,
-    outcome: Ints,
-    n: Floats,
-    cluster: Ints | None = None,
+    model: Model, data: Comparisons, fit: Strengths, row: Ints, outcome: Ints, n: Floats, cluster: Ints | None = None
 ) -> Floats:
-    """Sum over the clusters of the products of their scores, by (β, γ, τ).
-
-    `row`, `outcome`, `n` (C,): row of `data`, outcome and number of the calls. `cluster` (C,): cluster of each, 0 to
-    G - 1; None: each call is one of its own.
-    """
+    """Sum over the clusters (C,) of the products of their scores by (β, γ, τ); n (C,) calls at a row and outcome."""
     tau = fit.tau if math.isfinite(fit.tau) else 0.0
     arrays = data.system, data.opponent, data.extra
     by_eta, by_tau = _scores(MODELS.index(model), *arrays, fit.beta, fit.gamma, tau, row, outcome)
@@ -415,9 +387,6 @@ def meat(
 
 def rank_sets(estimate: Floats, covariance: Floats, critical: float) -> tuple[Ints, Ints]:
     """Ranks that each system may have: 1 + the number significantly better, and K - the number significantly worse.
-
-    `estimate` (K,), `covariance` (K, K): NaN where a strength has no standard error: such a system is better or worse
-    than none.
 
     Al Mohamad, D., Goeman, J. J., van Zwet, E. W. (2022). Simultaneous confidence intervals for ranks with application
     to ranking institutions. Biometrics 78, 238-247.

@@ -6,37 +6,16 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.kernels.compiling import njit
+from judgestats.typing import Floats
 
 #: A variance between clusters up to this is rounding: that of counts is above n**-4, and 0 where all are alike.
 ROUNDING = 1e-30
 #: Weight, in clusters, of the pseudo-observation at each bound of a difference.
 _PSEUDO = 0.25
-
-
-@njit(cache=True)
-def _wilson1(p, n, z):  # type: ignore[no-untyped-def]
-    if not n > 0 or not (0 <= p <= 1):
-        return math.nan, math.nan
-    z2 = z * z
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = z * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    low = 0.0 if p == 0 else max(0.0, centre - half)
-    high = 1.0 if p == 1 else min(1.0, centre + half)
-    return low, high
-
-
-@njit(cache=True)
-def _wilson(p, n, z):  # type: ignore[no-untyped-def]
-    low = np.empty(p.size)
-    high = np.empty(p.size)
-    for i in range(p.size):
-        low[i], high[i] = _wilson1(p[i], n[i], z[i])
-    return low, high
 
 
 def normal_quantile(conf_level: float) -> float:
@@ -46,44 +25,31 @@ def normal_quantile(conf_level: float) -> float:
 
 def wilson(
     k: ArrayLike, n: ArrayLike, conf_level: float = CONF_LEVEL, df: ArrayLike | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson score interval, without continuity correction.
+) -> tuple[Floats, Floats]:
+    """Wilson score interval of `k` of `n`, not necessarily whole, without continuity correction; NaN where n is 0.
 
-    `k`, `n`: successes and trials; neither need be whole (an effective n is not). `df`: degrees of freedom of Student's
-    t in place of the normal quantile, for a clustered interval. Returns `low, high`: of the broadcast shape of `k` and
-    `n`; NaN where n is 0. Exactly 0 for k = 0 and exactly 1 for k = n.
-
-    Wilson, E. B. (1927). Journal of the American Statistical Association 22, 209-212.
-
-    >>> low, high = wilson(81, 263)
-    >>> print(f"{low:.8f} {high:.8f}")
-    0.25528852 0.36620958
+    `df`: of Student's t in place of the normal quantile. Wilson, E. B. (1927). Journal of the American Statistical
+    Association 22, 209-212.
     """
     k, n = np.broadcast_arrays(np.asarray(k, dtype=float), np.asarray(n, dtype=float))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(n > 0, k / n, np.nan)
     z = normal_quantile(conf_level) if df is None else stdtrit(np.asarray(df, dtype=float), 0.5 + conf_level / 2)
-    z = np.broadcast_to(np.asarray(z, dtype=float), p.shape)
-    low, high = _wilson(
-        np.ascontiguousarray(p).ravel(), np.ascontiguousarray(n).ravel(), np.ascontiguousarray(z).ravel()
-    )
-    return low.reshape(p.shape), high.reshape(p.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = k / n
+        p = np.where((n > 0) & (p >= 0) & (p <= 1), p, np.nan)
+        centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    low, high = np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
+    return np.where(p == 0, 0.0, low), np.where(p == 1, 1.0, high)
 
 
 def clustered_wilson(
-    k: NDArray[np.float64],
-    n: NDArray[np.float64],
-    conf_level: float = CONF_LEVEL,
-    alike: NDArray[np.float64] | None = None,
+    k: Floats, n: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None
 ) -> tuple[float, float, float]:
-    """Wilson interval of a pooled proportion whose calls come in clusters.
+    """Standard error and Wilson interval of a pooled proportion; `k`, `n` (G,) of each cluster, `alike` (G,) of each.
 
-    `k`, `n` (G,): successes and trials of each cluster; clusters without trials are left out. `alike` (G,): how many
-    such clusters there are of each; one by default. Returns `std_error, low, high`: the linearised standard error of
-    the ratio, and the Wilson interval with ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the number of clusters) and
-    t on G - 1. Where fewer than 10 clusters have another share than the most frequent one, n_eff is at most the number
-    of calls: their variance is not known well enough to say that calls of a cluster make up for each other. All NaN for
-    G < 2.
+    The error is the linearised one; ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the number of clusters), t on G -
+    1. Where fewer than 10 clusters have another share than the most frequent one, n_eff is at most the number of calls:
+    their variance is not known well enough to say that calls of a cluster make up for each other. NaN for G < 2.
     """
     alike = (np.ones(n.size) if alike is None else alike)[n > 0]
     k, n = k[n > 0], n[n > 0]
@@ -107,18 +73,9 @@ def clustered_wilson(
 
 
 def clustered_ratios(
-    k: NDArray[np.float64],
-    n: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    conf_level: float = CONF_LEVEL,
-    bound: float = math.inf,
+    k: Floats, n: Floats, weight: Floats, conf_level: float = CONF_LEVEL, bound: float = math.inf
 ) -> tuple[float, float, float, float]:
-    """Weighted sum of ratios of totals over clusters that they share.
-
-    `k`, `n` (G, P): numerator and denominator of each cluster in each ratio; a cluster may be in some ratios only.
-    `weight` (P,): of the ratios: (1, -1) for a difference. `bound`: the largest value of the sum, the smallest is
-    -bound. Returns `estimate, std_error, low, high`: the linearised standard error with G / (G - 1), and t on G - 1.
-    All NaN where a denominator is 0; the last three for G < 2.
+    """Estimate, standard error and t interval on G - 1 of a sum, by weight (P,), of ratios of totals (G, P).
 
     With a finite bound the interval is that of the data and two pseudo-observations at the bounds, each of a quarter of
     a cluster, as Agresti and Min (2005, Statistics in Medicine 24, 729-740) add them to a paired difference: the few
@@ -148,31 +105,18 @@ def clustered_ratios(
 
 
 def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
-    """Newcombe's hybrid score interval of k1/n1 - k2/n2, independent samples (method 10).
-
-    `k1`, `n1`, `k2`, `n2`: successes and trials. Returns `low, high`: NaN where a sample is empty.
+    """Newcombe's hybrid score interval of k1/n1 - k2/n2, independent samples (method 10); NaN where one is empty.
 
     Newcombe, R. G. (1998). Statistics in Medicine 17, 873-890.
-
-    >>> low, high = newcombe(56, 70, 48, 80)
-    >>> print(f"{low:.8f} {high:.8f}")
-    0.05243147 0.33387265
     """
     (l1, l2), (u1, u2) = wilson([k1, k2], [n1, n2], conf_level)
     return _square_and_add(k1 / n1 if n1 else math.nan, l1, u1, k2 / n2 if n2 else math.nan, l2, u2, 0.0)
 
 
 def newcombe_paired(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
-    """Newcombe's interval of a paired difference (a + b)/n - (a + c)/n (method 10 of the paired paper).
-
-    `a`, `b`, `c`, `d`: pairs that succeed in both, in the first only, in the second only, in neither. Returns `low,
-    high`: NaN where there are no pairs.
+    """Newcombe's interval of (b - c)/n (method 10 of the paired paper), of pairs right in both, first, second, neither.
 
     Newcombe, R. G. (1998). Statistics in Medicine 17, 2635-2650.
-
-    >>> low, high = newcombe_paired(36, 12, 2, 0)  # Newcombe's example: 0.0569 to 0.3404
-    >>> print(f"{low:.4f} {high:.4f}")
-    0.0569 0.3404
     """
     n = a + b + c + d
     if not n > 0:
@@ -188,18 +132,10 @@ def newcombe_paired(a: float, b: float, c: float, d: float, conf_level: float = 
 
 
 def tango(b: float, c: float, n: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
-    """Tango's score interval of a paired difference (b - c)/n.
+    """Tango's score interval of a paired difference (b - c)/n, which need not be whole; NaN where n is 0.
 
-    `b`, `c`: pairs that succeed in the first only, and in the second only. `n`: pairs; neither need be whole (an
-    effective n is not). Returns `low, high`: the differences that the score test does not reject; that of 0 is
-    McNemar's test without correction. Without discordant pairs they are -z²/(n + z²) and z²/(n + z²), so that the width
-    is never 0. NaN where n is 0.
-
-    Tango, T. (1998). Statistics in Medicine 17, 891-908.
-
-    >>> low, high = tango(1, 7, 21)
-    >>> print(f"{low:.3f} {high:.3f}")
-    -0.517 -0.026
+    The test of 0 is McNemar's without correction. Without discordant pairs the ends are ±z²/(n + z²): the width is
+    never 0. Tango, T. (1998). Statistics in Medicine 17, 891-908.
     """
     if not n > 0:
         return math.nan, math.nan
@@ -222,42 +158,28 @@ def _tango_end(b: float, c: float, n: float, d: float, z: float) -> float:
 
 
 class PairedClusters(NamedTuple):
-    """A paired difference of pairs that come in clusters.
+    """A paired difference of pairs that come in clusters."""
 
-    `std_error`: linearised, between clusters.
-    `low`, `high`: tango's interval of the n that the clusters are worth, with t on G - 1.
-    `statistic`: McNemar's, without correction, of that n; NaN without discordant pairs.
-    `p_value`: of F on 1 and G - 1: it is below 1 - conf_level where the interval leaves out 0.
-    `clusters`: G, the clusters that have a pair.
-    """
-
-    std_error: float
-    low: float
+    std_error: float  # linearised, between clusters
+    low: float  # low, high: Tango's interval of the n that the clusters are worth, with t on G - 1
     high: float
-    statistic: float
-    p_value: float
-    clusters: int
+    statistic: float  # McNemar's, without correction, of that n; NaN without discordant pairs
+    p_value: float  # of F on 1 and G - 1: it is below 1 - conf_level where the interval leaves out 0
+    clusters: int  # G, the clusters that have a pair
 
 
 def clustered_tango(
-    b: NDArray[np.float64],
-    c: NDArray[np.float64],
-    n: NDArray[np.float64],
-    conf_level: float = CONF_LEVEL,
-    alike: NDArray[np.float64] | None = None,
+    b: Floats, c: Floats, n: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None
 ) -> PairedClusters:
-    """Difference of two proportions of the same pairs, which come in clusters.
-
-    `b`, `c`, `n` (G,): pairs of each cluster that succeed in the first only and in the second only, and all of them.
-    `alike` (G,): how many such clusters there are of each; one by default. Returns NaN for G < 2.
+    """Difference of two proportions of the same pairs, which come in clusters: b, c, n (G,), `alike` of each.
 
     The counts are divided by the design effect, the linearised variance between clusters over that of independent
     pairs, as Rao and Scott (1992) do; Tango's interval and McNemar's test are then applied to them. With one pair a
-    cluster the design effect is G / (G - 1). Without discordant pairs, or where they cancel in every cluster, n is
-    the number of clusters and no pair is discordant.
+    cluster the design effect is G / (G - 1). Without discordant pairs, or where they cancel in every cluster, n is the
+    number of clusters and no pair is discordant.
 
-    Rao, J. N. K., Scott, A. J. (1992). Biometrics 48, 577-585. Compare Obuchowski, N. A. (1998), Statistics in
-    Medicine 17, 1495-1507, and Durkalski, V. L. et al. (2003), Statistics in Medicine 22, 2417-2428.
+    Rao, J. N. K., Scott, A. J. (1992). Biometrics 48, 577-585. Compare Obuchowski, N. A. (1998), Statistics in Medicine
+    17, 1495-1507, and Durkalski, V. L. et al. (2003), Statistics in Medicine 22, 2417-2428.
     """
     there = n > 0
     alike = (np.ones(n.size) if alike is None else alike)[there]
@@ -289,18 +211,10 @@ def _square_and_add(
     return p1 - p2 - math.sqrt(below), p1 - p2 + math.sqrt(above)
 
 
-def goodman(
-    counts: NDArray[np.float64], conf_level: float = CONF_LEVEL
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Simultaneous intervals of multinomial shares: Wilson at level 1 - α/m.
-
-    `counts` (m,): counts of the m classes. `conf_level`: simultaneous coverage aimed at. Returns `low, high` (m,).
+def goodman(counts: Floats, conf_level: float = CONF_LEVEL) -> tuple[Floats, Floats]:
+    """Simultaneous intervals of multinomial shares (m,): Wilson at level 1 - α/m.
 
     Goodman, L. A. (1965). Technometrics 7, 247-254 (the chi-square on one degree of freedom with α/m).
-
-    >>> low, high = goodman(np.array([2.0, 58.0, 0.0]))
-    >>> print(low.round(3), high.round(3))
-    [0.007 0.859 0.   ] [0.141 0.993 0.087]
     """
     counts = np.asarray(counts, dtype=float)
     level = 1 - (1 - conf_level) / counts.size

@@ -256,33 +256,22 @@ def _trapezoid(
 
 @dataclass
 class Quadrature:
-    """The objective and its workspace. Rows are sorted by group.
+    """The objective and its workspace. Rows are sorted by group."""
 
-    `data`: with one column in z.
-    `start` (G + 1,): first row of each group.
-    `often` (G,): how often each group counts.
-    `node`, `log_weight` (n,): nodes for the standard normal density and logs of weights, the density divided out.
-    `u`, `h` (G,): modes and curvatures found last.
-    `share` (G, n): share of each node in the integral.
-    `slope` (N, n): derivative of each row's loss at each node.
-    """
-
-    data: Rows
-    start: Ints
-    often: Floats
+    data: Rows  # with one column in z
+    start: Ints  # (G + 1,): first row of each group
+    often: Floats  # (G,): how often each group counts
+    # node, log_weight (n,): nodes for the standard normal density and logs of weights, the density divided out
     node: Floats
     log_weight: Floats
-    u: Floats
+    u: Floats  # u, h (G,): modes and curvatures found last
     h: Floats
-    share: Floats
-    slope: Floats
+    share: Floats  # (G, n): share of each node in the integral
+    slope: Floats  # (N, n): derivative of each row's loss at each node
 
     @classmethod
     def of(cls, data: Rows, start: Ints, often: Floats, n: int) -> Quadrature:
-        """Make the workspace for n nodes.
-
-        `start` (G + 1,). `often` (G,).
-        """
+        """Make the workspace for n nodes."""
         node, log_weight = rule(n)
         G = len(often)
         return cls(
@@ -290,20 +279,13 @@ class Quadrature:
         )
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
-        """Evaluate the objective.
-
-        `eta0` (N,): linear predictor without the random effect. `zl` (N, 1): θ z. `hi`, `lo` (N,): thresholds of each
-        row. Returns `eta` (N,): `eta0`, for :meth:`adjoint`.
-        """
+        """The objective, and `eta0` for :meth:`adjoint`; `zl` (N, 1): θ z."""
         d, column = self.data, np.ascontiguousarray(zl[:, 0])
         given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often)
         return _value(*given, self.node, self.log_weight, self.u, self.h, self.share, self.slope), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
-        """Derivatives where :meth:`value` was evaluated last.
-
-        `eta`, `zl`, `hi`, `lo`: as there; `eta` as it returned it.
-        """
+        """Derivatives where :meth:`value` was evaluated last."""
         d, column = self.data, np.ascontiguousarray(zl[:, 0])
         given = (FAMILIES[d.kind], d.y, d.m, eta, hi, lo, column, self.start, self.often)
         by_eta, by_zl, by_hi, by_lo = _adjoint(*given, self.node, self.u, self.h, self.share, self.slope)
@@ -312,37 +294,24 @@ class Quadrature:
 
 @dataclass
 class Trapezoid:
-    """The objective by the trapezoidal rule and its workspace. Rows are sorted by group.
+    """The objective by the trapezoidal rule and its workspace. Rows are sorted by group."""
 
-    `data`: with one column in z.
-    `start` (G + 1,): first row of each group.
-    `often` (G,): how often each group counts.
-    `same`: relative change of a group's integral at which halving ends.
-    `extra`: how often the step is halved beyond that.
-    `u`, `left`, `right` (G,): modes found last, and how far the range extends to either side of them.
-    `intervals` (G,): of each group's range, at the parameters evaluated last.
-    `slope` (N,).
-    `by` (N,): derivatives by η, zl and the upper and lower thresholds of the rows.
-    """
-
-    data: Rows
-    start: Ints
-    often: Floats
-    same: float
-    extra: int
-    u: Floats
+    data: Rows  # with one column in z
+    start: Ints  # (G + 1,): first row of each group
+    often: Floats  # (G,): how often each group counts
+    same: float  # relative change of a group's integral at which halving ends
+    extra: int  # how often the step is halved beyond that
+    u: Floats  # u, left, right (G,): modes found last, and how far the range extends to either side of them
     left: Floats
     right: Floats
-    intervals: Ints
-    slope: Floats
+    intervals: Ints  # (G,): of each group's range, at the parameters evaluated last
+    slope: Floats  # (N,)
+    # (N,): derivatives by η, zl and the upper and lower thresholds of the rows
     by: tuple[Floats, Floats, Floats, Floats]
 
     @classmethod
     def of(cls, data: Rows, start: Ints, often: Floats, extra: int = 0) -> Trapezoid:
-        """Make the workspace.
-
-        `start` (G + 1,). `often` (G,).
-        """
+        """Make the workspace."""
         G, N = len(often), len(data.y)
         same = min(1e-5, math.sqrt(ERROR / max(float(often.sum()), 1.0)))
         by = (np.empty(N), np.empty(N), np.empty(N), np.empty(N))
@@ -350,35 +319,20 @@ class Trapezoid:
         return cls(data, start, often, same, extra, *zero, np.zeros(G, np.int64), np.empty(N), by)
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
-        """Evaluate the objective.
-
-        `eta0` (N,): linear predictor without the random effect. `zl` (N, 1): θ z. `hi`, `lo` (N,): thresholds of each
-        row. Returns `eta` (N,): `eta0`, for :meth:`adjoint`.
-        """
+        """The objective, and `eta0` for :meth:`adjoint`; `zl` (N, 1): θ z."""
         d, column = self.data, np.ascontiguousarray(zl[:, 0])
         given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often, self.same, self.extra)
         return _trapezoid(*given, self.u, self.left, self.right, self.intervals, self.slope, *self.by), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:  # noqa: ARG002
-        """Derivatives where :meth:`value` was evaluated last, which found them.
-
-        `eta`, `zl`, `hi`, `lo`: as there.
-        """
+        """Derivatives where :meth:`value` was evaluated last, which found them."""
         by_eta, by_zl, by_hi, by_lo = self.by
         return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
 
 
 @cache
 def rule(n: int) -> tuple[Floats, Floats]:
-    """Gauss-Hermite nodes for the standard normal density.
-
-    `n`: how many. Returns `node` (n,). `log_weight` (n,): log of weight over density, √(2π) divided out: Σ
-    exp(log_weight) f(node) ≈ ∫ f(x) dx / √(2π).
-
-    >>> node, log_weight = rule(7)
-    >>> float(round((np.exp(log_weight - node**2 / 2) * node**4).sum(), 12))
-    3.0
-    """
+    """Gauss-Hermite nodes for the standard normal density, and logs of weight over density, √(2π) divided out."""
     node, weight = np.polynomial.hermite_e.hermegauss(n)
     log_weight = np.log(weight / np.sqrt(2 * np.pi)) + 0.5 * node**2
     for values in (node, log_weight):

@@ -11,6 +11,7 @@ from scipy.special import bdtr, bdtrik, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.compiling import njit
+from judgestats.typing import Floats, Ints
 
 #: Draws held in memory at a time.
 _DRAWS = 2**22
@@ -21,20 +22,14 @@ _KINDS = 100
 
 
 def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> np.random.Generator:
-    """Generator of one group, so that another group in the data does not change its draws.
-
-    `seed`: a Generator is used as it is. `key`: what names the group.
-    """
+    """Generator of one group, named by `key`, so that another group in the data does not change its draws."""
     if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)
     return np.random.default_rng([seed, zlib.crc32("\x1f".join(key).encode())])
 
 
-def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -> NDArray[np.int64]:
-    """Draw which clusters each resample holds.
-
-    `n_clusters`, `n_resamples`: G and B. Returns (B, G).
-    """
+def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -> Ints:
+    """Draw which of G clusters each of B resamples holds, (B, G)."""
     return rng.integers(0, n_clusters, size=(n_resamples, n_clusters))
 
 
@@ -51,27 +46,18 @@ def _resampled_totals(counts, index):  # type: ignore[no-untyped-def]
     return totals
 
 
-def resampled_totals(counts: NDArray[np.float64], index: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Counts of each resample.
-
-    `counts` (G, P): counts of P patterns in G clusters. `index` (B, G): clusters of each resample, from
-    :func:`cluster_index`. Returns (B, P).
-    """
-    totals: NDArray[np.float64] = _resampled_totals(np.ascontiguousarray(counts, dtype=np.float64), index)
+def resampled_totals(counts: Floats, index: Ints) -> Floats:
+    """Counts (B, P) of each resample, from counts (G, P) of the clusters and :func:`cluster_index`."""
+    totals: Floats = _resampled_totals(np.ascontiguousarray(counts, dtype=np.float64), index)
     return totals
 
 
 def cluster_totals(
-    counts: NDArray[np.float64],
-    rng: np.random.Generator,
-    n_resamples: int,
-    strata: NDArray[np.integer] | None = None,
-) -> NDArray[np.float64]:
-    """Counts of each resample of the clusters, drawn within their strata where there are any.
+    counts: Floats, rng: np.random.Generator, n_resamples: int, strata: NDArray[np.integer] | None = None
+) -> Floats:
+    """Counts (B, P) of each resample of the clusters (G, P), drawn within `strata` (G,) where there are any.
 
-    `counts` (G, P): counts of P patterns in G clusters. `n_resamples`: B. `strata` (G,): stratum of each cluster, 0 to
-    S - 1: as many clusters are drawn from each as it has. Returns (B, P): a few million draws are held at a time,
-    however large B and G are. Of many clusters with few distinct counts, the number of each kind is drawn instead.
+    A few million draws are held at a time. Of many clusters with few distinct counts, the number of each kind is drawn.
     """
     members = [np.arange(len(counts))] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
     used = np.flatnonzero((counts != 0).any(axis=0))
@@ -105,16 +91,11 @@ def _kinds(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def multinomial_totals(
-    counts: NDArray[np.float64],
-    rng: np.random.Generator,
-    n_resamples: int,
-    strata: NDArray[np.integer] | None = None,
-) -> NDArray[np.float64]:
-    """Counts of each resample of independent rows, of which `counts` are alike.
+    counts: Floats, rng: np.random.Generator, n_resamples: int, strata: NDArray[np.integer] | None = None
+) -> Floats:
+    """Counts (B, P) of each resample of independent rows, of which `counts` (P,), whole numbers, are alike.
 
-    `counts` (P,): how many rows show each pattern; whole numbers. `n_resamples`: B. `strata` (P,): stratum of each
-    pattern; the size of every stratum is kept. Returns (B, P): exactly what drawing rows gives, at a cost that does not
-    depend on their number.
+    Exactly what drawing rows gives, within `strata` (P,) if any, at a cost that does not depend on their number.
     """
     whole = np.rint(counts).astype(np.int64)
     totals = np.zeros((n_resamples, whole.size))
@@ -149,20 +130,13 @@ def _two_way(start, column, counts, row_weight, column_weight):  # type: ignore[
 
 
 def two_way_totals(
-    row: NDArray[np.integer],
-    column: NDArray[np.integer],
-    counts: NDArray[np.float64],
-    rng: np.random.Generator,
-    n_resamples: int,
-) -> NDArray[np.float64]:
-    """Counts of each resample when both factors of a crossed design are drawn.
+    row: NDArray[np.integer], column: NDArray[np.integer], counts: Floats, rng: np.random.Generator, n_resamples: int
+) -> Floats:
+    """Counts (B, P) of each resample when both factors of a crossed design are drawn, from counts (C, P) of its cells.
 
-    `row`, `column` (C,): level of each factor (item, judge, say) in each of C cells, from 0. `counts` (C, P): counts of
-    P patterns in each cell. `n_resamples`: B. Returns (B, P): a cell counts as often as its row was drawn, times as
-    often as its column was.
-
-    The pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics 1, 386-411): conservative, its variance is at
-    most about that of the row effect, the column effect and three times the rest.
+    A cell counts as often as its row was drawn, times as often as its column was: the pigeonhole bootstrap (Owen 2007,
+    Annals of Applied Statistics 1, 386-411). It is conservative, its variance at most about that of the row effect, the
+    column effect and three times the rest.
     """
     n_rows, n_columns = (int(x.max()) + 1 if x.size else 0 for x in (row, column))
     order = np.argsort(row, kind="stable")
@@ -186,17 +160,13 @@ def _times_drawn(rng: np.random.Generator, levels: int, n_resamples: int) -> NDA
 
 
 def percentile_interval(
-    draws: NDArray[np.float64], conf_level: float = CONF_LEVEL, units: float | None = None
+    draws: Floats, conf_level: float = CONF_LEVEL, units: float | None = None
 ) -> tuple[float, float]:
-    """Percentile interval of bootstrap draws, infinite ones (censored estimates) included.
+    """Percentile interval of bootstrap draws (B,), infinite ones (censored estimates) included: order statistics.
 
-    `draws` (B,): statistics of the resamples; NaN draws are left out. `units`: how many units were resampled. The
-    interval is then the expanded one: it reaches as far into the tails as a t interval of a mean of this many units, in
-    place of a normal one with the standard deviation divided by n. Returns `low, high`: order statistics (no
-    interpolation, so that an infinite end stays infinite); NaN without draws, or with one unit.
-
-    Hesterberg, T. C. (2015). What teachers should know about the bootstrap. The American Statistician, 69, 371-386
-    (Section 5.3, the expanded percentile interval).
+    With `units`, the number resampled, the expanded one, which reaches as far into the tails as t in place of a normal
+    with the standard deviation divided by n: Hesterberg, T. C. (2015), The American Statistician 69, 371-386, Section
+    5.3.
     """
     kept = draws[~np.isnan(draws)]
     if not kept.size or (units is not None and units < 2):
@@ -209,26 +179,17 @@ def percentile_interval(
 
 
 def student_interval(
-    draws: NDArray[np.float64],
+    draws: Floats,
     estimate: float,
     units: int,
     conf_level: float = CONF_LEVEL,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> tuple[float, float, float, float]:
-    """Student's interval with the standard error of bootstrap draws, and their bias allowed for.
+    """Standard error, bias and Student's interval of bootstrap draws (B,) of G `units`, within `limits`.
 
-    `draws` (B,): statistics of the resamples; NaN draws are left out. `estimate`: the statistic of the data. `units`:
-    G, how many units were drawn: t has G - 1 degrees of freedom. `limits` (float, float): values that the statistic
-    cannot pass. Returns `std_error, bias, low, high`: the standard error has the divisor of a sample, G - 1 in place of
-    G. The bias is the mean of the draws minus the estimate. The interval reaches t standard errors to both sides, and
-    farther by the bias to the side that the estimate has to be corrected to. NaN for fewer than two units or draws, and
-    where a draw is infinite.
-
-    A percentile interval moves with the bias of the draws, twice as far from the truth as the estimate: it may not even
-    hold the estimate. This one contains both the estimate and the bias-corrected estimate.
-
-    >>> student_interval(np.array([1.0, 2.0, 3.0]), 2.5, units=2)[1:]
-    (-0.5, -15.469..., 20.969...)
+    The error has the divisor G - 1. The interval reaches farther by the bias to the side that the estimate has to be
+    corrected to. (A percentile interval moves with the bias of the draws, twice as far from the truth as the estimate.)
+    NaN for fewer than two units or draws, and where a draw is infinite.
     """
     kept = draws[~np.isnan(draws)]
     if units < 2 or kept.size < 2 or not np.isfinite(kept).all():
@@ -240,17 +201,10 @@ def student_interval(
     return error, bias, min(max(low, limits[0]), estimate), max(min(high, limits[1]), estimate)
 
 
-def jackknife_interval(
-    estimate: float, without: NDArray[np.float64], conf_level: float = CONF_LEVEL
-) -> tuple[float, float, float]:
-    """Student's interval from the jackknife of clusters.
+def jackknife_interval(estimate: float, without: Floats, conf_level: float = CONF_LEVEL) -> tuple[float, float, float]:
+    """Standard error and Student's interval on G - 1 from estimates (G,) without each cluster; NaN if all are alike.
 
-    `without` (G,): the estimate without each cluster. Returns `std_error, low, high`: t has G - 1 degrees of freedom,
-    and the interval is wider by the jackknife's bias on the side to which the estimate would be corrected. NaN where
-    the values are all alike, or fewer than two.
-
-    >>> jackknife_interval(2.5, np.array([2.0, 2.5, 3.0]))
-    (0.577..., 0.015..., 4.984...)
+    It is wider by the jackknife's bias on the side to which the estimate would be corrected.
     """
     g = without.size
     if g < 2:
@@ -264,22 +218,13 @@ def jackknife_interval(
 
 
 def bca_interval(
-    draws: NDArray[np.float64],
-    estimate: float,
-    influence: NDArray[np.float64],
-    conf_level: float = CONF_LEVEL,
-    weight: NDArray[np.float64] | None = None,
+    draws: Floats, estimate: float, influence: Floats, conf_level: float = CONF_LEVEL, weight: Floats | None = None
 ) -> tuple[float, float]:
-    """Bias-corrected and accelerated interval of bootstrap draws.
+    """Bias-corrected and accelerated interval of bootstrap draws (B,); NaN where they do not vary or are too skewed.
 
-    `draws` (B,): statistics of the resamples; NaN draws are left out. `estimate`: the statistic of the data.
-    `influence` (G,): influence of each unit that was drawn, on any scale, with mean 0: ``mean of the estimates without
-    one unit - estimate without it``. With strata, by stratum: times its size minus 1, over its size. `weight` (G,):
-    number of units per influence value. Returns `low, high`: NaN where the draws do not vary, lie on one side of the
-    estimate, or are too skewed for the correction. No interpolation where a draw is infinite.
-
-    Efron, B. (1987). Journal of the American Statistical Association 82, 171-185; with strata: Davison and Hinkley
-    (1997), Bootstrap Methods and their Application, Section 5.3.
+    `influence` (G,): of each unit that was drawn, with mean 0: the mean of the estimates without one unit minus the
+    estimate without it; by stratum times its size minus 1, over its size. `weight` (G,): units of each value. Efron, B.
+    (1987). Journal of the American Statistical Association 82, 171-185; Davison and Hinkley (1997), Section 5.3.
     """
     kept = draws[~np.isnan(draws)]
     weight = np.ones(influence.size) if weight is None else weight
@@ -302,14 +247,7 @@ def bca_interval(
 
 
 def binomial_interval(k: float, n: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
-    """Percentile bootstrap interval of a proportion of independent rows, in closed form.
-
-    `k`, `n`: hits and trials, whole numbers. The bootstrap distribution of k/n is Binomial(n, k/n)/n. Returns `low,
-    high`: what infinitely many resamples give; of zero width for k = 0 and k = n; NaN for n = 0.
-
-    >>> binomial_interval(266, 400)
-    (0.6175, 0.71)
-    """
+    """Percentile bootstrap interval of k of n independent rows, in closed form: what infinitely many resamples give."""
     if not n > 0:
         return math.nan, math.nan
     p, tail, n = k / n, (1 - conf_level) / 2, round(n)

@@ -17,11 +17,9 @@ DRAWS, MOST = 10_000, 2_000
 def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: float = CONF_LEVEL) -> float:
     """Critical value c of the largest |t| of K contrasts: with probability `conf_level` none exceeds c if all are 0.
 
-    `influence` (G, K): what each cluster contributes to the error of each contrast. A contrast to which none
-    contributes is no part of the family. `df`: degrees of freedom, G - 1. The contrasts are drawn as a multivariate t
-    with the correlations of `influence`. With more than 2,000 contrasts, Bonferroni's value. Returns NaN for df < 1.
-
-    Hothorn, T., Bretz, F., Westfall, P. (2008). Biometrical Journal 50, 346-363.
+    `influence` (G, K): what each cluster contributes to the error of each contrast, drawn as a multivariate t with its
+    correlations; of more than 2,000 contrasts Bonferroni's. Hothorn, T., Bretz, F., Westfall, P. (2008), Biometrical
+    Journal 50, 346-363.
     """
     size = np.sqrt((influence**2).sum(axis=0))
     scaled = influence[:, size > 0] / size[size > 0]
@@ -37,10 +35,7 @@ def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: fl
 
 
 def max_t_of_pairs(covariance: Floats, df: float, rng: np.random.Generator, conf_level: float = CONF_LEVEL) -> float:
-    """Critical value of the largest |t| of the differences of all pairs of K estimates, as :func:`max_t`.
-
-    `covariance` (K, K). `df`: degrees of freedom of t, infinite for the normal.
-    """
+    """Critical value of the largest |t| of the differences of all pairs of K estimates, as :func:`max_t`."""
     error = errors_of_differences(covariance)
     precision = np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)
     root = _root(covariance)

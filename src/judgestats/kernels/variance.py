@@ -16,35 +16,26 @@ from judgestats.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class MeanSquares:
-    """Two-way analysis of variance of each group of subjects.
+    """Two-way analysis of variance of each group of subjects."""
 
-    `subjects`, `raters`, `residual` (G,): mean squares between subjects, between raters, and residual. NaN without
-    degrees of freedom.
-    `within` (G,): mean square within subjects, raters and residual together.
-    `n` (G,): subjects of each group.
-    `k`: raters.
-    """
-
+    # subjects, raters, residual (G,): mean squares between subjects, between raters, and residual. NaN without degrees
+    # of freedom
     subjects: Floats
     raters: Floats
     residual: Floats
-    within: Floats
-    n: Floats
-    k: int
+    within: Floats  # (G,): mean square within subjects, raters and residual together
+    n: Floats  # (G,): subjects of each group
+    k: int  # raters
 
 
 @dataclass(frozen=True)
 class Correlations:
-    """Intraclass correlations: rows ICC(1,1), ICC(2,1), ICC(3,1), ICC(1,k), ICC(2,k), ICC(3,k); a column per group.
+    """Intraclass correlations: rows ICC(1,1), ICC(2,1), ICC(3,1), ICC(1,k), ICC(2,k), ICC(3,k); a column per group."""
 
-    `estimate`, `low`, `high` (6, G): ``low`` is -inf where a mean of k ratings has no lower bound.
-    `F`, `df1`, `df2`, `p` (6, G): test of a correlation of 0.
-    """
-
-    estimate: Floats
+    estimate: Floats  # estimate, low, high (6, G): ``low`` is -inf where a mean of k ratings has no lower bound
     low: Floats
     high: Floats
-    F: Floats
+    F: Floats  # F, df1, df2, p (6, G): test of a correlation of 0
     df1: Floats
     df2: Floats
     p: Floats
@@ -86,10 +77,9 @@ def _two_way_sums(scores: Floats, start: Ints) -> Floats:
 
 
 def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
-    """Split the squares of complete subjects x raters tables.
+    """Split the squares of complete subjects x raters tables (S, K), the groups adjacent from row `start` (G,) on.
 
-    `scores` (S, K): a row per subject, no NaN; the subjects of a group are adjacent. `start` (G,): first row of each
-    group, rising; no group is empty. Returns a mean square below the rounding error of the scores is exactly 0.
+    A mean square below the rounding error of the scores is exactly 0.
     """
     rows, k = scores.shape
     n = np.diff(np.append(start, rows)).astype(float)
@@ -110,7 +100,7 @@ def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
 def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
     """Intraclass correlations of Shrout & Fleiss (1979) with the intervals of McGraw & Wong (1996, Table 7).
 
-    Returns NaN where the mean squares do not determine it; an F ratio over 0 is infinite, and has no interval.
+    NaN where the mean squares do not determine it; an F ratio over 0 is infinite, and has no interval.
     """
     b, j, e, w, n, k = ms.subjects, ms.raters, ms.residual, ms.within, ms.n, float(ms.k)
     upper = (1 + conf_level) / 2
@@ -136,23 +126,16 @@ def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
 
 @dataclass(frozen=True)
 class Clustered:
-    """Intervals of the six correlations of one group whose subjects come in clusters.
+    """Intervals of the six correlations of one group whose subjects come in clusters."""
 
-    `low`, `high` (6,): NaN for fewer than two clusters, and where the mean squares do not determine it.
-    `p` (6,): one-sided, of a correlation of 0.
-    `design_effect`: variance of the log of F over its variance for independent subjects.
-    """
-
-    low: Floats
+    low: Floats  # low, high (6,): NaN for fewer than two clusters, and where the mean squares do not determine it
     high: Floats
-    p: Floats
-    design_effect: float
+    p: Floats  # (6,): one-sided, of a correlation of 0
+    design_effect: float  # variance of the log of F over its variance for independent subjects
 
 
 def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> Clustered:
-    """Intervals of intraclass correlations of subjects that come in clusters, from the jackknife of clusters.
-
-    `scores` (N, K): complete subjects of one group. `cluster` (N,): cluster of each subject, 0 to G - 1.
+    """Intervals of intraclass correlations of subjects (N, K) in clusters (N,), from the jackknife of clusters.
 
     ICC(1,.) and ICC(3,.) are functions of a ratio F of mean squares: the interval is t on G - 1 of log F, reaching
     farther by the jackknife's bias to the side that the estimate has to be corrected to. ICC(2,.) takes the raters as
@@ -221,10 +204,7 @@ def _mean(ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
 
 
 def _agreement(ms: MeanSquares, rho: Floats, upper: float, free: Any = None) -> tuple[Floats, Floats]:
-    """Ends of ICC(2,1), with Satterthwaite's degrees of freedom for raters and residual together.
-
-    `free` are the degrees of freedom of the subjects: n - 1, unless they come in clusters.
-    """
+    """Ends of ICC(2,1), with Satterthwaite's degrees of freedom of raters and residual; `free`: those of subjects."""
     b, j, e, n, k = ms.subjects, ms.raters, ms.residual, ms.n, float(ms.k)
     free = n - 1 if free is None else free
     of_raters, of_residual = k * rho * j, (n * (1 - rho) + k * rho * (n - 1)) * e
@@ -245,12 +225,10 @@ def _stepped_up(ends: tuple[Floats, Floats], k: float) -> tuple[Floats, Floats]:
 def combination(
     squares: Floats, df: Floats, weight: Floats, conf_level: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Linear combinations of independent mean squares, with modified large-sample intervals.
+    """Estimate, standard error and ends (C,) of combinations `weight` (C, M) of independent mean squares (M,).
 
-    `squares`, `df` (M,): mean squares and their degrees of freedom. `weight` (C, M): the coefficients of each
-    combination, of either sign. Returns `estimate, std_error, low, high` (C,): the standard error has the divisor df +
-    2 (Brennan 2001, Eq. 6.1). The ends are those of Ting et al. (1990): exact for one mean square, and allowed to be
-    negative.
+    The standard error has the divisor df + 2 (Brennan 2001, Eq. 6.1). The modified large-sample ends are those of Ting
+    et al. (1990): exact for one mean square, and allowed to be negative.
     """
     estimate = weight @ squares
     std_error = np.sqrt((weight**2 * (2 * squares**2 / (df + 2))).sum(axis=1))
@@ -280,12 +258,11 @@ def _mls(squares: Floats, df: Floats, weight: Floats, alpha: float) -> float:
 
 
 def effect_squares(y: Floats, effects: Sequence[tuple[int, ...]]) -> tuple[Floats, Floats, Floats]:
-    """Mean squares of a complete design, and what they expect of the variance components.
+    """Mean squares and df (E + 1,) of a complete design, residual last, and their expectations (E + 1, E + 1).
 
-    `y` (L1, ..., Lp, R): a score for each combination of the levels of p facets, R times; the runs of a cell have no
-    order. `effects`: facets of each effect, main effects first, two-way interactions next. One that names all facets is
-    the residual of the cells. Returns `squares, df` (E + 1,): the residual last; a mean square without degrees of
-    freedom is NaN. `expected` (E + 1, E + 1): row: expectation of a mean square; column: component.
+    `y` (L1, ..., Lp, R): the runs of a cell have no order. Columns of the expectations are components. `effects`:
+    facets of each, main effects first, two-way interactions next; one that names all facets is the residual of the
+    cells.
     """
     left = y - y.mean()
     p, total = y.ndim - 1, float(y.size)
@@ -315,10 +292,9 @@ def effect_squares(y: Floats, effects: Sequence[tuple[int, ...]]) -> tuple[Float
 
 
 def satterthwaite(estimate: Floats, variance: Floats, conf_level: float) -> tuple[Floats, Floats, Floats]:
-    """Chi-square interval of a variance whose estimate has a known sampling variance.
+    """Degrees of freedom and chi-square interval of variances (C,) whose estimates have a known sampling `variance`.
 
-    `estimate`, `variance` (C,). Returns `df, low, high` (C,): ``df`` = 2 estimate² / variance. With ``df`` near 0 both
-    quantiles are below the mean, so the interval misses the estimate: NaN.
+    With ``df`` near 0 both quantiles are below the mean, so the interval misses the estimate: NaN.
     """
     alpha = (1 - conf_level) / 2
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -41,7 +41,7 @@ from judgestats.schema.columns import (
     grouping,
     kind_of,
 )
-from judgestats.schema.opening import memory_advice, opened
+from judgestats.schema.opening import engine_errors, opened
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -228,7 +228,8 @@ class Measure:
         """Register the record of a function."""
         name = self.name or function.__name__
         record = replace(self, name=name, counted_as=self.counted_as or name)
-        checked = checked_arguments(function)
+        one = any(record.function is function for record in _RECORDS.values())  # with two records
+        checked = function if one else checked_arguments(engine_errors(function))
         object.__setattr__(record, "function", checked)
         _RECORDS[record.name] = record
         return checked
@@ -405,7 +406,7 @@ def attempts(
     return found
 
 
-@memory_advice()
+@engine_errors
 def available_measures(
     data: IntoFrame,
     identity: Mapping[str, str] | None = None,
@@ -464,7 +465,7 @@ def available_measures(
     return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])
 
 
-@memory_advice()
+@engine_errors
 def tried(
     data: Any,
     identity: Mapping[str, str] | None = None,
@@ -488,7 +489,7 @@ def tried(
     return attempts(study, options, say=say), groups
 
 
-@memory_advice()
+@engine_errors
 def describe(data: IntoFrame) -> pd.DataFrame:
     """Describe the design of a data set: judges, items, orders and conditions.
 

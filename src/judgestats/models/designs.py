@@ -18,75 +18,46 @@ from judgestats.models.coding.responses import Response, count_column, prior_wei
 from judgestats.models.families import FAMILIES
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
 from judgestats.schema.columns import N
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
 class Term:
-    """A random term, coded.
+    """A random term, coded."""
 
-    `factor`: its grouping factor: ``item``, ``item:system``.
-    `names`: its k columns: ``Intercept``, ``x``.
-    `values` (N, k): what the random effects are multiplied with.
-    `codes` (N,): level of each row, 0 to q - 1.
-    `levels`: the q levels that occur, sorted; ``a:b`` for an interaction.
-    `columns`: the columns of the factor.
-    """
-
-    factor: str
-    names: tuple[str, ...]
-    values: Floats
-    codes: NDArray[np.int64]
-    levels: tuple[str, ...]
-    columns: tuple[str, ...]
+    factor: str  # its grouping factor: ``item``, ``item:system``
+    names: tuple[str, ...]  # its k columns: ``Intercept``, ``x``
+    values: Floats  # (N, k): what the random effects are multiplied with
+    codes: Ints  # (N,): level of each row, 0 to q - 1
+    levels: tuple[str, ...]  # the q levels that occur, sorted; ``a:b`` for an interaction
+    columns: tuple[str, ...]  # the columns of the factor
 
 
 @dataclass(frozen=True)
 class Design:
-    """A model's data as arrays, one row for each distinct row of the table.
+    """A model's data as arrays, one row for each distinct row of the table."""
 
-    `formula`: the parsed formula.
-    `frame`: the N distinct rows of the columns that it names.
-    `y` (N,): response: successes, counts, values, or codes 0 to J - 1 of the categories.
-    `trials` (N,): trials behind each `y` of a binomial model; 1 unless ``cbind``.
-    `categories`: the J categories of a cumulative model, else empty.
-    `X` (N, p): fixed effects, of full rank; a cumulative model has no intercept, its thresholds are that.
-    `names`: the p columns of `X`.
-    `offset` (N,).
-    `terms`: the random terms.
-    `count` (N,): number of rows of data that each row represents.
-    `weights` (N,): prior weights; 1 without them.
-    `n_missing`: rows of data excluded for a missing value; a row of a tally counts with its n.
-    `n_rows`: rows of the table as it was given.
-    `n_zero`: those of them with a count of zero.
-    `counted`: the column of declared counts.
-    `fixed`: codes `X` on new rows.
-    `lefts`: one per term, codes its values on new rows.
-    `labels`: meaning of 0 and 1 in a binomial model.
-    `aliased`: columns left out of `X` because they are combinations of those before them.
-    `notes`: remarks for check().
-    """
-
-    formula: Formula
-    frame: pd.DataFrame = field(repr=False)
-    y: Floats = field(repr=False)
-    trials: Floats = field(repr=False)
-    categories: tuple[str, ...]
+    formula: Formula  # the parsed formula
+    frame: pd.DataFrame = field(repr=False)  # the N distinct rows of the columns that it names
+    y: Floats = field(repr=False)  # (N,): response: successes, counts, values, or codes 0 to J - 1 of the categories
+    trials: Floats = field(repr=False)  # (N,): trials behind each `y` of a binomial model; 1 unless ``cbind``
+    categories: tuple[str, ...]  # the J categories of a cumulative model, else empty
+    # (N, p): fixed effects, of full rank; a cumulative model has no intercept, its thresholds are that
     X: Floats = field(repr=False)
-    names: tuple[str, ...]
-    offset: Floats = field(repr=False)
-    terms: tuple[Term, ...] = field(repr=False)
-    count: Floats = field(repr=False)
-    weights: Floats = field(repr=False)
-    n_missing: int
-    n_rows: int
-    n_zero: int
-    counted: str | None
-    fixed: Coder = field(repr=False)
-    lefts: tuple[Coder, ...] = field(repr=False)
-    labels: tuple[str, ...] = ()
-    aliased: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    names: tuple[str, ...]  # the p columns of `X`
+    offset: Floats = field(repr=False)  # (N,)
+    terms: tuple[Term, ...] = field(repr=False)  # the random terms
+    count: Floats = field(repr=False)  # (N,): number of rows of data that each row represents
+    weights: Floats = field(repr=False)  # (N,): prior weights; 1 without them
+    n_missing: int  # rows of data excluded for a missing value; a row of a tally counts with its n
+    n_rows: int  # rows of the table as it was given
+    n_zero: int  # those of them with a count of zero
+    counted: str | None  # the column of declared counts
+    fixed: Coder = field(repr=False)  # codes `X` on new rows
+    lefts: tuple[Coder, ...] = field(repr=False)  # one per term, codes its values on new rows
+    labels: tuple[str, ...] = ()  # meaning of 0 and 1 in a binomial model
+    aliased: tuple[str, ...] = ()  # columns left out of `X` because they are combinations of those before them
+    notes: tuple[str, ...] = ()  # remarks for check()
 
     @property
     def n(self) -> float:
@@ -95,14 +66,10 @@ class Design:
 
     def new(
         self, frame: pd.DataFrame, allow_new_levels: bool = True
-    ) -> tuple[Floats, Floats, list[Floats], list[NDArray[np.int64]]]:
-        """Code new rows in the same way.
+    ) -> tuple[Floats, Floats, list[Floats], list[Ints]]:
+        """Code M new rows in the same way: X, NaN in a row with a missing value, offset, values and codes of each term.
 
-        `frame`: m rows with the columns of the right side; the response may be absent. `allow_new_levels`: whether a
-        level of a grouping factor may be one that was not there before. Returns `X` (M, p): NaN in a row with a missing
-        value. `offset` (M,). `zs` (M, k): the columns of each term. `codes` (M,): the level of each row, -1 for one
-        that is new or missing. Raises FormulaError if a column is absent, or a category was not there before. Raises
-        DesignError if a level is new and `allow_new_levels` is False.
+        A code is -1 for a level that is missing, or new where `allow_new_levels`.
         """
         X, offset = self.fixed.matrix(frame), self.fixed.offset(frame)
         zs = [left.matrix(frame) for left in self.lefts]
@@ -138,22 +105,14 @@ def design(
     also: Sequence[str] = (),
     counts: str | Literal[False] | None = None,
 ) -> Design:
-    """Code a table for a model.
+    """Code a table for a model, distinct rows first: cost follows their number, not that of the calls.
 
-    Rows are made distinct first, by the columns that the formula names; cost follows the number of different rows.
-
-    `formula`: the model, in the grammar of lme4: ``correct ~ strategy + (1|item)``, ``cbind(k, n - k) ~ x``,
-    ``choice[first] ~ 1``. Transforms of all rows (``center``, ``scale``, ``poly``, ``bs``) see every row as often as it
-    is counted. `data`: a table in any engine. `family`: what the response is. Binomial: 0 and 1, booleans, two values
-    (the second one, sorted or by the order of the category, is the success), ``cbind``. Cumulative: numbers, an ordered
-    category, or text with `categories`. `weights`: a column of prior weights, positive; never a count. `categories`:
-    categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
-    `also`: further columns that distinguish rows, read into ``frame``: of clusters, or of sets of thresholds. `counts`:
-    as for :func:`judgestats.fit`. Returns in an order that does not depend on the order of the rows. Rows with a
-    missing value in a column that is used are excluded and counted, and so are invalid calls where the response is the
-    column ``choice``. Raises FormulaError if the formula does not parse, or names an unknown column. Raises SchemaError
-    if counts or weights are not valid, or a number is infinite. Raises DesignError if the data cannot answer: no rows,
-    one level of a factor, a response outside its family, as many random effects as rows in a Gaussian model.
+    Transforms of all rows (``center``, ``scale``, ``poly``, ``bs``) see every row as often as it is counted. A binomial
+    response is 0 and 1, booleans, two values (the second one, sorted or by the order of the category, is the success),
+    or ``cbind``; a cumulative one numbers, an ordered category, or text with `categories`, lowest first. `weights`
+    names prior weights, never a count. `also`: further columns that distinguish rows: of clusters, or of sets of
+    thresholds. Rows with a missing value in a column that is used are excluded and counted, as are invalid calls where
+    the response is ``choice``.
 
     >>> calls = pd.DataFrame({"correct": [1, 0, 1, 1], "strategy": ["B0", "B0", "S8", "S8"], "item": [1, 2, 1, 1]})
     >>> coded = design("correct ~ strategy + (1|item)", calls, family="binomial")

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit, gammaln, log_expit, log_ndtr, logit, ndtr, ndtri
 
 from judgestats.errors import DesignError
@@ -24,7 +23,7 @@ from judgestats.models.coding import responses
 from judgestats.models.coding.responses import Response
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.thresholds import NONE, Partition, Thresholds
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 Averages = tuple[Floats, Floats, Floats]
 LinkName = Literal["logit", "probit", "identity", "log"]
@@ -43,33 +42,24 @@ MOST_RATE = 1e15
 
 @dataclass(frozen=True)
 class Link:
-    """A link.
-
-    `scale`: what the response is.
-    `inverse`, `forward`: response at a linear predictor, and the other way.
-    `average`: of means and variances of normal linear predictors: means of the response, and their derivatives by both.
-    `log_inverse`: logarithm of a probability.
-    `ratio`, `base`: what the exponential of a slope is, and that of an intercept; empty where it is nothing.
-    `unit`: of the linear predictor.
-    `latent`: variance of one call on the scale of the linear predictor; NaN where it depends on mean or residual.
-    `latent_method`: how it is found.
-    `prior_sd`: of a slope, for a predictor with sd 1.
-    `extreme`: a linear predictor beyond it may be diverging; below it the search would not stop.
-    """
+    """A link."""
 
     name: str
-    scale: Literal["probability", "count", "score"]
-    inverse: Callable[[Floats], Floats]
+    scale: Literal["probability", "count", "score"]  # what the response is
+    inverse: Callable[[Floats], Floats]  # inverse, forward: response at a linear predictor, and the other way
     forward: Callable[[Floats], Floats]
+    # of means and variances of normal linear predictors: means of the response, and their derivatives by both
     average: Callable[[Floats, Floats], Averages]
-    log_inverse: Callable[[Floats], Floats] | None = None
+    log_inverse: Callable[[Floats], Floats] | None = None  # logarithm of a probability
+    # ratio, base: what the exponential of a slope is, and that of an intercept; empty where it is nothing
     ratio: str = ""
     base: str = ""
-    unit: str = ""
+    unit: str = ""  # of the linear predictor
+    # variance of one call on the scale of the linear predictor; NaN where it depends on mean or residual
     latent: float = float("nan")
-    latent_method: str = ""
-    prior_sd: float = 2.5
-    extreme: float = 8.0
+    latent_method: str = ""  # how it is found
+    prior_sd: float = 2.5  # of a slope, for a predictor with sd 1
+    extreme: float = 8.0  # a linear predictor beyond it may be diverging; below it the search would not stop
 
 
 def _identity(eta: Floats, variance: Floats) -> Averages:
@@ -151,18 +141,13 @@ LINKS = {
 
 @dataclass(frozen=True)
 class At:
-    """Rows at given parameters.
-
-    `eta` (N,): linear predictor.
-    `shape` (N, k): what the family has beside it: thresholds, the logarithm of the size, the residual standard
-    deviation.
-    `trials`, `count`, `weights` (N,): of each row of the design: trials of a call, calls, prior weights.
-    """
+    """Rows at given parameters."""
 
     link: Link
-    eta: Floats
+    eta: Floats  # (N,): linear predictor
+    # (N, k): what the family has beside it: thresholds, the logarithm of the size, the residual standard deviation
     shape: Floats
-    trials: Floats
+    trials: Floats  # trials, count, weights (N,): of each row of the design: trials of a call, calls, prior weights
     count: Floats
     weights: Floats
 
@@ -172,36 +157,25 @@ class At:
         return At(self.link, *own)
 
     @property
-    def calls(self) -> NDArray[np.int64]:
+    def calls(self) -> Ints:
         """Trials of all calls of a row."""
         return np.rint(self.count * self.trials).astype(np.int64)
 
 
 class Family:
-    """A distribution of the response, given the linear predictor η.
-
-    `links`, `engines`: its links, the default one first, and the engines that fit it.
-    `kernels`: link -> number in the kernels of engine ml; empty where the likelihood is exact.
-    `has_trials`: whether a row holds successes of several trials.
-    `ordered`: whether the response is one of ordered categories.
-    `linear`: whether the likelihood is the normal one, its last parameter the residual standard deviation.
-    `categorical`: whether a call has one of a few answers, so that a level with few calls carries little information.
-    `additive`: whether rows with equal predictors may be summed, for any responses.
-    `holds`: what a response may be, for the message; empty where any number is allowed.
-    `shape_title`: heading of what is estimated of the shape, in a summary.
-    """
+    """A distribution of the response, given the linear predictor η."""
 
     name: str
-    links: tuple[str, ...]
-    engines: tuple[str, ...]
-    kernels: ClassVar[Mapping[str, int]] = {}
-    has_trials = False
-    ordered = False
-    linear = False
-    categorical = False
-    additive = True
-    holds = ""
-    shape_title = ""
+    links: tuple[str, ...]  # the default one first
+    engines: tuple[str, ...]  # those that fit it
+    kernels: ClassVar[Mapping[str, int]] = {}  # link -> number in the kernels of engine ml; empty if exact
+    has_trials = False  # a row holds successes of several trials
+    ordered = False  # the response is one of ordered categories
+    linear = False  # the likelihood is the normal one, its last parameter the residual standard deviation
+    categorical = False  # a call has one of a few answers, so that a level with few calls carries little information
+    additive = True  # rows with equal predictors may be summed, for any responses
+    holds = ""  # what a response may be, for the message; empty where any number is allowed
+    shape_title = ""  # heading of what is estimated of the shape, in a summary
 
     def response(self, formula: Formula, frame: pd.DataFrame, categories: Sequence[Any] | None = None) -> Response:
         """Read the response of a formula from N rows, none missing; a DesignError if it does not fit the family."""
@@ -267,7 +241,7 @@ class Family:
         """Whether some response is predicted with probability near 1."""
         return bool((np.abs(eta) > limit).any())
 
-    def losing(self, y: Floats, trials: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def losing(self, y: Floats, trials: Floats) -> tuple[Mask, Mask]:
         """Rows that lose probability where the linear predictor falls, and where it rises."""
         return y > 0, trials > y
 
@@ -406,7 +380,7 @@ class Poisson(Family):
     def runs_away(self, eta: Floats, limit: float) -> bool:
         return bool((eta < -limit).any())
 
-    def losing(self, y: Floats, trials: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def losing(self, y: Floats, trials: Floats) -> tuple[Mask, Mask]:
         return y > 0, np.ones(len(y), bool)
 
     def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:

@@ -488,7 +488,7 @@ class Fit(Fitted):
         0     q0      0.75
         1  other      0.75  new level
         """
-        return prediction.predict(self, data, kind=kind, random=random, interval=interval, conf_level=conf_level)
+        return prediction.predict(self, data, kind, random, interval, conf_level)
 
     def augment(self, data: IntoFrame | None = None) -> pd.DataFrame:
         """Return the data with fitted values and residuals.
@@ -641,9 +641,7 @@ class Fit(Fitted):
         0       B0       0.6     0.501      0.691
         1       S8       0.8     0.710      0.867
         """
-        return contrasting.means(
-            self, specs, by=by, scale=scale, weights=weights, at=at, random=random, conf_level=conf_level
-        )
+        return contrasting.means(self, specs, by, scale, weights, at, random, conf_level)
 
     def contrasts(
         self,

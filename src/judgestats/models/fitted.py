@@ -24,14 +24,10 @@ LOGLIK_MOVES, ESTIMATES_MOVE = 1e-6, 0.01
 
 @dataclass(frozen=True)
 class Refinement:
-    """What a refined rule makes of a fit by numerical integration.
+    """What a refined rule makes of a fit by numerical integration."""
 
-    `loglik`: by how much the log likelihood moves.
-    `estimates`: by how many of its standard errors the estimate moves that moves most; one Newton step.
-    """
-
-    loglik: float
-    estimates: float
+    loglik: float  # by how much the log likelihood moves
+    estimates: float  # by how many of its standard errors the estimate moves that moves most; one Newton step
 
     @property
     def settled(self) -> bool:
@@ -191,19 +187,13 @@ class Fitted:
         return At(LINKS[self.link], eta, shape, d.trials, d.count, d.weights)
 
     def factors(self, params: Floats | None = None) -> tuple[Floats, ...]:
-        """Lower Cholesky factor of each random term's covariance.
-
-        `params` (P,): other parameters than the estimates. Returns (k, k).
-        """
+        """Lower Cholesky factor of each random term's covariance, at other parameters (..., P) if given."""
         given = self.params if params is None else params
         own = Scales.of(tuple(len(t.names) for t in self.design.terms))
-        return own.factors(given[self.n_location : self.n_location + self.n_theta])
+        return own.factors(given[..., self.n_location : self.n_location + self.n_theta])
 
     def covariances(self, params: Floats | None = None) -> tuple[Floats, ...]:
-        """Covariance of each random term.
-
-        `params` (P,). Returns (k, k).
-        """
+        """Covariance of each random term."""
         return tuple(L @ L.T for L in self.factors(params))
 
 
@@ -215,21 +205,14 @@ RESIDUAL = "residual"
 
 @dataclass(frozen=True)
 class Component:
-    """A standard deviation or a correlation.
+    """A standard deviation or a correlation."""
 
-    `group`: its grouping factor, or ``residual``.
-    `term`: ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``.
-    `t`: number of the random term; -1 for the residual.
-    `i`, `j`: its columns; the same for a standard deviation.
-    `first`, `size`: first place of the term's Cholesky factor in the parameters, and the term's columns.
-    """
-
-    group: str
-    term: str
-    t: int
-    i: int
+    group: str  # its grouping factor, or ``residual``
+    term: str  # ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``
+    t: int  # number of the random term; -1 for the residual
+    i: int  # i, j: its columns; the same for a standard deviation
     j: int
-    first: int
+    first: int  # first, size: first place of the term's Cholesky factor in the parameters, and the term's columns
     size: int
 
     @property
@@ -253,11 +236,7 @@ def components(fit: Fitted) -> tuple[Component, ...]:
 
 
 def component_values(fit: Fitted, params: Floats | None = None) -> Floats:
-    """Values of :func:`components`.
-
-    `params` (P,): parameters other than the estimates. Returns (C,): a correlation with a standard deviation of zero is
-    NaN.
-    """
+    """Values (C,) of :func:`components`; a correlation with a standard deviation of zero is NaN."""
     given = fit.params if params is None else params
     result = []
     for C in fit.covariances(given):

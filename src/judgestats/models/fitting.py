@@ -182,10 +182,7 @@ def fit(
 
 
 def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
-    """Make a Fit of a fitted model.
-
-    `call`: the call that made it.
-    """
+    """Make a Fit of a fitted model and the call that made it."""
     return Fit(**{f.name: getattr(fitted, f.name) for f in fields(Fitted)}, call=call)
 
 

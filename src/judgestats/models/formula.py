@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FormulaError, suggestion
 from judgestats.models.grammar.coders import (
@@ -25,6 +24,7 @@ from judgestats.models.grammar.coders import (
     written,
 )
 from judgestats.models.grammar.syntax import Formula, Node, RandomPart, columns_of, fault, read, terms_of
+from judgestats.typing import Floats
 
 __all__ = ["Coder", "Formula", "RandomPart", "coder", "parse"]
 
@@ -35,16 +35,11 @@ MOST_ROWS = 20_000_000
 
 
 def parse(source: Any) -> Formula:
-    """Parse a formula, and refuse an invalid one.
-
-    `source`: the formula, in the grammar of R's lme4. Returns response, fixed part, random terms, and every column
-    named. Raises FormulaError if it does not parse, or calls an unknown function. The place is underlined.
+    """Parse a formula in the grammar of R's lme4, and refuse an invalid one, or an unknown function.
 
     >>> formula = parse("cbind(k, n - k) ~ x + (x || item)")
     >>> formula.response, formula.fixed, [str(part) for part in formula.random]
     ('cbind(k, n - k)', '1 + x', ['(1|item)', '(0 + x|item)'])
-    >>> formula.variables
-    ('k', 'n', 'x', 'item')
     """
     formula = read(source)
     for tree in formula.nodes:
@@ -98,25 +93,12 @@ def _unknown_function(name: str, known: Sequence[str]) -> tuple[str, str]:
     return f"{name}() is not known here.", f"Allowed: {', '.join(allowed)}, np.log and such.{suggestion(name, allowed)}"
 
 
-def coder(
-    expression: str, frame: pd.DataFrame, source: str | None = None, counts: NDArray[np.float64] | None = None
-) -> Coder:
-    """Code a fixed expression on a table.
+def coder(expression: str, frame: pd.DataFrame, source: str | None = None, counts: Floats | None = None) -> Coder:
+    """Code a fixed expression, a sum of terms such as :attr:`Formula.fixed`, on N rows without missing values.
 
-    `expression`: a sum of terms, such as :attr:`Formula.fixed`. `frame`: N rows without missing values. A categorical
-    column keeps the order of its categories, text is sorted; a boolean one is a factor of False and True, but a number
-    of 0 and 1 within a call. `source`: the whole formula, for messages. `counts` (N,): how many rows of data each row
-    stands for: ``center``, ``scale``, ``poly``, ``bs`` look at all of them. Raises FormulaError if the expression
-    cannot be coded.
-
-    >>> frame = pd.DataFrame({"strategy": ["B0", "S1", "S8"], "x": [0.0, 1.0, 3.0]})
-    >>> coded = coder("1 + strategy + x", frame)
-    >>> coded.names
-    ('Intercept', 'strategy[S1]', 'strategy[S8]', 'x')
-    >>> coded.matrix(frame)
-    array([[1., 0., 0., 0.],
-           [1., 1., 0., 1.],
-           [1., 0., 1., 3.]])
+    A categorical column keeps the order of its categories, text is sorted; a boolean one is a factor of False and True,
+    but a number of 0 and 1 within a call. `counts` (N,): how many rows of data each row stands for: ``center``,
+    ``scale``, ``poly``, ``bs`` look at all of them. `source`: the whole formula, for messages.
     """
     source = source or expression
     columns = tuple(dict.fromkeys(c.value for _, node in terms_of(expression) for c in columns_of(node)))
@@ -182,7 +164,7 @@ def _part(node: Node, found: Any, full: bool | None) -> tuple[Part, str, str, li
     return part, written(node), part.column or written(node), [f"[{label}]" for label in labels]
 
 
-def _repeated(frame: pd.DataFrame, weights: NDArray[np.float64]) -> pd.DataFrame:
+def _repeated(frame: pd.DataFrame, weights: Floats) -> pd.DataFrame:
     """Every row as often as it occurs."""
     names = list(frame.columns)
     counted = frame.assign(_weight=weights).groupby(names, observed=True, sort=True)["_weight"].sum().reset_index()
@@ -207,7 +189,7 @@ def _coder(
     offsets: tuple[Node, ...],
     fitted: dict[str, Any],
     data: dict[str, Any],
-    weights: NDArray[np.float64],
+    weights: Floats,
 ) -> Coder:
     labels = [_labels(term, short=True) for term in coded]
     if len({n for _, names in labels for n in names}) < sum(len(names) for _, names in labels):

@@ -8,7 +8,6 @@ from functools import cache, partial
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError
@@ -40,7 +39,7 @@ from judgestats.models.likelihood.minimisation import (
 )
 from judgestats.models.thresholds import NONE, Thresholds
 from judgestats.threads import one_blas_thread
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 #: A standard deviation below it, relative to the scale of the linear predictor, is zero (as in lme4).
 BOUNDARY = 1e-4
@@ -52,20 +51,17 @@ MOST_EXTRA = 2
 
 @dataclass(frozen=True)
 class Model:
-    """What is fitted: a design, a family and a link, and how.
-
-    `n_quadrature`: nodes of adaptive Gauss-Hermite quadrature, 1 for Laplace's approximation. ``auto``: the trapezoidal
-    rule, refined group by group, for one scalar random term; Laplace's approximation for other terms.
-    `part` (N,): set of thresholds of each row of the design.
-    """
+    """What is fitted: a design, a family and a link, and how."""
 
     design: Design
     family: str
     link: str
     reml: bool = False
+    # nodes of adaptive Gauss-Hermite quadrature, 1 for Laplace's approximation. ``auto``: the trapezoidal rule, refined
+    # group by group, for one scalar random term; Laplace's approximation for other terms
     n_quadrature: int | Literal["auto"] = 1
     thresholds: Thresholds = NONE
-    part: Ints | None = None
+    part: Ints | None = None  # (N,): set of thresholds of each row of the design
 
     @property
     def distribution(self) -> Family:
@@ -100,11 +96,7 @@ def fit_design(model: Model) -> Fitted:
 
 
 def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
-    """Second step of the engine: compress the rows and lay out what is to be minimised.
-
-    `model`: of any family but the Gaussian. Raises DesignError if quadrature is asked for and there is not exactly one
-    scalar random term.
-    """
+    """Second step of the engine, but for Gaussian models: compress the rows and lay out what is to be minimised."""
     n, kind = model.rule, model.kernel
     if n not in (1, "auto") and not _scalar(model):
         got = " + ".join(f"({', '.join(t.names)} | {t.factor})" for t in model.design.terms) or "none"
@@ -155,7 +147,7 @@ def _fit_generalised(model: Model) -> Fitted:
 
 def _estimates(
     own: GeneralisedObjective, target: GeneralisedObjective, found: Minimum, turn: Floats, free: int
-) -> tuple[Floats, Floats, NDArray[np.bool_], bool]:
+) -> tuple[Floats, Floats, Mask, bool]:
     """Parameters and covariance in the model's coordinates, what sits on the boundary, whether errors are known."""
     x, boundary = _settle(own, found, free)
     turn = np.append(np.ones(free), own.scales.signs(x[free:]))[:, None] * turn
@@ -196,10 +188,7 @@ def _refinement(
 
 
 def refined(fit: Fitted) -> Refinement | None:
-    """Compare a fit with the refined rule: also one by Laplace's approximation, if it has one scalar random term.
-
-    Returns None where there is no such rule.
-    """
+    """Compare a fit with the refined rule, also one by Laplace's approximation; None without a scalar term."""
     model = Model(fit.design, fit.family, fit.link, False, "auto", fit.thresholds, fit.part)
     if fit.engine != "ml" or fit.method != "Laplace" or model.rule == 1 or fit.objective is None:
         return fit.refinement
@@ -228,9 +217,7 @@ def _once_more(target: GeneralisedObjective | LinearObjective, found: Minimum, g
     return found
 
 
-def _settle(
-    target: GeneralisedObjective | LinearObjective, found: Minimum, free: int
-) -> tuple[Floats, NDArray[np.bool_]]:
+def _settle(target: GeneralisedObjective | LinearObjective, found: Minimum, free: int) -> tuple[Floats, Mask]:
     """Set standard deviations that are zero up to rounding to zero; return which parameters are on the boundary."""
     x = found.x.copy()
     diagonal = target.scales.diagonal
@@ -250,7 +237,7 @@ def _settle(
     return x, boundary
 
 
-def _covariance(curvature: Floats, boundary: NDArray[np.bool_]) -> tuple[Floats, bool]:
+def _covariance(curvature: Floats, boundary: Mask) -> tuple[Floats, bool]:
     """Inverse Hessian given the boundary: 0 for what sits there, NaN where the rest is not positive definite."""
     inside = ~boundary
     result = np.zeros_like(curvature)
@@ -265,7 +252,7 @@ def _covariance(curvature: Floats, boundary: NDArray[np.bool_]) -> tuple[Floats,
 
 
 def _partly(
-    target: GeneralisedObjective, curvature: Floats, turn: Floats, boundary: NDArray[np.bool_], free: int
+    target: GeneralisedObjective, curvature: Floats, turn: Floats, boundary: Mask, free: int
 ) -> tuple[Floats, bool]:
     """Covariance where the Hessian is not positive definite.
 
@@ -330,10 +317,7 @@ def _trace(model: Model, found: Minimum) -> list[dict[str, Any]]:
 
 
 def parameter_names(model: Model) -> tuple[str, ...]:
-    """Names of all parameters, in order.
-
-    Returns fixed effects, thresholds, ``chol(a,b|factor)`` for the Cholesky factors, ``sd(residual)``.
-    """
+    """Names of fixed effects, thresholds, elements ``chol(a,b|factor)`` of Cholesky factors, ``sd(residual)``."""
     names = [*model.design.names, *model.thresholds.names]
     for t in model.design.terms:
         k = len(t.names)
@@ -399,7 +383,7 @@ def _fit_linear(model: Model) -> Fitted:
 
 
 def _linear_variances(
-    target: LinearObjective, theta: Floats, sigma: float, boundary: NDArray[np.bool_]
+    target: LinearObjective, theta: Floats, sigma: float, boundary: Mask
 ) -> tuple[Floats, bool, Floats]:
     """Covariance of θ on the absolute scale and of the residual sd, by the curvature of the likelihood in both.
 

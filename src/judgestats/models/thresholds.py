@@ -18,32 +18,22 @@ from judgestats.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class Thresholds:
-    """J - 1 thresholds in each of S sets, from T parameters.
+    """J - 1 thresholds in each of S sets, from T parameters."""
 
-    `map` (S, J - 1, T).
-    `names`: of the parameters.
-    `location`: whether they move against the linear predictor, so that the model has no intercept. The size of a
-    negative binomial distribution does not; it takes the place of the one threshold.
-    """
-
-    map: Floats
-    names: tuple[str, ...]
+    map: Floats  # (S, J - 1, T)
+    names: tuple[str, ...]  # of the parameters
     link: str
+    # whether they move against the linear predictor, so that the model has no intercept. The size of a negative
+    # binomial distribution does not; it takes the place of the one threshold
     location: bool = True
 
     def at(self, tau: Floats) -> Floats:
-        """The thresholds.
-
-        `tau` (T,). Returns (S, J - 1).
-        """
+        """The thresholds (S, J - 1) at `tau` (T,)."""
         result: Floats = self.map @ tau
         return result
 
     def around(self, tau: Floats, category: Ints, part: Ints) -> tuple[Floats, Floats, bool]:
-        """Upper and lower threshold of each row's category, and whether thresholds are in order.
-
-        `tau` (T,). `category`, `part` (N,). Returns `hi, lo` (N,).
-        """
+        """Upper and lower threshold (N,) of each row's category, and whether thresholds are in order."""
         if not self.names:
             nothing = np.zeros(len(category))
             return nothing, nothing, True
@@ -54,10 +44,7 @@ class Thresholds:
         return full[part, category + 1], full[part, category], ordered
 
     def gradient(self, by_hi: Floats, by_lo: Floats, category: Ints, part: Ints) -> Floats:
-        """Derivatives by the parameters.
-
-        `by_hi`, `by_lo` (N,). `category`, `part` (N,). Returns (T,).
-        """
+        """Derivatives (T,) by the parameters, from those (N,) by each row's thresholds."""
         if not self.names:
             return np.zeros(0)
         S, inner, _ = self.map.shape
@@ -69,10 +56,7 @@ class Thresholds:
         return result
 
     def start(self, category: Ints, part: Ints, weight: Floats) -> Floats:
-        """Parameters that fit the margins.
-
-        `category`, `part` (N,). `weight` (N,). Returns (T,).
-        """
+        """Parameters (T,) that fit the margins."""
         if not self.location or not self.names:
             return np.zeros(len(self.names))
         S, inner, T = self.map.shape
@@ -95,16 +79,10 @@ def thresholds(
     parts: Mapping[str, Sequence[str]] | None = None,
     sets: Sequence[Mapping[str, str]] = ({},),
 ) -> Thresholds:
-    """Lay out the thresholds of a cumulative model.
+    """Lay out the thresholds of a cumulative model with J categories, lowest first; none gives no thresholds.
 
-    `categories`: j of them, in order; none gives no thresholds. `link`: ``logit`` or ``probit``. `parts`: parameter ->
-    levels over which it varies: of ``midpoint`` and ``half-width`` with symmetric thresholds, of ``threshold`` with
-    free ones. Others are shared. `sets`: for each set of thresholds the level of each parameter in `parts`.
-
-    >>> thresholds(["loses", "tie", "wins"], "logit", "symmetric").names
-    ('midpoint', 'half-width')
-    >>> thresholds(["1", "2", "3"], "probit").names
-    ('1|2', '2|3')
+    `parts`: parameter -> levels over which it varies: of ``midpoint`` and ``half-width`` with symmetric thresholds, of
+    ``threshold`` with free ones. `sets`: for each set of thresholds the level of each parameter in `parts`.
     """
     parts = parts or {}
     if len(categories) < 2:
@@ -142,23 +120,16 @@ THRESHOLDS = {"free": ("threshold",), "symmetric": ("midpoint", "half-width")}
 
 @dataclass(frozen=True)
 class Partition:
-    """Sets of thresholds.
+    """Sets of thresholds."""
 
-    `columns`: parameter (``midpoint``, ``half-width``, ``threshold``) -> the column over which it varies.
-    `levels`: parameter -> levels of that column.
-    `sets`: for each set the level of each parameter, in the order of `columns`.
-    """
-
+    # parameter (``midpoint``, ``half-width``, ``threshold``) -> the column over which it varies
     columns: dict[str, str]
-    levels: dict[str, tuple[str, ...]]
-    sets: tuple[tuple[str, ...], ...]
+    levels: dict[str, tuple[str, ...]]  # parameter -> levels of that column
+    sets: tuple[tuple[str, ...], ...]  # for each set the level of each parameter, in the order of `columns`
 
     @classmethod
     def of(cls, columns: Mapping[str, str], frame: pd.DataFrame) -> Partition:
-        """Find the sets that occur.
-
-        `columns`: parameter -> column. Raises DesignError if a column has one level.
-        """
+        """Find the sets that occur; `columns`: parameter -> column."""
         names = {kind: labels(frame[c]).to_numpy(dtype=object) for kind, c in columns.items()}
         levels = {kind: tuple(sorted(set(own))) for kind, own in names.items()}
         for kind, own in levels.items():
@@ -171,11 +142,7 @@ class Partition:
         return cls(dict(columns), levels, sets)
 
     def codes(self, frame: pd.DataFrame) -> Ints:
-        """Set of each row.
-
-        `frame`: with the columns over which thresholds vary. Returns (N,). Raises DesignError if a row has levels that
-        did not occur together when the model was fitted.
-        """
+        """Set (N,) of each row; levels that did not occur together when the model was fitted are refused."""
         if not self.columns:
             return np.zeros(len(frame), np.int64)
         for name in self.columns.values():
@@ -196,14 +163,7 @@ class Partition:
 
 
 def by_kind(thresholds_by: Any, shape: str) -> dict[str, str]:
-    """Read the argument ``thresholds_by``.
-
-    `thresholds_by`: a column, by which all thresholds vary, or a column for each parameter. Returns parameter ->
-    column. Raises DesignError if a parameter does not belong to that structure.
-
-    >>> by_kind("prompt", "symmetric")
-    {'midpoint': 'prompt', 'half-width': 'prompt'}
-    """
+    """Read the argument ``thresholds_by``, a column for all or for each parameter, as parameter -> column."""
     known = THRESHOLDS[shape]
     if thresholds_by is None:
         return {}

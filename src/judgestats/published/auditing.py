@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats.csv_files import as_csv
-from judgestats.errors import AuditError, suggestion
+from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.outputs import Outputs
 from judgestats.published.catalogue import data_folder, declared, load, places, printed_table
 from judgestats.published.printed import parse
@@ -35,11 +35,7 @@ _SCALES = {"percent": 0.01}
 
 
 def claimed(printed: Book) -> list[Statement]:
-    """The statements that the claims make.
-
-    `printed`: with the table ``claims``. Raises AuditError if columns are missing, an id is used twice, or an
-    alternative is not ``name = expression``.
-    """
+    """The statements that the table ``claims`` makes."""
     columns = printed.table(CLAIMS)
     missing = [c for c in NEEDED if c not in columns]
     if missing:
@@ -107,10 +103,7 @@ _SMALL = 12
 
 
 def printed_numbers(book: Book, *, labels: frozenset[str] = frozenset()) -> list[Cell]:
-    """Every cell in which a number is printed, those of the text included.
-
-    `labels`: columns that hold no printed numbers, though they look like it.
-    """
+    """Every cell in which a number is printed, those of the text included, but for columns of `labels`."""
     columns = [(t, c) for t in book.columns for c in book.columns[t] if c not in labels]
     cells = [(t, i, c) for t, c in columns for i in range(book.size(t)) if t != CLAIMS]
     claims = book.columns.get(CLAIMS)
@@ -119,11 +112,7 @@ def printed_numbers(book: Book, *, labels: frozenset[str] = frozenset()) -> list
 
 
 def checked(decisions: Sequence[Decision], book: Book) -> dict[Cell, str]:
-    """How each cell that a verdict uses was checked.
-
-    Returns cell -> ``recomputed`` (it has a twin made of other printed cells), ``copied`` (it was compared with the
-    same quantity printed elsewhere) or ``only bounded`` (it is an input, or within bounds).
-    """
+    """How each cell that a verdict uses was checked: the strongest of :data:`CHECKS`."""
     found: dict[Cell, str] = {}
     for d in decisions:
         if d.verdict == UNKNOWN:
@@ -163,12 +152,7 @@ def _equalities(node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def faults(decisions: Sequence[Decision]) -> list[list[Decision]]:
-    """The findings that do not follow, those of one fault together.
-
-    Returns two findings are of one fault if the rules name one ``fault`` for both. Where they name none: if they are
-    about one printed row, if they recompute the same value from the same numbers (one quantity printed in several
-    places), or if one of at most twelve cells uses all the cells of the other.
-    """
+    """The findings that do not follow, those of one fault together (docs/audit.md says when they are)."""
     odd = [d for d in decisions if d.verdict == NOT]
     groups: list[list[Decision]] = []
     for d in odd:
@@ -189,14 +173,9 @@ def _one_fault(a: Decision, b: Decision) -> bool:
         return True
     inputs = [d.cells - {d.statement.printed} for d in (a, b)]
     within = bool(inputs[0]) and (inputs[0] <= inputs[1] or inputs[1] <= inputs[0])
-    return within and _same_value(a.recomputed, b.recomputed, inputs[0] == inputs[1])
-
-
-def _same_value(a: float | str, b: float | str, same_cells: bool) -> bool:
-    """Whether two recomputed values are equal up to sign; for statements, whether they use the same cells."""
-    if isinstance(a, str) or isinstance(b, str):
-        return same_cells
-    return math.isclose(abs(a), abs(b), rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(a.recomputed, str) or isinstance(b.recomputed, str):
+        return within and inputs[0] == inputs[1]
+    return within and math.isclose(abs(a.recomputed), abs(b.recomputed), rel_tol=1e-9, abs_tol=1e-12)
 
 
 # ---- The audit itself ------------------------------------------------------------------------------------------------
@@ -287,10 +266,7 @@ _HOLDS = {".html": "page", ".htm": "page", ".csv": "findings", ".jsonl": "findin
 
 
 def content_of(path: str | Path, audits: Sequence[Audited]) -> str:
-    """Whether a file is to hold a page or findings, by its ending.
-
-    Raises AuditError for another ending, DesignError if the file was read.
-    """
+    """Whether a file is to hold a page or findings, by its ending; never a file that was read."""
     Outputs(files_of(audits), overwrite=True).check(path)
     ending = Path(path).suffix.lower()
     if ending not in _HOLDS:
@@ -299,10 +275,7 @@ def content_of(path: str | Path, audits: Sequence[Audited]) -> str:
 
 
 def write_findings(audits: Sequence[Audited], path: str | Path, *, overwrite: bool = False) -> Path:
-    """Write the findings, with the columns of :func:`audit`: CSV, or JSON lines where the file ends so.
-
-    Raises DesignError if the file was audited, holds rules or claims, is a folder, or exists and `overwrite` is false.
-    """
+    """Write the findings, with the columns of :func:`audit`: CSV, or JSON lines where the file ends so."""
     table = all_findings(audits)
     lines = Path(path).suffix.lower() == ".jsonl"
     text = (
@@ -318,12 +291,9 @@ def write_findings(audits: Sequence[Audited], path: str | Path, *, overwrite: bo
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """A paper, or tables of your own, and the verdict on each checked statement.
+    """A paper, or tables of your own, and the verdict on each checked statement, with the files they were read from.
 
-    `book`: its printed cells.
-    `files`: those it was read from.
-    `cautions`: a sentence for each rule of your own whose options contradict each other, or that accuses most of what
-    it reads.
+    `cautions`: a sentence for each rule whose options contradict each other, or that accuses most of what it reads.
     """
 
     paper: str
@@ -343,16 +313,7 @@ class Audited:
         return frame.assign(row=(frame["row"] + 1).where(frame["row"] >= 0).astype("Int64"))
 
     def numbers(self) -> pd.DataFrame:
-        """A row per printed number: ``paper, table, row, column, printed``, ``checked`` and ``verdict``.
-
-        Returns ``checked`` is how: ``recomputed`` from other printed numbers, ``copied`` (compared with the same
-        quantity printed elsewhere), ``only bounded`` (an input of other numbers, or within bounds) or ``not touched``;
-        the strongest counts. ``verdict`` is the worst on the number itself, empty if there is none.
-
-        >>> (paper,) = audited("dark_current")
-        >>> paper.numbers()["checked"].value_counts().to_dict()
-        {'recomputed': 164, 'copied': 87, 'only bounded': 11}
-        """
+        """A row per printed number, with how it was ``checked`` and the worst ``verdict`` on it."""
         how, decisions = checked(self.decisions, self.book), self.cells()
         rows = []
         for cell in printed_numbers(self.book, labels=LABELS if self.paper in PAPERS else frozenset()):
@@ -514,12 +475,7 @@ _LONGEST = 110
 
 
 def coverage(audits: Sequence[Audited]) -> pd.DataFrame:
-    """How many printed numbers were checked in each way, and how many faults were found.
-
-    Returns a row per source, named where there are several: ``numbers`` printed, of these ``recomputed``, ``copied``,
-    ``only bounded`` and ``not touched`` (:meth:`~judgestats.published.auditing.Audited.numbers`), and ``faults``, the
-    findings of one altered number or row taken together.
-    """
+    """How many printed numbers of each source (if several) were checked in each way, and how many faults were found."""
     rows = []
     for a in audits:
         how = a.numbers()["checked"].value_counts()
@@ -530,20 +486,14 @@ def coverage(audits: Sequence[Audited]) -> pd.DataFrame:
 
 
 def counts(audits: Sequence[Audited]) -> pd.DataFrame:
-    """How many verdicts there are of each kind.
-
-    Returns a row per source, named where there are several; a column per verdict, and ``checks``.
-    """
+    """How many verdicts there are of each kind, and ``checks``: a row per source, named where there are several."""
     rows = [{"source": a.paper, **tallied(a.decisions), "checks": len(a.decisions)} for a in audits]
     table = pd.DataFrame(rows, columns=["source", *VERDICTS, "checks"])
     return table if len(audits) > 1 else table.drop(columns="source")
 
 
 def findings(audits: Sequence[Audited], where: str) -> Iterator[str]:
-    """The first findings that do not follow or cannot be decided, per source, and how many depend on a choice.
-
-    `where`: where the remaining findings are, in words. Yields lines.
-    """
+    """Lines on the first findings that do not follow or cannot be decided, per source; `where` the others are."""
     most = EACH if len(audits) > 1 else ALONE
     for a in audits:
         odd = [d for d in a.decisions if d.verdict == NOT]
@@ -624,8 +574,8 @@ def reproduce(paper: str | None = None) -> pd.DataFrame:
     >>> result.loc[row, ["printed", "shown", "verdict"]].head(1).to_dict("records")
     [{'printed': '0.3433', 'shown': '0.3433', 'verdict': 'follows'}]
     """
-    if paper is not None and paper not in PAPERS:
-        raise AuditError(f"No paper {paper!r}. Papers: {', '.join(PAPERS)}.{suggestion(paper, PAPERS)}")
+    if paper is not None:
+        refuse_unknown(paper, PAPERS, f"No paper {paper!r}", "Papers", error=AuditError)
     rows = [
         (a.paper, d.statement.place, d.statement.claim, d.printed, d.recomputed, d.shown, d.verdict, d.comment)
         for a in audited(paper)

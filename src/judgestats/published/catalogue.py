@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.errors import AuditError, suggestion
+from judgestats.errors import AuditError, refuse_unknown
 
 # ---- A table and a rules file, read from disk ------------------------------------------------------------------------
 
@@ -30,10 +30,7 @@ _KINDS: dict[str | bytes, str] = {
 
 
 def printed_table(path: Path) -> pd.DataFrame:
-    """A table as printed; the separator is the most frequent one in the first line.
-
-    Returns texts. Raises AuditError if the file is not CSV, not in UTF-8, or not a table.
-    """
+    """A table of texts as printed; the separator is the most frequent one in the first line."""
     with path.open("rb") as file:
         start = file.read(4)
     kind = _KINDS.get(start) or _KINDS.get(path.suffix.lower())
@@ -59,10 +56,7 @@ def printed_table(path: Path) -> pd.DataFrame:
 
 
 def declared(rules: str | Path | Sequence[Mapping[str, Any]] | None) -> Sequence[Mapping[str, Any]]:
-    """The rules of a file, or those given.
-
-    Raises AuditError if there is no such file, or it is not TOML with ``[[rule]]`` tables.
-    """
+    """The rules of a file with ``[[rule]]`` tables, or those given."""
     if rules is None:
         return []
     if isinstance(rules, list | tuple):
@@ -160,10 +154,7 @@ def tables() -> pd.DataFrame:
 
 
 def places(paper: str) -> dict[str, str]:
-    """Where each table of a paper is printed.
-
-    Returns name of the table, without the paper's -> place.
-    """
+    """Name of each table of a paper -> where it is printed."""
     return {n.partition("/")[2]: r["table"] for n, r in _package().items() if r["paper"] == paper}
 
 
@@ -211,6 +202,5 @@ def load(name: str, *, printed: bool = False) -> pd.DataFrame:
 
 def _read(name: str) -> pd.DataFrame:
     known = _package()
-    if name not in known:
-        raise AuditError(f"There is no published table {name!r}. Tables: {', '.join(known)}.{suggestion(name, known)}")
+    refuse_unknown(name, known, f"There is no published table {name!r}", "Tables", error=AuditError)
     return pd.read_csv(data_folder() / known[name]["path"], dtype=str, keep_default_na=False)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scipy import special
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import AuditError, suggestion
+from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.kernels.correlation import average_ranks, rowwise
 from judgestats.published.printed import grim, grimmer, lines_up
 from judgestats.published.printed_tables import Book, Cell
@@ -28,22 +29,29 @@ SAME = 0.75
 _EPS = 1e-9
 #: Rounding error of sums of doubles near zero.
 _DUST = 1e-14
+V = TypeVar("V", Floats, tuple[str, ...])
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class _Several(Generic[V]):
+    """Values, and the cells that they are of or about."""
+
+    values: V
+    cells: tuple[Cell, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(_Several[Floats]):
     """Numbers, each in every reading of the printed cells.
 
-    `values` (m, P): column 0 as printed; each further column moves one cell by half a unit of its last digit.
-    `cells`: cells of the m numbers; empty for computed ones.
-    `open` (m, 2): range that an undecided count leaves open, downwards (not positive) and upwards.
-    `texts`: as printed, of cells.
-    `corners` (m, k): the numbers where all cells move at once (:meth:`directions`); a product or a ratio goes further
-    there than the sum of its single moves.
+    `values` (m, P): column 0 as printed; each further column moves one cell by half a unit of its last digit. `cells`:
+    of the m numbers; empty for computed ones. `open` (m, 2): range that an undecided count leaves open, down and up.
+    `corners` (m, k): where all cells move at once: a product goes further there than the sum of its single moves.
     """
 
-    values: Floats
-    cells: tuple[Cell, ...] = ()
     open: Floats = field(default_factory=lambda: np.zeros((1, 2)))
     texts: tuple[str, ...] = ()
     corners: Floats = field(default_factory=lambda: np.zeros((1, 0)))
@@ -58,10 +66,7 @@ class Numbers:
         return np.fmin.reduce([low, *corners.T]), at, np.fmax.reduce([high, *corners.T])
 
     def directions(self) -> Floats:
-        """Moves of the open cells, (cells, 5): none, all that raise the number, all that lower it, all up, all down.
-
-        Of several numbers, the one that a cell moves most decides.
-        """
+        """Moves of the open cells, (cells, 5): none, all that raise a number, all that lower it, all up, all down."""
         pairs = self._pairs()
         most = pairs[np.abs(pairs).max(axis=2).argmax(axis=0), np.arange(pairs.shape[1])]
         up, one = np.where(most[:, 0] >= most[:, 1], 1.0, -1.0), np.ones(len(most))
@@ -73,50 +78,27 @@ class Numbers:
             moved = self.values[:, 1:] - self.values[:, :1]
         return np.where(np.isnan(moved), 0.0, moved).reshape(len(moved), -1, 2)
 
-    def __len__(self) -> int:
-        """The number of numbers."""
-        return len(self.values)
-
 
 @dataclass(frozen=True, eq=False)
-class Truth:
-    """Truths: 1, 0, or one half where the printed precision does not decide.
+class Truth(_Several[Floats]):
+    """Truths (m,): 1, 0, or one half where the printed precision does not decide; and the cells that they are about.
 
-    `values` (m,).
-    `cells`: what the m truths are about.
-    `breaks`: for a truth about many cells: the cells, single or in pairs, that each make it fail.
+    `breaks`: for a truth about many cells, the cells, single or in pairs, that each make it fail.
     """
 
-    values: Floats
-    cells: tuple[Cell, ...] = ()
     breaks: tuple[tuple[Cell, ...], ...] = ()
 
-    def __len__(self) -> int:
-        """How many."""
-        return len(self.values)
 
-
-@dataclass(frozen=True, eq=False)
-class Texts:
+class Texts(_Several[tuple[str, ...]]):
     """Texts of cells, or of an expression."""
-
-    values: tuple[str, ...]
-    cells: tuple[Cell, ...] = ()
-
-    def __len__(self) -> int:
-        """How many."""
-        return len(self.values)
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Rows chosen among labelled rows.
+    """Rows chosen among labelled rows: `found` by the printed numbers, `sure` for all roundings, `possible` for some.
 
-    `found`: by the printed numbers.
-    `sure`, `possible`: for all values of the digits that are not printed, and for some of them.
-    `labels`: all rows.
-    `ranges`: where the rows have an order: label -> low, value and high.
-    `unknown`: whether a number that the choice needs is not printed.
+    `ranges`: where the rows have an order: low, value and high. `unknown`: whether a number that it needs is not
+    printed.
     """
 
     found: tuple[str, ...]
@@ -138,10 +120,7 @@ def constant(value: float) -> Numbers:
 def combined(
     function: Callable[..., Any], *parts: Numbers, over: bool = False, options: Mapping[str, float] | None = None
 ) -> Numbers:
-    """A function of numbers, in every reading.
-
-    `function`: of arrays of shape (m, P). `over`: whether it reduces the m numbers to one. `options`: of the function.
-    """
+    """A function of arrays (m, P) of numbers, in every reading; `over`: whether it reduces the m numbers to one."""
     width = max(p.values.shape[1] for p in parts)
     arrays = [np.broadcast_to(p.values, (len(p), width)) if over else p.values for p in parts]
     made = np.atleast_2d(np.asarray(function(*arrays, **(options or {})), dtype=float))
@@ -155,12 +134,7 @@ def combined(
 
 
 def compared(sign: str, left: Numbers, right: Numbers, difference: Numbers | None = None) -> Truth:
-    """Compare numbers within their printed precision.
-
-    `sign`: as in Python. `difference`: left less right, where its range is known better than to first order. Returns
-    equality asks for ranges that overlap: .53 and .54 touch and are not equal. Where two printed numbers are the same,
-    ``>=`` holds and ``>`` is undecided.
-    """
+    """Compare numbers within their printed precision; `difference`: left less right, where it is known better."""
     made = combined(np.subtract, left, right) if difference is None else difference
     low, at, high = made.range()
     slack = np.maximum(_EPS * np.maximum(np.abs(left.values[:, 0]), np.abs(right.values[:, 0])), _DUST)
@@ -199,20 +173,14 @@ def increasing(part: Numbers, strict: bool, down: bool) -> Truth:
 
 
 def every(values: Floats) -> Floats:
-    """1 if all hold, 0 if one does not (whatever is unknown of others); else the least certain.
-
-    `values` (k, ...). Returns over the first axis; one value at least.
-    """
+    """Whether all hold, over the first axis: 0 if one does not, whatever is unknown of others; else the least sure."""
     if not len(values):
         return np.full(1, np.nan)
     return np.atleast_1d(np.where((values == 0).any(axis=0), 0.0, values.min(axis=0)))
 
 
 def quantified(name: str, truth: Truth) -> Numbers | Truth:
-    """All, none, any or the count of truths.
-
-    Returns a count is open upwards for undecided or unprinted values.
-    """
+    """All, none, any or the count of truths, which is open upwards for undecided or unprinted values."""
     values = truth.values
     if name == "count":
         sure, possible = float((values >= SAME).sum()), float((np.isnan(values) | (values > 0)).sum())
@@ -237,10 +205,7 @@ def those(truth: Truth, labels: tuple[str, ...]) -> Choice:
 
 
 def extreme(part: Numbers, labels: tuple[str, ...], k: int, down: bool) -> Choice:
-    """The k rows with the largest (or smallest) numbers, in order.
-
-    `down`: smallest ones.
-    """
+    """The k rows with the largest (`down`: smallest) numbers, in order."""
     low, at, high = part.range()
     if down:
         low, at, high = -high, -at, -low
@@ -265,10 +230,7 @@ def _surely_above(low: Any, at: Any, other: Any, high: Any) -> Any:
 
 
 def chosen(part: Choice, wanted: tuple[str, ...]) -> float:
-    """Whether these rows are the chosen ones.
-
-    `wanted`: labels that there are. Returns 1, 0, undecided, or NaN where a number that is not printed could change it.
-    """
+    """Whether these rows are the chosen ones: 1, 0, undecided, or NaN where a number that is not printed decides."""
     asked = frozenset(wanted)
     if not (part.sure <= asked <= part.possible):
         return 0.0
@@ -305,45 +267,30 @@ def _cut(x: Floats, decimals: Any = 0) -> Floats:
     return np.asarray(near / 10.0**digits)
 
 
-def _as_printed(x: Floats) -> Floats:
-    """The printed number, its digits taken as exact, as in a stated bound."""
-    return np.broadcast_to(x[:, :1], x.shape)
+def _wilson(which: int, k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
+    from judgestats.kernels.proportions import wilson  # imports numba
 
-
-def _wilson(which: int) -> Callable[..., Floats]:
-    def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
-        from judgestats.kernels.proportions import wilson  # imports numba
-
-        k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
-        ends = wilson(np.ascontiguousarray(k.ravel()), np.ascontiguousarray(n.ravel()), conf_level)
-        return np.asarray(ends[which]).reshape(k.shape)
-
-    return end
+    k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
+    ends = wilson(np.ascontiguousarray(k.ravel()), np.ascontiguousarray(n.ravel()), conf_level)
+    return np.asarray(ends[which]).reshape(k.shape)
 
 
 def _wald_half(p: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
     return np.asarray(-special.ndtri((1 - conf_level) / 2) * np.sqrt(p * (1 - p) / n))
 
 
-def _clopper(upper: bool) -> Callable[..., Floats]:
-    def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
-        tail = (1 - conf_level) / 2
-        if upper:
-            return np.where(k >= n, 1.0, special.betaincinv(k + 1, np.maximum(n - k, 1e-9), 1 - tail))
-        return np.where(k <= 0, 0.0, special.betaincinv(np.maximum(k, 1e-9), n - k + 1, tail))
-
-    return end
+def _clopper(which: int, k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
+    tail = (1 - conf_level) / 2
+    if which:
+        return np.where(k >= n, 1.0, special.betaincinv(k + 1, np.maximum(n - k, 1e-9), 1 - tail))
+    return np.where(k <= 0, 0.0, special.betaincinv(np.maximum(k, 1e-9), n - k + 1, tail))
 
 
-def _percentile(which: int) -> Callable[..., Floats]:
+def _percentile(which: int, k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
     """An end of the percentile bootstrap of a share, which is a quantile of a binomial distribution over n."""
+    from judgestats.kernels.resampling import binomial_interval  # imports numba
 
-    def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
-        from judgestats.kernels.resampling import binomial_interval  # imports numba
-
-        return np.asarray(np.vectorize(lambda a, b: binomial_interval(a, b, conf_level)[which], otypes=[float])(k, n))
-
-    return end
+    return np.asarray(np.vectorize(lambda a, b: binomial_interval(a, b, conf_level)[which], otypes=[float])(k, n))
 
 
 def _mcnemar(b: Floats, c: Floats, corrected: float = 1.0) -> Floats:
@@ -386,17 +333,9 @@ def _cohen_d(x: Floats, y: Floats, ddof: float = 1.0, pooled: float = 0.0) -> Fl
     return np.asarray((x.mean(0) - y.mean(0)) / np.sqrt((a * u + b * v) / (a + b)))
 
 
-def _pairs_above(x: Floats, y: Floats) -> Floats:
-    """Pairs, one of each, in which the first is above the second: the U of Mann and Whitney without ties."""
-    return np.asarray((x[:, None, :] > y[None, :, :]).sum(axis=(0, 1)), dtype=float)
-
-
-def _correlation(ranked: bool) -> Callable[[Floats, Floats], Floats]:
-    def of(x: Floats, y: Floats) -> Floats:
-        x, y = np.broadcast_arrays(x, y)
-        return np.asarray(rowwise(np.ascontiguousarray(x.T), np.ascontiguousarray(y.T), ranked=ranked))
-
-    return of
+def _correlation(ranked: bool, x: Floats, y: Floats) -> Floats:
+    x, y = np.broadcast_arrays(x, y)
+    return np.asarray(rowwise(np.ascontiguousarray(x.T), np.ascontiguousarray(y.T), ranked=ranked))
 
 
 def _ranks(x: Floats) -> Floats:
@@ -405,10 +344,7 @@ def _ranks(x: Floats) -> Floats:
 
 
 def _holm(p: Floats, m: float = np.nan, alpha: float = 0.05) -> Floats:
-    """1 where the test survives Holm's procedure over m tests (those given, by default).
-
-    NaN where p is not printed, or where one that is not decides.
-    """
+    """1 where a test survives Holm's procedure over m tests, those given by default; NaN where p is not printed."""
     m = len(p) if np.isnan(m) else m
     least, most = (_holm_of(np.where(np.isnan(p), other, p), m, alpha) for other in (0.0, 1.0))
     return np.where(np.isnan(p) | (least != most), np.nan, most)
@@ -429,11 +365,7 @@ def _holm_of(p: Floats, m: float, alpha: float) -> Floats:
 def within(
     function: Callable[..., bool], low: Sequence[Floats], high: Sequence[Floats], options: Mapping[str, float]
 ) -> Floats:
-    """A function of ranges, row by row.
-
-    `function`: one of ``WITHIN``. `low`, `high`: ends of each argument, of one size, or of the size 1. Returns 1 or 0;
-    NaN where an argument has no value.
-    """
+    """A function of the ranges of its arguments, row by row: 1 or 0, NaN where an argument has no value."""
     size = max(map(len, low))
     lows, highs = (zip(*(np.broadcast_to(e, size) for e in ends), strict=True) for ends in (low, high))
     made = [
@@ -451,7 +383,7 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "log": lambda x: np.log(x),
     "round": _rounded,
     "cut": _cut,
-    "as_printed": _as_printed,
+    "as_printed": lambda x: np.broadcast_to(x[:, :1], x.shape),  # its digits taken as exact, as in a stated bound
     "whole": lambda x: np.rint(x),
     "floor": lambda x: np.floor(x),
     "ceil": lambda x: np.ceil(x),
@@ -460,13 +392,13 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "where": lambda yes, a, b: np.where(yes > 0.5, a, b),
     "probit": lambda p: special.ndtri(p),
     "logit": lambda p: np.log(p / (1 - p)),
-    "wilson_low": _wilson(0),
-    "wilson_high": _wilson(1),
-    "exact_low": _clopper(False),
-    "exact_high": _clopper(True),
+    "wilson_low": partial(_wilson, 0),
+    "wilson_high": partial(_wilson, 1),
+    "exact_low": partial(_clopper, 0),
+    "exact_high": partial(_clopper, 1),
     "wald_half": _wald_half,
-    "percentile_low": _percentile(0),
-    "percentile_high": _percentile(1),
+    "percentile_low": partial(_percentile, 0),
+    "percentile_high": partial(_percentile, 1),
     "mcnemar": _mcnemar,
     "mcnemar_p": lambda b, c, corrected=1.0: np.where(b + c > 0, special.chdtrc(1, _mcnemar(b, c, corrected)), 1.0),
     "chi2_p": lambda x, df: np.where(x < 0, 1.0, special.chdtrc(df, x)),
@@ -476,7 +408,10 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "correlation_p": _p_of_r,
     "binomial_p": _p_of_binomial,
     "kappa": lambda seen, chance: (seen - chance) / (1 - chance),
-    "dprime": _dprime,
+    # with the log-linear correction
+    "dprime": lambda hits, n, alarms, m: (
+        special.ndtri((hits + 0.5) / (n + 1)) - special.ndtri((alarms + 0.5) / (m + 1))
+    ),
     "rank": _ranks,
     "rank_down": lambda x: _ranks(-x),
     "cumsum": lambda x: np.cumsum(x, axis=0),
@@ -493,10 +428,10 @@ OVER: Mapping[str, Callable[..., Any]] = {
     "first": lambda x: x[0],
     "last": lambda x: x[-1],
     "sd": _sd,
-    "pearson": _correlation(False),
-    "spearman": _correlation(True),
+    "pearson": partial(_correlation, False),
+    "spearman": partial(_correlation, True),
     "cohen_d": _cohen_d,
-    "pairs_above": _pairs_above,
+    "pairs_above": lambda x, y: (x[:, None, :] > y[None, :, :]).sum(axis=(0, 1)),  # U of Mann and Whitney without ties
     "entropy": lambda x: special.entr(x / x.sum(axis=0)).sum(axis=0),
 }
 
@@ -534,7 +469,6 @@ SPECIAL = (
 class Reading:
     """An expression evaluated on printed tables, in a row of one of them or in none.
 
-    `table`: table of the row; empty without a row.
     `cells`: every cell that was read -> its index among those that precision leaves open, or -1 (:func:`movable`).
     """
 
@@ -554,24 +488,18 @@ class Reading:
         self.selections = Selections(self.book, self.expression, self.table, self.row)
 
     def value(self) -> Value:
-        """The value of the expression.
-
-        Raises AuditError if it names something unknown, or asks for a number where text is printed.
-        """
+        """The value of the expression; an AuditError if a name is unknown, or text is printed in place of a number."""
         try:
             tree, self._text, self._places = template(self.expression)
-            return self._value(tree)
+            self._selected = {id(node): self.selections.cells(node) for node in self._places}
+            self.cells, self._moves = movable(self.book, self._selected.values())
+            with np.errstate(all="ignore"):
+                value = self._evaluate(tree)
+                return self._at_corners(value, lambda: self._number(tree)) if isinstance(value, Numbers) else value
         except (RecursionError, OverflowError) as error:
             raise AuditError(
                 f"{self.expression[:LONGEST]!r} is too deep, or has too large a number ({error})."
             ) from error
-
-    def _value(self, tree: ast.expr) -> Value:
-        self._selected = {id(node): self.selections.cells(node) for node in self._places}
-        self.cells, self._moves = movable(self.book, self._selected.values())
-        with np.errstate(all="ignore"):
-            value = self._evaluate(tree)
-            return self._at_corners(value, lambda: self._number(tree)) if isinstance(value, Numbers) else value
 
     def _at_corners(self, made: Numbers, evaluate: Callable[[], Numbers]) -> Numbers:
         """The same numbers, with their values where all cells move at once."""
@@ -758,10 +686,8 @@ class Reading:
     # ------------------------------------------------------------ functions
 
     def _call(self, node: ast.Call, name: str) -> Value:
-        known = {*EACH, *OVER, *WITHIN, *SPECIAL}
-        if name not in known:
-            listing = f"{', '.join(sorted(known))}.{suggestion(name, known)}"
-            raise AuditError(f"{name!r} in {self.expression!r} is not a function. Functions: {listing}")
+        problem = f"{name!r} in {self.expression!r} is not a function"
+        refuse_unknown(name, sorted({*EACH, *OVER, *WITHIN, *SPECIAL}), problem, "Functions", error=AuditError)
         try:
             return self._special(node, name) if name in SPECIAL else self._applied(node, name)
         except (TypeError, ValueError, ArithmeticError, IndexError, MemoryError) as error:

@@ -17,11 +17,7 @@ STRICT = "Qwen32B strict criterion"
 
 
 def count_of(printed: str, n: int) -> int:
-    """Whole number k of n behind a share printed to four decimals; an AuditError if there is none.
-
-    >>> count_of("0.2583", 120)
-    31
-    """
+    """Whole number k of n behind a share printed to four decimals; an AuditError if there is none."""
     k = round(float(printed) * n)
     if abs(k / n - float(printed)) > PRECISION:
         raise AuditError(f"No whole number of {n} gives the printed share {printed}.")
@@ -50,13 +46,9 @@ def vacuum_counts() -> pd.DataFrame:
 
 
 def delta0_counts() -> pd.DataFrame:
-    """Tally of the Δ0 pairs (Table 6): ``judge, forward, reverse, n``.
+    """Tally of the Δ0 pairs (Table 6): ``judge, forward, reverse, n``; which side was chosen is not printed.
 
-    Stable, positional and raw rates are printed; one-sided commits follow from the identity
-    ``non-ties = 2 (stable + positional) + one-sided`` in whole calls, and no preference from the sum. Which side of a
-    class was chosen is not printed: the first slot is written.
-
-    Raises AuditError if the printed rates have no whole-number solution.
+    One-sided commits follow from ``non-ties = 2 (stable + positional) + one-sided``, no preference from the sum.
     """
     raw = _counts("raw delta0 false preference")
     stable = _counts("stable cross-sensitivity decomposition")

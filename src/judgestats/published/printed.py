@@ -45,16 +45,10 @@ def _sums(low: float, high: float, size: float, unit: float) -> range:
 def grim(
     mean: tuple[float, float], n: tuple[float, float], *, items: float = 1.0, step: float = 1.0, low: float = 0.0
 ) -> bool:
-    """Whether n answers can have the printed mean.
+    """Whether n answers can have the printed mean (Brown and Heathers, 2017): ``n * items`` scores sum to whole steps.
 
-    `mean` (low, high): range that the printed digits leave open; either way of rounding is allowed. `n` (low, high):
-    answers averaged; for a rounded number, any whole number in the range. `items`: items averaged within each answer.
-    `step`: step of the scale. `low`: a point of the scale: the scale 1, 3, 5 has step 2, and does not contain 0.
-
-    The sum of ``n * items`` scores, each less `low`, is a whole number of steps. Source: Brown and Heathers (2017).
-
-    >>> grim((7.215, 7.225), (32, 32)), grim((4.735, 4.745), (25, 25))
-    (True, False)
+    `mean`, `n` (low, high): ranges of the print. `items`: averaged within each answer. `low`: a point of the scale,
+    whose steps are `step`: 1, 3, 5 has step 2, and does not contain 0.
     """
     unit, origin = _grid(items, step, low)
     return any(_sums(mean[0] - origin, mean[1] - origin, size, unit) for size in _counts(n))
@@ -71,19 +65,11 @@ def grimmer(
     high: float = math.inf,
     ddof: float = 1.0,
 ) -> bool:
-    """Whether n answers can have the printed mean and the printed sd.
+    """Whether n answers can have the printed mean and sd (Anaya, 2016, in the analytic form of Allard, 2018).
 
-    `mean`, `sd` (low, high): range that the printed digits leave open. `n` (low, high): answers averaged. `items`,
-    `step`: as in :func:`grim`; the sd is that of answers, each the mean of `items`. `low`, `high`: ends of the scale:
-    they bound the sd that a mean allows. Where `low` is not given, 0 is a point of the scale. `ddof`: 1 for the divisor
-    n - 1, 0 for n.
-
-    In units of the grid, ``step / items``, the answers are whole: with sum S and sum of squares Q, Q has the parity of
-    S, is at least that of answers as equal as can be, and at most that of answers at the ends of the scale. Source:
-    Anaya (2016), in the analytic form of Allard (2018).
-
-    >>> grimmer((7.295, 7.305), (2.505, 2.515), (12, 12))
-    False
+    As :func:`grim`; `low`, `high`: ends of the scale, which bound the sd. In units of ``step / items`` the answers are
+    whole: with sum S and sum of squares Q, Q has the parity of S, is at least that of answers as equal as can be, and
+    at most that of answers at the ends of the scale.
     """
     unit, origin = _grid(items, step, low)
     ends = ((low - origin) / unit, (high - origin) / unit)
@@ -127,16 +113,8 @@ def lines_up(
 ) -> bool:
     """Whether more means and sds fit the steps of a scale, by either divisor, than would if its steps were finer.
 
-    `means`, `sds`, `ns`: ranges, of one length. `options`: those of :func:`grimmer` but the divisor. On a finer scale
-    an sd fits the coarse steps of its mean only by chance: as often as the sds of other rows do. Returns whether so
-    many then fit with a probability below ``_CHANCE``.
-
-    >>> ends = lambda x: (x - 0.005, x + 0.005)
-    >>> means = [(m - 0.05, m + 0.05) for m in (8.1, 8.2, 8.3, 8.4, 8.5, 9.0)]
-    >>> lines_up(means, [ends(s) for s in (0.3, 0.6, 0.46, 0.66, 0.5, 0.45)], [(10, 10)] * 6)
-    True
-    >>> lines_up(means, [ends(s) for s in (0.32, 0.41, 0.35, 0.38, 0.36, 0.44)], [(10, 10)] * 6)
-    False
+    `options`: those of :func:`grimmer` but the divisor. On a finer scale an sd fits the coarse steps of its mean only
+    by chance, as often as the sds of other rows do; that so many then fit has a probability below ``_CHANCE``.
     """
     fits = [
         [any(grimmer(m, s, n, ddof=d, **options) for d in (0, 1)) for s in sds] for m, n in zip(means, ns, strict=True)
@@ -177,17 +155,11 @@ class UnreadableCellError(AuditError):
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as it was printed.
+    """A number as it was printed; its value is NaN where none is.
 
-    `text`: as printed.
-    `value`: NaN where no number is printed. For ``< 0.05``, half of the bound; for ``> 3`` and ``< -3``, which are open
-    to one side, the bound.
-    `half`: half-width of the range that the printed digits leave open: half a unit of the last decimal; 0 for a whole
-    number, which is taken as a count.
-    `decimals`: digits after the decimal mark.
-    `bound`: ``<``, ``<=``, ``>``, ``>=`` or empty.
-    `bounded_by`: the number behind the bound; else the value.
-    `unit`: ``%``, ``pp``, ``x`` or empty, as printed behind the number.
+    The value of ``< 0.05`` is half of the bound; that of ``> 3`` and ``< -3``, open to one side, the bound. `half`:
+    half a unit of the last decimal, 0 for a whole number, which is taken as a count. `bounded_by`: behind the bound;
+    else the value. `unit`: ``%``, ``pp``, ``x`` or empty.
     """
 
     text: str
@@ -222,12 +194,10 @@ class Printed:
         return max(self.half, 0.5 * 10.0**-self.decimals)
 
     def agrees(self, low: float, value: float, high: float) -> str:
-        """Say whether a recomputed number is what is printed.
+        """Whether a recomputed number, with the range of its inputs, is what is printed.
 
-        `low`, `value`, `high`: the recomputed number, and the range that the precision of its inputs allows. Returns
-        ``exact`` (printed so by rounding half up, half to even, or the double as formatted), ``within`` (the range of
-        the inputs allows it: the ranges overlap, as those of .53 and .54 do not), ``undecided`` (of a bound), or
-        ``no``.
+        ``exact``: by rounding half up, half to even, or the double as formatted; ``within``: the ranges overlap, as
+        those of .53 and .54 do not; ``undecided``: of a bound; or ``no``.
         """
         if self.bound:
             return self._below(low, high)
@@ -257,10 +227,7 @@ class Printed:
         return (*(float(d) * scale for d in decimal), float(f"{value / scale:.{self.decimals}f}") * scale)
 
     def cut_off(self, low: float, high: float) -> bool:
-        """Whether digits were cut off instead of rounded: .96 of a number from .96 to below .97.
-
-        `low`, `high`: range of the recomputed number.
-        """
+        """Whether digits were cut off instead of rounded: .96 of a number from .96 to below .97."""
         unit = 10.0**-self.decimals * _scale_of(self)
         inner, outer = sorted((self.value, self.value + math.copysign(unit, self.value)), key=abs)
         slack = 1e-9 * max(unit, abs(self.value))
@@ -280,19 +247,9 @@ def _scale_of(printed: Printed) -> float:
 
 @lru_cache(maxsize=65536)
 def parse(text: str, *, rounded: bool = False) -> Printed:
-    """Read a printed cell.
-
-    Footnote marks, thousands commas, percent signs, a unicode minus, a leading ``+``, ``<`` and ``≈`` are understood.
-    Any other text has the value NaN; a dash, ``N/A`` or an empty cell is missing.
+    """Read a printed cell with its footnote marks, commas, signs and bounds; any other text has the value NaN.
 
     `rounded`: whether a whole number is a rounded value, not an exact count.
-
-    >>> parse("−.109")
-    Printed(text='−.109', value=-0.109, half=0.0005, decimals=3, bound='', bounded_by=-0.109, unit='')
-    >>> parse("1,000†").value
-    1000.0
-    >>> parse("8.88 ± 0.76").value
-    nan
     """
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), _MARKS.sub("", text.translate(_MINUS))).strip()
     found = _NUMBER.fullmatch(plain)
@@ -315,11 +272,7 @@ def parse(text: str, *, rounded: bool = False) -> Printed:
 
 
 def number(text: str, where: str, *, rounded: bool = False) -> Printed:
-    """Read a printed cell that a rule needs as a number.
-
-    `where`: table, row and column, for the message. Returns perhaps missing. Raises UnreadableCellError if there is
-    text in the cell; it says what to do with two numbers in one cell.
-    """
+    """A printed cell that a rule needs as a number, or nothing; an UnreadableCellError says what to do with text."""
     found = parse(text, rounded=rounded)
     if found.readable or found.missing:
         return found
@@ -328,11 +281,6 @@ def number(text: str, where: str, *, rounded: bool = False) -> Printed:
         why, remedy = "a decimal comma", "Write a decimal point; a comma is read between thousands only."
     elif re.fullmatch(r"\s*[+-]?\d{1,3}(?:\s\d{3})+(?:\.\d+)?\s*", text.translate(_MINUS)):
         why, remedy = "a number with spaces", "Write it without them, or with commas between thousands."
-    elif noisy(text):
+    elif len(re.findall(r"\d+(?:\.\d+)?|\.\d+", text)) > 1:
         why, remedy = "two numbers in one cell", "Split it into columns, one number each."
     raise UnreadableCellError(f"{where} is {text!r}: {why}. {remedy}")
-
-
-def noisy(text: str) -> bool:
-    """Whether a text holds several numbers."""
-    return len(re.findall(r"\d+(?:\.\d+)?|\.\d+", text)) > 1

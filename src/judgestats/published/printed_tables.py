@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.errors import AuditError, suggestion
+from judgestats.errors import AuditError, refuse_unknown
 from judgestats.published.printed import Printed, number, parse
 
 #: Table, row and column of a printed value.
@@ -23,12 +23,9 @@ ROW = "_row"
 
 @dataclass(frozen=True, eq=False)
 class Book:
-    """Printed tables, cell by cell.
+    """Printed tables, cell by cell: `columns` (table -> column -> texts) and the `places` where tables are printed.
 
-    `columns`: table -> column -> texts.
-    `places`: table -> where it is printed.
-    `rounded` (table, column): columns whose whole numbers are rounded values.
-    `spelled`: column name -> its name in expressions, where the two differ.
+    `rounded`: columns whose whole numbers are rounded. `spelled`: column -> its name in expressions, where they differ.
     """
 
     columns: Mapping[str, Mapping[str, Sequence[str]]]
@@ -41,25 +38,14 @@ class Book:
         return len(next(iter(self.table(table).values()), ()))
 
     def table(self, name: str) -> Mapping[str, Sequence[str]]:
-        """The columns of a table.
-
-        Raises AuditError if there is no table of that name.
-        """
-        if name not in self.columns:
-            known = list(self.columns)
-            raise AuditError(f"There is no table {name!r}. Tables: {', '.join(known)}.{suggestion(name, known)}")
+        """The columns of a table; an AuditError if there is none of that name."""
+        refuse_unknown(name, self.columns, f"There is no table {name!r}", "Tables", error=AuditError)
         return self.columns[name]
 
     def column(self, table: str, name: str) -> Sequence[str]:
-        """The texts of a column.
-
-        Raises AuditError if the table has no such column.
-        """
+        """The texts of a column; an AuditError if the table has no such column."""
         columns = self.table(table)
-        if name not in columns:
-            raise AuditError(
-                f"{table} has no column {name!r}. Columns: {', '.join(columns)}.{suggestion(name, columns)}"
-            )
+        refuse_unknown(name, columns, f"{table} has no column {name!r}", "Columns", error=AuditError)
         return columns[name]
 
     def text(self, cell: Cell) -> str:
@@ -72,18 +58,12 @@ class Book:
         return parse(self.text(cell), rounded=(cell[0], cell[2]) in self.rounded)
 
     def number(self, cell: Cell) -> Printed:
-        """The number in a cell.
-
-        Raises UnreadableCellError if there is text in it.
-        """
+        """The number in a cell; an UnreadableCellError if there is text in it."""
         where = f"{cell[0]}, row {cell[1] + 1}, {cell[2]}"
         return number(self.text(cell), where, rounded=(cell[0], cell[2]) in self.rounded)
 
     def rows(self, table: str, where: Mapping[str, Any]) -> list[int]:
-        """Rows of a table whose texts are as asked.
-
-        `where`: column -> a text, a list of texts, or ``{"not": ...}``. Returns in their order; possibly empty.
-        """
+        """Rows of a table whose texts are as asked: column -> a text, a list of texts, or ``{"not": ...}``."""
         found = list(range(self.size(table)))
         for column, asked in where.items():
             wanted, keep = _asked(asked)
@@ -93,10 +73,6 @@ class Book:
             texts = self.column(table, column)
             found = [i for i in found if (texts[i] in wanted) is keep]
         return found
-
-    def with_rounded(self, names: frozenset[tuple[str, str]]) -> Book:
-        """The same tables, further columns holding rounded whole numbers."""
-        return replace(self, rounded=self.rounded | names) if names - self.rounded else self
 
     def with_cell(self, cell: Cell, text: str) -> Book:
         """The same tables with one cell changed, to see what depends on it."""
@@ -115,12 +91,7 @@ def _asked(asked: Any) -> tuple[frozenset[str], bool]:
 
 
 def book(tables: Mapping[str, pd.DataFrame], places: Mapping[str, str] | None = None) -> Book:
-    """Printed cells of frames.
-
-    `tables`: name -> frame; numbers that are not text are written as Python writes them. `places`: name -> where it is
-    printed; the name by default. Raises AuditError if a table is not a frame, its name not an identifier, or two
-    columns would have the same name in rules.
-    """
+    """Printed cells of frames by name, and their places; an AuditError where an expression could not name a column."""
     spelled: dict[str, str] = {}
     columns: dict[str, dict[str, list[str]]] = {}
     for name, frame in tables.items():
@@ -160,10 +131,7 @@ _LONGEST = 60
 
 
 def row_label(book: Book, table: str, row: int, by: Sequence[str] = ()) -> str:
-    """The label of a row: the texts of its columns of words, and of further columns.
-
-    `by`: columns that belong to the label even where they hold numbers. Returns ``row 3`` where the row has no words.
-    """
+    """The label of a row: the texts of its columns of words and of those in `by`; ``row 3`` where it has none."""
     columns = book.table(table)
     names = [c for c in columns if (c in by or c in _worded(book, table)) and c not in _MARK_COLUMNS]
     texts = {c: columns[c][row] for c in names if 0 < len(columns[c][row]) < _LONGEST}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judgestats.errors import AuditError, DesignError, choose, suggestion
+from judgestats.errors import AuditError, DesignError, choose, refuse_unknown, suggestion
 from judgestats.published.expressions import Numbers, Reading
 from judgestats.published.printed import Printed, grimmer, parse
 from judgestats.published.printed_tables import Book, Cell, row_label
@@ -20,11 +20,7 @@ _COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "cl
 
 @dataclass(frozen=True)
 class Asked:
-    """A rule as declared, on one table.
-
-    `table`: empty for a rule without a table.
-    `given`: its parameters.
-    """
+    """A rule with its parameters as declared, on one table (empty for a rule without one)."""
 
     book: Book
     rule: str
@@ -119,6 +115,10 @@ class Asked:
         place = columns["place"][row] if "place" in columns and "place" not in self.given else ""
         return self.said(self.claim(self.key(row), what, part), expression, place, row=row, **more)
 
+    def each(self, what: str, expression: str, column: str | None = None, **more: Any) -> Iterator[Statement]:
+        """The same statement about each row."""
+        return (self.statement(row, what, expression, column, **more) for row in self.rows())
+
     def grouped(self, key: str, what: str, expression: str, row: int, **more: Any) -> Statement:
         """A statement about a group of rows, of which one is given."""
         column = str(self.given.get("column", ""))
@@ -158,84 +158,10 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
-#: Parameter -> its meaning, for docs/audit.md.
-PARAMETERS: dict[str, str] = {
-    "column": "the column that is checked; for `bounds` one or several, for `sum` the one that is added up over rows",
-    "formula": "the expression that the column should equal",
-    "holds": "the comparison that should hold",
-    "total": "the column, number or expression that the parts add up to",
-    "parts": "the columns of a row that are added up",
-    "share": "the column of the share",
-    "count": "the column or expression of the cases that are counted",
-    "of": "`share`: the columns or numbers that make up the total; `mean`: the columns of the row that are averaged",
-    "minuend": "what is subtracted from: a column or expression",
-    "subtrahend": "what is subtracted: a column or expression",
-    "left": "the column of the first print",
-    "right": "the column or expression of the second print",
-    "scale": "the factor between the two: 100 for points of percent from proportions",
-    "rank": "the column of the ranks, 1 for the first",
-    "value": "the column of the ranked or plotted values",
-    "order": "`descending` (the highest value has rank 1; by default) or `ascending`",
-    "by": "columns that form groups: the rule is applied in each",
-    "row": "which row of a group holds the mean, as in `where`",
-    "p": "the column of the p-values",
-    "survives": "the column with the marks of what survives",
-    "mark": "the text that marks a survivor, anywhere in its cell (`yes` by default)",
-    "m": "the number of tests in the family (the rows of the group, by default)",
-    "alpha": "the level of the tests (0.05 by default)",
-    "cost": "the column of the costs, where less is better",
-    "on": "the column that says yes, true, 1, x, on or ✓ for what lies on the frontier",
-    "values": "the columns whose lists of values are compared",
-    "least": "the fewest values that a group must print (2 by default)",
-    "low": "`bounds`, `grimmer`, `sd_divisor`: the lowest number of the scale; `grim`: a point of the scale (0 by "
-    "default: give 1 for the scale 1, 3, 5, which lacks 0); `interval`: the column of the lower end",
-    "high": "`bounds`, `grimmer`, `sd_divisor`: the highest number of the scale; `interval`: the column of the upper "
-    "end",
-    "n": "the number of answers (not of items within an answer): a column, a number or an expression",
-    "estimate": "the column of the estimated share",
-    "method": "the method of the interval: `wilson` (by default), `wald`, `exact` or `agresti-coull`",
-    "conf_level": "the confidence level of the interval (0.95 by default)",
-    "unit": "`percent` or `proportion` (by default): what the shares are printed in; a % in a cell counts as "
-    "`percent`. `grim` reads a mean in percent as a share of 1, so that `step` and `low` are those of answers 0 and 1",
-    "se": "the column of the standard errors",
-    "mean": "the column of the means",
-    "sd": "the column of the standard deviations",
-    "items": "how many items are averaged within each answer (1 by default): 5 for the mean of five criteria",
-    "step": "the distance between two neighbouring scores that a judge can give (1 by default): 0.5 for half points; "
-    "in the unit of the printed mean",
-    "finer": "a smaller step that scores may have; it excuses sds only where they fit `step` as rarely as by chance",
-    "ddof": "1 for sds with the divisor n - 1 (by default), 0 for n",
-    "b": "the column of one discordant count",
-    "c": "the column of the other discordant count",
-    "chi2": "the column of McNemar's statistic",
-    "corrected": "true for the continuity correction (by default), false without it",
-    "kind": "the distribution of the statistic: `z`, `t`, `chi2`, `f` or `r` (a correlation)",
-    "statistic": "the column or expression of the test statistic",
-    "df": "degrees of freedom; of `f` those of the numerator",
-    "df2": "degrees of freedom of the denominator of `f`",
-    "sides": "1 or 2 (by default): sides of the test",
-    "kappa": "the column of kappa",
-    "agreement": "the column or expression of the observed agreement, a proportion",
-    "margin_a": "the counts of the first rater, one column a category",
-    "margin_b": "the counts of the second rater, in the same order",
-    "chance": "the chance agreement, where the margins are not printed",
-    "table": "the table, or several, that the rule is applied to; needed where there are several",
-    "where": "the rows that the rule is about: column = text, a list of texts, or `{ not = ... }`",
-    "why": "the reason for the rule, which each finding shows",
-    "otherwise": "defensible alternatives: name = expression",
-    "rounded": "columns whose whole numbers are rounded, not counts",
-    "cut": "true if digits may have been cut off instead of rounded",
-    "place": "where the numbers are printed",
-    "claim": "the claim in your words",
-    "fault": "the fault that findings are counted under, or one for some of the rows",
-}
 
 
 def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker], Maker]:
-    """Register a rule; its docstring says what it is about.
-
-    `*needs`: parameters that must be given. `takes`: parameters that may be given.
-    """
+    """Register a rule, with the parameters that it needs and takes; its docstring says what it is about."""
 
     def register(make: Maker) -> Maker:
         RULES[name] = Rule(name, (make.__doc__ or "").strip().split("\n")[0], needs, tuple(takes), make)
@@ -245,11 +171,7 @@ def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker],
 
 
 def statements(book: Book, declared: Sequence[Mapping[str, Any]]) -> list[Statement]:
-    """The statements that declared rules make.
-
-    `declared`: as in a rules file: ``rule`` and its parameters. Raises AuditError if a rule, a parameter, a table or a
-    column is not known, or one is missing.
-    """
+    """The statements that declared rules make: each a mapping with ``rule`` and its parameters, as in a rules file."""
     made: list[Statement] = []
     for i, stated in enumerate(declared):
         number = i + 1 if len(declared) > 1 else 0
@@ -336,20 +258,15 @@ def _known(given: Any) -> Rule:
         example = {"rule": "sum", "parts": ["a", "b"], "total": "n"}
         raise AuditError(f"A rule is {given!r}. Allowed: a mapping, as {example}.")
     name = given.get("rule")
-    if not isinstance(name, str) or name not in RULES:
-        near = suggestion(str(name), RULES)
-        raise AuditError(f"There is no rule {name!r}. Rules: {', '.join(RULES)}.{near}")
-    known = RULES[name]
+    refuse_unknown(name, [*RULES], f"There is no rule {name!r}", "Rules", error=AuditError)
+    known = RULES[str(name)]
     missing = [n for n in known.needs if n not in given]
     if missing:
         raise AuditError(f"it needs {', '.join(missing)}. Got: {', '.join(given)}.")
     allowed = (*known.needs, *known.takes, *_COMMON)
     odd = [k for k in given if k not in allowed]
     if odd:
-        raise AuditError(
-            f"it does not take {', '.join(map(repr, odd))}. Allowed: {', '.join(allowed)}."
-            f"{suggestion(str(odd[0]), allowed)}"
-        )
+        refuse_unknown(odd[0], allowed, f"it does not take {', '.join(map(repr, odd))}", error=AuditError)
     for key, value in given.items():
         _check_parameter(key, value)
         try:
@@ -399,15 +316,13 @@ def _is_scalar(value: Any) -> bool:
 def _formula(asked: Asked) -> Iterator[Statement]:
     """A printed column equals an expression of its row."""
     column = asked.columns("column")[0]
-    for row in asked.rows():
-        yield asked.statement(row, column, asked.expression("formula"), column)
+    return asked.each(column, asked.expression("formula"), column)
 
 
 @rule("constraint", "holds")
 def _constraint(asked: Asked) -> Iterator[Statement]:
     """A comparison holds in every row."""
-    for row in asked.rows():
-        yield asked.statement(row, asked.expression("holds"), asked.expression("holds"))
+    return asked.each(asked.expression("holds"), asked.expression("holds"))
 
 
 @rule("check", "holds")
@@ -423,12 +338,11 @@ def _sum(asked: Asked) -> Iterator[Statement]:
     column = total if total in asked.book.table(asked.table) else None
     if "parts" in asked.given:
         added = " + ".join(asked.columns("parts"))
-        for row in asked.rows():
-            what = f"{added} is {total}"
-            if column:
-                yield asked.statement(row, what, added, column)
-            else:
-                yield asked.statement(row, what, f"{added} == {total}", otherwise=_totals(asked, added))
+        what = f"{added} is {total}"
+        if column:
+            yield from asked.each(what, added, column)
+        else:
+            yield from asked.each(what, f"{added} == {total}", otherwise=_totals(asked, added))
         return
     if "column" not in asked.given:
         raise AuditError("it needs parts= (columns of a row) or column= (over rows).")
@@ -448,17 +362,16 @@ def _share(asked: Asked) -> Iterator[Statement]:
     """A share is its count over the total, in percent or as a proportion."""
     total, count = " + ".join(asked.columns("of")), asked.expression("count")
     for row in asked.rows():
-        scale = "100 * " if asked.percent("share", row) else ""
-        yield asked.statement(row, f"share of {count}", f"{scale}({count}) / ({total})", asked.columns("share")[0])
+        made = f"{_scale(asked, 'share', row)}({count}) / ({total})"
+        yield asked.statement(row, f"share of {count}", made, asked.columns("share")[0])
 
 
 @rule("difference", "column", "minuend", "subtrahend", takes=("scale",))
 def _difference(asked: Asked) -> Iterator[Statement]:
     """A difference is its first part less its second."""
     scale, column = asked.given.get("scale", 1), asked.columns("column")[0]
-    for row in asked.rows():
-        made = f"({asked.expression('minuend')}) - ({asked.expression('subtrahend')})"
-        yield asked.statement(row, f"{column}, a difference", made if scale == 1 else f"{scale} * ({made})", column)
+    made = f"({asked.expression('minuend')}) - ({asked.expression('subtrahend')})"
+    return asked.each(f"{column}, a difference", made if scale == 1 else f"{scale} * ({made})", column)
 
 
 @rule("mean", "column", takes=("of", "by", "row"))
@@ -467,8 +380,7 @@ def _mean(asked: Asked) -> Iterator[Statement]:
     column = asked.columns("column")[0]
     if "of" in asked.given:
         parts = ", ".join(asked.columns("of"))
-        for row in asked.rows():
-            yield asked.statement(row, f"{column} is the mean of {parts}", f"mean([{parts}])", column)
+        yield from asked.each(f"{column} is the mean of {parts}", f"mean([{parts}])", column)
         return
     if "row" not in asked.given:
         raise AuditError("it needs of= (columns) or row= (the keys of the row that holds the mean).")
@@ -503,10 +415,8 @@ def _bounds(asked: Asked) -> Iterator[Statement]:
 @rule("same", "left", "right", takes=("scale",))
 def _same(asked: Asked) -> Iterator[Statement]:
     """One quantity printed in two places has one value."""
-    scale, left = asked.given.get("scale", 1), asked.columns("left")[0]
-    for row in asked.rows():
-        made = asked.expression("right") if scale == 1 else f"{scale} * ({asked.expression('right')})"
-        yield asked.statement(row, f"{left}, printed twice", made, left)
+    scale, left, right = asked.given.get("scale", 1), asked.columns("left")[0], asked.expression("right")
+    return asked.each(f"{left}, printed twice", right if scale == 1 else f"{scale} * ({right})", left)
 
 
 # ---- Rules about many rows: zero sums, ranks, Holm's correction, frontiers, repeated groups --------------------------
@@ -606,7 +516,11 @@ def _interval(asked: Asked) -> Iterator[Statement]:
     if not {"estimate", "count"} & set(asked.given):
         raise AuditError("it needs estimate= or count=.")
     for row in asked.rows():
-        k = f"({asked.given['count']})" if "count" in asked.given else _count(asked, row, n)
+        if "count" in asked.given:
+            k = f"({asked.given['count']})"
+        else:  # the whole count nearest to the estimate
+            share = f"({asked.expression('estimate')})" + (" / 100" if asked.percent("estimate", row) else "")
+            k = f"whole({share} * {n})"
         if str(asked.given.get("estimate")) in asked.book.table(asked.table):
             estimate, scale = asked.expression("estimate"), _scale(asked, "estimate", row)
             whole = f"{estimate} is a whole count of n"
@@ -618,12 +532,6 @@ def _interval(asked: Asked) -> Iterator[Statement]:
 
 def _scale(asked: Asked, name: str, row: int) -> str:
     return "100 * " if asked.percent(name, row) else ""
-
-
-def _count(asked: Asked, row: int, n: str) -> str:
-    """The whole count nearest to the estimate."""
-    share = f"({asked.expression('estimate')})" + (" / 100" if asked.percent("estimate", row) else "")
-    return f"whole({share} * {n})"
 
 
 def _end(method: str, end: str, k: str, n: str, level: float) -> str:
@@ -714,8 +622,8 @@ def _number_of(asked: Asked, name: str, row: int) -> Printed | None:
 @rule("grimmer", "mean", "sd", "n", takes=("items", "step", "low", "high", "ddof"))
 def _grimmer(asked: Asked) -> Iterator[Statement]:
     """n answers on the scale's steps can have the printed mean and sd (GRIMMER)."""
+    options = asked.options("items", "step", "low", "high", "ddof")
     for row in asked.rows():
-        options = asked.options("items", "step", "low", "high", "ddof")
         made = f"grimmer({asked.expression('mean')}, {asked.expression('sd')}, {asked.expression('n')}{options})"
         about = asked.about(row, "mean", "sd")
         yield asked.statement(row, f"mean and sd of {_answers(asked, row)}", made, about=about)
@@ -793,8 +701,7 @@ def _p_value(asked: Asked) -> Iterator[Statement]:
     function = "correlation_p" if kind == "r" else f"{kind}_p"
     options = asked.options("sides") if kind in ("z", "t", "r") else ""
     made = f"{function}({', '.join(asked.expression(a) for a in arguments[kind])}{options})"
-    for row in asked.rows():
-        yield asked.statement(row, "p-value", made, asked.columns("p")[0])
+    return asked.each("p-value", made, asked.columns("p")[0])
 
 
 @rule("kappa", "kappa", "agreement", takes=("margin_a", "margin_b", "chance"))
@@ -811,6 +718,4 @@ def _kappa(asked: Asked) -> Iterator[Statement]:
         chance = f"({' + '.join(f'({a}) * ({b})' for a, b in pairs)}) / (({ones}) * ({twos}))"
     else:
         raise AuditError("it needs chance=, or margin_a= and margin_b=.")
-    for row in asked.rows():
-        made = f"kappa({asked.expression('agreement')}, {chance})"
-        yield asked.statement(row, "kappa", made, asked.columns("kappa")[0])
+    return asked.each("kappa", f"kappa({asked.expression('agreement')}, {chance})", asked.columns("kappa")[0])

@@ -26,10 +26,7 @@ LONGEST = 320
 
 
 def parsed(expression: str) -> ast.expr:
-    """Parse an expression.
-
-    Raises AuditError if it does not parse; the place is shown.
-    """
+    """Parse an expression; an AuditError shows where it does not."""
     try:
         return ast.parse(expression.strip(), mode="eval").body
     except SyntaxError as error:
@@ -84,11 +81,9 @@ def _constant(node: ast.Constant) -> float:
 
 @lru_cache(maxsize=4096)
 def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
-    """An expression parsed, as text with ``_0_``, ``_1_``, ... in place of its selections, and these selections.
+    """An expression parsed, as text with ``_0_``, ``_1_``, ... in place of its selections, and these: nodes of it.
 
     A selection that is not an argument of a function, and would need brackets if it had several values, is ``_0_v``.
-
-    Returns the selections are nodes of the parsed expression.
     """
     tree, blank = parsed(expression), parsed(expression)
     places = {id(node): i for i, node in enumerate(nodes(blank))}
@@ -121,10 +116,7 @@ def listed(texts: list[str]) -> str:
 
 
 def filled(text: str, at: int, texts: list[str]) -> str:
-    """The text of a template with printed texts in one of its blanks.
-
-    `at`: number of the blank.
-    """
+    """The text of a template with printed texts in the blank `at`."""
     row = listed(texts)
     bracketed = f"[{row}]" if len(texts) > 1 else row
     return text.replace(f"_{at}_v", bracketed, 1) if f"_{at}_v" in text else text.replace(f"_{at}_", row, 1)
@@ -133,9 +125,8 @@ def filled(text: str, at: int, texts: list[str]) -> str:
 def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell, int], NDArray[np.float64]]:
     """Number the cells that the printed precision leaves open, and move one at a time.
 
-    `selected`: those of each selection. Returns (k, 1 + 2 k): cell -> its index, or -1 where it is exact; and in which
-    readings which index moves up (1) or down (-1), the printed reading first. Of very many cells, neighbours of one
-    selection share an index and move together.
+    Returns cell -> its index, or -1 where it is exact; and (k, 1 + 2 k) in which readings which index moves up (1) or
+    down (-1), the printed reading first. Of very many cells, neighbours of one selection move together.
     """
     selected = list(selected)
     loose = {c: any(book.printed(c).moves) for cells in selected for c in cells}
@@ -155,7 +146,6 @@ def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell
 class Selections:
     """The selections of an expression, ``table.column(key=value)``, or a column of the row that it is read in.
 
-    `table`: table of the row; empty without a row.
     `keys` (table, column): columns that rows were selected by.
     """
 
@@ -166,10 +156,7 @@ class Selections:
     keys: set[tuple[str, str]] = field(default_factory=set)
 
     def cells(self, node: ast.expr) -> tuple[Cell, ...]:
-        """The cells of a selection.
-
-        Raises AuditError if it is not a selection, or no row of the table matches its keys.
-        """
+        """The cells of a selection; an AuditError if it is none, or no row of the table matches its keys."""
         if isinstance(node, ast.Name):
             return (self._own(node.id),)
         function = node.func if isinstance(node, ast.Call) else node

@@ -25,22 +25,13 @@ _DIGITS, _VALUES = "digits that are not printed", "values that are not printed"
 class Statement:
     """A printed number and the expression that it should equal, or an expression that should hold.
 
-    `rule`: name of the rule.
-    `place`: where it is printed.
-    `claim`: the claim, in a few words.
-    `expression`: a number where something is `printed`, else a truth. Empty: no printed number determines it.
-    `printed`: what the number is compared with.
-    `said`: text of the statement, as printed.
-    `table`, `row`: where bare names of the expression are read.
-    `otherwise` (name, expression): alternatives that a reader could defend.
-    `rounded` (table, column).
-    `about`: cells that a truth is about, where it reads others too; they are shown as what is printed.
-    `hint`: added to the comment where it does not follow.
-    `number`: which of several rules it is of; 0 where there is one.
-    `fault`: fault that it is counted under where it does not follow: findings of one misprint share it. Empty: its own.
-    `stands`: its location, if that is neither `printed` nor the row: the cell of a claim; row -1 for a group of rows.
-    `cut`: whether digits may have been cut off instead of rounded.
-    `caution`: what contradicts itself in the options of its rule.
+    `place`: where it is printed. `expression`: a number where something is `printed`, else a truth; empty where no
+    printed number determines it. `said`: its text. `table`, `row`: where bare names are read. `otherwise`: alternatives
+    that a reader could defend. `about`: cells that a truth is about, where it reads others too. `hint`: added to the
+    comment where it does not follow. `number`: of its rule, 0 where there is one. `fault`: what it is counted under
+    where it does not follow; empty: its own. `stands`: its location, if that is neither `printed` nor the row; row -1
+    for a group. `cut`: whether digits may have been cut off. `caution`: what contradicts itself in the options of its
+    rule.
     """
 
     rule: str
@@ -79,12 +70,9 @@ class Statement:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict on a statement.
+    """The verdict on a statement, with the recomputed number, also as `shown` in the printed precision.
 
-    `shown`: recomputed, in the printed precision.
-    `comment`: the arithmetic first.
-    `cells`: printed values that it uses, including the compared one.
-    `at_fault`: cells at which a statement about many cells fails, if known.
+    `cells`: printed values that it uses. `at_fault`: cells at which a statement about many cells fails, if known.
     """
 
     statement: Statement
@@ -103,10 +91,7 @@ class Decision:
 
 
 def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
-    """How many verdicts there are of each kind.
-
-    Returns in the order in which a reader should see them, zeros included.
-    """
+    """How many verdicts there are of each kind, in the order in which a reader should see them."""
     found = dict.fromkeys(VERDICTS, 0)
     for d in decisions:
         found[d.verdict] += 1
@@ -114,12 +99,9 @@ def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
 
 
 def decide(statement: Statement, book: Book) -> Decision:
-    """Check a statement against what is printed.
-
-    Raises AuditError if an expression cannot be read; the message names the rule and the place. A cell that cannot be
-    read is not an error: a statement that needs it cannot be decided.
-    """
-    book = book.with_rounded(statement.rounded)
+    """Check a statement against what is printed; one that needs a cell that cannot be read cannot be decided."""
+    if statement.rounded - book.rounded:
+        book = replace(book, rounded=book.rounded | statement.rounded)
     try:
         return _number(statement, book) if statement.printed is not None else _truth(statement, book)
     except UnreadableCellError as error:
@@ -147,7 +129,7 @@ def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, V
 def _otherwise(
     statement: Statement, book: Book, still_open: str, breaks: tuple[tuple[Cell, ...], ...] = ()
 ) -> tuple[str, str, frozenset[Cell]]:
-    """Verdict on a statement that does not hold as written: on which choice it depends, if any, and the cells read.
+    """On which choice a statement that does not hold as written depends, if any, and the cells read.
 
     An alternative that holds only because it leaves out the rows at which the statement fails does not count.
     """

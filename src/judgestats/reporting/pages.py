@@ -61,7 +61,7 @@ from judgestats.reporting.summary import Column, Summary, summarise
 from judgestats.results import COLUMNS
 from judgestats.schema import check, kind_of
 from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
-from judgestats.schema.opening import memory_advice, opened
+from judgestats.schema.opening import engine_errors, opened
 from judgestats.schema.validation import raise_faults
 
 # ---- What was read, the design of the data, rows used and excluded ---------------------------------------------------
@@ -674,7 +674,7 @@ def _named_by_judge(sheet: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
     return sheet.drop(columns=alone)
 
 
-@memory_advice()
+@engine_errors
 def measure_all(
     data: IntoFrame,
     *,

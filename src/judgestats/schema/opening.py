@@ -6,16 +6,25 @@ import datetime
 import decimal
 import json
 import numbers
+import re
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
 
+#: Modules of drivers whose lazy frames are counted.
+_DRIVERS = ("duckdb", "_duckdb", "psycopg", "sqlite3", "sqlalchemy", "adbc_driver_manager")
+#: How drivers say that the server is gone.
+LOST = re.compile(
+    r"(?i)terminat|server closed|connection (?:\w+ ){0,3}(?:closed|lost|reset|refused)|broken pipe|reset by peer|"
+    r"eof detected|closed (?:database|connection)|can't reconnect|must call AdbcConnectionInit"
+)
+F = TypeVar("F", bound=Callable[..., Any])
 #: Types that a cell of a pandas object column may have; all else becomes text.
 _SIMPLE = (
     str,
@@ -29,34 +38,54 @@ _SIMPLE = (
 )
 
 
-@contextmanager
-def memory_advice() -> Iterator[None]:
-    """Raise a DesignError with advice if the engine of a lazy frame runs out of memory, or is gone."""
-    try:
-        yield
-    except Exception as problem:
-        driver = type(problem).__module__.partition(".")[0]
-        kinds = {kind.__name__ for kind in type(problem).__mro__}
-        if (driver == "psycopg" and kinds & {"OperationalError", "InterfaceError"}) or "ConnectionException" in kinds:
-            raise DesignError(
-                f"The connection to the database was lost ({str(problem).splitlines()[0][:200]}). Nothing was counted. "
-                "Connect again, and read the query anew."
-            ) from None
-        damaged = "Failed to read file" in str(problem)
-        if driver in ("duckdb", "_duckdb") and (damaged or type(problem).__name__ == "IOException"):
-            raise DesignError(
-                f"DuckDB cannot read the data ({str(problem).splitlines()[0][:200]}). A file may be damaged, or was "
-                "changed or removed after it was opened."
-            ) from None
-        if type(problem).__name__ != "OutOfMemoryException":
-            raise
-        raise DesignError(
-            f"DuckDB ran out of memory ({str(problem).splitlines()[0][:200]}). Raise its limit (SET memory_limit, SET "
-            "temp_directory), group by fewer columns, or count a part of the rows at a time."
-        ) from problem
+def engine_errors(function: F) -> F:
+    """The function, with errors of the engine of a lazy frame as ours: its connection or a file is gone, no memory.
+
+    Those of the engine are no part of them, since they may name the connection and its password.
+    """
+
+    @wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except Exception as problem:
+            failed = _of_engine(problem)
+            if failed is None:
+                raise
+        raise failed
+
+    return cast(F, run)
 
 
-@memory_advice()
+def _of_engine(problem: Exception) -> DesignError | None:
+    """An error of a database as one of the package; None for any other."""
+    driver = type(problem).__module__.partition(".")[0]
+    kinds = {kind.__name__ for kind in type(problem).__mro__}
+    said = next(iter(str(problem).splitlines()), "")[:200]
+    lost = driver in _DRIVERS and LOST.search(str(problem))
+    if (
+        lost
+        or (driver == "psycopg" and kinds & {"OperationalError", "InterfaceError"})
+        or "ConnectionException" in kinds
+    ):
+        return DesignError(
+            f"The connection to the database was lost ({said}). Nothing was counted. Connect again, and read the query "
+            "anew."
+        )
+    if driver in ("duckdb", "_duckdb") and ("Failed to read file" in str(problem) or "IOException" in kinds):
+        return DesignError(
+            f"DuckDB cannot read the data ({said}). A file may be damaged, or was changed or removed after it was "
+            "opened."
+        )
+    if "OutOfMemoryException" in kinds:
+        return DesignError(
+            f"DuckDB ran out of memory ({said}). Raise its limit (SET memory_limit, SET temp_directory), group by "
+            "fewer columns, or count a part of the rows at a time."
+        )
+    return None
+
+
+@engine_errors
 def opened(frame: Any) -> Any:
     """Take a frame of any engine; a pandas, Polars or Arrow table with lists, records or bytes in it has them as text.
 

@@ -30,10 +30,10 @@ from judgestats.schema.columns import (
     unit_columns,
 )
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
-from judgestats.schema.opening import memory_advice, opened
+from judgestats.schema.opening import engine_errors, opened
 
 
-@memory_advice()
+@engine_errors
 def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
     """List every fault, every excluded row and every gap of a frame.
 

@@ -4,18 +4,8 @@ scores to verdicts (:func:`compare_scores`); and from indicators to one known va
 May import schema, results, kernels and errors; independent of files, measures and models.
 """
 
-from judgestats.verdicts.aggregation import MISSING_PARTNER, PANEL, RULES, Rule, aggregate, dawid_skene
+from judgestats.verdicts.aggregation import aggregate, dawid_skene
 from judgestats.verdicts.comparisons import compare_scores
 from judgestats.verdicts.composites import composite, weighted_index
 
-__all__ = [
-    "MISSING_PARTNER",
-    "PANEL",
-    "RULES",
-    "Rule",
-    "aggregate",
-    "compare_scores",
-    "composite",
-    "dawid_skene",
-    "weighted_index",
-]
+__all__ = ["aggregate", "compare_scores", "composite", "dawid_skene", "weighted_index"]

@@ -13,10 +13,11 @@ import pyarrow as pa
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.arguments import checked_arguments
 from judgestats.counting.splitting import splits_here
-from judgestats.counting.study import Study, refuse_unknown_order
+from judgestats.counting.study import refuse_unknown_order
 from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError, SchemaError, choose, confidence, data_rows, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, data_rows, suggestion
 from judgestats.schema.coding import Codes, as_scores, codes_of, column_codes, combine
 from judgestats.schema.columns import (
     CHOICES,
@@ -26,13 +27,15 @@ from judgestats.schema.columns import (
     UNIT_COLUMNS,
     By,
     Column,
+    Kind,
     grouping,
     key_columns,
     kind_of,
     names,
 )
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_advice
+from judgestats.schema.opening import engine_errors
+from judgestats.typing import Floats, Ints, Mask, Seed
 from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, Labels, fitted, verdicts_of
 
 # ---- Shared by both kinds of aggregation: which calls belong together, how many to expect, what is carried over -----
@@ -47,20 +50,18 @@ _ASKED_HOW = ("judge", "strategy", "scheme", "probe", "prompt", "temperature", "
 
 @dataclass(frozen=True)
 class Groups:
-    """The calls that one aggregate is made of.
+    """The calls that one aggregate is made of: `codes` of the rows, and how each group is asked, its `scope` (G,).
 
-    `codes`: group of each row, and a row of each group.
-    `scope` (G,): way of asking of each group; the panel is the same within it.
-    `members` (M,): scope of each panel member that occurs: a replicate, a judge, a prompt, ... .
-    `member_rows` (M,): a row of each member.
+    `members` (M,): scope of each panel member that occurs (a replicate, a judge, ...). `member_rows` (M,): a row of
+    each.
     """
 
     codes: Codes
     scope: NDArray[np.integer[Any]]
     members: NDArray[np.integer[Any]]
-    member_rows: NDArray[np.int64]
+    member_rows: Ints
 
-    def expected(self) -> NDArray[np.int64]:
+    def expected(self) -> Ints:
         """(G,) how many members the panel of each group has."""
         sizes = np.bincount(self.members, minlength=int(self.scope.max(initial=-1)) + 1)
         return np.asarray(sizes[self.scope], dtype=np.int64)
@@ -98,12 +99,12 @@ def refuse_repeats(table: pd.DataFrame, groups: Groups, cells: Sequence[tuple[An
     )
 
 
-def row_counts(table: pd.DataFrame, codes: Codes) -> NDArray[np.float64] | None:
+def row_counts(table: pd.DataFrame, codes: Codes) -> Floats | None:
     """The declared count of each group, None without such a column; all its calls must have the same count."""
     if COUNTS not in table.columns:
         return None
     n = call_counts(table[COUNTS])
-    counts: NDArray[np.float64] = n[codes.first]
+    counts: Floats = n[codes.first]
     if (n != counts[codes.code]).any():
         raise DesignError(
             "Calls to be aggregated have different counts, so they cannot be matched. Give one row per call."
@@ -116,7 +117,15 @@ def constant(table: pd.DataFrame, codes: Codes, names: Sequence[str]) -> list[st
     return [name for name in names if not _varies(table[name], codes).any()]
 
 
-def _varies(values: pd.Series[Any], codes: Codes) -> NDArray[np.bool_]:
+def carried(table: pd.DataFrame, codes: Codes, unit: list[str], dropped: Sequence[str]) -> pd.DataFrame:
+    """The columns of a unit, those with one value within each group, except the dropped, and the declared counts."""
+    others = [c for c in table.columns if c not in unit and c not in dropped]
+    result = table[[*unit, *constant(table, codes, others)]].iloc[codes.first].reset_index(drop=True)
+    counts = row_counts(table, codes)
+    return result if counts is None else result.assign(**{COUNTS: counts})
+
+
+def _varies(values: pd.Series[Any], codes: Codes) -> Mask:
     """Rows that differ from the first of their group."""
     try:
         code, _ = column_codes(values)
@@ -125,7 +134,7 @@ def _varies(values: pd.Series[Any], codes: Codes) -> NDArray[np.bool_]:
     return np.asarray(code != code[codes.first][codes.code])
 
 
-def first_status(table: pd.DataFrame, codes: Codes, failed: NDArray[np.bool_], default: str) -> NDArray[np.object_]:
+def first_status(table: pd.DataFrame, codes: Codes, failed: Mask, default: str) -> NDArray[np.object_]:
     """(G,) status of each group: the alphabetically first of its failed calls', ``missing partner`` without one."""
     status = np.full(len(table), default, dtype=object)
     if "status" in table.columns:
@@ -140,14 +149,14 @@ def first_status(table: pd.DataFrame, codes: Codes, failed: NDArray[np.bool_], d
 
 def to_table(frame: Any) -> pd.DataFrame:
     """A pandas table of any frame, rows numbered from 0."""
-    data = Study.of(frame).data
+    data = nw.from_native(frame)
     table = data.lazy().collect(backend="pandas").to_native() if isinstance(data, nw.LazyFrame) else data.to_pandas()
     return pd.DataFrame(table).reset_index(drop=True)
 
 
 def to_native(table: pd.DataFrame, like: Any) -> Any:
     """`table` as a frame of the kind of `like`: pandas, Polars (eager or lazy) or Arrow; else pandas."""
-    data = Study.of(like).data
+    data = nw.from_native(like)
     kind = data.implementation
     if kind not in (nw.Implementation.POLARS, nw.Implementation.PYARROW):
         return table
@@ -163,27 +172,17 @@ U, V, TIE, INVALID = range(4)
 
 #: A custom rule: ``rule(n_u, n_v, n_tie, n_missing)`` -> ``'u'``, ``'v'``, ``'tie'`` or ``'invalid'``.
 Custom = Callable[[int, int, int, int], str]
-Votes = NDArray[np.int64]
-Verdicts = NDArray[np.int64]
+Votes = Ints
+Rows = NDArray[np.intp]
+Verdicts = Ints
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How votes become a verdict.
-
-    Attributes
-    ----------
-    decide : callable
-        (G, 4) votes (for u, for v, ties, missing) -> (G,) codes into :data:`VERDICTS`.
-    native : callable
-        (G, 4) votes -> (G,) bool: whether a tie was given by the judges, not made by the rule.
-    about : str
-        One line for readers.
-    """
+    """Votes (G, 4) for u, for v, ties, missing -> (G,) verdict, and whether a tie is the judges' own (`native`)."""
 
     decide: Callable[[Votes], Verdicts]
-    native: Callable[[Votes], NDArray[np.bool_]]
-    about: str
+    native: Callable[[Votes], Mask]
 
 
 def _unanimous(votes: Votes) -> Verdicts:
@@ -201,31 +200,26 @@ def _net(votes: Votes) -> Verdicts:
     return np.where(u > v, U, np.where(v > u, V, TIE))
 
 
-def _no_side_taken(votes: Votes) -> NDArray[np.bool_]:
+def _no_side_taken(votes: Votes) -> Mask:
     return np.asarray((votes[:, U] == 0) & (votes[:, V] == 0))
 
 
-def _ties_lead(votes: Votes) -> NDArray[np.bool_]:
+def _ties_lead(votes: Votes) -> Mask:
     return np.asarray(votes[:, TIE] > np.maximum(votes[:, U], votes[:, V]))
 
 
 #: The built-in rules.
 RULES: dict[str, Rule] = {
-    "swap": Rule(_unanimous, _no_side_taken, "all agree: their verdict; else a tie"),
-    "majority": Rule(_plurality, _ties_lead, "the most frequent of u, v and tie; a draw is a tie"),
-    "net": Rule(_net, _no_side_taken, "the side with more votes, ties counting 0"),
+    "swap": Rule(_unanimous, _no_side_taken),
+    "majority": Rule(_plurality, _ties_lead),
+    "net": Rule(_net, _no_side_taken),
 }
 
 
 def rule_of(how: str | Custom) -> Rule:
-    """Look up a rule, or wrap a callable as one.
-
-    `how`: a name in :data:`RULES`, or a :data:`Custom` rule. A callable is asked once for each distinct combination of
-    counts. Raises DesignError if the name is not known. A callable that answers something else raises it when it is
-    asked.
-    """
+    """A rule of :data:`RULES` by its name, or one of your own, asked once for each combination of counts."""
     if callable(how):
-        return Rule(_asked(how), _no_side_taken, "a rule of your own")
+        return Rule(_asked(how), _no_side_taken)
     return RULES[choose(how, [*RULES, DAWID_SKENE], "how")]
 
 
@@ -254,38 +248,29 @@ def _answer(rule: Custom, pattern: list[int]) -> int:
 #: A verdict as a choice, in canonical order; the vote of a choice, before the order is undone.
 _SLOTS = np.array(["first", "second", "tie", "invalid"], dtype=object)
 _VOTES = {"first": U, "second": V, "tie": TIE, "abstain": TIE, "invalid": INVALID}
-#: Columns of a call, not of its pair: recomputed, summed or dropped.
-_OF_THE_CALL = (
-    "choice",
-    "status",
-    "order_known",
-    "strength",
-    "rationale",
-    "cost",
-    "latency",
-    "n",
-    "tie_kind",
-    "n_calls",
-)
 _SUMMED = ("cost", "latency")
+#: Columns of a call, not of its pair: recomputed, summed or dropped.
+_OF_THE_CALL = ("choice", "status", "order_known", "strength", "rationale", *_SUMMED, "n", "tie_kind", "n_calls")
 _OF_THE_PAIR = ("gold", "better")
 _NOT_OVER = ("item", "first", "second", "pair", "target", "ties_allowed", *_OF_THE_CALL, *_OF_THE_PAIR)
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Calls on pairs, grouped: the table with the lower candidate id first, and what votes with what.
-
-    `vote` (N,): of each call. `votes` (G, 4): of each pair. `unit`: columns of a pair. `columns`: those of `over` but
-    the order.
-    """
+class _Grouped:
+    """Calls, grouped: the columns of a `unit`, a pair or a response, and those of `over` but the order."""
 
     table: pd.DataFrame
     groups: Groups
-    vote: NDArray[np.int64]
-    votes: Votes
     unit: list[str]
-    columns: list[str]
+    over: list[str]
+
+
+@dataclass(frozen=True)
+class _Pairs(_Grouped):
+    """Calls on pairs, the lower candidate id first: `vote` (N,) of each, and `votes` (G, 4) of each pair."""
+
+    vote: Ints
+    votes: Votes
 
 
 def _grouped_pairs(calls: pd.DataFrame, over: Sequence[str], by: Sequence[str]) -> _Pairs:
@@ -294,26 +279,21 @@ def _grouped_pairs(calls: pd.DataFrame, over: Sequence[str], by: Sequence[str]) 
         varying = (c for c in calls.columns if c not in _NOT_OVER and not c.endswith(("_first", "_second")))
         choose(name, ["order", *varying], "over")
     if "order" in over:
-        refuse_unknown_order(Study.of(calls).data, list(calls.columns))
+        refuse_unknown_order(nw.from_native(calls), list(calls.columns))
     table, reverse = _canonical(calls)
     conditions = [c for c in dict.fromkeys(["judge", *UNIT_COLUMNS, *by]) if c in table.columns and c not in over]
     unit = ["item", "first", "second", *conditions]
     columns = [c for c in over if c != "order"]
     groups = group_calls(table, unit, columns, by)
-    cells = [_coded(table[c]) for c in columns] + ([(reverse.astype(np.int64), 2)] if "order" in over else [])
+    cells = [column_codes(table[c]) for c in columns] + ([(reverse.astype(np.int64), 2)] if "order" in over else [])
     refuse_repeats(calls, groups, cells, over)
     vote = _vote_of(table["choice"], reverse)
     votes = _votes(vote, groups.codes, groups.expected() * (2 if "order" in over else 1))
-    return _Pairs(table, groups, vote, votes, unit, columns)
+    return _Pairs(table, groups, unit, columns, vote, votes)
 
 
 def aggregate_pairs(
-    calls: pd.DataFrame,
-    how: str | Custom,
-    over: Sequence[str],
-    by: Sequence[str],
-    missing: str,
-    starts: tuple[int, int | np.random.Generator | None],
+    calls: pd.DataFrame, how: str | Custom, over: list[str], by: list[str], missing: str, starts: tuple[int, Seed]
 ) -> pd.DataFrame:
     """Aggregate preferences; see :func:`judgestats.aggregate`."""
     rule = None if how == DAWID_SKENE else rule_of(how)
@@ -330,7 +310,7 @@ def aggregate_pairs(
     else:
         verdict[~short] = rule.decide(votes[~short])
         native = rule.native(votes) & ~_made_by_a_rule(table, codes)
-    result = _carried(table, codes, found.unit, found.columns)
+    result = _carried(table, codes, found.unit, found.over)
     result["choice"] = pd.Categorical(_SLOTS[verdict], categories=list(CHOICES))
     status = first_status(table, codes, (table["choice"] == "invalid").to_numpy(dtype=bool), "parse")
     result["status"] = np.where(verdict == INVALID, status, "ok")
@@ -343,15 +323,13 @@ def aggregate_pairs(
     return in_order(result, PREFERENCES, ["tie_kind", "n_calls"], list(dict.fromkeys(["judge", *found.unit])))
 
 
-def _labels_of_pairs(found: _Pairs, by: Sequence[str]) -> tuple[Labels, NDArray[np.int64]]:
+def _labels_of_pairs(found: _Pairs, by: Sequence[str]) -> tuple[Labels, Ints]:
     """Labels of a panel on pairs, and the verdict that each class is.
 
-    Where all pairs have the same two candidates, these are classes like any other. Else the alphabet alone would tell
-    them apart, and the model treats both sides alike.
+    Where pairs have different candidates, the alphabet alone would tell them apart: the model treats both sides alike.
     """
-    table, codes = found.table, found.groups.codes
     valid = np.flatnonzero(found.vote != INVALID)
-    sides = table[["first", "second"]].drop_duplicates()
+    sides = found.table[["first", "second"]].drop_duplicates()
     present = np.unique(found.vote[valid])
     mirror = None
     names_of: list[Any] = ["first", "second", "tie"]
@@ -362,20 +340,14 @@ def _labels_of_pairs(found: _Pairs, by: Sequence[str]) -> tuple[Labels, NDArray[
         mirror = np.array([V, U, TIE], dtype=np.int64)[: present.size]
     place = np.searchsorted(present, found.vote[valid])
     classes = [names_of[i] for i in present]
-    return _panel(table, codes, valid, place, classes, found.columns, by, mirror), present
+    return _panel(found, valid, place, classes, by, mirror), present
 
 
 def _panel(
-    table: pd.DataFrame,
-    codes: Codes,
-    valid: NDArray[np.intp],
-    label: NDArray[np.int64],
-    classes: Sequence[Any],
-    over: Sequence[str],
-    by: Sequence[str],
-    mirror: NDArray[np.int64] | None = None,
+    found: _Grouped, valid: Rows, label: Ints, classes: Sequence[Any], by: Sequence[str], mirror: Ints | None = None
 ) -> Labels:
     """Labels of the raters that `over` distinguishes; repeats and orders are further labels of the same rater."""
+    table, codes, over = found.table, found.groups.codes, found.over
     raters = [c for c in over if c not in ("order", "replicate")]
     if not raters:
         raise DesignError(
@@ -398,12 +370,7 @@ def _panel(
     )
 
 
-def _coded(values: pd.Series[Any]) -> tuple[NDArray[np.int64], int]:
-    code, uniques = pd.factorize(values, use_na_sentinel=False)
-    return code.astype(np.int64), len(uniques)
-
-
-def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, Mask]:
     """Put the lower candidate id of every pair first, with its attributes; return which rows were exchanged."""
     table = calls.copy(deep=False)
     for name in ("first", "second"):
@@ -429,7 +396,7 @@ def _plain(values: pd.Series[Any]) -> pd.Series[Any]:
     return values
 
 
-def _vote_of(choice: pd.Series[Any], reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _vote_of(choice: pd.Series[Any], reverse: Mask) -> Ints:
     """(N,) vote of each call."""
     code, labels = pd.factorize(choice, use_na_sentinel=False)
     unknown = [x for x in labels if x not in _VOTES]
@@ -439,19 +406,19 @@ def _vote_of(choice: pd.Series[Any], reverse: NDArray[np.bool_]) -> NDArray[np.i
             f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
             advice=(("labels", unknown[0]),),
         )
-    vote: NDArray[np.int64] = np.array([_VOTES[x] for x in labels], dtype=np.int64)[code]
+    vote: Ints = np.array([_VOTES[x] for x in labels], dtype=np.int64)[code]
     vote[reverse & (vote <= V)] = V - vote[reverse & (vote <= V)]
     return vote
 
 
-def _votes(vote: NDArray[np.int64], codes: Codes, expected: NDArray[np.int64]) -> Votes:
+def _votes(vote: Ints, codes: Codes, expected: Ints) -> Votes:
     """(G, 4) votes for u, for v, ties, and the number missing of `expected`."""
     counts = np.bincount(codes.code * 4 + vote, minlength=codes.size * 4).reshape(codes.size, 4)
     counts[:, INVALID] = expected - counts[:, :INVALID].sum(axis=1)
     return counts.astype(np.int64)
 
 
-def _made_by_a_rule(table: pd.DataFrame, codes: Codes) -> NDArray[np.bool_]:
+def _made_by_a_rule(table: pd.DataFrame, codes: Codes) -> Mask:
     """Whether a tie among the votes of a group is itself a disagreement from an earlier aggregation."""
     if "tie_kind" not in table.columns:
         return np.zeros(codes.size, dtype=bool)
@@ -472,15 +439,13 @@ def _carried(table: pd.DataFrame, codes: Codes, unit: list[str], over: list[str]
                     f"{data_rows([row, other])}, have {table[name].iloc[row]!r} and {table[name].iloc[other]!r}). "
                     f"A pair has one {name}."
                 )
-    counts = row_counts(table, codes)
-    others = [c for c in table.columns if c not in unit and c not in over and c not in _OF_THE_CALL]
-    result = table[[*unit, *constant(table, codes, others)]].iloc[codes.first].reset_index(drop=True)
+    result = carried(table, codes, unit, (*over, *_OF_THE_CALL))
     if "judge" in over:
         result["judge"] = PANEL
     for name in _SUMMED:
         if name in table.columns:
             result[name] = np.bincount(codes.code, weights=table[name].to_numpy(dtype=float), minlength=codes.size)
-    return result if counts is None else result.assign(**{COUNTS: counts})
+    return result
 
 
 def in_order(result: pd.DataFrame, columns: Sequence[Column], last: list[str], keys: list[str]) -> pd.DataFrame:
@@ -507,7 +472,7 @@ def aggregate_scores(
     missing: str,
     exclude_own: bool | Mapping[str, str],
     trim: float,
-    starts: tuple[int, int | np.random.Generator | None],
+    starts: tuple[int, Seed],
 ) -> pd.DataFrame:
     """Aggregate ratings; see :func:`judgestats.aggregate`."""
     choose(how, [*SUMMARIES, DAWID_SKENE], "how")
@@ -520,13 +485,12 @@ def aggregate_scores(
     expected = groups.expected() - _own_expected(ratings, groups, exclude_own)
     short = present < expected if missing == "invalid" else present == 0
     short |= expected == 0
-    others = [c for c in ratings.columns if c not in unit and c not in over and c not in _OF_THE_RATING]
-    result = ratings[[*unit, *constant(ratings, codes, others)]].iloc[codes.first].reset_index(drop=True)
+    result = carried(ratings, codes, unit, (*over, *_OF_THE_RATING))
     if "judge" in over:
         result["judge"] = PANEL
     undecided = np.zeros(codes.size, dtype=bool)
     if how == DAWID_SKENE:
-        labels = _labels_of_ratings(found, over, by)
+        labels = _labels_of_ratings(found, by)
         best, sure = verdicts_of(labels, *starts, CONF_LEVEL)
         undecided = (best == -1) & ~short
         summary = np.where(best < 0, np.nan, np.asarray(labels.classes, dtype=float)[best])
@@ -537,20 +501,15 @@ def aggregate_scores(
     result["status"] = np.where(short, first_status(ratings, codes, ~own & np.isnan(values), "parse"), "ok")
     result.loc[undecided, "status"] = "undecided"
     result["n_calls"] = np.bincount(codes.code[~own], minlength=codes.size).astype(np.int64)
-    counts = row_counts(ratings, codes)
-    result = result if counts is None else result.assign(**{COUNTS: counts})
     return in_order(result, RATINGS, ["n_calls"], key_columns("ratings", result.columns))
 
 
 @dataclass(frozen=True)
-class _Ratings:
-    """Scores, grouped: `values` and `own` (a judge of its own system) of each row, and the columns of a `unit`."""
+class _Ratings(_Grouped):
+    """Scores, grouped: `values` and `own` (a judge of its own system) of each row."""
 
-    table: pd.DataFrame
-    groups: Groups
-    values: NDArray[np.float64]
-    own: NDArray[np.bool_]
-    unit: list[str]
+    values: Floats
+    own: Mask
 
 
 def _grouped_ratings(
@@ -563,28 +522,18 @@ def _grouped_ratings(
     groups = group_calls(ratings, unit, over, by)
     refuse_repeats(ratings, groups, [column_codes(ratings[c]) for c in over], over)
     values = ratings["score" if "score" in ratings.columns else "mean"].to_numpy(dtype=float)
-    return _Ratings(ratings, groups, values, _own(ratings, over, exclude_own), unit)
+    return _Ratings(ratings, groups, unit, list(over), values, _own(ratings, over, exclude_own))
 
 
-def _labels_of_ratings(found: _Ratings, over: Sequence[str], by: Sequence[str]) -> Labels:
+def _labels_of_ratings(found: _Ratings, by: Sequence[str]) -> Labels:
     """Labels of a panel on responses: each different score is a class."""
     valid = np.flatnonzero(~found.own & ~np.isnan(found.values))
     classes, label = np.unique(found.values[valid], return_inverse=True)
-    return _panel(found.table, found.groups.codes, valid, label.reshape(-1), classes.tolist(), over, by)
+    return _panel(found, valid, label.reshape(-1), classes.tolist(), by)
 
 
-def summarise(
-    values: NDArray[np.float64], code: NDArray[np.int64], size: int, how: str, trim: float
-) -> NDArray[np.float64]:
-    """Mean of the middle scores of each group: all, those left after trimming, or the central one or two.
-
-    `values`, `code` (N,): scores and their groups. `size`: G. `how`: which scores count. `trim`: share cut from each
-    end, rounded down to whole scores. Returns (G,): NaN for a group without scores.
-
-    >>> scores = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
-    >>> [float(summarise(scores, np.zeros(5, dtype=int), 1, how, 0.2)[0]) for how in SUMMARIES]
-    [4.0, 3.0, 3.0]
-    """
+def summarise(values: Floats, code: Ints, size: int, how: str, trim: float) -> Floats:
+    """(G,) mean of the middle scores of each group: all, those left after trimming, or the central one or two."""
     order = np.lexsort((values, code))
     values, code = values[order], code[order]
     count = np.bincount(code, minlength=size)
@@ -596,11 +545,10 @@ def summarise(
     middle = (rank >= cut[code]) & (rank < (count - cut)[code])
     total = np.bincount(code[middle], weights=values[middle], minlength=size)
     with np.errstate(invalid="ignore"):
-        mean: NDArray[np.float64] = total / np.bincount(code[middle], minlength=size)
-    return mean
+        return total / np.bincount(code[middle], minlength=size)
 
 
-def _own(ratings: pd.DataFrame, over: Sequence[str], exclude_own: bool | Mapping[str, str]) -> NDArray[np.bool_]:
+def _own(ratings: pd.DataFrame, over: Sequence[str], exclude_own: bool | Mapping[str, str]) -> Mask:
     """Rows in which a judge scored its own system."""
     if exclude_own is False:
         return np.zeros(len(ratings), dtype=bool)
@@ -635,7 +583,7 @@ def _refuse_unknown_identity(ratings: pd.DataFrame, exclude_own: bool | Mapping[
         raise DesignError(f"exclude_own maps system to judge. {' '.join(problems)}")
 
 
-def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Mapping[str, str]) -> NDArray[np.int64]:
+def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Mapping[str, str]) -> Ints:
     """(G,) number of panel members in each group who wrote the rated response."""
     if exclude_own is False:
         return np.zeros(groups.codes.size, dtype=np.int64)
@@ -651,6 +599,20 @@ def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Map
 # ---- The public function: :func:`aggregate` --------------------------------------------------------------------------
 
 
+def _opened(calls: IntoFrame, over: By | None, by: By) -> tuple[pd.DataFrame, Kind, list[str], list[str]]:
+    """The calls as a table, their kind, and the columns that are aggregated over (None: the judges' answers) and by."""
+    data = nw.from_native(calls)
+    columns = data.collect_schema().names()
+    kind = kind_of(columns)
+    if over is None:
+        over = ["judge", "replicate"] if "replicate" in columns else "judge"
+    groups, axes = grouping(by, columns), list(dict.fromkeys(names(over)))
+    counted(data, [*groups, *axes], kind)
+    return to_table(calls if kind == "preferences" else as_scores(data).to_native()), kind, axes, groups
+
+
+@checked_arguments
+@engine_errors
 def aggregate(
     calls: IntoFrame,
     how: str | Custom = "swap",
@@ -765,19 +727,11 @@ def aggregate(
        judge system  score  n_calls
     0  panel      a    6.5        2
     """
-    data = Study.of(calls).data
-    with memory_advice():
-        columns = data.collect_schema().names()
-    kind = kind_of(columns)
-    choose(missing, ("invalid", "ignore"), "missing")
-    groups = grouping(by, columns)
-    axes = list(dict.fromkeys(names(over)))
-    counted(data, [*groups, *axes], kind)
+    table, kind, axes, groups = _opened(calls, over, by)
     if not axes:
         raise DesignError(
             "over= is empty. Name what distinguishes the calls: 'order', 'replicate', 'judge' or a column."
         )
-    table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
     repeated = "replicate" in table and "replicate" not in axes and table["replicate"].nunique() > 1
     if how == DAWID_SKENE and "judge" in axes and repeated:
         raise DesignError(
@@ -797,6 +751,8 @@ def aggregate(
     return to_native(aggregate_pairs(table, how, axes, groups, missing, (n_starts, seed)), calls)
 
 
+@checked_arguments
+@engine_errors
 def dawid_skene(
     calls: IntoFrame,
     over: By | None = None,
@@ -885,18 +841,10 @@ def dawid_skene(
     8     h   2.0     1.0       0.2       0.18
     9     h   2.0     2.0       0.8       0.18
     """
-    confidence(conf_level)
-    data = Study.of(calls).data
-    kind = kind_of(data.collect_schema().names())
-    columns = data.collect_schema().names()
-    if over is None:
-        over = ["judge", "replicate"] if "replicate" in columns else "judge"
-    groups, axes = grouping(by, columns), list(dict.fromkeys(names(over)))
-    counted(data, [*groups, *axes], kind)
-    table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
+    table, kind, axes, groups = _opened(calls, over, by)
     if kind == "ratings":
         scores = _grouped_ratings(table, axes, groups, exclude_own)
-        labels, unit, codes = _labels_of_ratings(scores, axes, groups), scores.unit, scores.groups.codes
+        labels, unit, codes = _labels_of_ratings(scores, groups), scores.unit, scores.groups.codes
     else:
         pairs = _grouped_pairs(table, axes, groups)
         labels, unit, codes = _labels_of_pairs(pairs, groups)[0], pairs.unit, pairs.groups.codes

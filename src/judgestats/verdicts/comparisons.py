@@ -11,11 +11,13 @@ from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema import preferences
 from judgestats.schema.columns import key_columns
+from judgestats.schema.opening import engine_errors
 from judgestats.verdicts.aggregation import to_native, to_table
 
 _OF_THE_SYSTEM = ("system", "tier")
 
 
+@engine_errors
 def compare_scores(ratings: Any, *, margin: float = 0.0) -> Any:
     """Turn scores into verdicts: of two systems on one item, the one with the higher score is preferred.
 

@@ -6,31 +6,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
+from judgestats.arguments import checked_arguments
 from judgestats.counting.cells import score_counts
-from judgestats.counting.study import Study
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
-from judgestats.schema.columns import COUNTS, RATINGS, By, grouping, key_columns, kind_of, names
+from judgestats.schema.columns import RATINGS, By, grouping, key_columns, kind_of, names
+from judgestats.schema.opening import engine_errors
+from judgestats.typing import Floats, Ints, Mask
 from judgestats.verdicts.aggregation import (
-    constant,
+    carried,
     first_status,
     group_calls,
     in_order,
     refuse_repeats,
-    row_counts,
     to_native,
     to_table,
 )
 
 Scale = Literal["as given", "z", "minmax", "rank"]
-SCALES: tuple[Scale, ...] = ("as given", "z", "minmax", "rank")
 Missing = Literal["drop", "renormalise", "refuse"]
-MISSING: tuple[Missing, ...] = ("drop", "renormalise", "refuse")
 #: Criteria that are overall scores, not parts of one where there are other criteria.
 WHOLES = ("final", "overall")
 #: Columns of a rating that a composite does not have.
@@ -39,11 +38,9 @@ _OF_THE_CALL = ("criterion", "score", "mean", "sd", "status", "rationale", "n", 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which criteria make a composite, with what weight.
+    """Which criteria make a composite, with what weight: a row each in `table`, with the columns of `keys`.
 
-    `table`: a row a criterion: ``criterion``, ``weight`` and the columns of `keys`.
-    `keys`: columns of the ratings that the weights depend on (``judge``, ``item``), if any.
-    `codes`: rows of `table`, numbered by `keys`.
+    `keys`: columns of the ratings that the weights depend on, if any. `codes`: rows of `table`, numbered by `keys`.
     """
 
     table: pd.DataFrame
@@ -51,12 +48,13 @@ class Plan:
     codes: Codes
 
     @property
-    def weight(self) -> NDArray[np.float64]:
+    def weight(self) -> Floats:
         """Weight of each row."""
-        weight: NDArray[np.float64] = self.table["weight"].to_numpy(dtype=float)
-        return weight
+        return np.asarray(self.table["weight"], dtype=float)
 
 
+@checked_arguments
+@engine_errors
 def composite(
     ratings: IntoFrame,
     weights: Any = None,
@@ -137,8 +135,7 @@ def composite(
     >>> composite(scores.dropna(), rubric)["score"].tolist()
     [6.0, 6.0]
     """
-    choose(missing, MISSING, "missing")
-    table = to_table(as_scores(Study.of(ratings).data).to_native())
+    table = to_table(as_scores(nw.from_native(ratings)).to_native())
     if kind_of(table.columns) != "ratings" or "criterion" not in table.columns:
         raise SchemaError(f"composite() needs ratings with a column 'criterion'. Columns: {', '.join(table.columns)}.")
     if not len(table):
@@ -148,7 +145,7 @@ def composite(
         raise DesignError(
             f"by={wrong[0]!r} is combined, or is an answer, so it cannot distinguish composites. Name another column."
         )
-    score_counts(Study.of(table).data, "score" if "score" in table.columns else "mean", names(apart))
+    score_counts(nw.from_native(table), "score" if "score" in table.columns else "mean", names(apart))
     unit = [c for c in dict.fromkeys([*key_columns("ratings", table.columns), *apart]) if c != "criterion"]
     groups = group_calls(table, unit, ["criterion"], apart)
     codes = groups.codes
@@ -169,18 +166,15 @@ def composite(
     total = np.bincount(codes.code[counted], weights=(weight * value)[counted], minlength=codes.size)
     with np.errstate(invalid="ignore"):
         mean = total / np.bincount(codes.code[counted], weights=weight[counted], minlength=codes.size)
-    kept = constant(table, codes, [c for c in table.columns if c not in unit and c not in _OF_THE_CALL])
-    result = table[[*unit, *kept]].iloc[codes.first].reset_index(drop=True)
+    result = carried(table, codes, unit, _OF_THE_CALL)
     result[score] = np.where(short, np.nan, mean)
     status = first_status(table, codes, (weight > 0) & np.isnan(value), "parse")
     result["status"] = np.where(short, status, "ok")
-    counts = row_counts(table, codes)
     result = result.assign(criterion=name, n_criteria=present.astype(np.int64))
-    result = result if counts is None else result.assign(**{COUNTS: counts})
     return to_native(in_order(result, RATINGS, ["n_criteria"], key_columns("ratings", result.columns)), ratings)
 
 
-def _parts(table: pd.DataFrame, weights: Any, criteria: Sequence[str] | None) -> NDArray[np.bool_]:
+def _parts(table: pd.DataFrame, weights: Any, criteria: Sequence[str] | None) -> Mask:
     """Rows whose criterion is part of the composite."""
     label = table["criterion"]
     known = list(pd.unique(label))
@@ -260,7 +254,7 @@ def _place(table: pd.DataFrame, row: int, columns: Sequence[str]) -> str:
     return ", ".join(f"{c}={table[c].iloc[row]}" for c in columns)
 
 
-def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> NDArray[np.int64]:
+def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> Ints:
     """Row of `plan` with the same values as each row of `table`, -1 for none."""
     plan_codes, table_codes, known = [], [], np.ones(len(table), dtype=bool)
     for name in keys:
@@ -273,14 +267,14 @@ def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> ND
     return np.where(known, found, -1).astype(np.int64)
 
 
-def _text_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int64], pd.Index[Any]]:
+def _text_codes(values: pd.Series[Any]) -> tuple[Ints, pd.Index[Any]]:
     """Code of each value and the labels as text, so that item 7 and 7.0 are item '7'; missing values are one label."""
     code, labels = pd.factorize(values, use_na_sentinel=False)
     number, text = pd.factorize(as_text(pd.Series(labels)).fillna("\0missing").astype(object))
     return number[code], pd.Index(text)
 
 
-def _row_weights(table: pd.DataFrame, parts: NDArray[np.bool_], plan: Plan) -> NDArray[np.float64]:
+def _row_weights(table: pd.DataFrame, parts: Mask, plan: Plan) -> Floats:
     """Weight of each row, 0 for rows that are not part of the composite."""
     place = np.full(len(table), -1)
     place[parts] = _rows_of(plan.table, table[parts], [*plan.keys, "criterion"])
@@ -292,13 +286,10 @@ def _row_weights(table: pd.DataFrame, parts: NDArray[np.bool_], plan: Plan) -> N
             f"weights= has no weight for {int(without.sum()):,} scores (first: {where}). Weighted: {listed}. Give such "
             "a criterion a weight, 0 to leave it out, or name the parts in criteria=."
         )
-    weight: NDArray[np.float64] = np.append(plan.weight, 0.0)[place]
-    return weight
+    return np.asarray(np.append(plan.weight, 0.0)[place])
 
 
-def _short(
-    table: pd.DataFrame, codes: Codes, present: NDArray[np.int64], plan: Plan, missing: Missing, unit: list[str]
-) -> NDArray[np.bool_]:
+def _short(table: pd.DataFrame, codes: Codes, present: Ints, plan: Plan, missing: Missing, unit: list[str]) -> Mask:
     """(G,) rated responses that get no score, with `present` of their criteria."""
     short = present < _expected(table.iloc[codes.first], plan)
     if missing == "refuse" and short.any():
@@ -317,19 +308,20 @@ def _short(
     return np.asarray(short)
 
 
-def _expected(things: pd.DataFrame, plan: Plan) -> NDArray[np.int64]:
+def _expected(things: pd.DataFrame, plan: Plan) -> Ints:
     """(G,) number of criteria that count for each response, at least 1."""
     counts = np.bincount(plan.codes.code[plan.weight > 0], minlength=plan.codes.size)
     if not plan.keys:
         return np.full(len(things), int(counts.sum()))
     row = _rows_of(plan.table.iloc[plan.codes.first], things, plan.keys)
-    expected: NDArray[np.int64] = np.maximum(np.append(counts, 0)[row], 1)  # 1 where the plan has no row for it
-    return expected
+    return np.asarray(np.maximum(np.append(counts, 0)[row], 1))  # 1 where the plan has no row for it
 
 
 # ---- Indicators of an item -> one known value: :func:`weighted_index` ------------------------------------------------
 
 
+@checked_arguments
+@engine_errors
 def weighted_index(
     table: IntoFrame, weights: Mapping[str, float], *, scale: Scale, name: str = "value", by: By = ()
 ) -> pd.DataFrame:
@@ -382,14 +374,9 @@ def weighted_index(
     0  5411  0.175
     1  5967  0.800
     """
-    choose(scale, SCALES, "scale")
-    data = Study.of(table).data.lazy().collect(backend="pandas").to_native()
-    absent = [c for c in weights if c not in data.columns]
-    if absent:
-        raise SchemaError(
-            f"{absent[0]!r} is no column. Columns: {', '.join(map(str, data.columns))}."
-            f"{suggestion(absent[0], list(map(str, data.columns)))}"
-        )
+    data = nw.from_native(table).lazy().collect(backend="pandas").to_native()
+    for indicator in weights:
+        refuse_unknown(indicator, data.columns, f"{indicator!r} is no column", "Columns", error=SchemaError)
     weight = np.array([float(w) for w in weights.values()])
     if not len(weight) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.sum() > 0:
         raise DesignError(f"weights={dict(weights)} must be numbers, not negative, and not all 0.")

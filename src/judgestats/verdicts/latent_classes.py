@@ -18,7 +18,7 @@ from judgestats.kernels.latent_classes import LatentClasses, latent_classes, sta
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.results import estimates
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Seed
 
 #: The name of the rule in ``how=``.
 DAWID_SKENE = "dawid_skene"
@@ -32,9 +32,9 @@ _EQUAL = 1e-6
 class Labels:
     """Labels of a panel.
 
-    `unit`, `rater`, `label` (M,): codes of each valid label. `scope`, `weight` (N,): of each unit, the panel that
-    labels it, and how many units it stands for. `classes`: the labels, by code. `raters`, `scopes`: a row of columns
-    for each code. `mirror`: permutation of the classes where two of them are nothing but the two candidates of a pair.
+    `unit`, `rater`, `label` (M,): codes of each valid label. `scope`, `weight` (N,): panel of each unit, and how many
+    units it stands for. `classes`, `raters`, `scopes`: by code. `mirror`: permutation of classes that are but sides of
+    a pair.
     """
 
     unit: Ints
@@ -100,13 +100,9 @@ class DawidSkene:
 
 
 def fit_panels(
-    labels: Labels, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
+    labels: Labels, n_starts: int, seed: Seed, conf_level: float
 ) -> tuple[Floats, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Fit the model to each panel.
-
-    Returns the posterior of each unit (N, K), rows of the parameters and rows of the fits; a row of a class that is not
-    its label has the flag :data:`NOT_ITS_LABEL`.
-    """
+    """Fit the model to each panel: posterior of each unit (N, K), rows of the parameters, rows of the fits."""
     k = len(labels.classes)
     if k > MOST_CLASSES:
         shown = ", ".join(map(str, labels.classes[:4]))
@@ -129,7 +125,8 @@ def fit_panels(
         errors = standard_errors(panel.tables, panel.weight, found, labels.mirror)
         several = flags.SEVERAL_OPTIMA.of(found.n_best, total=n_starts + 1) if 2 * found.n_best < n_starts + 1 else ""
         note = flags.join(several, "" if found.converged else flags.NOT_SETTLED)
-        n = _expected_counts(panel.tables, panel.weight, found)
+        weighted = found.posterior * panel.weight[:, None]
+        n = weighted.sum(axis=0), np.einsum("nk,nrl->rk", weighted, panel.tables)  # units, labels of each rater
         strange = _strange(labels, panel.tables, panel.weight, found)
         for row in _rows(labels, found, errors, n, panel.raters, conf_level):
             unlike = flags.NOT_ITS_LABEL if row["true"] in strange else ""
@@ -153,8 +150,8 @@ def fit_panels(
 class _Panel:
     """Answers of the raters of one panel, as patterns of a unit that occur several times.
 
-    `units` (U,): units of the panel. `pattern` (U,): pattern of each. `labelled` (P,): patterns with an answer.
-    `tables` (L, raters, K): how often each rater gave each class in those. `weight` (L,): how many units have it.
+    `pattern` (U,): of each of the `units`. `labelled` (P,): patterns with an answer. `tables` (L, raters, K): how often
+    each rater gave each class in those. `weight` (L,): how many units have it.
     """
 
     units: NDArray[np.intp]
@@ -205,9 +202,7 @@ def _strange(labels: Labels, tables: Floats, weight: Floats, found: LatentClasse
     return [shown for shown, classes in _merged(labels).items() if wrong[list(classes)].any()]
 
 
-def verdicts_of(
-    labels: Labels, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
-) -> tuple[Ints, Floats]:
+def verdicts_of(labels: Labels, n_starts: int, seed: Seed, conf_level: float) -> tuple[Ints, Floats]:
     """:func:`chosen_classes` of the fit; DesignError where its classes are not the labels."""
     posterior, parameters, _ = fit_panels(labels, n_starts, seed, conf_level)
     strange = sorted({str(r["true"]) for r in parameters if flags.NOT_ITS_LABEL in r["flag"]})
@@ -218,12 +213,6 @@ def verdicts_of(
             "('majority', 'median'), or look at dawid_skene(calls).tidy()."
         )
     return chosen_classes(posterior)
-
-
-def _expected_counts(tables: Floats, weight: Floats, found: LatentClasses) -> tuple[Floats, Floats]:
-    """Units of each class (K,), and labels of each rater in it (R, K)."""
-    weighted = found.posterior * weight[:, None]
-    return weighted.sum(axis=0), np.einsum("nk,nrl->rk", weighted, tables)
 
 
 def _rows(
@@ -298,9 +287,7 @@ def chosen_classes(posterior: Floats) -> tuple[Ints, Floats]:
     return np.where(known, np.where(drawn, -1, best), -2), np.where(known, top, np.nan)
 
 
-def fitted(
-    labels: Labels, units: pd.DataFrame, n_starts: int, seed: int | np.random.Generator | None, conf_level: float
-) -> DawidSkene:
+def fitted(labels: Labels, units: pd.DataFrame, n_starts: int, seed: Seed, conf_level: float) -> DawidSkene:
     """The fitted model; `units`: columns of each unit."""
     posterior, parameters, fits = fit_panels(labels, n_starts, seed, conf_level)
     if not fits:

@@ -24,12 +24,14 @@ from judgestats.flags import (
     ONE_SCORE,
     PRIOR_DRIVEN,
 )
-from judgestats.models.bayes.draws import Draws, Top
-from judgestats.models.bayes.scales import Prior
+from judgestats.models.bayes import priors
+from judgestats.models.bayes.draws import Draws, Top, mixing_flags, replicates
+from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.hierarchical import components
 from judgestats.models.hierarchical.cues import outcomes
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
+    _digits,
     conflicts,
     convergence,
     finding,
@@ -350,3 +352,29 @@ def test_more_successes_than_trials_name_the_row():
     table = pd.DataFrame({"s": [*"aabb"], "k": [5, 1, 2, 12], "n": 10})
     with pytest.raises(DesignError, match=r"holds -2, in 1 of 4 distinct rows \(first: k=12, n=10, s=b\)"):
         js.fit("cbind(k, n - k) ~ s", table)
+
+
+def test_numbers_have_three_significant_digits_or_all_before_the_point():
+    assert [_digits(v) for v in (0.012345, 12345.6, float("nan"))] == ["0.0123", "12,346", ""]
+
+
+def test_flags_of_chains_that_have_not_mixed():
+    assert mixing_flags(1.0, 900.0) == ""
+    assert mixing_flags(1.2, 90.0) == "chains have not mixed; fewer than 400 effective draws"
+
+
+def test_an_observed_value_outside_of_its_replicates_is_flagged():
+    cells = pd.DataFrame({"judge": ["a", "b"], "outcome": "tie"})
+    replicated = np.array([[0.0, 2.0], [2.0, 4.0]])
+    made = replicates(cells, np.array([1.0, 9.0]), replicated, np.full(2, 10.0), kind="prior")
+    assert made[["judge", "observed", "estimate", "inside", "flag"]].to_numpy().tolist() == [
+        ["a", 1.0, 1.0, True, ""],
+        ["b", 9.0, 3.0, False, "outside the 95 % predictive interval"],
+    ]
+
+
+def test_quantiles_and_words_of_priors():
+    normal = priors.Prior("x", "normal", 0.0, 2.5, "")
+    np.testing.assert_allclose(normal.quantile([0.025, 0.975]), [-4.9, 4.9], atol=5e-3)
+    words = str(prior_of(0.5, "sd(item)", half=True)), str(prior_of((2.5, 3), "x", half=False))
+    assert words == ("half-normal(0.5)", "t(3, 2.5)")

@@ -45,7 +45,6 @@ from judgestats.metrics.measure_registry import Measure, Term, column_names, pai
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, compact, joint
 from judgestats.schema.columns import By, answer_column, kind_of, names
-from judgestats.schema.opening import memory_advice
 from judgestats.typing import Floats
 
 # ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
@@ -602,7 +601,6 @@ def alpha(
 _TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
 
 
-@memory_advice()
 def by_criterion(data: Any, by: By) -> list[str]:
     """Grouping columns, and the criterion where there are several: they are not pooled."""
     groups, frame = list(dict.fromkeys(names(by))), Study.of(data).data

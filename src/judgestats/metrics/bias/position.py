@@ -28,7 +28,6 @@ from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, names, required
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factor, Factors
-from judgestats.schema.opening import memory_advice
 from judgestats.typing import Floats
 
 # ---- Forced choices: the judge could not answer *tie* ----------------------------------------------------------------
@@ -432,8 +431,7 @@ def position_bias(
             "mixed model with attribute=, ties= and pooled= is models.position_bias_model()."
         )
     study = Study.of(calls)
-    with memory_advice():
-        refuse_unknown_order(study.data, study.names)
+    refuse_unknown_order(study.data, study.names)
     counts = count(study, "position_bias", by, cluster=cluster, merged=True).inferred(conf_level)
     answers = {
         term: counts.among("choice", *labels)

@@ -31,6 +31,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.opening import engine_errors
 
 # ---- Pareto front of cost and value ----------------------------------------------------------------------------------
 
@@ -41,6 +42,7 @@ NAMELESS = "(none)"
 _TOKENS = ("input_tokens", "output_tokens")
 
 
+@engine_errors
 def pareto_front(
     results: Any,
     *,
@@ -763,6 +765,7 @@ Rule = Literal["tested", "paper"]
 ADVICE = ("advice", "because", "p_adjusted", "cost")
 
 
+@engine_errors
 def recommend(
     results: Any = None,
     *,

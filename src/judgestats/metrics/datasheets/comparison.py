@@ -33,6 +33,7 @@ from judgestats.metrics.paired import (
 )
 from judgestats.results import estimates
 from judgestats.schema.columns import UNIT_COLUMNS, kind_of
+from judgestats.schema.opening import engine_errors
 
 #: Columns in which one stimulus may differ between judges or prompts.
 _MAY_DIFFER = ("prompt", "strategy", "scheme", "temperature")
@@ -51,6 +52,7 @@ _Row = dict[str, Any]
 _Marker = Callable[[pd.DataFrame], Marks]
 
 
+@engine_errors
 def compare_datasheets(
     first: Any,
     second: Any,

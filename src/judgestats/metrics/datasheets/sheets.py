@@ -38,6 +38,7 @@ from judgestats.results import COLUMNS, estimates
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.factors import Factors
+from judgestats.schema.opening import engine_errors
 
 # ---- Profile of a judge by rules whose thresholds are arguments: a description, not a test ---------------------------
 
@@ -189,6 +190,7 @@ WAYS, MOST_ARMS = ("prompt", "strategy", "probe"), 12
 _GOLD_TERMS = {"tie": "gold_tie", "wrong": "gold_wrong"}
 
 
+@engine_errors
 def datasheet(
     data: IntoFrame,
     *,

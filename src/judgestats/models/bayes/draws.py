@@ -47,20 +47,9 @@ def replicates(
     draws: str = "",
     scale: Literal["count", "mean"] = "count",
 ) -> pd.DataFrame:
-    """N observed values with their predictive intervals from S replicates.
+    """N observed values with their predictive intervals from replicates (S, N), `n` (N,) calls behind each.
 
-    `cells` (N, ...): labels of each value, including ``outcome``. `observed` (N,): counts, or means. `simulated` (S,
-    N). `n` (N,): calls of each value. `draws`: how the parameters were drawn. Returns ``kind``, the labels, then
-    :data:`COLUMNS`: ``estimate`` is the predictive mean, ``conf_low`` and ``conf_high`` the 2.5 and 97.5 % quantiles of
-    the replicates. A value without calls is NaN, ``no data``, and not inside.
-
-    >>> cells = pd.DataFrame({"judge": ["a", "b"], "outcome": "tie"})
-    >>> made = replicates(cells, np.array([1.0, 9.0]), np.array([[0.0, 2.0], [2.0, 4.0]]), np.full(2, 10.0),
-    ...                   kind="prior")
-    >>> made[["judge", "observed", "estimate", "inside", "flag"]]
-      judge  observed  estimate  inside                                  flag
-    0     a       1.0       1.0    True
-    1     b       9.0       3.0   False  outside the 95 % predictive interval
+    `cells` (N, ...) are labels, ``outcome`` among them. A value without calls is NaN, ``no data``, and not inside.
     """
     how: Any = "inverted_cdf" if scale == "count" else "linear"  # counts have whole ends
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0, method=how)
@@ -86,10 +75,7 @@ def beside(
     draws: str,
     scale: Literal["count", "mean"] = "count",
 ) -> pd.DataFrame:
-    """Posterior and prior predictive frames in one, from replicates `again` and `before`, (S, N) each.
-
-    Other arguments as for :func:`replicates`.
-    """
+    """Posterior and prior predictive frames in one, from replicates `again` and `before`, (S, N) each."""
     after = replicates(cells, observed, again, n, kind="posterior", draws=draws, scale=scale)
     return pd.concat([after, replicates(cells, observed, before, n, kind="prior", scale=scale)], ignore_index=True)
 
@@ -118,11 +104,7 @@ def of_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 def from_priors(
     design: Design, family: str, thresholds: Thresholds, priors: Priors, n: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """Draw the variables of :func:`judgestats.models.engines.bayes_pymc.build` from their priors.
-
-    Returns (1, n, ...): ``beta``, ``cuts`` or ``midpoints`` and ``steps``, ``sigma``, and ``u<t>``, ``L<t>`` of each
-    random term.
-    """
+    """Draw the variables of :func:`judgestats.models.engines.bayes_pymc.build` from their priors, (1, n, ...) each."""
     found: dict[str, Any] = {"beta": rng.normal(priors.location, priors.scale, (1, n, len(priors.scale)))}
     if design.categories:
         free, sets, steps = sizes(thresholds)
@@ -197,27 +179,20 @@ class Top:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws of every variable of a model.
+    """Draws of every variable of a model."""
 
-    `values` (chains, draws, ...).
-    `labels`: variable -> labels along each of its further dimensions.
-    `divergences`: number of divergent transitions.
-    `method`: how the draws were made.
-    `pareto_k`, `importance_ess`: of importance sampling: tail shape of the weights, and effective sample size. NaN for
-    draws of a sampler.
-    `tops`: parameters whose priors depend on no other parameter.
-    `log_likelihood` (chains, draws): of each draw, without constants.
-    `stats` (chains, draws): statistics of the sampler: ``diverging``, ``energy`` and others.
-    """
-
-    values: dict[str, Floats] = field(repr=False)
+    values: dict[str, Floats] = field(repr=False)  # (chains, draws, ...)
+    # variable -> labels along each of its further dimensions
     labels: dict[str, tuple[tuple[str, ...], ...]] = field(repr=False)
-    divergences: int
-    method: str
+    divergences: int  # number of divergent transitions
+    method: str  # how the draws were made
+    # pareto_k, importance_ess: of importance sampling: tail shape of the weights, and effective sample size. NaN for
+    # draws of a sampler
     pareto_k: float = float("nan")
     importance_ess: float = float("nan")
-    tops: tuple[Top, ...] = field(default=(), repr=False)
-    log_likelihood: Floats | None = field(default=None, repr=False)
+    tops: tuple[Top, ...] = field(default=(), repr=False)  # parameters whose priors depend on no other parameter
+    log_likelihood: Floats | None = field(default=None, repr=False)  # (chains, draws): of each draw, without constants
+    # (chains, draws): statistics of the sampler: ``diverging``, ``energy`` and others
     stats: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -233,14 +208,10 @@ class Draws:
         return tuple(made)
 
     def sensitivity(self, values: Floats) -> tuple[float, float]:
-        """Sensitivity of the posterior of a quantity to powers of the prior, and of the likelihood.
+        """Sensitivity of the posterior of a quantity (chains, draws) to powers of the prior, and of the likelihood.
 
-        `values` (chains, draws). Returns `prior, likelihood`: change of the posterior (cumulative Jensen-Shannon
-        distance) per doubling of the power; 0.05 or more matters. NaN if prior and likelihood of the draws are not
-        known, or the quantity does not vary.
-
-        Kallioinen, N., Paananen, T., Bürkner, P.-C., & Vehtari, A. (2024). Detecting and diagnosing prior and
-        likelihood sensitivity with power-scaling. Statistics and Computing, 34, 57.
+        Change of the posterior (cumulative Jensen-Shannon distance) per doubling of the power; 0.05 or more matters.
+        Kallioinen, N., Paananen, T., Bürkner, P.-C., & Vehtari, A. (2024). Statistics and Computing, 34, 57.
         """
         if not self._powers or not np.isfinite(values).all() or np.ptp(values) == 0:
             return float("nan"), float("nan")
@@ -261,11 +232,7 @@ class Draws:
         return values.reshape(-1, *values.shape[2:])
 
     def summary(self, names: Sequence[str] | None = None, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
-        """Mean, sd, equal-tailed interval and diagnostics of each element.
-
-        `names`: all variables by default. Returns ``term`` (``name[label, label]``), ``estimate``, ``std_error`` (sd of
-        the posterior), ``conf_low``, ``conf_high``, ``rhat``, ``ess_bulk``, ``ess_tail``, ``flag``.
-        """
+        """Mean, sd, equal-tailed interval and diagnostics of each element, ``name[label, label]``."""
         confidence(conf_level)
         rows = [row for name in names or self.values for row in self._rows(name, conf_level)]
         return pd.DataFrame(rows)
@@ -310,21 +277,13 @@ class Draws:
 
 
 def mixing_flags(rhat: float, ess: float) -> str:
-    """Flags of draws by their R-hat and effective sample size.
-
-    >>> mixing_flags(1.0, 900.0), mixing_flags(1.2, 90.0)
-    ('', 'chains have not mixed; fewer than 400 effective draws')
-    """
+    """Flags of draws by their R-hat and effective sample size."""
     flagged = [f for bad, f in ((rhat > MOST_RHAT, flags.NOT_MIXED), (ess < LEAST_ESS, flags.FEW_EFFECTIVE)) if bad]
     return "; ".join(flagged)
 
 
 def diagnostics(values: Floats) -> tuple[Floats, Floats, Floats]:
-    """Rank-normalised R-hat and effective sample sizes of the bulk and of the tails.
-
-    `values` (chains, draws, K). Returns `rhat, ess_bulk, ess_tail` (K,), NaN for constants. For a single chain, R-hat
-    compares its halves.
-    """
+    """Rank-normalised R-hat (of the halves of a single chain) and effective sizes of bulk and tails."""
     stats = _arviz()
     half = values.shape[1] // 2
     chains = values if len(values) > 1 else np.concatenate([values[:, :half], values[:, -half:]])
@@ -357,10 +316,7 @@ def _left_out(loglik: Floats) -> tuple[float, float]:
 
 
 def smoothed(log_weights: Floats) -> tuple[Floats, float]:
-    """Pareto-smoothed importance weights (S,), which sum to 1, and Pareto k; above 0.7 they are not reliable.
-
-    `log_weights` (S,): without constant; -inf for a weight of zero.
-    """
+    """Pareto-smoothed importance weights (S,), which sum to 1, and Pareto k; above 0.7 they are not reliable."""
     allowed = np.isfinite(log_weights)
     if np.ptp(log_weights[allowed]) < 1e-12:  # draws from the target itself
         return allowed / allowed.sum(), 0.0
@@ -406,10 +362,7 @@ def missing(what: str) -> FitError:
 
 
 def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: str) -> Draws:
-    """Draws from an InferenceData or a DataTree with groups ``posterior`` and ``sample_stats``.
-
-    `labels`: variable -> labels along its dimensions; other variables are left out.
-    """
+    """Draws of the variables in `labels` from an InferenceData or a DataTree."""
     posterior = trace["posterior"]
     likelihood = np.asarray(posterior[LOG_LIKELIHOOD].values, np.float64) if LOG_LIKELIHOOD in posterior else None
     values = {name: np.asarray(posterior[name].values, np.float64) for name in labels}
@@ -486,11 +439,10 @@ def sample(
     progress: bool = True,
     cores: int | None = None,
 ) -> Draws:
-    """Sample a model; options as in :class:`Sampling`.
+    """Sample a model; options as in :class:`Sampling`; `labels`: variable to keep -> labels along its dimensions.
 
-    `labels`: variable to keep -> labels along its dimensions. `cores`: by default all with nutpie, which uses threads;
-    one with PyMC's sampler, which would fork a process with running threads. Raises FitError, with advice, if PyMC is
-    not installed or the sampler fails.
+    `cores`: by default all with nutpie, which uses threads; one with PyMC's sampler, which would fork a process with
+    running threads.
     """
     pm = pymc()
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
@@ -513,11 +465,7 @@ def sample_each(
     progress: bool = True,
     **options: Any,
 ) -> list[Draws]:
-    """Sample a model with each of several data sets in turn; nutpie compiles it once.
-
-    `model`: with ``pymc.Data``. `labels`: as for :func:`sample`. `given`: data sets, name -> value of the same shape.
-    `options`: all others of :class:`Sampling`.
-    """
+    """Sample a model with each of several data sets, of ``pymc.Data`` by name, in turn; nutpie compiles it once."""
     if not find_spec("nutpie"):
         found = []
         for data in given:

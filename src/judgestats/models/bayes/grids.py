@@ -37,54 +37,31 @@ PILOT = 250
 
 @dataclass(frozen=True)
 class Target:
-    """Minus a log posterior of a few unbounded coordinates.
+    """Minus a log posterior of a few unbounded coordinates."""
 
-    `names`: of the parameters.
-    `slope`: value and gradient.
-    `value`: value alone.
-    `start` (P,).
-    `guess` (P, P): initial inverse Hessian.
-    `parameters`: (S, P) coordinates and a generator -> (S, K) parameters.
-    `unweighted`: (S, P) coordinates -> log prior plus log Jacobian without constants, the part of minus `value` that is
-    not the log likelihood.
-    """
-
-    names: tuple[str, ...]
-    slope: Callable[[Floats], tuple[float, Floats]]
-    value: Callable[[Floats], float]
-    start: Floats
-    guess: Floats
+    names: tuple[str, ...]  # of the parameters
+    slope: Callable[[Floats], tuple[float, Floats]]  # value and gradient
+    value: Callable[[Floats], float]  # value alone
+    start: Floats  # (P,)
+    guess: Floats  # (P, P): initial inverse Hessian
+    # (S, P) coordinates and a generator -> (S, K) parameters
     parameters: Callable[[Floats, np.random.Generator], Floats]
     method: str
+    # (S, P) coordinates -> log prior plus log Jacobian without constants, the part of minus `value` that is not the log
+    # likelihood
     unweighted: Callable[[Floats], Floats] | None = None
 
 
 def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: int = 1000, seed: int = SEED) -> Draws:
     """Draw from the posterior of fixed effects, thresholds and standard deviations, with random effects integrated out.
 
-    `model`: binomial, cumulative or Poisson with one scalar random term (or none), integrated by
-    ``n_quadrature="auto"`` unless it gives a number of nodes; or Gaussian with any number of scalar random terms,
-    integrated exactly. `priors`: parameter (``Intercept``, ``strategy[S8]``, ``sd(item)``, ``sd(residual)``, a
-    threshold) or kind (``fixed``, ``threshold``, ``sd``) -> scale of a normal about 0, half-normal for an sd; ``(scale,
-    df)`` for a t, half-t for an sd; ``inf`` for a flat prior. Default: normal(2.5) on fixed effects (flat in a Gaussian
-    model), normal(5) on thresholds, half-normal on an sd, with scale 1, or the sd of the response in a Gaussian model.
-    `draws`: kept draws, in four runs; also the number of weighted points. Returns a variable for each parameter;
-    ``notes()`` has a flag if ``pareto_k`` is above 0.7, or the weights give fewer than 400 effective draws. Raises
-    DesignError if random effects cannot be integrated out (slopes with an intercept, several terms outside a Gaussian
-    model), or a prior is not valid or has no parameter. Raises FitError if no mode is found.
-
-    An sd is drawn on the log scale, so it is never 0. Fixed effects of a Gaussian model have normal (or flat) priors,
-    and are drawn given the sds.
+    Binomial, cumulative and Poisson models with one scalar random term (or none) are integrated by
+    ``n_quadrature="auto"`` unless they give a number of nodes; Gaussian ones with any number of scalar terms exactly.
+    `priors`: parameter or kind (``fixed``, ``threshold``, ``sd``) -> scale of a normal about 0, half-normal for an sd;
+    ``(scale, df)`` for a t; ``inf`` for a flat prior. An sd is drawn on the log scale, so it is never 0; fixed effects
+    of a Gaussian model given the sds.
 
     Vehtari, A., Simpson, D., Gelman, A., Yao, Y., & Gabry, J. (2024). Pareto smoothed importance sampling. JMLR, 25.
-
-    >>> import pandas as pd
-    >>> from judgestats.models.designs import design
-    >>> calls = pd.DataFrame({"right": [9, 7, 8, 3, 9, 5], "wrong": [1, 3, 2, 7, 1, 5], "judge": list("abcdef")})
-    >>> coded = design("cbind(right, wrong) ~ 1 + (1|judge)", calls, family="binomial")
-    >>> found = integrated(Model(coded, "binomial", "logit"), {"Intercept": 1.5, "sd(judge)": 1.0})  # doctest: +SKIP
-    >>> list(found.values), found.pareto_k < 0.7  # doctest: +SKIP
-    (['Intercept', 'sd(judge)'], True)
     """
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 100:
         raise DesignError(f"draws={draws!r} is not allowed. Give a whole number of 100 or more, such as 1000.")

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES, LINKS
 from judgestats.models.thresholds import Thresholds
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 #: Shape of the LKJ prior of correlations, and degrees of freedom of the half-t of a residual sd.
 LKJ, DF = 2.0, 4.0
@@ -32,19 +31,14 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior of one parameter.
+    """Prior of one parameter."""
 
-    `parameter`: its name in ``tidy()``.
-    `law`: a key of :data:`WORDS`.
-    `location`, `scale`: the scale of an LKJ prior is its shape.
-    `place`, `size`: rank (from 0) and number of ordered parameters; for correlations `size` is the term's columns.
-    """
-
-    parameter: str
-    law: str
-    location: float
+    parameter: str  # its name in ``tidy()``
+    law: str  # a key of :data:`WORDS`
+    location: float  # location, scale: the scale of an LKJ prior is its shape
     scale: float
     meaning: str
+    # place, size: rank (from 0) and number of ordered parameters; for correlations `size` is the term's columns
     place: int = 0
     size: int = 1
 
@@ -54,11 +48,7 @@ class Prior:
         return WORDS[self.law].format(location=self.location, scale=self.scale)
 
     def quantile(self, q: Any) -> Floats:
-        """Quantiles of the prior of this one parameter.
-
-        >>> Prior("x", "normal", 0.0, 2.5, "").quantile([0.025, 0.975]).round(2)
-        array([-4.9,  4.9])
-        """
+        """Quantiles of the prior of this one parameter."""
         q = np.asarray(q, np.float64)
         if self.law == "lkj":
             a = self.scale - 1 + self.size / 2
@@ -79,31 +69,20 @@ class Prior:
 
 @dataclass(frozen=True)
 class Priors:
-    """Priors of all parameters of a model of p fixed effects and T random terms.
+    """Priors of all parameters of a model of p fixed effects and T random terms."""
 
-    `centre` (p,): means of the predictors; 0 for the intercept, and for all if there is no intercept.
-    `location`, `scale` (p,): of the fixed effects, with the intercept at the centre.
-    `cuts`, `widths`: scales of thresholds at the centre, and of the steps from one half-width to the next.
-    `sds` (k,): scales of the sds of each random term.
-    `shapes`: of the LKJ prior of each term.
-    `spread` (p,): sds of the predictors, 1 for the intercept: units of the sampler.
-    `starts` (k,): starting values of the sds.
-    `unit`: of the linear predictor.
-    `each`: the same, parameter by parameter.
-    """
-
-    centre: Floats
-    location: Floats
+    centre: Floats  # (p,): means of the predictors; 0 for the intercept, and for all if there is no intercept
+    location: Floats  # location, scale (p,): of the fixed effects, with the intercept at the centre
     scale: Floats
-    cuts: float
+    cuts: float  # cuts, widths: scales of thresholds at the centre, and of the steps from one half-width to the next
     widths: float
-    sds: tuple[Floats, ...]
-    shapes: tuple[float, ...]
+    sds: tuple[Floats, ...]  # (k,): scales of the sds of each random term
+    shapes: tuple[float, ...]  # of the LKJ prior of each term
     residual: float
-    spread: Floats
-    starts: tuple[Floats, ...]
-    unit: float
-    each: tuple[Prior, ...]
+    spread: Floats  # (p,): sds of the predictors, 1 for the intercept: units of the sampler
+    starts: tuple[Floats, ...]  # (k,): starting values of the sds
+    unit: float  # of the linear predictor
+    each: tuple[Prior, ...]  # the same, parameter by parameter
 
     def table(self) -> pd.DataFrame:
         """The priors as a frame: ``parameter``, ``prior``, ``meaning``."""
@@ -114,19 +93,18 @@ class Priors:
 def priors(
     design: Design, family: str, link: str, thresholds: Thresholds, asked: Mapping[str, Any] | None = None
 ) -> Priors:
-    """The priors of a model.
+    """The priors of a model, those `asked` for by parameter in place of the defaults.
 
-    `asked`: parameter -> its scale. A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``,
-    ``sd(residual)``), a term of the formula (``strategy``: all its columns), ``sd(item)`` (all sds of a factor),
-    ``cor(item)`` (the shape of the LKJ prior, 1 is flat), ``thresholds`` or ``half-width``. For a fixed effect
-    ``(mean, sd)`` is possible too. Raises DesignError if a name is not in the model, or a value not a positive number.
+    A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``), a term of the formula (``strategy``:
+    all its columns), ``sd(item)`` (all sds of a factor), ``cor(item)`` (the shape of the LKJ prior, 1 is flat),
+    ``thresholds`` or ``half-width``. For a fixed effect ``(mean, sd)`` is possible too.
 
-    Weakly informative, on the scale of the link, with s = 1 (Gaussian: the sd of the response): slopes
-    normal(0, 2.5 s / sd(x)), 1.5 for probit; the intercept, at the means of all predictors, normal(m, 2.5 s) with m = 0
-    (Gaussian: the mean of the response, Poisson: the logarithm of the mean rate); thresholds, at the same means, as
-    ordered independent normals; sds of random effects half-normal with the scale that the same column would have as a
-    fixed effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has
-    the same priors as its calls.
+    Weakly informative, on the scale of the link, with s = 1 (Gaussian: the sd of the response): slopes normal(0, 2.5 s
+    / sd(x)), 1.5 for probit; the intercept, at the means of all predictors, normal(m, 2.5 s) with m = 0 (Gaussian: the
+    mean of the response, Poisson: the logarithm of the mean rate); thresholds, at the same means, as ordered
+    independent normals; sds of random effects half-normal with the scale that the same column would have as a fixed
+    effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has the
+    same priors as its calls.
 
     Source: Gelman, Jakulin, Pittau and Su 2008; Goodrich, Gabry, Ali and Brilleman, rstanarm; Capretto et al. 2022,
     bambi, except that the sd of a random intercept has scale 2.5 s, not the scale of the fixed intercept.
@@ -224,7 +202,7 @@ def _moments(values: Floats, calls: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(calls @ (values - mean) ** 2 / calls.sum())
 
 
-def _fixed(design: Design, calls: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _fixed(design: Design, calls: Floats) -> tuple[Floats, Floats, Mask]:
     """Sd (1 for a constant), mean, and whether a column is the intercept."""
     mean, spread = _moments(design.X, calls)
     constant = np.array([name == "Intercept" for name in design.names], bool)

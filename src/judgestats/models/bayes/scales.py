@@ -6,24 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
 from judgestats.errors import DesignError
+from judgestats.typing import Floats
 
 
 @dataclass(frozen=True)
 class Prior:
-    """A prior about 0.
+    """A prior about 0."""
 
-    `scale`: infinite for a flat prior.
-    `df`: degrees of freedom of a t; None for a normal.
-    `half`: whether restricted to values above 0, for a standard deviation.
-    """
-
-    scale: float
-    df: float | None
-    half: bool
+    scale: float  # infinite for a flat prior
+    df: float | None  # degrees of freedom of a t; None for a normal
+    half: bool  # whether restricted to values above 0, for a standard deviation
 
     def loss(self, value: float) -> tuple[float, float]:
         """Minus the log density without constants, and its derivative."""
@@ -33,13 +28,13 @@ class Prior:
         more = (self.df + 1) / (self.df + z * z)
         return (self.df + 1) / 2 * float(np.log1p(z * z / self.df)), more * z / self.scale
 
-    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_density(self, values: Floats) -> Floats:
         """Log density of each value without constants."""
         z = np.asarray(values, np.float64) / self.scale
         logs = -(z**2) / 2 if self.df is None else -(self.df + 1) / 2 * np.log1p(z**2 / self.df)
         return np.asarray(logs, np.float64)
 
-    def place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def place(self, values: Floats) -> Floats:
         """Standard normal quantiles at the probabilities of values under the prior."""
         z = np.asarray(values, np.float64) / self.scale
         upper = ndtr(-z) if self.df is None else stdtr(self.df, -z)
@@ -47,7 +42,7 @@ class Prior:
             return np.asarray(z, np.float64)
         return np.asarray(-ndtri(np.clip(2 * upper if self.half else upper, 1e-300, 1 - 1e-16)), np.float64)
 
-    def stretched(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def stretched(self, z: Floats) -> tuple[Floats, Floats]:
         """Inverse of :meth:`place` for a half-prior, and its derivative."""
         upper = ndtr(-z) / 2
         if self.df is None:
@@ -66,12 +61,12 @@ class Prior:
         at = ndtri([low, high]) if self.df is None else stdtrit(self.df, [low, high])
         return self.scale * float(at[0]), self.scale * float(at[1])
 
-    def decides(self, values: NDArray[np.float64]) -> bool:
+    def decides(self, values: Floats) -> bool:
         """Whether the interquartile range of posterior draws exceeds 80 % of that of the prior."""
         low, high = self.quartiles()
         return bool(np.subtract(*np.quantile(values, [0.75, 0.25])) > 0.8 * (high - low))
 
-    def draw(self, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> NDArray[np.float64]:
+    def draw(self, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> Floats:
         """Random values."""
         noise = rng.standard_normal(size) if self.df is None else rng.standard_t(self.df, size)
         return np.asarray(self.scale * (np.abs(noise) if self.half else noise), np.float64)
@@ -93,13 +88,7 @@ class Prior:
 
 
 def prior_of(value: Any, name: str, *, half: bool) -> Prior:
-    """Read a prior given as the scale of a normal, or ``(scale, df)`` of a t; an infinite scale is flat.
-
-    `name`: of the parameter, for messages. `half`: whether the parameter is a standard deviation.
-
-    >>> str(prior_of(0.5, "sd(item)", half=True)), str(prior_of((2.5, 3), "x", half=False))
-    ('half-normal(0.5)', 't(3, 2.5)')
-    """
+    """Read a prior given as the scale of a normal, infinite if flat, or ``(scale, df)`` of a t."""
     given = value if isinstance(value, tuple | list) else (value,)
     numbers = all(isinstance(v, int | float | np.integer | np.floating) and not isinstance(v, bool) for v in given)
     if not (numbers and 1 <= len(given) <= 2 and all(v > 0 for v in given)):

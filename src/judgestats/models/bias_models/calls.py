@@ -9,7 +9,6 @@ from typing import Any, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
@@ -21,6 +20,7 @@ from judgestats.models.coding.frames import columns as columns_of
 from judgestats.models.coding.responses import counted_by
 from judgestats.schema.columns import CHOICES, COUNTS, N
 from judgestats.schema.declared_counts import counted
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Distinct rows with counts, and excluded calls -------------------------------------------------------------------
 
@@ -57,15 +57,12 @@ def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
 
 
 def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) -> Calls:
-    """Distinct rows of some columns with their counts, in any engine; rows with a missing value are excluded.
-
-    `who`: the caller, for messages. `beside`: further columns that a table of counts may have, which are summed over.
-    """
+    """Distinct rows of some columns with their counts, without missing values; `who` asks, for messages."""
     found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, beside))
     return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
 
 
-def excluded_calls(reason: str, judge: pd.Series[Any], n: NDArray[np.float64], here: NDArray[np.bool_]) -> Excluded:
+def excluded_calls(reason: str, judge: pd.Series[Any], n: Floats, here: Mask) -> Excluded:
     """The calls `here`, counted by judge."""
     labelled = labels(judge).astype(str)[here]
     return reason, {str(k): float(v) for k, v in pd.Series(n[here]).groupby(labelled.to_numpy()).sum().items()}
@@ -91,9 +88,8 @@ def scored(
 ) -> Calls:
     """Calls with a column ``correct`` of 0 and 1, computed from the gold label if there is no outcome.
 
-    `data`: with the column `outcome` (0 and 1, booleans, or ``correct``, ``wrong``, ``tie``, ``invalid``), or a column
-    ``gold``, or a tally with a column ``outcome``. `columns`: further columns to keep, including `judge`. `who`: the
-    caller, for messages. `ties`: whether a tie is wrong or excluded if the gold is a candidate.
+    `data` has the column `outcome` (0 and 1, booleans, ``correct``, ``wrong``, ``tie``, ``invalid``), ``gold``, or is a
+    tally. `ties`: whether a tie is wrong or excluded if the gold is a candidate.
     """
     choose(ties, get_args(TiesOfVerdicts), "ties")
     choose(invalid, get_args(InvalidVerdict), "invalid")
@@ -139,8 +135,8 @@ def _against_gold(
 
 
 def _hits(
-    values: pd.Series[Any], judge: pd.Series[Any], n: NDArray[np.float64], source: str, ties: str, invalid: str
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[Excluded]]:
+    values: pd.Series[Any], judge: pd.Series[Any], n: Floats, source: str, ties: str, invalid: str
+) -> tuple[Ints, Mask, list[Excluded]]:
     if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
         number = values.to_numpy(dtype=float)
         if not np.isin(number, (0, 1)).all():
@@ -163,13 +159,11 @@ def _hits(
 def slotted(
     data: Any, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: TiesOfPositions = "half"
 ) -> Calls:
-    """Calls by slot, with the pair and the sign of its order.
+    """Calls by slot, with the pair and the sign of its order, from preferences with a known order.
 
-    `data`: preferences with a known order. `columns`: kept as they are, including the judge. `attributes`: numbers
-    ``<name>_first`` and ``<name>_second``, whose difference becomes the column ``<name>``. Returns `columns`,
-    ``first``, ``second``, ``pair`` (item and candidates, regardless of order), ``order`` (1 if the candidate with the
-    lower name is first, -1 if it is second, 0 if both are the same), the differences, ``n``; and ``chosen`` (1 for the
-    first slot), or with ties='model' ``answer`` (second, tie, first).
+    The result has `columns`, ``first``, ``second``, ``pair`` (item and candidates, regardless of order), ``order`` (1
+    if the candidate with the lower name is first, -1 if it is second, 0 if both are the same), the difference of each
+    of `attributes`, ``n``; and ``chosen`` (1 for the first slot), or with ties='model' ``answer`` (second, tie, first).
     """
     choose(ties, get_args(TiesOfPositions), "ties")
     present = columns_of(data)
@@ -194,12 +188,12 @@ def slotted(
     return _answered(kept, table["choice"], ties, found.excluded, who)
 
 
-def _difference(table: pd.DataFrame, attribute: str) -> NDArray[np.float64]:
+def _difference(table: pd.DataFrame, attribute: str) -> Floats:
     one, two = (table[f"{attribute}_{s}"] for s in ("first", "second"))
     for side in (one, two):
         if not pd.api.types.is_numeric_dtype(side):
             raise DesignError(f"{side.name!r} is text. A slope needs numbers, for example lengths.")
-    result: NDArray[np.float64] = one.to_numpy(dtype=float) - two.to_numpy(dtype=float)
+    result: Floats = one.to_numpy(dtype=float) - two.to_numpy(dtype=float)
     return result
 
 
@@ -240,11 +234,10 @@ def as_category(values: pd.Series[Any], levels: Sequence[str]) -> pd.Categorical
 
 
 def answers(data: Any, by: str | None, quality: str | None) -> tuple[Calls, bool]:
-    """Read answers by slot, the difference in quality (first minus second), and the condition.
+    """Answers by slot, the difference in quality (first minus second) and the condition; and whether slots are unknown.
 
-    `data`: preferences, or a tally of outcomes relative to the better candidate. `by`: column of the condition.
-    `quality`: column, or stem of two. Returns calls with ``judge``, ``group`` (the condition), ``x``, ``order``,
-    ``pair``, ``answer`` (second, tie, first), ``n``; and whether the slots are unknown.
+    Columns are ``judge``, ``group`` (the condition), ``x``, ``order``, ``pair``, ``answer`` (second, tie, first),
+    ``n``.
     """
     present = columns(data)
     if "outcome" in present and "choice" not in present:

@@ -167,11 +167,9 @@ def wald_row(fit: Fitted, term: str, value: float, se: float, z: float, scale: s
 def effect_row(
     fit: Fitted, c: Floats, term: str, conf_level: float, scale: str = "log-odds", df: float | None = None
 ) -> Row:
-    """Estimate of a linear function of the parameters, with Wald's interval.
+    """Estimate of a linear function c (P,) of the parameters, with Wald's interval; an infinite one is NaN, flagged.
 
-    `c` (P,). `scale`: name of the unit. `df`: degrees of freedom of an effect that varies between judges: number of
-    judges minus one. By default those of the fit: Satterthwaite's for a Gaussian model. An infinite estimate is NaN,
-    flagged.
+    `df`: of an effect that varies between judges, their number minus one; by default those of the fit.
     """
     value, se = float(c @ fit.params), float(spread(c, fit.covariance))
     endless = bool((c[np.isin(fit.names, fit.options.get("separated", ()))] != 0).any())
@@ -194,10 +192,9 @@ def ratio_row(row: Row, scale: str = "odds ratio") -> Row:
 def points_row(
     fit: Fitted, X: Floats, base: Floats | None, term: str, conf_level: float, df: float | None = None
 ) -> Row:
-    """Change of the mean response in percentage points, averaged over rows and over the random effects.
+    """Change of the mean response in percentage points, averaged over rows and over scalar random effects of 1 or -1.
 
-    `fit`: all random terms are scalar, with values of 1 or -1. `X`, `base` (M, K): values of the first K columns in the
-    two states; base None: a constant one half. `df`: as in :func:`effect_row`.
+    `X`, `base` (M, K): the first K columns of the design in the two states; base None: a constant one half.
     """
 
     def change(params: Floats) -> Floats:
@@ -215,10 +212,7 @@ def points_row(
 
 
 def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> list[Row]:
-    """Standard deviation of each scalar random term, with the interval transformed from the logarithm.
-
-    `names`: factor -> term in the table; other factors are left out.
-    """
+    """Standard deviation of each scalar random term in `names` (factor -> term), with the interval of its logarithm."""
     rows, z = [], normal_quantile(conf_level)
     for k, term in enumerate(fit.design.terms):
         if term.factor not in names:
@@ -239,10 +233,7 @@ def described(fit: Fitted, df: float | None = None) -> str:
 
 
 def fit_flags(fit: Fitted, factor: str | None = None) -> str:
-    """Flags of a row of a fit, including Laplace's approximation with few calls per level.
-
-    `factor`: grouping factor of the row; a note on a variance of 0 applies only to rows of its factor.
-    """
+    """Flags of a row of a fit; a note on a variance of 0 applies only to rows of its factor."""
     few = fit.method == "Laplace" and any(fit.n < FEW * len(t.levels) for t in fit.design.terms)
     edge = BOUNDARY * fit.unit
     terms = zip(fit.design.terms, fit.factors(), strict=True) if factor is not None else ()
@@ -263,10 +254,7 @@ TESTS = ("question", "compared", "test", "statistic", "df", "p_value", "flag")
 
 
 def by_rule(terms: int) -> Literal["auto"] | int:
-    """``n_quadrature=`` of models that are compared, where the largest has `terms` random terms.
-
-    Several terms need Laplace's approximation, which all models of the comparison then use.
-    """
+    """``n_quadrature=`` of models that are compared: Laplace's approximation if one has several random terms."""
     return "auto" if terms <= 1 else 1
 
 
@@ -276,10 +264,9 @@ def tested(question: str, compared: str, test: str, statistic: float, df: float,
 
 
 def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Row:
-    """Compare two nested fits.
+    """Compare two nested fits; `variance`: they differ by one variance only, 0 under the smaller model.
 
-    `variance`: whether they differ by one variance only, which is on its boundary under the smaller model: the null
-    distribution is then a mixture with mass 1/2 at 0 (Self and Liang 1987).
+    The null distribution is then a mixture with mass 1/2 at 0 (Self and Liang 1987).
     """
     df = large.df - small.df
     statistic = 2 * (large.loglik - small.loglik)

@@ -15,7 +15,8 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.models.grammar.syntax import Formula
 from judgestats.schema.coding import Coded, as_text, column_codes, compact, each, joint, ranked_codes, refuse_infinite
 from judgestats.schema.declared_counts import call_counts, refuse_values
-from judgestats.schema.opening import memory_advice, one_if
+from judgestats.schema.opening import engine_errors, one_if
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Redundant columns of a design ---------------------------------------------------------------------------------
 
@@ -23,14 +24,8 @@ from judgestats.schema.opening import memory_advice, one_if
 TOLERANCE = 1e-7
 
 
-def independent(X: NDArray[np.float64]) -> list[int]:
-    """Positions of the columns that are no combination of those before them, as R keeps them.
-
-    `X` (N, p): finite values.
-
-    >>> independent(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]))
-    [0, 1]
-    """
+def independent(X: Floats) -> list[int]:
+    """Positions of the columns of `X` (N, p) that are no combination of those before them, as R keeps them."""
     length = np.sqrt((X**2).sum(axis=0))
     scaled = X / np.where(length > 0, length, 1)
     if _clearly_full(scaled):
@@ -48,7 +43,7 @@ def independent(X: NDArray[np.float64]) -> list[int]:
     return keep
 
 
-def _clearly_full(scaled: NDArray[np.float64]) -> bool:
+def _clearly_full(scaled: Floats) -> bool:
     """Whether a Cholesky factor of the cross-product is clear."""
     try:
         factor = np.linalg.cholesky(scaled.T @ scaled)
@@ -57,7 +52,7 @@ def _clearly_full(scaled: NDArray[np.float64]) -> bool:
     return bool((np.diagonal(factor) > 1e-3).all())
 
 
-def finite(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
+def finite(values: Floats, what: str) -> Floats:
     """Return the values, or raise a DesignError that says how many are not finite."""
     wrong = int((~np.isfinite(values)).sum())
     if wrong:
@@ -78,23 +73,16 @@ CLOSE = 1000
 
 @dataclass(frozen=True)
 class Rows:
-    """Distinct rows of a table, in an order that does not depend on the order of the table.
+    """Distinct rows of a table, in an order that does not depend on the order of the table."""
 
-    `frame`: the K distinct rows without a missing value, numbered from 0.
-    `count` (K,): number of rows of data that each represents.
-    `n_missing`: rows of data that were excluded, counts included.
-    `n_rows`: rows of the table, as they lie there.
-    `n_zero`: those of them with a count of zero.
-    """
-
-    frame: pd.DataFrame
-    count: NDArray[np.float64]
-    n_missing: int
-    n_rows: int
-    n_zero: int = 0
+    frame: pd.DataFrame  # the K distinct rows without a missing value, numbered from 0
+    count: Floats  # (K,): number of rows of data that each represents
+    n_missing: int  # rows of data that were excluded, counts included
+    n_rows: int  # rows of the table, as they lie there
+    n_zero: int = 0  # those of them with a count of zero
 
 
-@memory_advice()
+@engine_errors
 def columns(data: Any) -> list[str]:
     """Names of the columns of a table in any engine; a SchemaError where it is no table."""
     try:
@@ -108,18 +96,10 @@ def columns(data: Any) -> list[str]:
 def distinct(
     data: Any, names: Sequence[str], counted: str | None = None, as_missing: Mapping[str, str] | None = None
 ) -> Rows:
-    """Distinct rows of some columns, with counts.
+    """Distinct rows of some columns, with counts; a lazy table is counted where it lies.
 
-    `data`: a table in any engine Narwhals knows; a lazy one is counted where it lies. `names`: the columns read.
     `counted`: a column with the number of rows that each row represents. `as_missing`: column -> a value treated as
-    missing. Returns sorted by the first column of numbers without repeated values, else by all
-    columns. Raises SchemaError if a count is not valid, or a number is infinite.
-
-    >>> rows = distinct(pd.DataFrame({"g": ["b", "a", "b"], "y": [1, 0, 1]}), ["y", "g"])
-    >>> rows.frame.assign(n=rows.count)
-       y  g    n
-    0  0  a  1.0
-    1  1  b  2.0
+    missing. Sorted by the first column of numbers without repeated values, else by all columns.
     """
     table = nw.from_native(data)
     enums = {c: t.categories for c, t in table.collect_schema().items() if c in names and isinstance(t, nw.Enum)}
@@ -152,23 +132,19 @@ def distinct(
     return Rows(frame, count, round(float(n_missing)), n_rows, n_zero)
 
 
-def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, NDArray[np.float64], int, int]:
+def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, Floats, int, int]:
     native = table.to_native()
     if table.implementation.is_pandas():
         frame = native
     else:  # Arrow's memory, as it lies
         arrow = table.select(*names, *([counted] if counted else [])).to_arrow()
-        frame = arrow.to_pandas(types_mapper=_arrow_type)
+        # Arrow's types, but for dictionaries, which pandas counts as categories
+        frame = arrow.to_pandas(types_mapper=lambda t: None if str(t).startswith("dictionary") else pd.ArrowDtype(t))
     count = np.ones(len(frame)) if counted is None else call_counts(frame[counted], halves=True)
     return pd.DataFrame({c: frame[c].array for c in names}, copy=False), count, len(frame), int((count == 0).sum())
 
 
-def _arrow_type(kind: Any) -> Any:
-    """Keep Arrow's types, but for dictionaries, which pandas counts as categories."""
-    return None if str(kind).startswith("dictionary") else pd.ArrowDtype(kind)
-
-
-def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, NDArray[np.float64], int, int]:
+def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, Floats, int, int]:
     """Count where the data lie."""
     sums = [nw.len().alias("_rows")]
     if counted is not None:
@@ -196,7 +172,7 @@ def _labels(values: pd.Series[Any], levels: Sequence[str] | None) -> pd.Series[A
     return values
 
 
-def _grouped(frame: pd.DataFrame, count: NDArray[np.float64]) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+def _grouped(frame: pd.DataFrame, count: Floats) -> tuple[pd.DataFrame, Floats]:
     """Distinct rows; the rows as they are where a column of numbers never repeats itself."""
     rows = len(frame)
     if not len(frame.columns) or rows == 0 or any(_never_repeats(frame[c]) for c in frame):
@@ -278,11 +254,7 @@ def _of_objects(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:
 
 
 def label(value: Any) -> str:
-    """Name of a level: 7 and 7.0 are the same one.
-
-    >>> label(7.0), label(0.5), label(True), label("a")
-    ('7', '0.5', 'True', 'a')
-    """
+    """Name of a level: 7 and 7.0 are the same one."""
     return str(int(value)) if isinstance(value, (float, np.floating)) and float(value).is_integer() else str(value)
 
 
@@ -295,7 +267,7 @@ def labels(values: pd.Series[Any]) -> pd.Series[Any]:
     return as_text(values).astype(object)
 
 
-def _complete(frame: pd.DataFrame, as_missing: Mapping[str, str]) -> NDArray[np.bool_]:
+def _complete(frame: pd.DataFrame, as_missing: Mapping[str, str]) -> Mask:
     kept = np.ones(len(frame), dtype=bool)
     for name in frame:
         kept &= frame[name].notna().to_numpy()
@@ -304,7 +276,7 @@ def _complete(frame: pd.DataFrame, as_missing: Mapping[str, str]) -> NDArray[np.
     return kept
 
 
-def _order(frame: pd.DataFrame) -> NDArray[np.int64] | None:
+def _order(frame: pd.DataFrame) -> Ints | None:
     """Order of distinct rows, the same for any order of the input."""
     if len(frame) < 2:
         return None
@@ -319,7 +291,7 @@ def _order(frame: pd.DataFrame) -> NDArray[np.int64] | None:
 # ---- Grouping factors: the levels that occur, and the level of each row ----------------------------------------------
 
 
-def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
     """Code of each row and the levels, sorted: numbers as numbers, text as text."""
     parts = [_sorted_labels(frame[c]) for c in names]
     code = parts[0][0]
@@ -336,7 +308,7 @@ def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.
     return codes.astype(np.int64), tuple(":".join(several) for several in zip(*reversed(spelled), strict=True))
 
 
-def _sorted_labels(values: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _sorted_labels(values: pd.Series[Any]) -> tuple[Ints, tuple[str, ...]]:
     """Code of each row and the labels of one column."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)

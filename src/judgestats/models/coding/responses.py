@@ -19,28 +19,22 @@ from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
 from judgestats.schema.columns import COUNTS, N
 from judgestats.schema.declared_counts import counted, fractions, refusal, refuse_values, undeclared, whole_numbers
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Counts of identical rows: whole, and which row is not -----------------------------------------------------------
 
 
-def first_row(frame: pd.DataFrame, wrong: NDArray[np.bool_]) -> str:
-    """The first of some rows, by its values.
-
-    >>> first_row(pd.DataFrame({"judge": ["a", "b"], "k": [3, 12.0]}), np.array([False, True]))
-    'judge=b, k=12'
-    """
+def first_row(frame: pd.DataFrame, wrong: Mask) -> str:
+    """The first of some rows, by its values: ``judge=b, k=12``."""
     row = frame.iloc[int(np.argmax(wrong))]
     return ", ".join(f"{name}={label(value)}" for name, value in row.items())
 
 
 def counted_by(data: Any, own: Iterable[str], who: str, beside: Iterable[str] = ()) -> str | None:
-    """Name of the column by which the rows of a table are counted, None where each row is one.
+    """Name of the column by which the rows of a table are counted, if any; `who` asks, for messages.
 
-    `data`: calls, or a printed table of counts. `own`: columns that the model reads. `who`: who asks, for messages.
-    `beside`: further columns that a table of counts may have. Returns the column of declared counts; or ``n``, where
-    the table has nothing else but `own`, `beside` and columns that calls can share. Raises SchemaError if ``n`` is
-    neither, or a count is not valid.
+    It is the one of declared counts; or ``n``, where the table has nothing else but `own` columns, those `beside` and
+    columns that calls can share. Any other ``n`` is refused.
     """
     table = nw.from_native(data)
     present, own = columns(data), [*own]
@@ -60,12 +54,7 @@ def counted_by(data: Any, own: Iterable[str], who: str, beside: Iterable[str] = 
 
 
 def count_column(data: Any, counts: str | Literal[False] | None, formula: Formula, named: Sequence[str]) -> str | None:
-    """Name of the column by which rows are counted, None where each row is one.
-
-    `counts`: as for :func:`judgestats.fit`. `named`: further columns that have a part to play. Raises SchemaError if
-    the data have a whole-number column ``n`` that nothing declares. Raises DesignError if `counts` is no column, is in
-    the formula, or counts means.
-    """
+    """Name of the column by which rows are counted, if any; an undeclared whole-number ``n`` is refused."""
     present = columns(data)
     taken = [*formula.variables, *named]
     if counts is None:
@@ -102,8 +91,6 @@ def refuse_fractions(
     Halves are for categorical responses. Those of a binomial response add up to whole counts in each row of the right
     side (`by_side`); those of a cumulative one may lie in two rows, one for each order of the pair, so that only their
     total is looked at.
-
-    `frame`: k distinct rows. `count` (K,). `name`: of the column of counts. Raises SchemaError with the first such row.
     """
     wrong = fractions(count)
     if not wrong.any():
@@ -131,27 +118,17 @@ MOST_CATEGORIES = 100
 
 @dataclass(frozen=True)
 class Response:
-    """A response as numbers.
+    """A response as numbers."""
 
-    `y` (N,): successes; counts; values; or codes of the categories.
-    `trials` (N,): trials of each row, 1 where there is no ``cbind``.
-    `categories`: the categories of a cumulative model that occur, in order.
-    `labels`: meaning of 0 and 1 in a binomial model.
-    `notes`: what was left out.
-    """
-
-    y: Floats
-    trials: Floats
-    categories: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    y: Floats  # (N,): successes; counts; values; or codes of the categories
+    trials: Floats  # (N,): trials of each row, 1 where there is no ``cbind``
+    categories: tuple[str, ...] = ()  # the categories of a cumulative model that occur, in order
+    labels: tuple[str, ...] = ()  # meaning of 0 and 1 in a binomial model
+    notes: tuple[str, ...] = ()  # what was left out
 
 
 def refuse_share(formula: Formula, weights: str, *, has_trials: bool) -> None:
-    """Refuse trials given as weights: ``k / size`` with ``size``, or ``cbind`` of it.
-
-    Raises DesignError with the response as ``cbind`` has it.
-    """
+    """Refuse trials given as weights, ``k / size`` with ``size``, with the response as ``cbind`` has it."""
     share, left = _as_cbind(formula), formula.left
     if left.kind == "call" and left.value == "cbind" and weights in formula.answers:
         raise DesignError(f"{formula.response!r} counts its trials already. Leave weights={weights!r} out.")
@@ -204,7 +181,7 @@ def numbers(formula: Formula, values: pd.Series[Any], family: str) -> Floats:
     return values.to_numpy(dtype=float)  # type: ignore[no-any-return]
 
 
-def refuse(formula: Formula, wrong: NDArray[np.bool_], values: Floats, what: str, family: str) -> None:
+def refuse(formula: Formula, wrong: Mask, values: Floats, what: str, family: str) -> None:
     """Refuse values that the family does not allow."""
     if wrong.any():
         shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
@@ -238,7 +215,7 @@ def bound(formula: Formula, frame: pd.DataFrame) -> Response:
     return Response(sides[0].copy(), sides[0] + sides[1], labels=("failure", "success"))
 
 
-def _refuse_counts(formula: Formula, frame: pd.DataFrame, wrong: NDArray[np.bool_], values: Floats) -> None:
+def _refuse_counts(formula: Formula, frame: pd.DataFrame, wrong: Mask, values: Floats) -> None:
     if not wrong.any():
         return
     shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])

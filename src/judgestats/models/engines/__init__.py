@@ -15,15 +15,12 @@ from judgestats.models.ml import fit_design
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine and its options.
+    """An engine and its options."""
 
-    `fit`: function of a Model that returns a Fitted.
-    `reml`, `quadrature`, `weights`, `clusters`, `shapes`, `samples`: whether it supports ``reml=``, ``n_quadrature=``,
-    ``weights=``, ``cluster=``, restricted thresholds, and ``priors=`` with ``sampling=``.
-    """
-
-    fit: Callable[..., Fitted]
+    fit: Callable[..., Fitted]  # function of a Model that returns a Fitted
     links: tuple[str, ...] = tuple(LINKS)
+    # reml, quadrature, weights, clusters, shapes, samples: whether it supports ``reml=``, ``n_quadrature=``,
+    # ``weights=``, ``cluster=``, restricted thresholds, and ``priors=`` with ``sampling=``
     reml: bool = False
     quadrature: bool = False
     weights: bool = False

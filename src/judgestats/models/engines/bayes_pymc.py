@@ -17,6 +17,7 @@ from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import Columns, compress
+from judgestats.models.likelihood.minimisation import Scales
 from judgestats.models.ml import Model, parameter_names, wrapped
 from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats, Ints
@@ -26,14 +27,10 @@ _BLOCK = 2_000_000
 
 
 def fit_pymc(model: Model, *, priors: Mapping[str, Any] | None = None, sampling: Sampling | None = None) -> Fitted:
-    """Sample the posterior of a model.
+    """Sample the posterior of a model of any family and with any random terms.
 
-    `model`: of any family and with any random terms. `priors`: see :func:`judgestats.models.bayes.priors.priors`.
-    `sampling`: see :class:`judgestats.models.bayes.draws.Sampling`. In the result, ``params`` and ``covariance`` are
-    posterior means and covariances; ``options`` has ``draws``, a :class:`judgestats.models.bayes.draws.Draws` of
-    ``parameters`` (all, by name) and of ``effects <t>`` for each random term, and ``prior``, the priors. There is no
-    log likelihood: see :meth:`judgestats.models.Fit.loo`. Raises FitError if PyMC is not installed, or the sampler
-    fails. Raises DesignError if the model has no parameter of a given prior.
+    ``params`` and ``covariance`` are posterior means and covariances; ``options`` has ``prior`` and ``draws``: of all
+    ``parameters``, and of ``effects <t>`` for each random term. There is no log likelihood: see ``Fit.loo``.
     """
     laws = priors_of(model.design, model.family, model.link, model.thresholds, priors)
     target = build(model.design, model.family, model.link, model.thresholds, laws, model.parts)
@@ -64,12 +61,10 @@ def build(
 
     For all families the likelihood is a potential over the distinct rows of the likelihood engine with their sums:
     successes of trials; sums of Poisson counts; means and sums of squares within; counts of each category. (Bambi needs
-    a row for each call, and its weights do not support sums of squares, varying or symmetric thresholds.) The design is
-    coded as for all engines.
+    a row for each call, and its weights do not support sums of squares, varying or symmetric thresholds.)
 
-    `part` (N,): set of thresholds of each row. Variables are ``beta`` (for centred predictors; ``gamma`` in units of
-    their sds), ``cuts`` or ``midpoints`` and ``steps``, ``sigma``; for each random term ``u<t>`` (levels, k), with unit
-    scale, and ``L<t>`` (k, k).
+    Variables are ``beta`` (for centred predictors; ``gamma`` in units of their sds), ``cuts`` or ``midpoints`` and
+    ``steps``, ``sigma``; for each random term ``u<t>`` (levels, k), with unit scale, and ``L<t>`` (k, k).
     """
     pm = pymc()
     import pytensor.tensor as pt
@@ -183,35 +178,20 @@ def _effects(model: Model, draws: Draws) -> Sampled | None:
     terms = model.design.terms
     if not terms:
         return None
-    beta = draws.flat("parameters")[:, : model.design.X.shape[1]]
-    return Sampled(beta, tuple(draws.flat(f"effects {t}") for t in range(len(terms))), _covariances(model, draws))
-
-
-def _covariances(model: Model, draws: Draws) -> tuple[Floats, ...]:
-    """Posterior mean of the covariance of each term."""
-    values, result = draws.flat("parameters"), []
-    first = model.design.X.shape[1] + len(model.thresholds.names)
-    for k in (len(t.names) for t in model.design.terms):
-        L = np.zeros((len(values), k, k))
-        down = np.triu_indices(k)
-        L[:, down[1], down[0]] = values[:, first : first + k * (k + 1) // 2]
-        result.append(np.einsum("sab,scb->ac", L, L) / len(values))
-        first += k * (k + 1) // 2
-    return tuple(result)
+    values, p = draws.flat("parameters"), model.design.X.shape[1]
+    scales, first = Scales.of(tuple(len(t.names) for t in terms)), p + len(model.thresholds.names)
+    factors = scales.factors(values[:, first : first + len(scales.term)])
+    covariances = tuple(np.einsum("sab,scb->ac", L, L) / len(values) for L in factors)
+    return Sampled(values[:, :p], tuple(draws.flat(f"effects {t}") for t in range(len(terms))), covariances)
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Random effects by S draws.
+    """Random effects by S draws."""
 
-    `beta` (S, p).
-    `effects` (S, levels, k).
-    `covariances` (k, k): of each term, for new levels.
-    """
-
-    beta: Floats
-    effects: tuple[Floats, ...]
-    covariances: tuple[Floats, ...]
+    beta: Floats  # (S, p)
+    effects: tuple[Floats, ...]  # (S, levels, k)
+    covariances: tuple[Floats, ...]  # (k, k): posterior mean of each term's, for new levels
 
     @property
     def modes(self) -> tuple[Floats, ...]:
@@ -228,10 +208,7 @@ class Sampled:
         return tuple(result)
 
     def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
-        """Variance of x'β + z'b over the draws.
-
-        `X` (M, p). `zs` (M, k). `codes` (M,): -1 is a new level. Returns (M,).
-        """
+        """Variance (M,) of x'β + z'b over the draws; a code of -1 is a new level."""
         result = np.zeros(len(X))
         step = max(1, _BLOCK // len(self.beta))
         for first in range(0, len(X), step):

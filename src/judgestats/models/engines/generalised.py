@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import FitError
@@ -18,7 +17,7 @@ from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, refuse_random, repeated
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, wrapped
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 # ---- statsmodels' Bayesian binomial mixed model, for comparison, flagged ---------------------------------------------
 
@@ -29,11 +28,7 @@ def fit_bayes(model: Model) -> Fitted:
     **Not a reference.** Its standard errors were 3 to 14 times too small in our checks: the approximation assumes that
     fixed and random effects are independent. (Its other method, the posterior mode, let a variance collapse to 0 on
     ordinary data, and is not available here.) Priors are normal with sd 2 for fixed effects, and sd 1 for the
-    logarithms of the standard deviations.
-
-    `model`: binomial, logit, each random term of one column, no offset. Returns posterior means and standard
-    deviations; ``notes`` has ``standard errors too small``. There is no likelihood. Raises FitError if a term is
-    correlated, or there is none, or an offset.
+    logarithms of the standard deviations. Results are posterior means and standard deviations; there is no likelihood.
     """
     from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
 
@@ -84,8 +79,7 @@ def _refuse(model: Model) -> None:
 def fit_ordered(model: Model) -> Fitted:
     """Fit a cumulative model without random terms with statsmodels' OrderedModel, with a row for each call.
 
-    Parameters are the thresholds, not the logarithms of their differences that statsmodels estimates. Raises FitError
-    if there are random terms, or statsmodels fails.
+    Parameters are the thresholds, not the logarithms of their differences that statsmodels estimates.
     """
     from scipy import stats
     from statsmodels.miscmodels.ordinal_model import OrderedModel
@@ -134,7 +128,7 @@ def fit_glm(model: Model) -> Fitted:
     """Fit a GLM with statsmodels (iteratively reweighted least squares), counts as frequencies.
 
     The residual sd of a Gaussian model uses the residual degrees of freedom, like R's ``lm``; the log likelihood is the
-    maximum. Raises FitError if there are random terms, or statsmodels fails.
+    maximum.
     """
     from statsmodels.genmod.generalized_linear_model import GLM
 
@@ -177,12 +171,9 @@ def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats,
 def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitted:
     """Fit a marginal model with statsmodels' GEE: exchangeable within clusters, robust covariance.
 
-    Counts and ``cbind`` become single calls, because statsmodels' weights are not frequencies.
-
-    `model`: with one random term ``(1|cluster)``, or none. `cluster`: columns of the clusters, instead of the random
-    term. Coefficients are population-averaged: nearer to 0 than those of a mixed model. There is no log likelihood.
-    ``options`` has ``cluster``, ``n_clusters`` and ``correlation``, the correlation within clusters. Raises FitError if
-    the clusters are not unique, or statsmodels fails.
+    Counts and ``cbind`` become single calls, because statsmodels' weights are not frequencies. Clusters are those of
+    one random term ``(1|cluster)``, or `cluster`. Coefficients are population-averaged: nearer to 0 than those of a
+    mixed model. ``options`` has ``cluster``, ``n_clusters`` and ``correlation``, the one within clusters.
     """
     names, codes = _clusters(model, cluster)
     coded = replace(model.design, terms=(), lefts=(), frame=model.design.frame.assign(**{CODES: codes}))
@@ -220,7 +211,7 @@ def _estimate(model: Model, calls: Design) -> tuple[Any, Any]:
     return structure, call(run, "gee")
 
 
-def _clusters(model: Model, cluster: str | Sequence[str] | None) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _clusters(model: Model, cluster: str | Sequence[str] | None) -> tuple[tuple[str, ...], Ints]:
     """Columns of the clusters, and the cluster of each row."""
     terms = model.design.terms
     got = " + ".join(str(p) for p in model.design.formula.random) or "none"

@@ -7,7 +7,6 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError, FitError
@@ -15,7 +14,7 @@ from judgestats.models.designs import Design, Term
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, repeated
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, fit_design, wrapped
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 #: Ratio to the residual sd below which a standard deviation is zero.
 BOUNDARY = 1e-4
@@ -24,10 +23,9 @@ BOUNDARY = 1e-4
 def fit_lpm(model: Model) -> Fitted:
     """Fit a linear-probability mixed model: a Gaussian model of 0 and 1, by our restricted likelihood.
 
-    Coefficients are differences of probabilities. In balanced data each equals p_s - p_B0, and all have the standard
-    error sqrt(2σ²/n): the model behind Table 5 of *Judging the Judges* (App D), which calls it logistic. The model
-    ignores that the variance depends on the mean, and fitted values may lie outside [0, 1]. Raises DesignError if a
-    term has as many random effects as there are calls.
+    In balanced data each coefficient equals p_s - p_B0, and all have the standard error sqrt(2σ²/n): the model behind
+    Table 5 of *Judging the Judges* (App D), which calls it logistic. It ignores that the variance depends on the mean,
+    and fitted values may lie outside [0, 1].
     """
     coded = bernoulli(model.design)
     calls = float(coded.count.sum())
@@ -46,11 +44,8 @@ def fit_mixedlm(model: Model) -> Fitted:
     """Fit a linear mixed model with statsmodels' MixedLM, with a row for each call.
 
     One grouping factor is fitted directly: ``(1|g)``, ``(x|g)``, ``(x||g)``. Crossed and nested factors become variance
-    components within a single group: about 200 times slower than lme4, for a check on small data only.
-
-    `model`: Gaussian, with random terms; crossed ones of one column each, or several on one factor. The covariance of
-    the variance parameters is NaN: statsmodels has it on another scale. Raises FitError if there is no random term, a
-    crossed term is correlated, or statsmodels fails.
+    components within a single group: about 200 times slower than lme4, for a check on small data only. The covariance
+    of the variance parameters is NaN: statsmodels has it on another scale.
     """
     from statsmodels.regression.mixed_linear_model import MixedLM
 
@@ -99,7 +94,7 @@ def _refuse(model: Model) -> None:
         )
 
 
-def _components(d: Design) -> tuple[NDArray[np.int64], Any]:
+def _components(d: Design) -> tuple[Ints, Any]:
     """Groups, and the terms as variance components within them."""
     from statsmodels.regression.mixed_linear_model import VCSpec
 
@@ -114,7 +109,7 @@ def _components(d: Design) -> tuple[NDArray[np.int64], Any]:
     return groups, VCSpec(names, cols, mats)
 
 
-def _columns(term: Term, rows: NDArray[np.int64], shared: bool) -> Floats:
+def _columns(term: Term, rows: Ints, shared: bool) -> Floats:
     if shared:
         return term.values[rows]
     dummies: Floats = np.zeros((len(rows), len(term.levels)))

@@ -23,14 +23,7 @@ MOST_CALLS = 2_000_000
 
 
 def bernoulli(design: Design) -> Design:
-    """Turn ``cbind(k, n - k)`` of a binomial model into counted rows of 0 and 1, with one trial in each row.
-
-    >>> import pandas as pd
-    >>> from judgestats.models.designs import design
-    >>> coded = design("cbind(k, m - k) ~ x", pd.DataFrame({"k": [1, 2], "m": [4, 2], "x": [0, 1]}), family="binomial")
-    >>> bernoulli(coded).y, bernoulli(coded).count
-    (array([0., 1., 1.]), array([3., 1., 2.]))
-    """
+    """Turn ``cbind(k, n - k)`` of a binomial model into counted rows of 0 and 1, with one trial in each row."""
     if (design.trials == 1).all():
         return design
     rows = np.repeat(np.arange(len(design.y)), 2)
@@ -42,10 +35,7 @@ def bernoulli(design: Design) -> Design:
 
 
 def repeated(design: Design, engine: str) -> Design:
-    """Repeat every row as often as it is counted; `engine` is named in messages.
-
-    Raises FitError if a count is not whole, or there are more than 2,000,000 calls.
-    """
+    """Repeat every row as often as it is counted; `engine` is named in messages."""
     if (design.count == 1).all():
         return design
     if (design.count % 1 != 0).any():
@@ -66,20 +56,13 @@ def repeated(design: Design, engine: str) -> Design:
 
 @dataclass(frozen=True)
 class Modes:
-    """Random effects and a joint covariance.
+    """Random effects and a joint covariance."""
 
-    `modes` (levels, k).
-    `covariances` (k, k): of each term, for new levels.
-    `joint` (p + q, p + q): covariance of β and b, term by term, level by level.
-    `given` (q, q): covariance of b given β.
-    `p`: number of fixed effects.
-    """
-
-    modes: tuple[Floats, ...]
-    covariances: tuple[Floats, ...]
-    joint: Floats
-    given: Floats
-    p: int
+    modes: tuple[Floats, ...]  # (levels, k)
+    covariances: tuple[Floats, ...]  # (k, k): of each term, for new levels
+    joint: Floats  # (p + q, p + q): covariance of β and b, term by term, level by level
+    given: Floats  # (q, q): covariance of b given β
+    p: int  # number of fixed effects
 
     def _first(self, t: int) -> int:
         return sum(m.size for m in self.modes[:t])
@@ -95,10 +78,7 @@ class Modes:
         return tuple(result)
 
     def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
-        """Variance of x'β + z'b.
-
-        `X` (M, p). `zs` (M, k). `codes` (M,): -1 is a new level. Returns (M,).
-        """
+        """Variance (M,) of x'β + z'b; a code of -1 is a new level."""
         load = np.zeros((len(X), len(self.joint)))
         load[:, : self.p] = X
         new = np.zeros(len(X))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import FormulaError, suggestion
 from judgestats.models.grammar.syntax import Node, terms_of
+from judgestats.typing import Floats, Ints
 
 # ---- Functions that a formula may call, and the value of a response --------------------------------------------------
 
@@ -53,28 +54,14 @@ class Scale:
 
 
 def elementwise(name: str) -> bool:
-    """Whether a function is known, and its value in a row depends on that row alone.
-
-    >>> elementwise("log"), elementwise("np.log"), elementwise("np.mean")
-    (True, True, False)
-    """
+    """Whether a function is known, and its value in a row depends on that row alone, as that of ``log`` does."""
     if not name.startswith("np."):
         return name in FUNCTIONS
     return isinstance(getattr(np, name[3:], None), np.ufunc) or name[3:] in BY_ROW
 
 
 def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = None) -> Any:
-    """Value of an arithmetic tree on a table: an array, or a number.
-
-    `node`: a tree of columns, numbers, arithmetic and functions by row. `frame`: the columns it names. `fitted`:
-    transforms that look at all rows, as they were fitted, by what was written; new ones are fitted and added. Returns
-    (N,).
-
-    >>> from judgestats.models.grammar.syntax import ARITHMETIC, Reader, scan
-    >>> tree = Reader("n - k", scan("n - k")).expression(ARITHMETIC)
-    >>> evaluate(tree, pd.DataFrame({"n": [3, 5], "k": [1, 5]}))
-    array([2., 0.])
-    """
+    """Value of an arithmetic tree on a table, (N,) or a number; transforms of all rows are kept in `fitted`."""
     if node.kind == "name":
         values = frame[node.value]
         if not pd.api.types.is_numeric_dtype(values):
@@ -95,20 +82,13 @@ def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = No
         named = {p.value: evaluate(p.parts[0], frame, fitted) for p in node.parts if p.kind == "keyword"}
         if fitted is not None and node.value in TRANSFORMS:
             if (name := written(node)) not in fitted:
-                fitted[name] = (
-                    Scale() if node.value in ("scale", "standardize") else formulae_transforms()[node.value]()
-                )
+                from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
+
+                fitted[name] = Scale() if node.value in ("scale", "standardize") else known[node.value]()
             return fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in named.items()})
         function = FUNCTIONS.get(node.value) or getattr(np, node.value.removeprefix("np."))
         return function(*parts, **named)
     return parts[0]
-
-
-def formulae_transforms() -> dict[str, Any]:
-    """Splines, polynomials and centring, as formulae has them."""
-    from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
-
-    return known  # type: ignore[no-any-return]
 
 
 def _whole(value: Any) -> Any:
@@ -218,7 +198,7 @@ def _absorbed(subsets: list[dict[str, bool]]) -> list[dict[str, bool]]:
     return subsets
 
 
-def contrast(levels: Sequence[Any], call: Node | None, *, full: bool) -> tuple[NDArray[np.float64], list[str]]:
+def contrast(levels: Sequence[Any], call: Node | None, *, full: bool) -> tuple[Floats, list[str]]:
     """Treatment coding of levels, or that of ``C(x, Sum)``, ``S(x)``, ``T(x, "a")``; and the labels of its columns."""
     kind, given = _coding(call)
     reference: Any = evaluate(given, pd.DataFrame()) if given is not None else None
@@ -262,7 +242,7 @@ class Part:
 
     node: Node
     levels: tuple[Any, ...] = ()
-    contrast: NDArray[np.float64] | None = None
+    contrast: Floats | None = None
 
     @property
     def column(self) -> str:
@@ -270,7 +250,7 @@ class Part:
         node = self.node.parts[0] if self.node.kind == "call" and self.node.value in CODINGS else self.node
         return node.value if node.kind == "name" else ""
 
-    def values(self, coder: Coder, frame: pd.DataFrame) -> NDArray[np.float64]:
+    def values(self, coder: Coder, frame: pd.DataFrame) -> Floats:
         """(N, k) values on a frame."""
         if self.column and self.contrast is None:
             return _two(coder._number(frame, self.column))
@@ -293,36 +273,23 @@ class Part:
 
 @dataclass(frozen=True)
 class Coder:
-    """A fixed design, that can be coded again on new rows.
+    """A fixed design, that can be coded again on new rows."""
 
-    `expression`: what was coded: ``1 + strategy * x``.
-    `names`: its p columns: ``Intercept``, ``strategy[S8]``, ``x:strategy[S8]``.
-    `terms`: term (``strategy``, ``strategy:x``) -> slice of its columns.
-    `factors`: categorical column -> its levels in order, as they are in the data.
-    `numerics`: numeric columns used, offsets included.
-    `means`: numeric column -> mean over the rows, weighted by their counts.
-    `source`: the formula, for messages.
-    """
-
-    expression: str
-    names: tuple[str, ...]
-    terms: dict[str, slice]
-    factors: dict[str, tuple[Any, ...]]
-    numerics: tuple[str, ...]
-    means: dict[str, float]
-    source: str
+    expression: str  # what was coded: ``1 + strategy * x``
+    names: tuple[str, ...]  # its p columns: ``Intercept``, ``strategy[S8]``, ``x:strategy[S8]``
+    terms: dict[str, slice]  # term (``strategy``, ``strategy:x``) -> slice of its columns
+    factors: dict[str, tuple[Any, ...]]  # categorical column -> its levels in order, as they are in the data
+    numerics: tuple[str, ...]  # numeric columns used, offsets included
+    means: dict[str, float]  # numeric column -> mean over the rows, weighted by their counts
+    source: str  # the formula, for messages
     columns: tuple[str, ...] = field(repr=False)
     parts: tuple[tuple[Part, ...], ...] = field(repr=False)
     offsets: tuple[Node, ...] = field(repr=False)
     keep: tuple[int, ...] = field(repr=False)
     fitted: dict[str, Any] = field(repr=False)
 
-    def matrix(self, frame: pd.DataFrame) -> NDArray[np.float64]:
-        """Code rows in the same way.
-
-        `frame`: rows with the columns used. Returns (N, p): a row with a missing value is NaN. Raises FormulaError if a
-        column is absent, or has a category that was not there before.
-        """
+    def matrix(self, frame: pd.DataFrame) -> Floats:
+        """Code rows in the same way, (N, p); a row with a missing value is NaN."""
         frame = self._checked(frame)
         rows = len(frame)
         with np.errstate(all="ignore"):
@@ -331,7 +298,7 @@ class Coder:
         full = self.keep == tuple(range(whole.shape[1]))
         return np.ascontiguousarray(whole if full else whole[:, list(self.keep)], dtype=float)
 
-    def offset(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+    def offset(self, frame: pd.DataFrame) -> Floats:
         """(N,) sum of the offsets, or 0."""
         frame = self._checked(frame)
         total = np.zeros(len(frame))
@@ -360,7 +327,7 @@ class Coder:
                 )
         return frame
 
-    def _number(self, frame: pd.DataFrame, column: str) -> NDArray[np.float64]:
+    def _number(self, frame: pd.DataFrame, column: str) -> Floats:
         values = frame[column]
         if pd.api.types.is_object_dtype(values):
             values = values.infer_objects() if values.notna().any() else values.astype(float)
@@ -376,14 +343,14 @@ class Coder:
         return FormulaError(f"{name!r} has {new}, which {self.source!r} was not coded with. Allowed: {known}.{hint}")
 
 
-def _products(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def _products(left: Floats, right: Floats) -> Floats:
     """Products of the columns of two blocks, the last one varying fastest."""
     if left.shape[1] == 1 and right.shape[1] >= 1:
         return left * right
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
-def _two(values: NDArray[Any]) -> NDArray[np.float64]:
+def _two(values: NDArray[Any]) -> Floats:
     return (values[:, None] if values.ndim == 1 else values).astype(float)
 
 
@@ -395,7 +362,7 @@ def numeric(values: pd.Series[Any]) -> NDArray[Any]:
     return values.to_numpy(dtype=bool if kind == "b" else np.int64)  # type: ignore[no-any-return]
 
 
-def _level_codes(labels: Any, levels: Sequence[Any]) -> NDArray[np.int64]:
+def _level_codes(labels: Any, levels: Sequence[Any]) -> Ints:
     """Position of each label among the levels; -1 for a missing one, -2 for an unknown one."""
     series = pd.Series(labels)
     if isinstance(series.dtype, pd.CategoricalDtype):

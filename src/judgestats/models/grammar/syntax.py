@@ -40,20 +40,15 @@ class Token:
 
 @dataclass(frozen=True)
 class Node:
-    """A part of a formula and where it stands.
+    """A part of a formula and where it stands."""
 
-    `kind`: ``name``, ``number``, ``string``, ``literal``, ``call``, ``keyword``, ``binary``, ``unary``, ``group``
-    (round brackets), ``bar`` (a random term) or ``level`` (``choice[first]``).
-    `value`: the column, number, text, function, operator or level.
-    `start`, `end`: place in the source.
-    `parts`: what it is made of.
-    """
-
+    # ``name``, ``number``, ``string``, ``literal``, ``call``, ``keyword``, ``binary``, ``unary``, ``group`` (round
+    # brackets), ``bar`` (a random term) or ``level`` (``choice[first]``)
     kind: str
-    value: str
-    start: int
+    value: str  # the column, number, text, function, operator or level
+    start: int  # start, end: place in the source
     end: int
-    parts: tuple[Node, ...] = ()
+    parts: tuple[Node, ...] = ()  # what it is made of
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all below it, left to right."""
@@ -65,17 +60,7 @@ class Node:
 
 
 def fault(source: str, start: int, end: int, what: str, todo: str = "") -> FormulaError:
-    """Make an error that shows the formula with the place underlined.
-
-    `source`: the formula. `start`, `end`: the place. `what`: what is wrong there. `todo`: what is allowed, and what to
-    do.
-
-    >>> print(fault("y ~ x w", 6, 7, "Nothing joins 'x' and 'w'.", "Write + between them."))
-    Nothing joins 'x' and 'w'.
-        y ~ x w
-              ^
-    Write + between them.
-    """
+    """Make an error that shows the formula, the place underlined: what is wrong, what is allowed, what to do."""
     marks = " " * start + "^" * max(end - start, 1)
     return FormulaError("\n".join([what, f"    {source}", f"    {marks}", *([todo] if todo else [])]))
 
@@ -110,10 +95,7 @@ def _unreadable(source: str, at: int) -> FormulaError:
 
 
 class Reader:
-    """Reads tokens into a tree; :meth:`expression` is the one entry.
-
-    `source`: the formula. `tokens`: the tokens to be read, closed by one of kind ``end``.
-    """
+    """Reads tokens, closed by one of kind ``end``, into a tree; :meth:`expression` is the one entry."""
 
     def __init__(self, source: str, tokens: list[Token]) -> None:
         self.source = source
@@ -277,16 +259,11 @@ CODINGS = ("Treatment", "Sum")
 
 @dataclass(frozen=True)
 class RandomPart:
-    """One random term.
+    """One random term."""
 
-    `expression`: what varies: ``1``, ``1 + x``, ``0 + order``.
-    `factor`: over what it varies: ``item``, ``item:system``.
-    `columns`: the columns of the factor.
-    """
-
-    expression: str
-    factor: str
-    columns: tuple[str, ...]
+    expression: str  # what varies: ``1``, ``1 + x``, ``0 + order``
+    factor: str  # over what it varies: ``item``, ``item:system``
+    columns: tuple[str, ...]  # the columns of the factor
 
     def __str__(self) -> str:
         return f"({self.expression}|{self.factor})"
@@ -294,24 +271,15 @@ class RandomPart:
 
 @dataclass(frozen=True)
 class Formula:
-    """A parsed formula.
+    """A parsed formula."""
 
-    `source`: as written, on one line.
-    `response`: the left side: ``y``, ``cbind(k, n - k)``, ``choice[first]``.
-    `fixed`: the fixed part, its intercept spelled out: ``1 + strategy * x + offset(z)``.
-    `random`: the random terms, ``||`` and ``/`` expanded.
-    `variables`: every column named, first use first.
-    `left`: the left side as a tree.
-    `nodes`: the terms of the right side as trees.
-    """
-
-    source: str
-    response: str
-    fixed: str
-    random: tuple[RandomPart, ...]
-    variables: tuple[str, ...]
-    left: Node = field(repr=False, compare=False)
-    nodes: tuple[Node, ...] = field(repr=False, compare=False, default=())
+    source: str  # as written, on one line
+    response: str  # the left side: ``y``, ``cbind(k, n - k)``, ``choice[first]``
+    fixed: str  # the fixed part, its intercept spelled out: ``1 + strategy * x + offset(z)``
+    random: tuple[RandomPart, ...]  # the random terms, ``||`` and ``/`` expanded
+    variables: tuple[str, ...]  # every column named, first use first
+    left: Node = field(repr=False, compare=False)  # the left side as a tree
+    nodes: tuple[Node, ...] = field(repr=False, compare=False, default=())  # the terms of the right side as trees
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -359,14 +327,7 @@ def is_coding(call: Node, position: int) -> bool:
 
 
 def read(source: Any) -> Formula:
-    """Parse a formula.
-
-    `source`: the formula. Raises FormulaError if it is no formula; the place is underlined.
-
-    >>> formula = read("correct ~ strategy + (1 | item/system)")
-    >>> formula.fixed, [str(part) for part in formula.random]
-    ('1 + strategy', ['(1|item)', '(1|item:system)'])
-    """
+    """Parse a formula; the place of a fault is underlined."""
     if not isinstance(source, str):
         raise FormulaError(f"A formula is text, got {type(source).__name__}. Write 'y ~ x + (1|g)'.")
     source = "".join(" " if c.isspace() else c for c in source).rstrip()

@@ -22,11 +22,11 @@ from judgestats.models.designs import design
 from judgestats.models.hierarchical.crossed import weight_flags
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
-    conflicts,
     convergence,
     finding,
     predictive,
     prior_table,
+    result,
     row,
     tabled,
 )
@@ -46,10 +46,7 @@ MEANINGS = {
 
 
 def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Mean score of each subject, judge and level of the facets, with the subject as one label; flags of all estimates.
-
-    `subjects`, `facets`: columns.
-    """
+    """Mean score of each subject, as one label, judge and level of the facets; flags of all estimates."""
     if twice := [c for c in subjects if c in facets or c == "judge"] + [c for c in facets if c == "judge"]:
         raise DesignError(f"{twice[0]!r} is used twice among subjects=, facets= and the judges. Name it once.")
     if wrong := [c for c in facets if c in MEANINGS]:
@@ -74,14 +71,10 @@ def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataF
 
 @dataclass(frozen=True)
 class Scores:
-    """N scores of subjects by judges.
+    """N scores of subjects by judges."""
 
-    `y` (N,): minus `centre`.
-    `codes` (N,): level of each score in ``subject``, ``judge`` and the facets.
-    """
-
-    y: Floats
-    codes: Mapping[str, Ints]
+    y: Floats  # (N,): minus `centre`
+    codes: Mapping[str, Ints]  # (N,): level of each score in ``subject``, ``judge`` and the facets
     centre: float = 0.0
 
     @property
@@ -172,9 +165,9 @@ def agreement(
     centre = float(y.mean()) if len(y) else 0.0
     data = Scores(y - centre, codes, centre)
     chosen = _priors(data, priors or {})
-    stated = prior_table({n: (str(p), MEANINGS.get(n, f"sd of {n}")) for n, p in chosen.items()})
+    laws = {n: (str(p), MEANINGS.get(n, f"sd of {n}")) for n, p in chosen.items()}
     if reason := _not_estimable(data):
-        return _empty(data, stated, reason)
+        return _empty(data, prior_table(laws), reason)
     options = sampling_options(sampling, draws=4000)
     for name in sampling or {}:
         choose(name, ("draws", "seed"), "sampling: option")
@@ -186,11 +179,11 @@ def agreement(
     driven = {name: flags.PRIOR_DRIVEN if chosen[name].decides(v) else "" for name, v in sds.items()}
     count = {**sizes, "residual": len(data.y)}
     rows = [_row(name, v**2, found, conf_level, count[name], *notes, driven[name]) for name, v in sds.items()]
-    checks = [*convergence(found, stated), *conflicts(found)]
+    checks = []
     if not facets:
         one_way = Scores(data.y, {"subject": data.codes["subject"]}, data.centre)
         one = posterior(one_way, chosen, draws=draws, seed=seed)
-        checks += convergence(one, stated, "ICC(1,1)")
+        checks += convergence(one, prior_table(laws), "ICC(1,1)")
         value = one.values["subject"] ** 2 / (one.values["subject"] ** 2 + one.values["residual"] ** 2)
         rows.append(_row("ICC(1,1)", value, one, conf_level, sizes["subject"], *notes))
     for name, value in correlations(sds, k).items():
@@ -202,7 +195,7 @@ def agreement(
     rng = np.random.default_rng(seed + 2)
     before = spreads(np.stack([prior_draw(data, chosen, rng)[1] for _ in again]))
     predicted = spread_beside(data.y + data.centre, again + data.centre, before + data.centre, draws=found.method)
-    return Posterior(question, tabled(rows, [], ("median",)), stated, pd.DataFrame(checks), found, predicted)
+    return result(question, tabled(rows, [], ("median",)), found, laws, checks, predicted)
 
 
 def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from judgestats import flags
@@ -16,7 +15,7 @@ from judgestats.defaults import SEED
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, Top, pymc
 from judgestats.models.bayes.grids import Target, drawn
 from judgestats.models.bayes.scales import Prior
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 #: Effects with a given, not an estimated sd: there is one of each, or one per condition.
 FIXED = ("level", "level_shift", "mean_self", "mean_self_shift")
@@ -44,26 +43,18 @@ def default_priors(names: Iterable[str], unit: float) -> dict[str, Prior]:
 
 @dataclass(frozen=True)
 class Panel:
-    """Mean scores: N cells of J judges, S systems, C conditions.
+    """Mean scores: N cells of J judges, S systems, C conditions."""
 
-    `y` (N,): minus `centre`.
-    `noise` (N,): known variance of each mean.
-    `judge`, `system`, `condition` (N,): codes; condition -1 is a reference that belongs to no condition.
-    `own` (N,): whether the system is the judge itself.
-    `judges`, `systems`, `conditions`: labels; a reference is the last judge.
-    `reference`: whether there is a reference.
-    """
-
-    y: Floats
-    noise: Floats
-    judge: Ints
+    y: Floats  # (N,): minus `centre`
+    noise: Floats  # (N,): known variance of each mean
+    judge: Ints  # judge, system, condition (N,): codes; condition -1 is a reference that belongs to no condition
     system: Ints
     condition: Ints
-    own: NDArray[np.bool_]
-    judges: tuple[str, ...]
+    own: Mask  # (N,): whether the system is the judge itself
+    judges: tuple[str, ...]  # judges, systems, conditions: labels; a reference is the last judge
     systems: tuple[str, ...]
     conditions: tuple[str, ...]
-    reference: bool = False
+    reference: bool = False  # whether there is a reference
     centre: float = 0.0
 
     @cached_property
@@ -101,10 +92,7 @@ class Panel:
 
 
 def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
-    """The PyMC model: the sds are sampled, the effects integrated out, which is exact since they are normal.
-
-    `priors`: effect -> prior of its sd; for effects in :data:`FIXED` the scale of their normal prior.
-    """
+    """The PyMC model with a prior of each effect's sd: sds are sampled, the normal effects integrated out."""
     pm = pymc()
     with pm.Model() as result:
         covariance = data.base(priors)
@@ -157,10 +145,7 @@ def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, se
 
 
 def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generator) -> tuple[dict[str, Any], Floats]:
-    """Parameters drawn from the prior, and mean scores (N,) of the same design drawn from them.
-
-    Parameters are the sds, and the effects under the names ``<effect>_effect``.
-    """
+    """Sds and effects (``<effect>_effect``) drawn from the prior, and mean scores (N,) drawn from them."""
     found: dict[str, Any] = {name: float(priors[name].draw(rng)) for name in data.sds}
     y = np.sqrt(data.noise) * rng.standard_normal(len(data.y))
     for name, (code, size) in data.groups.items():
@@ -171,10 +156,7 @@ def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generato
 
 
 def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = SEED) -> dict[str, Floats]:
-    """Effects drawn given the scores and each draw of the sds, (chains, draws, levels).
-
-    Levels without a score are drawn from the prior.
-    """
+    """Effects drawn given the scores and each draw of the sds, (chains, draws, levels)."""
     rng = np.random.default_rng([seed, 7])
     chains, length = draws.values["taste"].shape
     flat = {name: draws.flat(name) for name in data.sds}

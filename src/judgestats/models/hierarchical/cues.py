@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample, sampling_options
-from judgestats.models.bayes.scales import Prior
+from judgestats.models.bayes.draws import Draws, Sampling, beside, likely, pymc, sample, sampling_options
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
-    conflicts,
-    convergence,
     finding,
     predictive,
-    prior_table,
+    result,
     row,
     scales,
     tabled,
+    with_tops,
 )
 from judgestats.schema.columns import required
 from judgestats.schema.declared_counts import call_counts
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Counts of outcomes by judge, scheme and probe, from calls, their tally or printed tables ------------------------
 
@@ -45,21 +42,17 @@ BASELINE = "Baseline"
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Counts of a model of outcomes.
+    """Counts of a model of outcomes."""
 
-    `judges`, `schemes`, `probes`, `outcomes`: labels; the blind probe and the reference outcome come first.
-    `counts` (J, S, P, K).
-    `excluded`: (judge, scheme, probe) -> flag of excluded calls.
-    `dependent`: flag of calls that share a pair.
-    """
-
+    # judges, schemes, probes, outcomes: labels; the blind probe and the reference outcome come first
     judges: tuple[str, ...]
     schemes: tuple[str, ...]
     probes: tuple[str, ...]
     outcomes: tuple[str, ...]
-    counts: NDArray[np.float64]
+    counts: Floats  # (J, S, P, K)
+    # (judge, scheme, probe) -> flag of excluded calls
     excluded: dict[tuple[int, int, int], str] = field(default_factory=dict)
-    dependent: str = ""
+    dependent: str = ""  # flag of calls that share a pair
 
     def compared(self, against: str | None = None) -> list[tuple[int, int]]:
         """Each scheme with the one it is compared with, by default :data:`BASELINE`."""
@@ -141,7 +134,7 @@ def _printed(tables: Mapping[Any, Any]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _cube(table: pd.DataFrame, axes: list[list[str]]) -> NDArray[np.float64]:
+def _cube(table: pd.DataFrame, axes: list[list[str]]) -> Floats:
     cube = np.zeros([len(a) for a in axes])
     names = ("judge", "scheme", "probe", "outcome")
     places = [pd.Index(a).get_indexer(table[c].to_numpy(dtype=object)) for c, a in zip(names, axes, strict=True)]
@@ -247,10 +240,7 @@ def movement(blind: Floats, probe: Floats) -> Terms:
 
 
 def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
-    """Difference of the favoured shift between schemes, split into abstaining and choosing otherwise.
-
-    `blind`, `probe` (..., S, 3). `one`, `two`: schemes. The two parts add up to the difference.
-    """
+    """Difference of the favoured shift between two schemes, as a sum of abstaining and choosing otherwise."""
     decisive = [(1 - blind[..., s, 2], 1 - probe[..., s, 2]) for s in (one, two)]
     favoured = [(_favoured_share(blind)[..., s], _favoured_share(probe)[..., s]) for s in (one, two)]
 
@@ -265,18 +255,14 @@ def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
 
 @dataclass(frozen=True)
 class Probed:
-    """Shares under one probe and blind, and the rows of estimates from them.
-
-    `shares` (chains, draws, J or J + 1, S, P, K): with several judges the last one is a new judge.
-    `draws`: the draws behind the shares.
-    """
+    """Shares under one probe and blind, and the rows of estimates from them."""
 
     data: Outcomes
     probe: int
     favoured: str
-    shares: Floats
+    shares: Floats  # (chains, draws, J or J + 1, S, P, K): with several judges the last one is a new judge
     conf_level: float
-    draws: Draws
+    draws: Draws  # the draws behind the shares
 
     def rows(self, compared: list[tuple[int, int]]) -> Rows:
         """Movement under each scheme, then one scheme against another."""
@@ -460,9 +446,7 @@ def susceptibility(
     chosen = scales(PRIORS, priors)
     compared = data.compared(against)
     options = sampling_options(sampling)
-    found = sample(model(data, chosen), _labels(data), **options)
-    laws = {k: Prior(scale, None, k.startswith("sd_")) for k, scale in chosen.items()}
-    found = replace(found, tops=tuple(Top(k, v, laws[k]) for k, v in found.values.items() if k in laws))
+    found = with_tops(sample(model(data, chosen), _labels(data), **options), chosen)
     rng = np.random.default_rng(options["seed"])
     shares = _with_new_judge(found, data, rng)
     rows = [
@@ -472,18 +456,13 @@ def susceptibility(
     ]
     seen = data.counts.sum(axis=-1) > 0
     again = _replicated(found.flat("shares"), data, seen, rng)
-    stated = prior_table({name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in chosen.items()})
-    checks = [
-        *convergence(found, stated),
-        *conflicts(found),
-        *predictive("counts", data.counts[seen].ravel(), again),
-        *_data_checks(data),
-    ]
+    laws = {name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in chosen.items()}
+    checks = [*predictive("counts", data.counts[seen].ravel(), again), *_data_checks(data)]
     table = tabled(rows, ["judge", "scheme", "against", "probe"], ("favoured",))
     before = np.stack([prior_draw(data, chosen, rng)[1][seen].ravel() for _ in range(len(again))])
     n = data.counts.sum(axis=-1)[seen].repeat(len(data.outcomes))
     predicted = beside(_cells(data, seen), data.counts[seen].ravel(), again, before, n, draws=found.method)
-    return Posterior("How far does the cue move each judge?", table, stated, pd.DataFrame(checks), found, predicted)
+    return result("How far does the cue move each judge?", table, found, laws, checks, predicted)
 
 
 # ---- The model -------------------------------------------------------------------------------------------------------
@@ -492,8 +471,8 @@ def susceptibility(
 def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
     """The PyMC model, with data ``counts`` (J, S, P, K).
 
-    Variables: ``mean`` (S, K-1), ``probe`` (S, P-1, K-1), ``shares`` (J, S, P, K), and with two or more judges the
-    sds ``sd_blind`` and ``sd_probe`` (S, K-1).
+    Variables: ``mean`` (S, K-1), ``probe`` (S, P-1, K-1), ``shares`` (J, S, P, K), and with two or more judges the sds
+    ``sd_blind`` and ``sd_probe`` (S, K-1).
     """
     pm = pymc()
     import pytensor.tensor as pt
@@ -517,9 +496,7 @@ def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
     return built
 
 
-def prior_draw(
-    data: Outcomes, priors: Mapping[str, float] | None, rng: np.random.Generator
-) -> tuple[Terms, NDArray[np.int64]]:
+def prior_draw(data: Outcomes, priors: Mapping[str, float] | None, rng: np.random.Generator) -> tuple[Terms, Ints]:
     """Parameters drawn from the prior, and counts (J, S, P, K) with the same totals: the model without PyMC."""
     scale = scales(PRIORS, priors)
     J, S, P, K = data.counts.shape
@@ -527,21 +504,24 @@ def prior_draw(
         "mean": rng.normal(0, scale["mean"], (S, K - 1)),
         "probe": rng.normal(0, scale["probe"], (S, P - 1, K - 1)),
     }
-    shares = np.empty((J, S, P, K))
+    blind, added = drawn["mean"], drawn["probe"]
     if J > 1:
         drawn |= {name: np.abs(rng.normal(0, scale[name], (S, K - 1))) for name in ("sd_blind", "sd_probe")}
-    for j in range(J):
-        for s in range(S):
-            blind = drawn["mean"][s] + (rng.normal(0, drawn["sd_blind"][s]) if J > 1 else 0.0)
-            for p in range(P):
-                odds = np.zeros(K)
-                odds[1:] = blind
-                if p:
-                    deviation = rng.normal(0, drawn["sd_probe"][s]) if J > 1 else 0.0
-                    odds[1:] += drawn["probe"][s, p - 1] + deviation
-                shares[j, s, p] = np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()
-    drawn["shares"] = shares
-    return drawn, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), shares)
+        noise = rng.standard_normal((J, S, P, K - 1))
+        blind = blind + drawn["sd_blind"] * noise[:, :, 0]
+        added = added + drawn["sd_probe"][:, None] * noise[:, :, 1:]
+    drawn["shares"] = np.broadcast_to(_shares(blind, added), (J, S, P, K))
+    return drawn, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), drawn["shares"])
+
+
+def _shares(blind: Floats, added: Floats) -> Floats:
+    """Shares (..., P, K) from the log-odds blind (..., K - 1), and what each probe adds (..., P - 1, K - 1)."""
+    blind = blind[..., None, :]
+    odds = np.concatenate([blind, blind + added], axis=-2)
+    odds = np.concatenate([np.zeros((*odds.shape[:-1], 1)), odds], axis=-1)
+    power = np.exp(odds - odds.max(axis=-1, keepdims=True))
+    shares: Floats = power / power.sum(axis=-1, keepdims=True)
+    return shares
 
 
 def _labels(data: Outcomes) -> dict[str, tuple[tuple[str, ...], ...]]:
@@ -564,14 +544,10 @@ def _with_new_judge(found: Any, data: Outcomes, rng: np.random.Generator) -> Flo
     v = found.values
     blind = v["mean"] + v["sd_blind"] * rng.standard_normal(v["mean"].shape)
     added = v["probe"] + v["sd_probe"][..., None, :] * rng.standard_normal(v["probe"].shape)
-    blind = blind[..., None, :]
-    odds = np.concatenate([blind, blind + added], axis=-2)
-    odds = np.concatenate([np.zeros((*odds.shape[:-1], 1)), odds], axis=-1)
-    power = np.exp(odds - odds.max(axis=-1, keepdims=True))
-    return np.concatenate([shares, (power / power.sum(axis=-1, keepdims=True))[:, :, None]], axis=2)
+    return np.concatenate([shares, _shares(blind, added)[:, :, None]], axis=2)
 
 
-def _replicated(shares: Floats, data: Outcomes, seen: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
+def _replicated(shares: Floats, data: Outcomes, seen: Mask, rng: np.random.Generator) -> Floats:
     """Replicated counts from 400 of the draws, (400, cells times K)."""
     n = np.rint(data.counts.sum(axis=-1)[seen]).astype(np.int64)
     kept = shares[np.linspace(0, len(shares) - 1, 400).astype(int)][:, seen]
@@ -579,7 +555,7 @@ def _replicated(shares: Floats, data: Outcomes, seen: NDArray[np.bool_], rng: np
     return rng.multinomial(n[None], kept).reshape(400, -1).astype(float)
 
 
-def _cells(data: Outcomes, seen: NDArray[np.bool_]) -> pd.DataFrame:
+def _cells(data: Outcomes, seen: Mask) -> pd.DataFrame:
     """Labels of each count."""
     rows = [
         (data.judges[j], data.schemes[s], data.probes[p], outcome)

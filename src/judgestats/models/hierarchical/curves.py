@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -33,7 +32,7 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.schema.columns import COUNTS, N
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Counts of answers by difference in quality: by slot, or relative to the better candidate ------------------------
 
@@ -60,32 +59,23 @@ NAMES = ("slope", "criterion", "bias")
 
 @dataclass(frozen=True)
 class Ladder:
-    """Counts of a psychometric model in N cells.
+    """Counts of a psychometric model in N cells."""
 
-    `judges`, `conditions`: labels, the baseline first.
-    `judge`, `condition` (N,): codes.
-    `x` (N,): quality of the first slot minus that of the second, in smallest steps; 0 or more if slots are unknown.
-    `counts` (N, 4): first, tie, second, either slot; if slots are unknown: correct, tie, wrong, either.
-    `folded`: whether slots are unknown.
-    `random` (J, 3): probabilities of a random answer.
-    `unit`: the smallest step.
-    `flag`: judge -> flags of excluded or dependent calls.
-    """
-
-    judges: tuple[str, ...]
+    judges: tuple[str, ...]  # judges, conditions: labels, the baseline first
     conditions: tuple[str, ...]
-    judge: NDArray[np.int64]
-    condition: NDArray[np.int64]
+    judge: Ints  # judge, condition (N,): codes
+    condition: Ints
+    # (N,): quality of the first slot minus that of the second, in smallest steps; 0 or more if slots are unknown
     x: Floats
-    counts: Floats
-    folded: bool
-    random: Floats
-    unit: float
+    counts: Floats  # (N, 4): first, tie, second, either slot; if slots are unknown: correct, tie, wrong, either
+    folded: bool  # whether slots are unknown
+    random: Floats  # (J, 3): probabilities of a random answer
+    unit: float  # the smallest step
     link: str = "logit"
-    flag: dict[str, str] = field(default_factory=dict)
+    flag: dict[str, str] = field(default_factory=dict)  # judge -> flags of excluded or dependent calls
 
     @property
-    def merged(self) -> NDArray[np.bool_]:
+    def merged(self) -> Mask:
         """Cells in which the preferred candidate is not known."""
         return np.asarray(self.folded & (self.x == 0))
 
@@ -175,10 +165,7 @@ def cdf(link: str, z: Floats) -> Floats:
 
 
 def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: Floats) -> Floats:
-    """Probabilities of first, tie and second (correct, tie and wrong) in each cell.
-
-    `slope`, `criterion`, `bias` (..., J, G): slope per smallest step. `lapse` (..., J). Returns (..., N, 3).
-    """
+    """Probabilities (..., N, 3) of first, tie and second, or correct, tie and wrong; the lapse is (..., J)."""
     j, g = data.judge, data.condition
     s, c, b = (v[..., j, g] for v in (slope, criterion, bias))
     one, two = cdf(data.link, s * data.x + b - c), cdf(data.link, -s * data.x - b - c)
@@ -191,20 +178,14 @@ def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: 
 
 
 def correct(data: Ladder, x: Floats, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
-    """Share of correct answers, averaged over both orders, (..., J, G), at a difference `x` in smallest steps.
-
-    `x`, slope `s`, criterion `c`, bias `b` (..., J, G). `lapse` (..., J).
-    """
+    """Share of correct answers, averaged over both orders, (..., J, G), at a difference `x` in smallest steps."""
     plain = (cdf(data.link, s * x + b - c) + cdf(data.link, s * x - b - c)) / 2
     result: Floats = (1 - lapse[..., None]) * plain + lapse[..., None] * data.random[:, :1]
     return result
 
 
 def threshold(data: Ladder, level: float, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
-    """Difference in quality, in units of the data, at which the share of correct answers is `level`; inf if none is.
-
-    `s`, `c`, `b` (..., J, G). `lapse` (..., J). Returns (..., J, G).
-    """
+    """Difference in quality, in units of the data, at which the share of correct answers is `level`; inf if none is."""
     low, high = np.zeros_like(s), np.full_like(s, 1e4)
     never = correct(data, high, s, c, b, lapse) < level
     for _ in range(60):
@@ -322,7 +303,7 @@ def _of_curve(
 
 
 def _threshold_row(
-    values: Floats, data: Ladder, here: NDArray[np.bool_], conf_level: float, flag: str, driven: str,
+    values: Floats, data: Ladder, here: Mask, conf_level: float, flag: str, driven: str,
     common: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Posterior median and quantiles; a limit above the last step is inf."""
@@ -380,18 +361,12 @@ ROWS = (*NAMES, "lapse")
 
 @dataclass(frozen=True)
 class Predictor:
-    """Design of K standard normal variables, some of which are multiplied by one of M spreads (sds over judges).
+    """Design of K standard normal variables, some of which are multiplied by one of M spreads (sds over judges)."""
 
-    `weights` (4 J G, K): effect of one unit on log slope, log criterion, bias and log-odds of a lapse.
-    `fixed` (K,): 1 for a variable without a spread, else 0.
-    `shared` (K, M): 1 if a variable is multiplied by a spread.
-    `names` (K,), `spreads` (M,): parameter of each variable and of each spread.
-    """
-
-    weights: Floats
-    fixed: Floats
-    shared: Floats
-    names: tuple[str, ...] = ()
+    weights: Floats  # (4 J G, K): effect of one unit on log slope, log criterion, bias and log-odds of a lapse
+    fixed: Floats  # (K,): 1 for a variable without a spread, else 0
+    shared: Floats  # (K, M): 1 if a variable is multiplied by a spread
+    names: tuple[str, ...] = ()  # names (K,), spreads (M,): parameter of each variable and of each spread
     spreads: tuple[str, ...] = ()
 
 
@@ -558,10 +533,7 @@ def psychometric(
     widths = (("stated", stated), ("wider", {k: WIDER * v for k, v in stated.items()}))[: 1 + wider]
     models = {(link, name): (replace(base, link=link), scale) for link in asked for name, scale in widths}
     found = sample_each(
-        model(base, stated),
-        _labels(base, stated),
-        [given(*each) for each in models.values()],
-        **options,
+        model(base, stated), _labels(base, stated), [given(*each) for each in models.values()], **options
     )
     found = [_with_tops(base, drawn, stated) for drawn in found]
     fits = {
@@ -717,7 +689,7 @@ def _replicated(fitted: Fitted, seed: int) -> Floats:
     return drawn_counts(data, p, np.random.default_rng(seed))
 
 
-def _used(data: Ladder) -> NDArray[np.bool_]:
+def _used(data: Ladder) -> Mask:
     """Which counts exist, (N, 4)."""
     return np.column_stack([~data.merged, np.ones_like(data.merged), ~data.merged, data.merged])
 

@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from judgestats import flags
@@ -18,31 +17,11 @@ from judgestats.counting.patterns import InvalidDirection
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
-from judgestats.models.bayes.draws import (
-    Draws,
-    Sampling,
-    Top,
-    beside,
-    diagnostics,
-    likely,
-    pymc,
-    sample,
-    sampling_options,
-)
-from judgestats.models.bayes.scales import Prior
+from judgestats.models.bayes.draws import Draws, Sampling, beside, diagnostics, likely, pymc, sample, sampling_options
 from judgestats.models.coding.frames import columns
-from judgestats.models.hierarchical.posteriors import (
-    Posterior,
-    conflicts,
-    convergence,
-    predictive,
-    prior_table,
-    row,
-    scales,
-    tabled,
-)
+from judgestats.models.hierarchical.posteriors import Posterior, predictive, result, row, scales, tabled, with_tops
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Counts of target, other and tie: from preferences, tallies and printed scores -----------------------------------
 
@@ -52,29 +31,22 @@ OUTCOMES = ("target", "other", "tie", "invalid")
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Counts in N cells of judge, bias and topic.
+    """Counts in N cells of judge, bias and topic."""
 
-    `judges`, `conditions`, `topics`: labels; a condition consists of the values of `by` and the bias, and topics are
-    nested in conditions.
-    `judge`, `condition`, `topic` (N,): codes.
-    `n` (N,): valid calls.
-    `counts` (N, 3): target, other, tie; if only the score is printed (`net`), target minus other in the first column.
-    `net` (N,): whether only the score is printed.
-    `invalid` (N,): calls excluded.
-    `keys`: columns of the conditions.
-    """
-
+    # judges, conditions, topics: labels; a condition consists of the values of `by` and the bias, and topics are nested
+    # in conditions
     judges: tuple[str, ...]
     conditions: tuple[tuple[str, ...], ...]
     topics: tuple[tuple[int, str], ...]
-    judge: Ints
+    judge: Ints  # judge, condition, topic (N,): codes
     condition: Ints
     topic: Ints
-    n: Floats
+    n: Floats  # (N,): valid calls
+    # (N, 3): target, other, tie; if only the score is printed (`net`), target minus other in the first column
     counts: Floats
-    net: NDArray[np.bool_]
-    invalid: Floats
-    keys: tuple[str, ...]
+    net: Mask  # (N,): whether only the score is printed
+    invalid: Floats  # (N,): calls excluded
+    keys: tuple[str, ...]  # columns of the conditions
 
     @property
     def terms(self) -> dict[str, tuple[Ints, int]]:
@@ -303,17 +275,16 @@ def bias(
     found = read(data, by=by, judge=judge, bias=bias, topic=topic, score=score, digits=digits, invalid=invalid)
     options = sampling_options(sampling)
     drawn, seed = sample(model(found, chosen), labels(found), **options), options["seed"]
-    drawn = replace(drawn, tops=_tops(drawn, chosen))
+    drawn = with_tops(drawn, _scales(found, chosen), {"mean_decisive": DECISIVE})
     table = tabled(_rows(found, drawn, chosen, margin, conf_level, seed), [*found.keys, "judge"])
     again = _replicated(found, drawn, seed)
     predicted = _beside(found, again, chosen, drawn.method, seed)
-    stated = _stated(found, chosen)
-    checks = [*convergence(drawn, stated), *conflicts(drawn)]
+    checks: list[dict[str, Any]] = []
     for what, k, here in _counted_cells(found):
         if here.any():
             checks += predictive(what, found.counts[here, k], again[:, here, k])
     question = "How biased is each judge toward the target, and how often does it decide?"
-    return Posterior(question, table, stated, pd.DataFrame(checks), drawn, predicted)
+    return result(question, table, drawn, _laws(found, chosen), checks, predicted)
 
 
 def observed(cells: Cells) -> dict[str, Floats]:
@@ -374,15 +345,13 @@ def prior_draw(cells: Cells, priors: Mapping[str, float], rng: np.random.Generat
     return drawn, replace(cells, counts=_netted(cells, counts))
 
 
-def _tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
-    """Means and sds, whose priors depend on no other parameter."""
-    made = []
-    for name, values in drawn.values.items():
-        kind, half = name.split("_")[0], name.split("_")[-1]
-        if kind in ("mean", "sd"):
-            law = Prior(priors[f"{kind}_{half}"], None, kind == "sd")
-            made.append(Top(name, values, law, DECISIVE if name == "mean_decisive" else 0.0))
-    return tuple(made)
+def _scales(cells: Cells, priors: Mapping[str, float]) -> dict[str, float]:
+    """Mean and sds of both halves -> scale of the prior."""
+    each = {}
+    for half in _HALVES:
+        each[f"mean_{half}"] = priors[f"mean_{half}"]
+        each |= {f"sd_{term}_{half}": priors[f"sd_{half}"] for term in cells.parts(half)}
+    return each
 
 
 def _netted(cells: Cells, counts: Floats) -> Floats:
@@ -446,12 +415,10 @@ def _rows(
             predicted = _of_new_judge(cells, drawn.values, c, rng).mean(axis=-2)
             rows += _bias_rows(np.mean(each, axis=0), net, margin, "", {**more, "judge": ALL})
             rows += _bias_rows(predicted, net, margin, "", {**more, "judge": NEW})
-    for half in _HALVES:
-        total: dict[str, Any] = {**shared, **dict.fromkeys(cells.keys, ""), "judge": ALL, "n": float(cells.n.sum())}
-        for name in (f"mean_{half}", *(f"sd_{term}_{half}" for term in cells.parts(half))):
-            values = drawn.values[name]
-            prior = priors["_".join((name.split("_")[0], half))] * (np.sqrt(1 - 2 / np.pi) if name[0] == "s" else 1)
-            rows.append(row(name, values, flag=flags.PRIOR_DRIVEN if values.std() > 0.7 * prior else "", **total))
+    total: dict[str, Any] = {**shared, **dict.fromkeys(cells.keys, ""), "judge": ALL, "n": float(cells.n.sum())}
+    for name, scale in _scales(cells, priors).items():
+        values, prior = drawn.values[name], scale * (np.sqrt(1 - 2 / np.pi) if name[0] == "s" else 1)
+        rows.append(row(name, values, flag=flags.PRIOR_DRIVEN if values.std() > 0.7 * prior else "", **total))
     return rows
 
 
@@ -481,7 +448,7 @@ def _replicated(cells: Cells, drawn: Draws, seed: int) -> Floats:
     return _netted(cells, rng.multinomial(cells.n.astype(int), some).astype(float))
 
 
-def _counted_cells(cells: Cells) -> list[tuple[str, int, NDArray[np.bool_]]]:
+def _counted_cells(cells: Cells) -> list[tuple[str, int, Mask]]:
     """Name of each count, its column, and the cells that have it."""
     full = [(what, k, ~cells.net) for k, what in enumerate(("target calls", "other calls", "ties"))]
     return [*full, ("target minus other", 0, cells.net)]
@@ -508,11 +475,11 @@ def _beside(cells: Cells, again: Floats, priors: Mapping[str, float], draws: str
     )
 
 
-def _stated(cells: Cells, priors: Mapping[str, float]) -> pd.DataFrame:
+def _laws(cells: Cells, priors: Mapping[str, float]) -> dict[str, tuple[str, str]]:
     laws = {}
     for half, words in (("share", "for the target among decisive calls"), ("decisive", "of a decisive call")):
         centre = DECISIVE if half == "decisive" else 0
         laws[f"mean_{half}"] = (f"normal({centre:g}, {priors[f'mean_{half}']:g})", f"mean log-odds {words}")
         law = f"half-normal({priors[f'sd_{half}']:g})"
         laws |= {f"sd_{term}_{half}": (law, f"sd by {term} of the log-odds {words}") for term in cells.parts(half)}
-    return prior_table(laws)
+    return laws

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError, suggestion
@@ -19,11 +19,13 @@ from judgestats.models.bayes.draws import (
     MOST_PARETO,
     Draws,
     Kind,
+    Top,
     diagnostics,
     inference_data,
     mixing_flags,
     of_kind,
 )
+from judgestats.models.bayes.scales import Prior
 from judgestats.results import COLUMNS, estimates
 from judgestats.typing import Floats
 
@@ -39,7 +41,7 @@ def finding(what: str, value: float, flag: str = "", todo: str = "") -> dict[str
     return {"what": what, "value": value, "flag": flag, "cure": cure}
 
 
-def of_prior(values: NDArray[np.float64], draws: Draws) -> str:
+def of_prior(values: Floats, draws: Draws) -> str:
     """Flags of an estimate, (chains, draws), that power-scaling shows to depend on the priors; empty if it does not."""
     prior, _ = draws.sensitivity(values)
     if not prior >= SENSITIVE:
@@ -124,11 +126,7 @@ def _cell(value: str, width: int) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, and all digits before the decimal point.
-
-    >>> _digits(0.012345), _digits(12345.6), _digits(float("nan"))
-    ('0.0123', '12,346', '')
-    """
+    """Three significant digits, and all digits before the decimal point: ``0.0123``, ``12,346``."""
     if math.isnan(value):
         return ""
     return f"{value:,.0f}" if 999.5 <= abs(value) < math.inf else f"{value:.3g}"
@@ -319,10 +317,9 @@ class Posterior:
 def row(
     term: str, values: Floats, draws: Draws, *, conf_level: float, n: float, flag: str = "", **more: Any
 ) -> dict[str, Any]:
-    """One row of estimates: posterior mean, sd and equal-tailed interval of a scalar, flagged.
+    """One row of estimates: posterior mean, sd and equal-tailed interval of a scalar (chains, draws), flagged.
 
-    `values` (chains, draws): computed from `draws`. `n`: number of calls. `more`: condition columns. Chains are flagged
-    if they have not mixed; importance sampling has none, and its weights are checked as a whole.
+    Chains are flagged if they have not mixed; importance sampling has none, and its weights are checked as a whole.
     """
     tail = (1 - conf_level) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
@@ -343,10 +340,7 @@ def tabled(rows: list[dict[str, Any]], by: list[str], extra: tuple[str, ...] = (
 
 
 def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[str, Any]]:
-    """Rows of ``checks`` on the chains, or on the importance weights.
-
-    `priors`: of the model, whose spreads the advice names. `of`: which of several fits.
-    """
+    """Rows of ``checks`` on the chains, or on the importance weights, with advice that names the priors of spreads."""
     if not np.isnan(draws.pareto_k):
         k, ess, suffix = draws.pareto_k, draws.importance_ess, f" ({of})" if of else ""
         return [
@@ -374,10 +368,7 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
 
 
 def conflicts(draws: Draws, of: str = "") -> list[dict[str, Any]]:
-    """Rows of ``checks`` on parameters whose prior conflicts with the data; a single one, without a flag, if none does.
-
-    `of`: which of several fits.
-    """
+    """Rows of ``checks`` on parameters whose prior conflicts with the data; one without a flag, if none does."""
     suffix = f" ({of})" if of else ""
     found = draws.conflicts().items()
     rows = [finding(f"tail area of {name} under its prior{suffix}", p, flags.CONFLICT) for name, p in found]
@@ -392,7 +383,30 @@ def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str,
     return [finding(f"{what} inside the 95 % predictive", share, "" if share >= 0.9 else flags.OUTSIDE)]
 
 
-def prior_table(priors: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
+#: Parameter -> its prior and meaning.
+Laws = Mapping[str, tuple[str, str]]
+
+
+def result(
+    question: str, table: pd.DataFrame, draws: Draws, laws: Laws, checks: list[Any], predicted: pd.DataFrame
+) -> Posterior:
+    """What a model that was drawn once returns, its chains and priors checked before the rest."""
+    priors = prior_table(laws)
+    whole = pd.DataFrame([*convergence(draws, priors), *conflicts(draws), *checks])
+    return Posterior(question, table, priors, whole, draws, predicted)
+
+
+def with_tops(draws: Draws, scales: Mapping[str, float], centres: Mapping[str, float] = MappingProxyType({})) -> Draws:
+    """The draws, with the parameters whose (half-)normal priors have these scales and depend on no other."""
+    tops = [
+        Top(name, values, Prior(scales[name], None, name.startswith("sd_")), centres.get(name, 0.0))
+        for name, values in draws.values.items()
+        if name in scales
+    ]
+    return replace(draws, tops=tuple(tops))
+
+
+def prior_table(priors: Laws) -> pd.DataFrame:
     """The priors as a frame, from parameter -> (prior, meaning)."""
     return pd.DataFrame([{"parameter": k, "prior": p, "meaning": m} for k, (p, m) in priors.items()])
 

@@ -19,8 +19,7 @@ from judgestats.counting.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
 from judgestats.counting.tallies import refuse_further
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
-from judgestats.models.bayes.scales import Prior
+from judgestats.models.bayes.draws import Draws, Sampling, beside, likely, pymc, sample_each, sampling_options
 from judgestats.models.bias_models.calls import joined, scored
 from judgestats.models.coding.frames import columns
 from judgestats.models.coding.responses import first_row
@@ -35,9 +34,10 @@ from judgestats.models.hierarchical.posteriors import (
     row,
     scales,
     tabled,
+    with_tops,
 )
 from judgestats.schema.columns import COUNTS, By, N, names
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Correct calls of each judge under each strategy: from calls, tallies and printed tables -------------------------
 
@@ -48,33 +48,25 @@ PRINTED = ("k", "baseline_only", "strategy_only")
 
 @dataclass(frozen=True, eq=False)
 class Arms:
-    """Correct calls of each judge under each strategy, the baseline first.
-
-    `n` (J, S): calls, or pairs scored together with the baseline; NaN if the judge was not asked.
-    `k` (J, S): correct calls; NaN if not known.
-    `b`, `c` (J, S): items correct only under the baseline, and only under the strategy; NaN if not known.
-    `answers` (P, S): with items, patterns of correct answers (1, 0, NaN if not judged); `owner` (P,) is the judge.
-    `count` (P,): items with each pattern.
-    `law`: assumed joint distribution.
-    `excluded`: judge -> flag of excluded calls.
-    """
+    """Correct calls of each judge under each strategy, the baseline first."""
 
     judges: tuple[str, ...]
     strategies: tuple[str, ...]
-    n: Floats
-    k: Floats
-    b: Floats
+    n: Floats  # (J, S): calls, or pairs scored together with the baseline; NaN if the judge was not asked
+    k: Floats  # (J, S): correct calls; NaN if not known
+    b: Floats  # b, c (J, S): items correct only under the baseline, and only under the strategy; NaN if not known
     c: Floats
+    # (P, S): with items, patterns of correct answers (1, 0, NaN if not judged); `owner` (P,) is the judge
     answers: Floats | None = None
     owner: Ints | None = None
-    count: Floats | None = None
-    law: str = "independent"
-    excluded: dict[str, str] = field(default_factory=dict)
+    count: Floats | None = None  # (P,): items with each pattern
+    law: str = "independent"  # assumed joint distribution
+    excluded: dict[str, str] = field(default_factory=dict)  # judge -> flag of excluded calls
 
     @property
-    def there(self) -> NDArray[np.bool_]:
+    def there(self) -> Mask:
         """Strategies under which each judge was asked, (J, S); always true for the baseline."""
-        found: NDArray[np.bool_] = np.isfinite(self.n)
+        found: Mask = np.isfinite(self.n)
         found[:, 0] = True
         return found
 
@@ -392,11 +384,7 @@ def _tables_log_likelihood(pm: Any, given: Mapping[str, Any], p: Any, ratio: Any
 
 
 def plackett(p: Any, q: Any, ratio: Any, root: Any = np.sqrt) -> Any:
-    """P(both) of two events with probabilities p and q and odds ratio `ratio` (Plackett's distribution).
-
-    >>> round(float(plackett(0.5, 0.8, 1.0)), 6)
-    0.4
-    """
+    """P(both) of two events with probabilities p and q and odds ratio `ratio` (Plackett's distribution)."""
     a = 1 + (p + q) * (ratio - 1)
     return 2 * ratio * p * q / (a + root(a**2 - 4 * ratio * (ratio - 1) * p * q))
 
@@ -417,15 +405,6 @@ def labels(arms: Arms) -> dict[str, tuple[tuple[str, ...], ...]]:
         if arms.law == law:
             kept |= {name: (), f"sd_{name}": (), f"each_{name}": (J, others)}
     return kept
-
-
-def tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
-    """Parameters whose priors depend on no other parameter."""
-    return tuple(
-        Top(k, v, Prior(priors[k], None, k.startswith("sd_")), CENTRES.get(k, 0.0))
-        for k, v in drawn.values.items()
-        if k in priors
-    )
 
 
 def joint(arms: Arms, values: Mapping[str, Floats]) -> tuple[Floats, Floats]:
@@ -513,12 +492,7 @@ ALL = "all judges"
 
 
 def ranked(accuracy: Floats) -> tuple[Floats, Floats]:
-    """Whether each strategy is the best, ties split, and the loss from choosing it; arguments and results (..., S).
-
-    >>> best, loss = ranked(np.array([[0.5, 0.75, 0.75], [0.5, 0.25, 0.0]]))
-    >>> best.tolist(), loss.tolist()
-    ([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], [[0.25, 0.0, 0.0], [0.0, 0.25, 0.5]])
-    """
+    """Whether each strategy is the best, ties split, and the loss from choosing it; arguments and results (..., S)."""
     top = accuracy.max(axis=-1, keepdims=True)
     first = (accuracy == top).astype(float)
     return first / first.sum(axis=-1, keepdims=True), top - accuracy
@@ -528,9 +502,6 @@ def missed(effect: Floats, discordance: Floats, n: float, level: float = 0.05) -
     """Probability that McNemar's test of `n` pairs is not significant (normal approximation, uncorrected, two-sided).
 
     `effect`, `discordance`: P(correct only under the strategy) minus, and plus, P(correct only under the baseline).
-
-    >>> missed(np.array([0.0, 0.05, 0.2]), np.array([0.2, 0.2, 0.25]), 400).round(3).tolist()
-    [0.95, 0.391, 0.0]
     """
     z = -ndtri(level / 2)
     spread = np.sqrt(np.maximum(discordance - effect**2, 1e-12))
@@ -739,7 +710,7 @@ def strategies(
     designs = [replace(paired(found) if law == "discordant" else found, law=law) for law in laws]
     data_sets = [observed(arms) for arms in designs]
     drawn = sample_each(model(designs[0], chosen), labels(designs[0]), data_sets, **options)
-    drawn = [replace(d, tops=tops(d, chosen)) for d in drawn]
+    drawn = [with_tops(d, chosen, CENTRES) for d in drawn]
     for law, arms, draws in zip(laws, designs, drawn, strict=True):
         flag = flags.join(why, flags.SELECTED if partial else "")
         rows += choice_rows(arms, draws, chosen, margin, level, conf_level, flag)

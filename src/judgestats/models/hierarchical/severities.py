@@ -33,15 +33,14 @@ from judgestats.models.hierarchical.crossed import (
 )
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
-    conflicts,
-    convergence,
     finding,
     predictive,
-    prior_table,
+    result,
     row,
     tabled,
 )
 from judgestats.schema.columns import By
+from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats
 
 __all__ = ["effects", "model", "posterior", "prior_draw", "severity"]
@@ -54,10 +53,7 @@ REFERENCE = "reference"
 def panel(
     ratings: Any, identity: Mapping[str, str] | None, reference: Any, condition: str | None, final: str | None
 ) -> tuple[Panel, list[str]]:
-    """Mean scores with known noise, and flags of all estimates; arguments as in :func:`severity`.
-
-    `final`: criterion of the final score.
-    """
+    """Mean scores with known noise, and flags of all estimates; arguments as in :func:`severity`."""
     present = list(nw.from_native(ratings).collect_schema().names())
     if condition is not None and condition not in present:
         raise DesignError(
@@ -304,6 +300,7 @@ class Rows:
 SPELLED = (("attributed", "anonymized"), ("attributed", "anonymised"))
 
 
+@engine_errors
 def severity(
     ratings: IntoFrame,
     *,
@@ -418,8 +415,7 @@ def severity(
     table = [*rows.main_effects(), *rows.selves(), *(rows.attenuations(*pair) if pair else []), *rows.spreads(chosen)]
     again = replicated(data, found, sds, seed)
     laws = {n: ((str(chosen[n]) if n in FIXED else f"sd: {chosen[n]}"), EFFECTS[n][1]) for n in data.groups}
-    stated = prior_table(laws)
-    checks = [*convergence(made, stated), *conflicts(made), *predictive("mean scores", data.y, again)]
+    checks = predictive("mean scores", data.y, again)
     if pair is None and len(data.conditions) > 1 and data.own.any():
         known = ", ".join(data.conditions)
         advice = f"Name two of them: baseline= (names shown), blinded= (names hidden). Conditions: {known}."
@@ -427,7 +423,7 @@ def severity(
     question = f"How severe are {len(data.judges) - data.reference} judges, and do they favour themselves?"
     kept = tabled(table, ["condition", "judge", "system"], ("probability",))
     predicted = _predicted(data, again, chosen, made.method, seed)
-    return Posterior(question, kept, stated, pd.DataFrame(checks), made, predicted)
+    return result(question, kept, made, laws, checks, predicted)
 
 
 def _predicted(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: str, seed: int) -> pd.DataFrame:

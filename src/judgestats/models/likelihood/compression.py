@@ -23,56 +23,37 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Columns:
-    """Random effects as columns in elimination order: the factor with most levels first, level by level.
+    """Random effects as columns in elimination order: the factor with most levels first, level by level."""
 
-    `cols` (N, K): columns that each row touches; K columns a row, term after term as the formula has them.
-    `z` (N, K): values there.
-    `blocks` (F + 1,): first column of each factor, and the number of columns.
-    `sizes`: columns of each term, in the formula's order.
-    `factor`: position of each term's factor in `blocks`.
-    `offset`, `width`: column of term t at level l, part c: ``blocks[factor[t]] + l * width[t] + offset[t] + c``.
-    """
-
-    cols: Ints
-    z: Floats
-    blocks: Ints
-    sizes: tuple[int, ...]
-    factor: tuple[int, ...]
+    cols: Ints  # (N, K): columns that each row touches; K columns a row, term after term as the formula has them
+    z: Floats  # (N, K): values there
+    blocks: Ints  # (F + 1,): first column of each factor, and the number of columns
+    sizes: tuple[int, ...]  # columns of each term, in the formula's order
+    factor: tuple[int, ...]  # position of each term's factor in `blocks`
+    # offset, width: column of term t at level l, part c: ``blocks[factor[t]] + l * width[t] + offset[t] + c``
     offset: tuple[int, ...]
     width: tuple[int, ...]
 
     def of(self, t: int, c: int) -> Ints:
-        """Columns of part c of term t, level by level.
-
-        Returns (levels,).
-        """
+        """Columns of part c of term t, level by level."""
         first, last = self.blocks[self.factor[t]], self.blocks[self.factor[t] + 1]
         return np.arange(first + self.offset[t] + c, last, self.width[t])
 
 
 @dataclass(frozen=True)
 class Compressed:
-    """Distinct rows, sorted by group where there is one factor.
+    """Distinct rows, sorted by group where there is one factor."""
 
-    `y`, `m` (N,): sums of the response and of trials or rows.
-    `X` (N, p).
-    `offset` (N,).
-    `category`, `part` (N,): category of a cumulative response, and its set of thresholds.
-    `times` (N,): how often each row counts; over 1 only where groups were collapsed.
-    `often` (q,): the same of each column.
-    `squares` (N,): sum of squares of the responses about their mean (Gaussian).
-    """
-
-    y: Floats
+    y: Floats  # y, m (N,): sums of the response and of trials or rows
     m: Floats
-    X: Floats
-    offset: Floats
-    category: Ints
+    X: Floats  # (N, p)
+    offset: Floats  # (N,)
+    category: Ints  # category, part (N,): category of a cumulative response, and its set of thresholds
     part: Ints
     columns: Columns
-    times: Floats
-    often: Floats
-    squares: Floats
+    times: Floats  # (N,): how often each row counts; over 1 only where groups were collapsed
+    often: Floats  # (q,): the same of each column
+    squares: Floats  # (N,): sum of squares of the responses about their mean (Gaussian)
 
 
 def columns(design: Design) -> Columns:
@@ -103,10 +84,9 @@ def _levels(terms: Any, factor: str) -> int:
 
 
 def compress(design: Design, part: Ints, *, groups: bool = True, additive: bool = True) -> Compressed:
-    """Collapse equal rows, and equal groups where there is one grouping factor.
+    """Collapse equal rows, and equal groups where there is one grouping factor; rows of count or weight 0 are gone.
 
-    `part` (N,): set of thresholds of each row. `groups`: False keeps every group. `additive`: False keeps rows with
-    different responses. Returns rows of count or weight 0 are gone.
+    `part` (N,): set of thresholds of each row. `additive`: False keeps rows with different responses.
     """
     own = columns(design)
     category = design.y.astype(np.int64) if design.categories else np.zeros(len(design.y), np.int64)
@@ -128,15 +108,7 @@ def _sums(inverse: Ints, values: Floats) -> Floats:
 
 
 def distinct(key: Floats) -> tuple[Ints, Ints]:
-    """Distinct rows of a matrix.
-
-    `key` (N, D): without NaN. Returns `first` (M,): a row for each distinct one, in order of first appearance.
-    `inverse` (N,): which of them each row is.
-
-    >>> first, inverse = distinct(np.array([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]]))
-    >>> first.tolist(), inverse.tolist()
-    ([0, 1], [0, 1, 0])
-    """
+    """First row (M,) of each distinct one of a matrix (N, D) without NaN, in order, and which of them each row is."""
     _, first, inverse = np.unique(_mixed(key), return_index=True, return_inverse=True)
     if not (key[first[inverse]] == key).all():  # two rows share a hash
         _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
@@ -191,22 +163,15 @@ def _collapse(table: Compressed) -> Compressed:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Random effects given the parameters. q columns, p fixed effects.
-
-    `flat`: factor of H.
-    `u` (q,): spherical modes.
-    `factors` (k, k): Λ of each term, on the scale of the linear predictor.
-    `pull` (q, p): h⁻¹ Λ'Z'WX: how the modes of u move with β.
-    `beta_covariance` (p, p).
-    """
+    """Random effects given the parameters. q columns, p fixed effects."""
 
     columns: Columns
     layout: Structure
-    flat: Floats
-    u: Floats
-    factors: tuple[Floats, ...]
-    pull: Floats
-    beta_covariance: Floats
+    flat: Floats  # factor of H
+    u: Floats  # (q,): spherical modes
+    factors: tuple[Floats, ...]  # (k, k): Λ of each term, on the scale of the linear predictor
+    pull: Floats  # (q, p): H⁻¹ Λ'Z'WX: how the modes of u move with β
+    beta_covariance: Floats  # (p, p)
 
     def _own(self, t: int) -> Ints:
         """Columns of term t, level by level."""
@@ -245,10 +210,7 @@ class Posterior:
         return place
 
     def pooled_variance(self, X: Floats, zs: list[Floats], codes: list[Ints], pool: Floats) -> Floats:
-        """Variance of weighted sums of x'β + z'b over rows, given θ.
-
-        `X`, `zs`, `codes`: as in :meth:`variance`. `pool` (G, M): weights. Returns (G,).
-        """
+        """Variance (G,) of sums of x'β + z'b over rows, weighted by `pool` (G, M), given θ; as :meth:`variance`."""
         load, new = np.zeros((self.layout.q, len(pool))), np.zeros(len(pool))
         for t, L in enumerate(self.factors):
             zl, known = zs[t] @ L, codes[t] >= 0
@@ -262,11 +224,7 @@ class Posterior:
         return result
 
     def variance(self, X: Floats | None, zs: list[Floats], codes: list[Ints]) -> Floats:
-        """Variance of x'β + z'b, given θ.
-
-        `X` (M, p); None for the variance of z'b given β too. `zs` (M, k): for each term. `codes` (M,): level of each
-        row; -1 is a level that the data do not have, with the term's own variance. Returns (M,).
-        """
+        """Variance (M,) of x'β + z'b, given θ; without X given β too; the code -1 has the term's own variance."""
         M, q = len(codes[0]), self.layout.q
         result = np.zeros(M)
         for first in range(0, M, 512):

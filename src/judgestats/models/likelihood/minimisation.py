@@ -12,18 +12,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from judgestats.kernels.elimination import (
-    Structure,
-    cross,
-    factorise,
-    gather,
-    invert,
-    solve_many,
-    structure,
-)
+from judgestats.kernels.elimination import Structure, cross, factorise, gather, invert, solve_many, structure
 from judgestats.kernels.laplace import Adjoint, Laplace, Rows
 from judgestats.kernels.likelihoods import NEGATIVE_BINOMIAL_LOG, POISSON_LOG, losses
 from judgestats.kernels.linear_mixed import Cells, Profile, profile
@@ -31,7 +22,7 @@ from judgestats.kernels.quadrature import Quadrature, Trapezoid
 from judgestats.models.likelihood.compression import Columns, Compressed
 from judgestats.models.thresholds import Thresholds
 from judgestats.threads import one_blas_thread
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- What is minimised: parameters in, minus the log likelihood and its gradient out ---------------------------------
 
@@ -50,20 +41,16 @@ class Approximation(Protocol):
 
 @dataclass(frozen=True)
 class Scales:
-    """Where θ stands in Λ.
+    """Where θ stands in Λ."""
 
-    `sizes`: columns of each term.
-    `column`, `row` (T,): of each element of θ: which column of z it multiplies, and to which column of ZΛ the product
-    is added.
-    `diagonal` (T,): elements that are standard deviations or their Cholesky counterpart, so not negative.
-    `term` (T,): the term that each belongs to.
-    """
-
-    sizes: tuple[int, ...]
-    column: NDArray[np.int64]
-    row: NDArray[np.int64]
-    diagonal: NDArray[np.bool_]
-    term: NDArray[np.int64]
+    sizes: tuple[int, ...]  # columns of each term
+    # column, row (T,): of each element of θ: which column of z it multiplies, and to which column of ZΛ the product is
+    # added
+    column: Ints
+    row: Ints
+    # (T,): elements that are standard deviations or their Cholesky counterpart, so not negative
+    diagonal: Mask
+    term: Ints  # (T,): the term that each belongs to
 
     @classmethod
     def of(cls, sizes: tuple[int, ...]) -> Scales:
@@ -76,39 +63,27 @@ class Scales:
         return cls(sizes, column, row, diagonal.astype(bool), term)
 
     def spread(self, z: Floats, theta: Floats) -> Floats:
-        """ZΛ, row by row.
-
-        `z` (N, K). `theta` (T,). Returns (N, K).
-        """
+        """ZΛ, row by row, of `z` (N, K) and `theta` (T,)."""
         result = np.zeros_like(z)
         for value, a, b in zip(theta, self.column, self.row, strict=True):
             result[:, b] += value * z[:, a]
         return result
 
     def gradient(self, z: Floats, by_scale: Floats) -> Floats:
-        """Turn derivatives by ZΛ into derivatives by θ.
-
-        `z`, `by_scale` (N, K). Returns (T,).
-        """
+        """Turn derivatives (N, K) by ZΛ into derivatives (T,) by θ."""
         result: Floats = (z.T @ by_scale)[self.column, self.row]
         return result
 
     def factors(self, theta: Floats) -> tuple[Floats, ...]:
-        """Lower Cholesky factor of each term.
-
-        `theta` (T,). Returns (k, k).
-        """
+        """Lower Cholesky factor (..., k, k) of each term, from `theta` (..., T)."""
         firsts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int)
-        result = tuple(np.zeros((s, s)) for s in self.sizes)
-        for value, a, b, t in zip(theta, self.column, self.row, self.term, strict=True):
-            result[t][a - firsts[t], b - firsts[t]] = value
+        result = tuple(np.zeros((*theta.shape[:-1], s, s)) for s in self.sizes)
+        for k, (a, b, t) in enumerate(zip(self.column, self.row, self.term, strict=True)):
+            result[t][..., a - firsts[t], b - firsts[t]] = theta[..., k]
         return result
 
     def signs(self, theta: Floats) -> Floats:
-        """Signs under which Λ Λ' stays and the diagonal of Λ is not negative.
-
-        `theta` (T,). Returns (T,): 1 or -1.
-        """
+        """Signs (T,) under which Λ Λ' stays and the diagonal of Λ is not negative."""
         sign = np.where((theta < 0) & self.diagonal, -1.0, 1.0)
         by_column = {int(b): s for b, s in zip(self.row[self.diagonal], sign[self.diagonal], strict=True)}
         return np.array([by_column[int(b)] for b in self.row], np.float64)
@@ -116,13 +91,10 @@ class Scales:
 
 @dataclass
 class GeneralisedObjective:
-    """Minus the log likelihood of a generalised or cumulative mixed model, without its constant.
-
-    `kernel`: Laplace, Gauss-Hermite quadrature or the trapezoidal rule.
-    """
+    """Minus the log likelihood of a generalised or cumulative mixed model, without its constant."""
 
     rows: Rows
-    kernel: Approximation
+    kernel: Approximation  # Laplace, Gauss-Hermite quadrature or the trapezoidal rule
     scales: Scales
     thresholds: Thresholds
 
@@ -190,35 +162,26 @@ def laplace(table: Compressed, kind: int, thresholds: Thresholds) -> Generalised
 
 
 def quadrature(table: Compressed, kind: int, thresholds: Thresholds, n: int) -> GeneralisedObjective:
-    """Adaptive Gauss-Hermite objective; the design has one scalar term.
-
-    `n`: nodes.
-    """
+    """Adaptive Gauss-Hermite objective with n nodes; the design has one scalar term."""
     rows = rows_of(table, kind)
     kernel = Quadrature.of(rows, _starts(table), table.often, n)
     return GeneralisedObjective(rows, kernel, Scales.of(table.columns.sizes), thresholds)
 
 
 def trapezoid(table: Compressed, kind: int, thresholds: Thresholds, extra: int = 0) -> GeneralisedObjective:
-    """Objective by the trapezoidal rule, refined group by group; the design has one scalar term.
-
-    `extra`: how often the rule is doubled beyond what each group needs.
-    """
+    """Objective by the trapezoidal rule, doubled group by group, and `extra` times more; for one scalar term."""
     rows = rows_of(table, kind)
     kernel = Trapezoid.of(rows, _starts(table), table.often, extra)
     return GeneralisedObjective(rows, kernel, Scales.of(table.columns.sizes), thresholds)
 
 
-def _starts(table: Compressed) -> NDArray[np.int64]:
+def _starts(table: Compressed) -> Ints:
     """First row of each group, and the number of rows."""
     return np.searchsorted(table.columns.cols[:, 0], np.arange(int(table.columns.blocks[-1]) + 1)).astype(np.int64)
 
 
 def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> LinearObjective:
-    """Objective of a linear mixed model.
-
-    `table`: groups not collapsed. `n`: rows of data. `log_weight`: sum over rows of the log of their weight.
-    """
+    """Objective of a linear mixed model of n rows with the sum of their log weights; groups are not collapsed."""
     mean = table.y / table.m - table.offset
     within = float(table.squares.sum())
     X, z = np.ascontiguousarray(table.X), np.ascontiguousarray(table.columns.z)
@@ -230,10 +193,7 @@ def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> Linear
 
 
 def orthogonal(X: Floats, weight: Floats) -> Floats:
-    """Coordinates in which the columns of X are orthogonal and of unit size.
-
-    `X` (N, p): of full rank. `weight` (N,). Returns (p, p): t with X T orthonormal; β = T γ.
-    """
+    """Coordinates T (p, p) in which the columns X T (N, p), weighted, are orthogonal and of unit size; β = T γ."""
     R = np.linalg.qr(X * np.sqrt(weight / weight.sum())[:, None], mode="r")
     return np.asarray(np.linalg.inv(R), np.float64) if X.shape[1] else np.zeros((0, 0))
 
@@ -241,11 +201,8 @@ def orthogonal(X: Floats, weight: Floats) -> Floats:
 def even(z: Floats, weight: Floats, scales: Scales) -> tuple[Floats, Floats]:
     """Coordinates in which the random columns of a term are orthogonal and of unit size, for any units of measurement.
 
-    Columns are made orthogonal from the last to the first, so that Cholesky factors stay lower triangular and are
-    zero in the same places.
-
-    `z` (N, K). `weight` (N,). Returns `z` (N, K): the new columns; their size is the root of the mean square where they
-    are not 0. `turn` (T, T): θ is `turn` times the variance parameters of the new columns.
+    Columns are made orthogonal from the last to the first, so that Cholesky factors stay lower triangular and are zero
+    in the same places. θ is the matrix returned, (T, T), times the variance parameters of the new columns (N, K).
     """
     T, first = np.eye(z.shape[1]), 0
     for size in scales.sizes:
@@ -276,8 +233,7 @@ def _size(z: Floats, weight: Floats) -> Floats:
 def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Floats]:
     """The same objective in better coordinates: slopes orthogonal, thresholds at the mean of X, random columns even.
 
-    Returns `objective`: of the new coordinates; it shares the workspace. `turn` (P, P): parameters are `turn` times the
-    new coordinates.
+    It shares the workspace; parameters are the matrix returned, (P, P), times the new coordinates.
     """
     d, cuts = objective.rows, objective.thresholds
     p, t = d.X.shape[1], len(cuts.names)
@@ -300,9 +256,6 @@ def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curv
 
     A variance of zero in a correlated term is a saddle: it is better to give that column a little variance, and to
     correlate it with the others in the direction in which the likelihood grows. But there the gradient is zero.
-
-    `x` (P,): where the search ended. `curvature` (P, P): Hessian there. Returns (P,): None where no variance is near
-    zero.
     """
     s = objective.scales
     free = len(x) - len(s.column)
@@ -336,10 +289,7 @@ def _leaning(objective: GeneralisedObjective | LinearObjective, x: Floats, thin:
 
 
 def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
-    """Fixed effects and thresholds of the model without random effects, roughly.
-
-    Returns `beta` (p,). `tau` (t,).
-    """
+    """Fixed effects and thresholds of the model without random effects, roughly."""
     tau = thresholds.start(rows.category, rows.part, rows.m * rows.times)
     hi, lo, _ = thresholds.around(tau, rows.category, rows.part)
     beta = np.zeros(rows.X.shape[1])
@@ -359,12 +309,10 @@ def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
 
 
 def first_guess(objective: GeneralisedObjective, table: Compressed, params: Floats) -> Floats:
-    """First guess of the inverse Hessian: the information that the random effects leave.
+    """First guess of the inverse Hessian (P, P): the information that the random effects leave.
 
     For β it is X'WX less what Λ'Z'WX takes of it; for a standard deviation, twice the sum over its levels of the
     squared share of their variance that the data explain (exact for a balanced Gaussian design).
-
-    `params` (P,). Returns (P, P).
     """
     d, (beta, tau, theta) = objective.rows, objective.split(params)
     p, t = len(beta), len(tau)
@@ -402,19 +350,14 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the search ended.
+    """Where the search ended."""
 
-    `x`, `gradient` (P,).
-    `hessian` (P, P): by differences of the gradient.
-    `converged`: whether a further Newton step would gain less than 1e-7.
-    `log`: a row per iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``.
-    """
-
-    x: Floats
+    x: Floats  # x, gradient (P,)
     gradient: Floats
     value: float
-    hessian: Floats
-    converged: bool
+    hessian: Floats  # (P, P): by differences of the gradient
+    converged: bool  # whether a further Newton step would gain less than 1e-7
+    # a row per iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``
     log: list[dict[str, Any]] = field(repr=False)
 
     def followed_by(self, other: Minimum) -> Minimum:
@@ -427,12 +370,7 @@ class Minimum:
 def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 200) -> Minimum:
     """Minimise by BFGS with backtracking, then by Newton's method. Coordinates should be of unit size, or smaller.
 
-    `objective`: of x; returns value and gradient, an infinite value where x is not allowed. `x` (P,): where to start.
-    `inverse` (P, P): first guess of the inverse Hessian. `most`: iterations allowed.
-
-    >>> found = minimise(lambda x: (float((x**2).sum() / 2 + x[0]), x + [1, 0]), np.ones(2), np.eye(2))
-    >>> found.x.round(6).tolist(), found.converged
-    ([-1.0, 0.0], True)
+    The value of the objective is infinite where x is not allowed. `inverse` (P, P): first guess of the inverse Hessian.
     """
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         return _minimise(objective, x, inverse, most)
@@ -463,13 +401,7 @@ def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Mi
 
 
 def _note(
-    log: list[dict[str, Any]],
-    iteration: int,
-    evaluations: int,
-    value: float,
-    gradient: Floats,
-    slope: float,
-    x: Floats,
+    log: list[dict[str, Any]], iteration: int, evaluations: int, value: float, gradient: Floats, slope: float, x: Floats
 ) -> None:
     steepest = float(np.abs(gradient).max(initial=0.0))
     row = {"iteration": iteration, "evaluations": evaluations, "objective": value, "gradient": steepest}
@@ -507,14 +439,7 @@ def _update(inverse: Floats, step: Floats, change: Floats, *, first: bool) -> Fl
 
 
 def hessian(objective: Objective, x: Floats, scale: Floats) -> Floats:
-    """Hessian by central differences of the gradient.
-
-    `objective`: as in :func:`minimise`. `x` (P,). `scale` (P,): length over which each parameter matters: its standard
-    error, say. Returns (P, P): symmetric.
-
-    >>> hessian(lambda x: (float(x @ x), 2 * x), np.zeros(2), np.ones(2)).round(6).tolist()
-    [[2.0, 0.0], [0.0, 2.0]]
-    """
+    """Hessian by central differences of the gradient; `scale` (P,): length over which each parameter matters."""
     P = len(x)
     result: Floats = np.zeros((P, P))
     for i in range(P):

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import chdtri, ndtr, ndtri
 
@@ -39,7 +38,7 @@ from judgestats.models.postestimation.prediction import (
     scale_of,
 )
 from judgestats.schema.columns import names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- p values and quantiles of several contrasts together, normal or t -----------------------------------------------
 
@@ -54,16 +53,11 @@ CHI = 48
 def adjusted(
     statistic: Floats, adjust: str, conf_level: float, means: int, covariance: Floats, df: Any = np.inf
 ) -> tuple[Floats, Floats]:
-    """Adjusted p values of a family, and the quantiles of its intervals.
+    """Adjusted p values of a family (K,) with degrees of freedom `df`, and the quantiles of its intervals.
 
-    `statistic` (K,): NaN where it is not known; such a contrast is not of the family. `adjust`: ``holm``: intervals by
-    Bonferroni, for Holm's have no simultaneous ones. `means`: means that ``tukey`` compares pairwise. `covariance` (K,
-    K): of the contrasts, for ``dunnett``. `df` (K,): degrees of freedom of each; infinite for z. A joint distribution
-    of several has those of the contrast it is asked for, as in emmeans. Returns `p_value, quantile` (K,).
-
-    >>> p, q = adjusted(np.array([3.0, 2.0]), "holm", 0.95, 3, np.eye(2))
-    >>> p.round(4), q.round(4)
-    (array([0.0054, 0.0455]), array([2.2414, 2.2414]))
+    A NaN is not of the family. ``holm`` has intervals by Bonferroni, for Holm's have no simultaneous ones; `means` are
+    those that ``tukey`` compares pairwise; `covariance` (K, K) is for ``dunnett``. A joint distribution of several has
+    the degrees of freedom of the contrast it is asked for, as in emmeans.
     """
     from scipy.stats import studentized_range
 
@@ -104,12 +98,8 @@ class Inside:
     """P(all |Z| <= v) of a multivariate normal or t Z with unit scales.
 
     Exact quadrature where the correlations are products λ_i λ_j (Dunnett's case), else Genz's integral over a lattice,
-    good to about 1e-5. That of t is the mean over its χ: by quadrature, or as one more coordinate of the lattice.
-
-    Source
-    ------
-    Genz 1992, Numerical computation of multivariate normal probabilities, J. Comp. Graph. Stat. 1, 141-149. Genz and
-    Bretz 2002, Comparison of methods for the computation of multivariate t probabilities, the same 11, 950-971.
+    good to about 1e-5. That of t is the mean over its χ: by quadrature, or as one more coordinate of the lattice. Genz
+    1992, J. Comp. Graph. Stat. 1, 141-149; Genz and Bretz 2002, the same 11, 950-971.
     """
 
     def __init__(self, correlation: Floats, loads: Floats | None) -> None:
@@ -122,10 +112,7 @@ class Inside:
 
     @classmethod
     def of(cls, correlation: Floats) -> Inside:
-        """Choose the way for these correlations.
-
-        Raises DesignError if one contrast follows from the others.
-        """
+        """Choose the way for these correlations; refuse contrasts of which one follows from the others."""
         if len(correlation) > 1 and np.linalg.eigvalsh(correlation)[0] < 1e-9:
             raise DesignError(
                 "adjust='dunnett' needs contrasts none of which follows from the others, such as those of "
@@ -206,39 +193,24 @@ MOST = 50_000_000
 
 @dataclass(frozen=True)
 class Grid:
-    """Combinations of levels, averaged into cells.
+    """Combinations of levels, averaged into cells."""
 
-    `frame`: R combinations.
-    `cells`: k combinations of the columns asked for, in the order of their levels.
-    `pool` (K, R): weights of the combinations in each cell.
-    """
-
-    frame: pd.DataFrame
-    cells: pd.DataFrame
-    pool: Floats
+    frame: pd.DataFrame  # R combinations
+    cells: pd.DataFrame  # K combinations of the columns asked for, in the order of their levels
+    pool: Floats  # (K, R): weights of the combinations in each cell
 
 
 @dataclass(frozen=True)
 class Means:
-    """Marginal means of K cells: one number each, or J categories.
+    """Marginal means of K cells: one number each, or J categories."""
 
-    `value` (K, J).
-    `gradient` (K, J, P).
-    `known` (K,): whether they are estimable.
-    """
-
-    value: Floats
-    gradient: Floats
-    known: NDArray[np.bool_]
+    value: Floats  # (K, J)
+    gradient: Floats  # (K, J, P)
+    known: Mask  # (K,): whether they are estimable
 
 
 def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: bool) -> Grid:
-    """Lay out a reference grid.
-
-    `columns`: what the cells are made of. `at`: column -> a value, or several, instead of all levels and of the mean.
-    `weights`: of the combinations that a cell averages over. `random`: whether columns that only random terms use are
-    needed. Raises DesignError if a column is not in the fixed effects, or a level is unknown.
-    """
+    """Lay out a reference grid of `columns`; `random`: whether those that only random terms use are needed."""
     values = _values(fit, at, random)
     for name in columns:
         if name not in values:
@@ -315,10 +287,7 @@ def _shares(fit: Fitted, values: Mapping[str, Any], columns: Sequence[str], insi
 
 
 def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
-    """Marginal means on a grid.
-
-    `random`: whether the response is averaged over the random effects.
-    """
+    """Marginal means on a grid, over the random effects where `random`."""
     rows = rows_of(fit, own.frame, groups=False) if random else _fixed_rows(fit, own.frame)
     known = estimable(fit.design, own.frame, own.pool)
     eta, X = own.pool @ rows.eta(fit), own.pool @ rows.X
@@ -351,17 +320,8 @@ def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> Rows:
     return Rows(X, fit.design.fixed.offset(frame), zs, tuple(np.full(len(X), -1) for _ in zs), parts(fit, frame))
 
 
-def cell_labels(cells: pd.DataFrame) -> list[str]:
-    """Names of cells: ``strategy[S8]:judge[a]``."""
-    columns = [[f"{c}[{(f'{v:.6g}' if isinstance(v, float) else label(v))}]" for v in cells[c]] for c in cells]
-    return [":".join(several) for several in zip(*columns, strict=True)]
-
-
 def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:
-    """Columns of the cells, and columns within whose levels they are compared.
-
-    Raises DesignError if there is no column, or one is named in both.
-    """
+    """Columns of the cells, and columns within whose levels they are compared."""
     own, within = list(dict.fromkeys(names(specs))), list(dict.fromkeys(names(by if by is not None else ())))
     if not own or set(own) & set(within):
         raise DesignError(f"specs={specs!r}, by={by!r}: name at least one column in specs, and none of them in by.")
@@ -377,15 +337,7 @@ RATIOS = {link.ratio: link.name for link in LINKS.values() if link.ratio}
 
 
 def means(
-    fit: Fitted,
-    specs: Any,
-    *,
-    by: Any = None,
-    scale: Literal["link", "response"] = "link",
-    weights: Literal["equal", "proportional"] = "equal",
-    at: Mapping[str, Any] | None = None,
-    random: Literal["none", "average", "fitted"] = "none",
-    conf_level: float = CONF_LEVEL,
+    fit: Fitted, specs: Any, by: Any, scale: str, weights: str, at: Any, random: str, conf_level: float
 ) -> pd.DataFrame:
     """Estimated marginal means, as R's emmeans gives them: :meth:`judgestats.models.Fit.means`."""
     normal_quantile(conf_level)
@@ -474,7 +426,7 @@ def _links(fit: Fitted, laid: Grid) -> Floats:
     return gradient
 
 
-def _transformed(fit: Fitted, laid: Grid, q: Floats, known: NDArray[np.bool_]) -> Floats:
+def _transformed(fit: Fitted, laid: Grid, q: Floats, known: Mask) -> Floats:
     """(K, 4) of responses at the mean η, with the limits of η."""
     at, link = marginal(fit, laid, "link", random=False), LINKS[fit.link]
     eta, error = at.value[:, 0], spread(at.gradient[:, 0], trusted(fit))
@@ -552,8 +504,9 @@ def _family(
 
 
 def _weights(cells: pd.DataFrame, method: Any, baseline: Any) -> tuple[list[str], Floats]:
-    """Names of contrasts, and their weights of the cells."""
-    labels, K = cell_labels(cells), len(cells)
+    """Names of contrasts, and their weights of the cells, which are named ``strategy[S8]:judge[a]``."""
+    columns = [[f"{c}[{(f'{v:.6g}' if isinstance(v, float) else label(v))}]" for v in cells[c]] for c in cells]
+    labels, K = [":".join(several) for several in zip(*columns, strict=True)], len(cells)
     places = {":".join(label(v) for v in row): k for k, row in enumerate(cells.itertuples(index=False))}
     if not isinstance(method, str):
         if not isinstance(method, Mapping) or not method:
@@ -610,6 +563,6 @@ def _method(fit: Fitted, scale: str, averaging: bool) -> str:
     return f"{how}; {freedom.named(fit)}"
 
 
-def _flags(fit: Fitted, known: NDArray[np.bool_], error: Floats) -> list[str]:
+def _flags(fit: Fitted, known: Mask, error: Floats) -> list[str]:
     own = cautions(fit, np.where(known, error, 0.0))
     return [flags.join("" if k else flags.NOT_ESTIMABLE, str(d)) for k, d in zip(known, own, strict=True)]

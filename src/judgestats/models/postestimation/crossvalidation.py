@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from judgestats.models.bayes.draws import MOST_PARETO, Draws, inference_data, po
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
-from judgestats.models.postestimation.sampled import drawn, factors, terms, values
+from judgestats.models.postestimation.sampled import drawn, terms, values
 from judgestats.typing import Floats, Ints
 
 #: Columns of :func:`loo`.
@@ -31,16 +31,11 @@ MOST_LOGLIK = 100_000_000
 
 @dataclass(frozen=True)
 class Calls:
-    """Distinct calls: rows of a design with their answers and counts.
+    """Distinct calls: rows of a design with their answers and counts."""
 
-    `rows` (N,): row of the design.
-    `y` (N,): answer; of a binomial model 0 or 1.
-    `count` (N,).
-    """
-
-    rows: Ints
-    y: Floats
-    count: Floats
+    rows: Ints  # (N,): row of the design
+    y: Floats  # (N,): answer; of a binomial model 0 or 1
+    count: Floats  # (N,)
 
 
 def loo(fit: Fitted, unit: str = CALL) -> pd.DataFrame:
@@ -118,10 +113,7 @@ def _calls(fit: Fitted) -> Calls:
 
 
 def loglik(fit: Fitted, values: Floats, eta: Floats, calls: Calls) -> Floats:
-    """Log likelihood of single calls.
-
-    `values` (S, P): draws of the parameters. `eta` (S, N): linear predictors. Returns (S, N).
-    """
+    """Log likelihood (S, N) of single calls at draws (S, P) of the parameters and linear predictors (S, N)."""
     shape = fit.shape(values, calls.rows)
     return fit.distribution.loglik(LINKS[fit.link], calls.y, eta, shape)
 
@@ -138,12 +130,6 @@ def _eta(fit: Fitted, draws: Draws, rows: Ints, without: str = "") -> Floats:
     return np.asarray(result, np.float64)
 
 
-def _blocks(size: int, each: int) -> Iterator[slice]:
-    step = max(1, _BLOCK // max(each, 1))
-    for first in range(0, size, step):
-        yield slice(first, first + step)
-
-
 def _mean_density(own: Floats) -> Floats:
     """(N,) logarithm of the mean density over (S, N) draws."""
     return np.asarray(logsumexp(own, axis=0) - np.log(len(own)), np.float64)
@@ -151,8 +137,8 @@ def _mean_density(own: Floats) -> Floats:
 
 def _by_call(fit: Fitted, draws: Draws, calls: Calls) -> tuple[Floats, Floats, Floats, Floats, str]:
     values, shape = draws.flat("parameters"), draws.values["parameters"].shape[:2]
-    found = []
-    for part in _blocks(len(calls.y), len(values)):
+    found, step = [], max(1, _BLOCK // max(len(values), 1))
+    for part in (slice(first, first + step) for first in range(0, len(calls.y), step)):
         own = Calls(calls.rows[part], calls.y[part], calls.count[part])
         each = loglik(fit, values, _eta(fit, draws, own.rows), own)
         found.append((*pointwise(each.reshape(*shape, -1)), _mean_density(each)))
@@ -194,7 +180,8 @@ def _integrated(fit: Fitted, draws: Draws, own: list[int], level: int, calls: Ca
     values = draws.flat("parameters")
     b = np.concatenate([draws.flat(f"effects {t}")[:, level] for t in own], axis=1)
     z = np.concatenate([fit.design.terms[t].values[calls.rows] for t in own], axis=1)
-    base, L = _eta(fit, draws, calls.rows, without=unit), _blocked([factors(fit, values, t) for t in own])
+    whole = fit.factors(values)
+    base, L = _eta(fit, draws, calls.rows, without=unit), _blocked([whole[t] for t in own])
 
     def level_loglik(b: Floats) -> Floats:
         return np.asarray(loglik(fit, values, base + b @ z.T, calls) @ calls.count, np.float64)

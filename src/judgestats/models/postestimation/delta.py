@@ -18,16 +18,9 @@ STEP, RELATIVE = 1e-4, 1e-6
 
 
 def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Values of a function and its derivatives, by central differences.
+    """Values (M,) of a function of (P,) parameters and its derivatives (M, P), by central differences.
 
     A step is 1e-4 standard errors of the parameter, or a millionth of it if the standard error is not known.
-
-    `function`: of (P,) parameters: (M,) values, or one number. `params` (P,). `covariance` (P, P): 0 for a parameter on
-    its boundary, NaN where it is not known. Returns `values` (M,). `jacobian` (M, P).
-
-    >>> values, jacobian = delta(lambda p: np.exp(p), np.array([0.0, 1.0]), np.eye(2))
-    >>> values.round(6), np.diag(jacobian).round(6)
-    (array([1.      , 2.718282]), array([1.      , 2.718282]))
     """
     params = np.asarray(params, float)
     values = np.atleast_1d(np.asarray(function(params), float))
@@ -43,14 +36,7 @@ def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floa
 
 
 def spread(jacobian: Floats, covariance: Floats) -> Floats:
-    """Standard errors of functions, from their derivatives.
-
-    `jacobian` (..., P). `covariance` (P, P). Returns (...): NaN if the variance of a parameter with a nonzero
-    derivative is not known.
-
-    >>> spread(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[4.0, 1.0], [1.0, np.nan]]))
-    array([nan,  2.])
-    """
+    """Standard errors of functions, from their derivatives (..., P); NaN if a variance that matters is not known."""
     known = np.isfinite(covariance)
     if known.all():
         exact: Floats = np.sqrt(np.maximum(((jacobian @ covariance) * jacobian).sum(axis=-1), 0.0))
@@ -62,11 +48,7 @@ def spread(jacobian: Floats, covariance: Floats) -> Floats:
 
 
 def normal_quantile(conf_level: float) -> float:
-    """Return the normal quantile of a two-sided interval; a DesignError if `conf_level` is not between 0 and 1.
-
-    >>> round(normal_quantile(0.95), 6)
-    1.959964
-    """
+    """The normal quantile of a two-sided interval; a DesignError if `conf_level` is not between 0 and 1."""
     return float(ndtri(0.5 + confidence(conf_level) / 2))
 
 
@@ -75,8 +57,6 @@ def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
 
     A variance at zero, few calls per level, and a quadrature too coarse for the log likelihood alone do not concern the
     fixed effects: they are in ``check()`` only.
-
-    `std_error` (M,). Returns (M,).
     """
     elsewhere = (
         flags.SINGULAR,
@@ -89,12 +69,10 @@ def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
 
 
 def trusted(fit: Fitted) -> Floats:
-    """Covariance of the parameters, NaN for those that diverge to infinity.
+    """Covariance of the parameters (P, P), NaN for those that diverge to infinity.
 
     If the response is separated, the curvature along them is rounding error, and so are standard errors of anything
     that they enter, even where they cancel. With another reference level they may enter less.
-
-    Returns (P, P).
     """
     runaway = np.isin(fit.names, fit.options.get("separated", ()))
     if not runaway.any():

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.models.coding.frames import labels
@@ -18,7 +17,7 @@ from judgestats.models.ml import refined
 from judgestats.models.postestimation import freedom, sampled
 from judgestats.models.postestimation.sampled import drawn
 from judgestats.schema.columns import VOCABULARY
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Separation, where estimates diverge to infinity, and levels with too few calls ----------
 
@@ -30,12 +29,10 @@ FEWEST_CALLS = 5
 
 
 def separated(fit: Fitted) -> tuple[str, ...]:
-    """Fixed effects and thresholds that separate the response, completely or quasi-completely.
+    """Fixed effects and thresholds that separate the response, completely or quasi-completely, and so diverge.
 
     A direction separates if moving along it lowers the probability of no answer given and raises that of some. The
     search is a linear programme, run only if some fitted probabilities are nearly 0 or 1.
-
-    Returns names of the parameters that diverge; empty without separation, and for Gaussian models.
     """
     if fit.distribution.linear or not fit.n_location or not _suspect(fit):
         return ()
@@ -76,16 +73,8 @@ def _constraints(fit: Fitted) -> Floats:
     return np.unique(np.vstack([upper, lower]), axis=0)
 
 
-def runaway(A: Floats) -> NDArray[np.bool_]:
-    """Find which elements of d can move while a'd >= 0 for every row a, and a'd > 0 for some.
-
-    `A` (M, P): of full column rank, so that every direction but 0 raises some row. Returns (P,).
-
-    >>> runaway(np.array([[1.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]))
-    array([False,  True])
-    >>> runaway(np.array([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]))
-    array([False, False])
-    """
+def runaway(A: Floats) -> Mask:
+    """Which elements of d (P,) can move while a'd >= 0 for every row a of A, of full rank, and a'd > 0 for some."""
     P = A.shape[1]
     size = np.abs(A).max(axis=0, initial=0.0)
     own = A / np.where(size > 0, size, 1.0)
@@ -110,19 +99,13 @@ LEVELS, LEVELS_REML = 30, 10
 
 @dataclass(frozen=True)
 class Shortage:
-    """A factor that is small for the method of its fit.
+    """A factor that is small for the method of its fit."""
 
-    `flag`: :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``.
-    `kind`: what there are too few of.
-    `levels`: the levels of the factor.
-    `seen`: calls per level, rarer answers in all, or levels.
-    """
-
-    flag: str
-    kind: str
+    flag: str  # :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``
+    kind: str  # what there are too few of
     factor: str
-    levels: tuple[str, ...]
-    seen: float
+    levels: tuple[str, ...]  # the levels of the factor
+    seen: float  # calls per level, rarer answers in all, or levels
 
 
 def shortages(fit: Fitted) -> tuple[Shortage, ...]:
@@ -131,14 +114,7 @@ def shortages(fit: Fitted) -> tuple[Shortage, ...]:
 
 
 def scarce(fit: Fitted) -> tuple[str, ...]:
-    """Return the flags of a design that is small for its method; the limits are those of docs/coverage_models.csv.
-
-    Returns ``fewer than 5 calls per level``, on average, of a binary or ordered response by Laplace's approximation: it
-    makes standard deviations too small. ``rarer answer less than once per level``, of a binary response by the same: it
-    makes the intercept too extreme. Quadrature corrects both. ``fewer than 30 levels of judge`` (10 by REML): intervals
-    of the intercept and of effects that vary between judges cover too little, and so do profiles of the standard
-    deviation; effects that vary within judges are not affected.
-    """
+    """Flags of a design that is small for its method, as :func:`shortages` finds them."""
     return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
 
 
@@ -171,16 +147,7 @@ def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
 
 
 def written(fit: Fitted, t: int) -> str:
-    """Return a random term as it was written, with ``||`` and ``/`` expanded.
-
-    `t`: number of the term.
-
-    >>> import pandas as pd
-    >>> from judgestats.models.fitting import fit
-    >>> calls = pd.DataFrame({"y": [1, 0, 1, 1] * 4, "x": range(16), "g": list("aabbccdd") * 2})
-    >>> written(fit("y ~ x + (x | g)", calls), 0), written(fit("y ~ x + (x || g)", calls), 1)
-    ('(x|g)', '(0 + x|g)')
-    """
+    """Random term number t as it was written, with ``||`` and ``/`` expanded."""
     formula = fit.design.formula
     part = formula.random[t]
     short = f"({part.expression.removeprefix('1 + ')}|{part.factor})"
@@ -188,10 +155,7 @@ def written(fit: Fitted, t: int) -> str:
 
 
 def left_out(fit: Fitted, t: int, column: int) -> str:
-    """Advice on how to drop one column of a random term.
-
-    Returns ``Leave (1|item) out``, or ``Write (1|item) in place of (x|item)``.
-    """
+    """Advice on how to drop one column of a random term: ``Write (1|item) in place of (x|item)``."""
     names = fit.design.terms[t].names
     if len(names) == 1:
         return f"Leave {written(fit, t)} out"
@@ -202,10 +166,7 @@ def left_out(fit: Fitted, t: int, column: int) -> str:
 
 
 def uncorrelated(fit: Fitted, t: int) -> str:
-    """Write a random term without its correlations.
-
-    Returns ``(x||item)``; of a term of categories ``(1|item) + (1|item:strategy)``.
-    """
+    """A random term without its correlations, ``(x||item)``; of one of categories ``(1|item) + (1|item:strategy)``."""
     term, left = fit.design.terms[t], fit.design.lefts[t]
     if not _plain(fit, t):
         return " + ".join([f"(1|{term.factor})", *(f"(1|{term.factor}:{c})" for c in left.factors)])
@@ -414,14 +375,8 @@ def _columns(fit: Fitted) -> Iterator[Finding]:
         sums = pd.Series(d.count).groupby(values.to_numpy()).sum()
         if len(sums) > 1 and sums.max() > CONSTANT * sums.sum():
             what, rest = f"nearly always {sums.idxmax()!r}", float(sums.sum() - sums.max())
-            yield Finding(
-                "caution",
-                column,
-                what,
-                rest,
-                "",
-                "Its effect rests on these few rows. Check whether it should be in the model.",
-            )
+            cure = "Its effect rests on these few rows. Check whether it should be in the model."
+            yield Finding("caution", column, what, rest, "", cure)
         if column in d.fixed.numerics and column not in d.fixed.factors and not pd.api.types.is_bool_dtype(values):
             yield from _as_number(column, sums.index)
             yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
@@ -453,14 +408,8 @@ def _far(column: str, values: Floats, count: Floats) -> Iterator[Finding]:
 
 def _engine(fit: Fitted) -> Iterator[Finding]:
     if flags.TOO_SMALL in fit.notes:
-        yield Finding(
-            "fault",
-            "",
-            f"statsmodels' variational Bayes: {flags.TOO_SMALL}",
-            fit.n_fixed,
-            "",
-            flags.TOO_SMALL.explanation,
-        )
+        what = f"statsmodels' variational Bayes: {flags.TOO_SMALL}"
+        yield Finding("fault", "", what, fit.n_fixed, "", flags.TOO_SMALL.explanation)
     clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
     if clusters < FEW_CLUSTERS:
         cure = "Robust standard errors of few clusters are too small. Use engine='ml'."

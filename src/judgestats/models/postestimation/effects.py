@@ -115,10 +115,7 @@ def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> 
 
 
 def contributions(fit: Fitted, params: Floats) -> Floats:
-    """What each column of each term, the residual, and each factor as a whole add to the variance of a call.
-
-    `params` (P,). Returns (K,): the order of the rows of :func:`variance_components`.
-    """
+    """What each column of each term, the residual, and each factor as a whole add to the variance of a call, (K,)."""
     d, covariances = fit.design, fit.covariances(params)
     weight = d.count / d.count.sum()
     own, added = [], dict.fromkeys((t.factor for t in d.terms), 0.0)

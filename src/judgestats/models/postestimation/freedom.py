@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from judgestats.errors import DesignError, confidence, suggestion
@@ -20,7 +19,7 @@ from judgestats.models.coding.frames import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.fitted import Fitted
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 SATTERTHWAITE, NORMAL, RESIDUAL = "satterthwaite", "normal", "residual"
 #: A hypothesis whose part outside a space is shorter than this, by its own length, lies in it.
@@ -28,10 +27,7 @@ TOLERANCE = 1e-7
 
 
 def rule(fit: Fitted) -> str:
-    """Where degrees of freedom come from.
-
-    Returns ``satterthwaite``, ``residual``, ``normal`` (none: z and χ²) or a grouping factor.
-    """
+    """Where degrees of freedom come from: ``satterthwaite``, ``residual``, ``normal`` (z, χ²) or a factor."""
     asked = fit.options.get("df")
     if asked is not None:
         return str(asked)
@@ -41,10 +37,7 @@ def rule(fit: Fitted) -> str:
 
 
 def refuse(asked: str, design: Design, family: str, engine: str) -> None:
-    """Refuse degrees of freedom that a fit will not have.
-
-    Raises DesignError.
-    """
+    """Refuse degrees of freedom that a fit will not have."""
     if asked == NORMAL:
         return
     factors = list(dict.fromkeys(t.factor for t in design.terms))
@@ -81,10 +74,7 @@ def named(fit: Fitted, letter: str = "t") -> str:
 
 
 def degrees(fit: Fitted, rows: Floats) -> Floats:
-    """Degrees of freedom of linear functions of the coefficients.
-
-    `rows` (..., p): weights of the fixed effects, or of these and the thresholds. Returns (...): infinite for z.
-    """
+    """Degrees of freedom (...) of functions (..., p) of fixed effects, or of these and thresholds; infinite for z."""
     rows = np.asarray(rows, float)
     own = rule(fit)
     if own == SATTERTHWAITE:
@@ -98,10 +88,7 @@ def degrees(fit: Fitted, rows: Floats) -> Floats:
 
 
 def joint(fit: Fitted, rows: Floats) -> float:
-    """Degrees of freedom of the denominator of an F test that all rows are 0.
-
-    `rows` (R, p).
-    """
+    """Degrees of freedom of the denominator of an F test that all rows (R, p) are 0."""
     if rule(fit) != SATTERTHWAITE:
         return float(np.min(degrees(fit, rows), initial=np.inf))
     L = rows[:, : fit.n_fixed]
@@ -131,12 +118,10 @@ def _satterthwaite(fit: Fitted, L: Floats) -> Floats:
 # ---- between and within ---------------------------------------------------------------------------------------------
 
 
-def within(fit: Fitted, factor: str, rows: Floats) -> NDArray[np.bool_]:
-    """Whether functions of the coefficients can be estimated within the levels of a factor.
+def within(fit: Fitted, factor: str, rows: Floats) -> Mask:
+    """Whether functions (..., p) of the coefficients can be estimated within the levels of a factor.
 
     That is, with its levels, and the slopes that vary between them, as fixed effects.
-
-    `rows` (..., p). Returns (...).
     """
     L = _with_one(fit, rows)
     X, (codes, Z) = _columns(fit.design), _varying(fit.design, factor)
@@ -175,7 +160,7 @@ def _with_one(fit: Fitted, rows: Floats) -> Floats:
     return np.concatenate([rows[..., : fit.n_fixed], moved], axis=-1)
 
 
-def _varying(d: Design, factor: str) -> tuple[NDArray[np.int64], Floats]:
+def _varying(d: Design, factor: str) -> tuple[Ints, Floats]:
     """Levels of a factor, and the columns whose effects vary between them.
 
     ``(1|judge:strategy)`` is a varying effect of ``strategy`` where that is a fixed effect too.
@@ -196,7 +181,7 @@ def _varying(d: Design, factor: str) -> tuple[NDArray[np.int64], Floats]:
     return first.codes, Z if (size > TOLERANCE).all() else Z @ turn[size > TOLERANCE].T
 
 
-def _outside(X: Floats, Z: Floats, codes: NDArray[np.int64]) -> Floats:
+def _outside(X: Floats, Z: Floats, codes: Ints) -> Floats:
     """What least squares on Z within each level leave of X."""
     rest = X.copy()
     order = np.argsort(codes, kind="stable")
@@ -206,7 +191,7 @@ def _outside(X: Floats, Z: Floats, codes: NDArray[np.int64]) -> Floats:
     return rest
 
 
-def _inside(X: Floats, Z: Floats, codes: NDArray[np.int64]) -> int:
+def _inside(X: Floats, Z: Floats, codes: Ints) -> int:
     """Rank of the part of the span of X that lies in that of Z within each level."""
     scaled = X / np.maximum(np.linalg.norm(X, axis=0), 1e-300)
     rank = int(np.linalg.matrix_rank(scaled, tol=TOLERANCE))
@@ -217,22 +202,14 @@ def _inside(X: Floats, Z: Floats, codes: NDArray[np.int64]) -> int:
 
 
 def two_sided(statistic: Any, df: Any) -> Floats:
-    """P(|T| >= |statistic|), normal where df is infinite.
-
-    >>> two_sided([2.0, 2.0], [10.0, np.inf]).round(4)
-    array([0.0734, 0.0455])
-    """
+    """P(|T| >= |statistic|), normal where df is infinite."""
     t, df = np.broadcast_arrays(np.abs(np.asarray(statistic, float)), np.asarray(df, float))
     finite = np.isfinite(df)
     return np.asarray(np.where(finite | np.isnan(df), 2 * stdtr(np.where(finite, df, np.nan), -t), 2 * ndtr(-t)), float)
 
 
 def t_quantile(upper: Any, df: Any) -> Floats:
-    """Quantile of t, normal where df is infinite.
-
-    >>> t_quantile(0.975, [10.0, np.inf]).round(4)
-    array([2.2281, 1.96  ])
-    """
+    """Quantile of t, normal where df is infinite."""
     p, df = np.broadcast_arrays(np.asarray(upper, float), np.asarray(df, float))
     finite = np.isfinite(df)
     return np.asarray(np.where(finite | np.isnan(df), stdtrit(np.where(finite, df, np.nan), p), ndtri(p)), float)

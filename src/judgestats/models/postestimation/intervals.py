@@ -63,8 +63,9 @@ def confint(
     cut = float(-ndtri((1 - confidence(conf_level)) / 2))
     chosen = _chosen(parameters(fit), terms)
     if method == "wald":
-        rows = _wald(fit, chosen, conf_level)
-    elif method == "profile":
+        table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]].reset_index(drop=True)
+        return table.assign(method="wald" if drawn(fit) is None else "posterior quantiles")[list(COLUMNS)]
+    if method == "profile":
         _refuse(fit)
         rows = _profiles(fit, chosen, cut)
     else:
@@ -73,10 +74,7 @@ def confint(
 
 
 def parameters(fit: Fitted) -> list[Parameter]:
-    """All rows of the table, in order.
-
-    Returns fixed effects, thresholds, components of variance.
-    """
+    """All rows of the table: fixed effects, thresholds, components of variance."""
     location = enumerate(fit.names[: fit.n_location])
     result = [Parameter("fixed", name, k) for k, name in location]
     return result + [Parameter(c.group, c.term, -1, c) for c in components(fit)]
@@ -95,24 +93,12 @@ def _chosen(all_: list[Parameter], terms: str | Iterable[str] | None) -> list[tu
 
 
 def estimates(fit: Fitted) -> Floats:
-    """Estimates of :func:`parameters`.
-
-    Returns (K,).
-    """
+    """Estimates (K,) of :func:`parameters`."""
     return np.concatenate([fit.params[: fit.n_location], component_values(fit)])
 
 
 def _row(own: Parameter, estimate: float, low: float, high: float, method: str, *notes: str) -> dict[str, Any]:
     return dict(zip(COLUMNS, (own.group, own.term, estimate, low, high, method, flags.join(*notes)), strict=True))
-
-
-# ---- Wald -----------------------------------------------------------------------------------------------------------
-
-
-def _wald(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], conf_level: float) -> list[dict[str, Any]]:
-    table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]]
-    table["method"] = "wald" if drawn(fit) is None else "posterior quantiles"
-    return list(table[list(COLUMNS)].to_dict("records"))
 
 
 # ---- profile --------------------------------------------------------------------------------------------------------
@@ -231,10 +217,7 @@ def _bootstrap(
 
 
 def resamples(fit: Fitted, n_resamples: int, seed: Any) -> tuple[Floats, int]:
-    """Estimates of refits to drawn responses.
-
-    Returns `drawn` (B, K): of the refits that converged. `failed`: those that did not.
-    """
+    """Estimates (B, K) of the refits to drawn responses that converged, and how many did not."""
     if not (isinstance(n_resamples, int | np.integer) and n_resamples > 0):
         raise DesignError(f"n_resamples={n_resamples!r} is not a number of refits. Allowed: 1, 2, 3, ..., e.g. 1000.")
     rng = generator(seed, ("confint",))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -19,7 +18,7 @@ from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
 from judgestats.models.postestimation.prediction import estimable, gradient, mean, parted, rows_of, scale_of
 from judgestats.schema.columns import grouping, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 UNITS = {"probability": "percentage points", "count": "count", "score": "score"}
 NUMBERS = ("estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high")
@@ -205,7 +204,7 @@ def _table(
     return result.assign(**cells, **numbers, unit=unit, method=method, flag=flag)[[*groups, *COLUMNS]]
 
 
-def _known(fit: Fitted, effect: _Effect, pool: Any) -> NDArray[np.bool_]:
+def _known(fit: Fitted, effect: _Effect, pool: Any) -> Mask:
     """Whether both sides of an effect are estimable, in each group."""
     if not fit.design.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
         return np.ones(pool.shape[0], bool)
@@ -230,10 +229,7 @@ def _degrees(fit: Fitted, above: Any, below: Any, weights: Any) -> Floats:
 
 
 def inference(estimate: Floats, error: Floats, df: Floats, conf_level: float) -> dict[str, Floats]:
-    """Estimates with standard error, t or z, degrees of freedom, p value and limits.
-
-    `estimate`, `error`, `df` (M,). Returns of (M,) arrays, by column.
-    """
+    """Estimates (M,) with standard error, t or z, degrees of freedom, p value and limits, by column."""
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = estimate / error
     statistic = np.where(error > 0, statistic, np.nan)

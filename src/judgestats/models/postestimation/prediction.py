@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from judgestats import flags
-from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError, choose
 from judgestats.kernels.elimination import solve_many
 from judgestats.kernels.likelihoods import losses
@@ -27,27 +26,20 @@ from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.likelihood.compression import Posterior, columns, distinct
 from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- A fit at rows: linear predictors, mean responses, and their derivatives by all parameters -----------------------
 
 
 @dataclass(frozen=True)
 class Rows:
-    """M rows, coded.
+    """M rows, coded."""
 
-    `X` (M, p).
-    `offset` (M,).
-    `zs` (M, k): for each random term.
-    `codes` (M,): level of each row, -1 for a new one.
-    `part` (M,): set of thresholds.
-    """
-
-    X: Floats
-    offset: Floats
-    zs: tuple[Floats, ...]
-    codes: tuple[Ints, ...]
-    part: Ints
+    X: Floats  # (M, p)
+    offset: Floats  # (M,)
+    zs: tuple[Floats, ...]  # (M, k): for each random term
+    codes: tuple[Ints, ...]  # (M,): level of each row, -1 for a new one
+    part: Ints  # (M,): set of thresholds
 
     def eta(self, fit: Fitted) -> Floats:
         """(M,) linear predictor, random effects at 0."""
@@ -62,24 +54,17 @@ class Rows:
 
 @dataclass(frozen=True)
 class Mean:
-    """Mean responses of M rows: one, or the probability of each of J categories.
+    """Mean responses of M rows: one, or the probability of each of J categories."""
 
-    `value`, `by_eta`, `by_variance` (M, J): and derivatives by the linear predictor and by the variance of the random
-    effects.
-    `by_cut` (M, J, T): by the threshold parameters.
-    """
-
+    # value, by_eta, by_variance (M, J): the mean, and its derivatives by η and by the variance of the random effects
     value: Floats
     by_eta: Floats
     by_variance: Floats
-    by_cut: Floats
+    by_cut: Floats  # (M, J, T): by the threshold parameters
 
 
 def table_of(data: Any) -> pd.DataFrame:
-    """Return the rows of a table in any engine as a pandas frame, numbered from 0.
-
-    Raises SchemaError if it is no table.
-    """
+    """The rows of a table in any engine as a pandas frame, numbered from 0."""
     try:
         frame = nw.from_native(data).lazy().collect(backend="pandas").to_native()
     except TypeError as error:
@@ -91,11 +76,7 @@ def table_of(data: Any) -> pd.DataFrame:
 
 
 def rows_of(fit: Fitted, frame: pd.DataFrame | None = None, *, groups: bool = True) -> Rows:
-    """Code rows for a fit.
-
-    `frame`: new rows; without it those of the design. `groups`: whether the levels of the grouping factors matter;
-    where not, their columns may be absent.
-    """
+    """Code new rows for a fit, or those of its design; without `groups` the grouping factors may be absent."""
     d = fit.design
     if frame is None:
         part = fit.parts
@@ -122,10 +103,7 @@ def parts(fit: Fitted, frame: pd.DataFrame) -> Ints:
 
 
 def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
-    """Mean responses over normal linear predictors.
-
-    `rows`: of which only the sets of thresholds are read. `eta`, `variance` (M,).
-    """
+    """Mean responses over normal linear predictors (M,); of `rows` only the sets of thresholds are read."""
     if not fit.design.categories:
         value, by_eta, by_variance = LINKS[fit.link].average(eta, variance)
         unmoved = np.zeros((len(eta), 1, len(fit.thresholds.names)))
@@ -145,11 +123,7 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
 
 
 def gradient(fit: Fitted, rows: Rows, found: Mean, pool: Any = None) -> Floats:
-    """Derivatives of mean responses by all parameters.
-
-    `found`: of these rows, at their own linear predictors and variances. `pool` (G, M): weights of sums over the rows.
-    Returns (M or G, J, P).
-    """
+    """Derivatives (M, J, P) of mean responses by all parameters, or (G, J, P) of sums by weights (G, M)."""
     spreads = variance_gradient(fit, rows)
     p, t, q = rows.X.shape[1], found.by_cut.shape[2], spreads.shape[1]
     count, J = (len(rows.X) if pool is None else pool.shape[0]), found.value.shape[1]
@@ -163,10 +137,7 @@ def gradient(fit: Fitted, rows: Rows, found: Mean, pool: Any = None) -> Floats:
 
 
 def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
-    """Derivatives of the variance of z'b by θ.
-
-    Returns (M, T).
-    """
+    """Derivatives (M, T) of the variance of z'b by θ."""
     result = [np.zeros((len(rows.X), 0))]
     for z, L in zip(rows.zs, fit.factors(), strict=True):
         load = z @ L
@@ -174,11 +145,8 @@ def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
     return np.concatenate(result, axis=1)
 
 
-def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> NDArray[np.bool_]:
-    """Whether sums over rows are estimable, where columns of the design were left out.
-
-    `frame`: m rows. `pool` (G, M): weights of sums over the rows. Returns (M or G,).
-    """
+def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> Mask:
+    """Whether rows, or sums of them by weights (G, M), are estimable where columns of the design were left out."""
     count = len(frame) if pool is None else pool.shape[0]
     if not design.aliased:
         return np.ones(count, bool)
@@ -197,11 +165,9 @@ def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> NDArray[
 def residuals(
     fit: Fitted, frame: pd.DataFrame, found: Mean, variance: Floats | None, *, given: bool
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Fitted values and residuals of one call of each row.
+    """Fitted, residual, Pearson's, leverage and standardised residual (M,) of one call of each row with its response.
 
-    `frame`: m rows with the response. `found`: mean responses there. `variance` (M,): variance of the linear predictor,
-    for leverages. `given`: whether the rows are new ones, not those of the design. Returns `fitted, residual, pearson,
-    leverage, std_residual` (M,).
+    `variance` (M,): of the linear predictor, for leverages. `given`: whether the rows are not those of the design.
     """
     y, trials = _response(fit, frame) if given else (fit.design.y, fit.design.trials)
     weights = np.ones(len(y)) if given else fit.design.weights
@@ -261,13 +227,7 @@ BLOCK = 4096
 
 
 def predict(
-    fit: Fitted,
-    data: IntoFrame | None = None,
-    *,
-    kind: Literal["response", "link"] = "response",
-    random: Literal["conditional", "none", "average"] = "conditional",
-    interval: bool = True,
-    conf_level: float = CONF_LEVEL,
+    fit: Fitted, data: IntoFrame | None, kind: str, random: str, interval: bool, conf_level: float
 ) -> pd.DataFrame:
     """Predict from a fitted model: :meth:`judgestats.models.Fit.predict`."""
     choose(kind, ("response", "link"), "kind")
@@ -447,10 +407,7 @@ def scale_of(fit: Fitted) -> str:
 
 
 def limits(value: Floats, error: Floats, scale: str, q: float | Floats) -> Floats:
-    """Estimate, standard error and limits on the scale that suits: logit of a probability, log of a count.
-
-    `value`, `error` (...). `q` (...). Returns (..., 4).
-    """
+    """Estimate, standard error and limits (..., 4) on the scale that suits: logit of a probability, log of a count."""
     with np.errstate(all="ignore"):
         if scale == "probability":
             middle, half = logit(value), q * error / (value * (1 - value))

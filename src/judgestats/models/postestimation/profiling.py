@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from judgestats.errors import FitError
@@ -15,7 +14,7 @@ from judgestats.kernels.linear_mixed import Cells
 from judgestats.models.fitted import Component, Fitted
 from judgestats.models.likelihood.minimisation import LinearObjective, Scales, minimise
 from judgestats.models.ml import Model, gaussian
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Coordinates in which a parameter of interest, a correlation say, is held while the others move freely -----------
 
@@ -146,20 +145,14 @@ def _regular(C: Floats) -> Floats:
 
 
 def chart_of(fit: Fitted, place: int) -> Plain:
-    """Coordinates for a fixed effect or a threshold.
-
-    `place`: in the parameters. Returns other free thresholds as distances from it, so that all move together.
-    """
+    """Coordinates for a fixed effect or a threshold; other free thresholds are distances from it: all move together."""
     tau = range(fit.n_fixed, fit.n_location)
     free = place in tau and "|" in fit.names[place]
     return Plain(place, tuple(j for j in tau if j != place) if free else ())
 
 
 def chart_of_component(own: Component, shift: int) -> Plain | Turned:
-    """Coordinates for a standard deviation or a correlation.
-
-    `shift`: parameters that the surface leaves out before the first variance parameter.
-    """
+    """Coordinates for a standard deviation or a correlation; `shift` parameters before the variances are left out."""
     first = own.first - shift
     if own.size == 1:
         return Plain(first)
@@ -179,20 +172,14 @@ _HIGH = 1e8
 
 @dataclass
 class Surface:
-    """Minus a log likelihood about its minimum.
+    """Minus a log likelihood about its minimum."""
 
-    `objective`: of parameters: value and gradient.
-    `x` (P,): where it is least.
-    `covariance` (P, P): inverse Hessian there, or a guess.
-    `standing` (P,): standard deviations of scalar terms: the objective is flat in them at zero, a search does not start
-    there.
-    """
-
-    objective: Objective
-    x: Floats
+    objective: Objective  # of parameters: value and gradient
+    x: Floats  # (P,): where it is least
     value: float
-    covariance: Floats
-    standing: NDArray[np.bool_]
+    covariance: Floats  # (P, P): inverse Hessian there, or a guess
+    # (P,): standard deviations of scalar terms: the objective is flat in them at zero, a search does not start there
+    standing: Mask
 
 
 @dataclass
@@ -263,22 +250,14 @@ def _white(objective: Objective, origin: Floats, root: Floats) -> Objective:
 def ends(
     curve: Callable[[float], float], least: float, estimate: float, error: float, cut: float
 ) -> tuple[float, float]:
-    """Where the signed root of twice the rise of a curve is minus and plus `cut`.
-
-    `least`: its least value. `estimate`: where that is. `error`: about how wide the curve is. Returns `low, high`:
-    infinite where the curve does not rise so far.
-    """
+    """Where the signed root of twice the rise of a curve from `least` is minus and plus `cut`, or infinite."""
     return end(curve, least, estimate, -error, cut), end(curve, least, estimate, error, cut)
 
 
 def end(
     curve: Callable[[float], float], least: float, estimate: float, step: float, cut: float, limit: float = np.inf
 ) -> float:
-    """One of :func:`ends`: leap by the slope of the root until beyond it, then Brent's method.
-
-    `step`: a standard error; its sign says which end. `limit`: how far the search goes. Raises FitError if the curve
-    cannot be followed: columns in extreme units.
-    """
+    """One of :func:`ends`, on the side of `step`: leaps by the slope of the root, then Brent's method."""
 
     def excess(value: float) -> float:
         rise = min(2 * (curve(value) - least), _HIGH)
@@ -305,10 +284,7 @@ def end(
 
 
 def surface(fit: Fitted) -> Surface:
-    """The likelihood of a fit by all its parameters, or by the variances of a Gaussian model, residual sd as its log.
-
-    `fit`: by ``engine="ml"``. Returns of maximum likelihood, also for a fit by REML.
-    """
+    """Likelihood (never REML) of a fit by all its parameters, or by the variances and log residual sd if Gaussian."""
     standing = np.zeros(len(fit.params), bool)
     scales = Scales.of(tuple(len(t.names) for t in fit.design.terms))
     scalar = np.array([scales.sizes[t] == 1 for t in scales.term], bool)
@@ -366,10 +342,7 @@ class Spreads:
 
 
 def fixed_of_linear(fit: Fitted, k: int) -> tuple[Callable[[float], float], float, float, float]:
-    """Profile of a fixed effect of a Gaussian model, by maximum likelihood.
-
-    `k`: which. Returns `least, estimate, error`: its least value, where that is, and a standard error.
-    """
+    """Profile of fixed effect k of a Gaussian model, by ML; its least value, where that is, and an error."""
     target = gaussian(Model(fit.design, fit.family, fit.link, reml=False, part=fit.part))
     cells, theta = target.cells, fit.theta / fit.residual
     start = np.where(theta == 0, 0.05 * target.scales.diagonal, theta)

@@ -31,15 +31,11 @@ def terms(fit: Fitted) -> list[tuple[str, str]]:
 
 
 def values(fit: Fitted, draws: Draws) -> Floats:
-    """Draws of what ``tidy()`` has.
-
-    Returns (chains, draws, K): fixed effects, thresholds, standard deviations and correlations.
-    """
+    """Draws (chains, draws, K) of the rows of ``tidy()``: fixed effects, thresholds, sds and correlations."""
     own = draws.values["parameters"]
     result = [own[..., : fit.n_location]]
-    for t, term in enumerate(fit.design.terms):
-        L, k = factors(fit, own, t), len(term.names)
-        C = L @ L.swapaxes(-1, -2)
+    for L in fit.factors(own):
+        C, k = L @ L.swapaxes(-1, -2), L.shape[-1]
         sd = np.sqrt(np.einsum("csaa->csa", C))
         result.append(sd)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -50,20 +46,8 @@ def values(fit: Fitted, draws: Draws) -> Floats:
     return np.concatenate(result, axis=-1)
 
 
-def factors(fit: Fitted, params: Floats, t: int) -> Floats:
-    """(..., k, k) Cholesky factors of random term `t` at (..., P) draws of the parameters."""
-    widths = [len(term.names) for term in fit.design.terms]
-    first, k = fit.n_location + sum(w * (w + 1) // 2 for w in widths[:t]), widths[t]
-    L, down = np.zeros((*params.shape[:-1], k, k)), np.triu_indices(k)
-    L[..., down[1], down[0]] = params[..., first : first + k * (k + 1) // 2]
-    return L
-
-
 def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
-    """Draws as a table.
-
-    Returns ``chain``, ``draw`` (from 0) and a column for each row of ``tidy()``.
-    """
+    """Draws as a table: ``chain``, ``draw`` (from 0) and a column for each row of ``tidy()``."""
     own = values(fit, draws)
     chains, size = own.shape[:2]
     place = {"chain": np.repeat(np.arange(chains), size), "draw": np.tile(np.arange(size), chains)}
@@ -72,10 +56,7 @@ def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
 
 
 def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
-    """Rows of ``tidy()``: posterior mean and sd, equal-tailed interval of the draws.
-
-    There is no statistic and no p-value. Flags mark chains that have not mixed, few draws, and priors that dominate.
-    """
+    """Rows of ``tidy()``: posterior mean and sd, equal-tailed interval of the draws; no statistic and no p-value."""
     own = values(fit, draws)
     tail = (1 - conf_level) / 2
     low, high = np.quantile(own, [tail, 1 - tail], axis=(0, 1))
@@ -99,9 +80,9 @@ def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
 def against(fit: Fitted, draws: Draws) -> list[str]:
     """Flag each parameter against its prior.
 
-    Returns ``prior and data disagree``: the posterior mean lies outside the central 95 % of the prior (of a standard
-    deviation: above its 95 % quantile). ``prior-driven``: the posterior sd is more than 0.8 times that of the prior.
-    The intercept and thresholds are compared where their prior applies: with all predictors at their means.
+    ``prior and data disagree``: the posterior mean lies outside the central 95 % of the prior (of a standard deviation:
+    above its 95 % quantile). The intercept and thresholds are compared where their prior applies: with all predictors
+    at their means.
     """
     prior: Priors = fit.options["prior"]
     return [_verdict(p, x) for p, x in zip(prior.each, _where_priors_are(fit, draws, prior), strict=True)]

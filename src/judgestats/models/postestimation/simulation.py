@@ -28,8 +28,7 @@ FromPrior = Callable[[int, np.random.Generator], Draws]
 def predictive(
     fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: Any = None, n_draws: int = 1000, seed: Any = SEED
 ) -> pd.DataFrame:
-    """Observed counts beside the intervals that the model predicts for them:
-    :meth:`judgestats.models.Fit.predictive`."""
+    """Observed counts beside predictive intervals: :meth:`judgestats.models.Fit.predictive`."""
     draws = drawn(fit)
     if draws is None:
         raise FitError(f"engine={fit.engine!r} has no draws to predict from. Use simulate(), or engine='pymc'.")
@@ -150,10 +149,7 @@ def simulate(
 
 
 def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
-    """Linear predictor with random effects drawn or as they were found.
-
-    Returns (N,).
-    """
+    """Linear predictor (N,) with random effects drawn or as they were found."""
     d = fit.design
     eta: Floats = d.X @ fit.beta + d.offset
     if not d.terms:
@@ -172,11 +168,10 @@ def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
 
 
 def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tuple[Design, Ints]:
-    """Put a drawn response into the design of a fit.
+    """Put a drawn response into the design of a fit; and the row of the fit's design that each row comes from.
 
-    Returns as many calls as before. A row with a count over 1 becomes a row for each outcome (0 and 1, categories) or
-    for each call (other families). Its `frame` keeps the observed response; its `y` is the drawn one. `index` (M,): the
-    row of the fit's design that each row comes from.
+    A row with a count over 1 becomes a row for each outcome (0 and 1, categories) or for each call (other families).
+    Its `frame` keeps the observed response; its `y` is the drawn one.
     """
     d, at = fit.design, fit.at(predictor(fit, rng, random))
     times = np.rint(d.count).astype(np.int64)
@@ -192,10 +187,7 @@ def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tupl
 
 
 def refitted(fit: Fitted, rng: np.random.Generator, random: str = "new") -> Fitted:
-    """Draw a response and fit the same model to it.
-
-    Raises DesignError if the engine cannot fit again.
-    """
+    """Draw a response and fit the same model to it."""
     _refuse(fit)
     if fit.refit is None:
         raise DesignError(f"engine={fit.engine!r} cannot fit again. Use engine='ml', or method='wald'.")

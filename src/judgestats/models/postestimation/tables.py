@@ -112,10 +112,7 @@ def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, Any]]:
 
 
 def standard_errors(covariance: Floats) -> Floats:
-    """Square roots of the diagonal; NaN where it is negative.
-
-    `covariance` (P, P). Returns (P,).
-    """
+    """Square roots of the diagonal; NaN where it is negative."""
     variances = np.diag(covariance)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.sqrt(variances), float)

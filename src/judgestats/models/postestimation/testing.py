@@ -28,15 +28,7 @@ _NUMBER = re.compile(r"\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+")
 
 
 def hypothesis(text: str, names: Sequence[str]) -> tuple[Floats, float]:
-    """Read a hypothesis about coefficients.
-
-    `text`: sums of coefficients, numbers and their products, and one ``=``; without one, 0 is meant. `names`: of the
-    coefficients. Returns `weights` (P,). `value`: the hypothesis is weights @ coefficients = value. Raises FormulaError
-    if it is no such text, or names no coefficient.
-
-    >>> hypothesis("2 * x = z[a] - 1", ["x", "z[a]"])
-    (array([ 2., -1.]), -1.0)
-    """
+    """Read a hypothesis about coefficients, sums and products with one ``=``, as ``weights @ coefficients = value``."""
     sides = _split(text, names)
     if len(sides) > 2:
         raise _fault(text, "it has more than one '='")
@@ -183,11 +175,7 @@ def _test(fit: Fitted, name: str, rows: Floats, values: Floats) -> Test:
 
 
 def wald(fit: Fitted, rows: Floats, values: Floats) -> tuple[float, int]:
-    """Wald's χ² of rows @ params = values, and its degrees of freedom.
-
-    `rows` (R, P). `values` (R,). Returns `statistic`: NaN where a variance that matters is not known, or the response
-    is separated. `df`: the rank.
-    """
+    """Wald's χ² of rows (R, P) @ params = values, NaN where a variance that matters is not known, and its rank."""
     rank = int(np.linalg.matrix_rank(rows))
     used = np.flatnonzero((rows != 0).any(axis=0))
     V = trusted(fit)[np.ix_(used, used)]
