@@ -192,6 +192,3 @@ def with_pair(data: Any) -> Any:
 def pair_label(item: Any, low: Any, high: Any) -> Any:
     """The label of a pair, from its item and its candidates in the order of their names."""
     return nw.concat_str(item.cast(nw.String), low, high, separator="|")
-
-
-columns_of = column_of = dependence = independent = alike = noted = dependence_flag = None  # TEMPORARY

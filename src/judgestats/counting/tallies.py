@@ -402,6 +402,3 @@ def _refuse_unknown_values(columns: Factors, pattern: Pattern) -> None:
             )
         if unknown:
             raise SchemaError(f"{name!r} has {unknown[0]!r}. Allowed: {', '.join(allowed)}.")
-
-
-merged_tally = None  # TEMPORARY
