@@ -33,23 +33,16 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class CellTable:
-    """Units (a judge in a cell) and the cells they lie in, as codes.
+    """Units (a judge in a cell) and the cells they lie in, as codes; units are sorted by cell and judge."""
 
-    `labels`: sorted labels of each key column, ``judge`` included.
-    `keys` (C,): code of each cell in each key column but ``judge``.
-    `cell`, `judge` (U,): cell and judge of each unit, sorted by them.
-    `mean`, `sd` (U,): over the runs of the unit; NaN where unknown.
-    `runs`, `missing` (U,): scores behind the mean (NaN where unknown) and scores excluded.
-    """
-
-    labels: dict[str, Any]
-    keys: dict[str, Ints]
-    cell: Ints
+    labels: dict[str, Any]  # sorted labels of each key column, ``judge`` included
+    keys: dict[str, Ints]  # (C,): code of each cell in each key column but ``judge``
+    cell: Ints  # (U,), as all below
     judge: Ints
-    mean: Floats
+    mean: Floats  # over the runs of the unit, as `sd`; NaN where unknown
     sd: Floats
-    runs: Any
-    missing: Any
+    runs: Any  # scores behind the mean (NaN where unknown)
+    missing: Any  # scores excluded
 
     @property
     def n_cells(self) -> int:
@@ -79,21 +72,10 @@ class CellTable:
 
 
 def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
-    """Average the runs of each judge on each thing rated.
+    """Mean, sd, runs and missing scores of each judge on each thing rated, sorted by the `by` columns and the keys.
 
-    `frame`: ratings in any engine Narwhals knows, raw (``score``) or already averaged (``mean``, and ``sd``, ``runs``).
-    A lazy frame is averaged where it lies. Raw rows may have declared counts; means have ``runs``. `by`: further
-    columns that split the cells. `ddof`: the sd has the divisor ``runs - ddof``. Returns ``judge``, ``system``,
-    ``item``, ``criterion``, the `by` columns, ``mean``, ``sd`` (NaN for a single run), ``runs`` (scores averaged) and
-    ``n_missing`` (NaN scores, excluded), sorted by the `by` columns and the keys. Raises SchemaError if a column is
-    missing, or holds text or an infinite value where a number belongs; if raw rows have a whole-number column ``n``
-    that nothing declares, or means have one. Raises DesignError if averaged ratings have two rows of one cell, or rows
-    of one cell differ in a column that is not in `by` (:mod:`judgestats.counting.splitting`).
-
-    >>> runs = pd.DataFrame({"judge": "g", "system": "s", "item": "1", "replicate": [0, 1, 2], "score": [7, 9, None]})
-    >>> cells(runs)[["judge", "system", "criterion", "mean", "runs", "n_missing"]]
-      judge system criterion  mean  runs  n_missing
-    0     g      s   overall   8.0   2.0        1.0
+    `frame`: raw scores, perhaps with declared counts, or means (``mean``, and ``sd``, ``runs``), in any engine; a lazy
+    frame is averaged where it lies. `ddof`: the sd has the divisor ``runs - ddof``.
     """
     table = cell_table(frame, by, ddof)
     extra = [k for k in table.keys if k not in ABOUT]
@@ -123,8 +105,8 @@ def cell_table(
 ) -> CellTable:
     """Average as :func:`cells` does, and keep the codes.
 
-    `frame`, `by`, `ddof`: as in :func:`cells`. `judge`: column of the judges; None for a table without one, all of
-    whose rows are one judge's. `called`: column -> its name for people, where that is another one.
+    `judge`: column of the judges; None for a table without one, all of whose rows are one judge's. `called`: column ->
+    its name for people, where that is another one.
     """
     study = Study.of(frame)
     key = ("cells", *names(by), ddof, judge, *called.items())
@@ -181,10 +163,7 @@ def _check(data: Any, keys: list[str], judge: str | None, shown: list[str]) -> _
 
 
 def score_counts(data: Any, value: str, named: Iterable[str] = ()) -> str | None:
-    """Name of the column of declared counts of raw scores, or None; means have none.
-
-    Raises SchemaError if a column could be taken for counts that are not declared, or stands beside means.
-    """
+    """Name of the column of declared counts of raw scores, or None; means have none."""
     if value == "score":
         return counted(data, named, "ratings")
     present = data.collect_schema().names()

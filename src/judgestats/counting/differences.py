@@ -49,8 +49,7 @@ def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: 
     """The same from (G, 3) counts of G clusters; `alike` (G,): how many clusters there are of each, by default one.
 
     Tango's interval with the effective n of the clusters and t on G - 1. Answers that cancel within a cluster count as
-    no difference: two orders of a pair with the same verdict show no position bias, and if all clusters are so the
-    interval is that of no discordant pair.
+    no difference: two orders of a pair with the same verdict show no position bias.
     """
     there = counts.sum(axis=1) > 0
     alike = (np.ones(len(counts)) if alike is None else alike)[there]
@@ -93,11 +92,10 @@ def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) ->
 
 
 def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
-    """Weighted sum of the differences of cells that share clusters.
+    """As :func:`cell_mean`, of cells that share clusters: `counts` (G, K, 3), `weight` (K,).
 
-    `counts` (G, K, 3): one, other and tie of each cluster in each cell. `weight` (K,). As :func:`cell_mean`, with the
-    interval widened by the root of the design effect (linearised variance between clusters over that of independent
-    calls) and by t on G - 1 over the normal quantile.
+    The interval is widened by the root of the design effect (linearised variance between clusters over that of
+    independent calls) and by t on G - 1 over the normal quantile.
     """
     result = cell_mean(counts.sum(axis=0), weight, conf_level)
     n = counts.sum(axis=2)

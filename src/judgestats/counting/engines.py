@@ -28,11 +28,10 @@ from judgestats.schema.opening import refuse_nested
 def count_merged(
     data: Any, measure: str, by: By, asked: tuple[str, ...] | None, stimulus: str | None
 ) -> pd.DataFrame | None:
-    """Clusters of a lazy frame with the same counts as one, for an analytic interval.
+    """Clusters of a lazy frame with the same counts as one, for an analytic interval; None if few, or to be refused.
 
-    Where there are more than :data:`MERGED_ABOVE` clusters, the cluster column numbers the different ones, ``n`` counts the
-    calls of all of them, and :data:`ALIKE` says how many they are: sums, squares and products over the clusters are the same.
-    None where they are to be counted one by one: few clusters, or something to refuse.
+    Above :data:`MERGED_ABOVE` clusters, the cluster column numbers the different ones, ``n`` counts the calls of all of
+    them, and :data:`ALIKE` says how many they are: sums, squares and products over the clusters are the same.
     """
     pattern, present = PATTERNS[measure], list(data.collect_schema().names())
     column = asked[0] if asked else "item"
@@ -128,10 +127,10 @@ def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
 def count_lazily(
     data: Any, pattern: Pattern, split: list[str], groups: list[str], keys: list[str], asked: tuple[str, ...] | None
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
-    """Count calls, sides, pairs or right and wrong verdicts of a lazy frame; what they share, and what to cluster by.
+    """Counts of calls, sides, pairs or right and wrong verdicts of a lazy frame; what they share; their clusters.
 
-    `data`: the rows that the measure counts. `split`, `groups`: columns that come first, and all that split the counts. `keys`:
-    columns that distinguish two estimates. `asked`: columns to cluster by; None for what the calls share.
+    `split`, `groups`: columns that come first, and all that split the counts. `keys`: columns that distinguish two
+    estimates. `asked`: columns to cluster by; None for what the calls share.
     """
     if pattern.frame == "ratings":
         data = as_scores(data)

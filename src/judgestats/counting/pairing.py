@@ -84,11 +84,10 @@ def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:
 
 
 def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, dict[tuple[str, ...], Any]]:
-    """Pairs of a lazy frame, with little kept of each.
+    """Pairs of a lazy frame: `unit`, candidates, ``_n``, ``_again``; and (forward, reverse) -> whether a pair has them.
 
-    Returns the pairs: the `unit`, the candidates, ``_n`` (identical pairs) and ``_again`` (1 where a pair was judged
-    twice in one order, or its orders carry different counts). `answers`: (forward, reverse) -> whether a pair has them;
-    a pair with an unknown answer has none.
+    ``_again`` is 1 where a pair was judged twice in one order, or its orders carry different counts. A pair with an
+    unknown answer has none.
     """
     text = {c: nw.col(c).cast(nw.String) for c in ("first", "second", "choice")}
     code: Any = nw.lit(1_000_000)

@@ -27,14 +27,10 @@ _UNIT = "\0unit"
 
 @dataclass(frozen=True)
 class Sides:
-    """Units of two sides, and the units they share.
+    """Units of two sides, and the units they share."""
 
-    `units` (2,): one row per call or pair, with the columns that identify it and its count ``n``, as from ``units()``.
-    `shared` (2,): rows of the shared units, in the same order; None if a unit occurs twice on a side.
-    """
-
-    units: tuple[pd.DataFrame, pd.DataFrame]
-    shared: tuple[NDArray[np.intp], NDArray[np.intp]] | None
+    units: tuple[pd.DataFrame, pd.DataFrame]  # a row per call or pair: what identifies it, and its count ``n``
+    shared: tuple[NDArray[np.intp], NDArray[np.intp]] | None  # their rows; None if a unit occurs twice on a side
 
     def swapped(self) -> Sides:
         """Return the second side first."""
@@ -54,13 +50,11 @@ def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> 
 def paired_difference(
     sides: Sides, one: Marks, two: Marks, conf_level: float = CONF_LEVEL, cluster: str | Literal["auto"] | None = None
 ) -> tuple[_Row | None, str]:
-    """Proportion of one side minus proportion of the other on their shared units.
+    """Cells of one side's proportion minus the other's on shared units, None where they cannot be paired; and a flag.
 
-    `sides`: the units. `one`, `two` (2,): hits and trials of the units of each side, (N,), or (N, 2) where a unit is a
-    pair and its two calls count. `cluster`: column that units share: Tango's interval with the effective n of its
-    levels in place of Newcombe's paired one. ``"auto"``: a column detected in the data, and the pair where a unit is
-    its two calls. Returns cells of an estimate, None where the sides cannot be paired; and a flag: why they cannot, or
-    how many units they share.
+    `one`, `two`: hits and trials of each unit, (N,), or (N, 2) where a unit is a pair and its two calls count.
+    `cluster`: column that units share: Tango's interval with the effective n of its levels in place of Newcombe's
+    paired one; ``"auto"``: a column detected in the data, and the pair where a unit is its two calls.
     """
     if sides.shared is None:
         return None, flags.REPEATED
@@ -121,10 +115,7 @@ def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
 
 
 def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> _Row:
-    """Proportion k1/n1 minus k2/n2 of two independent samples, with Newcombe's interval; NaN if a sample is empty.
-
-    ``n`` is the smaller sample.
-    """
+    """k1/n1 minus k2/n2 of two independent samples, with Newcombe's interval; ``n`` is the smaller sample."""
     if not (n1 > 0 and n2 > 0):
         return {"estimate": math.nan, "n": 0.0}
     low, high = newcombe(k1, n1, k2, n2, conf_level)

@@ -24,10 +24,7 @@ _CURE = (
 
 
 def tops(scores: pd.Series[Any], raters: pd.Series[Any]) -> pd.DataFrame:
-    """The score that 99 % of a rater's scores do not exceed (``top``), and whether it gave one score only (``same``).
-
-    Raters of few scores, or of zeros, are left out.
-    """
+    """The score that 99 % of a rater's scores do not exceed (``top``); whether it gave one score only (``same``)."""
     grouped = pd.to_numeric(scores, errors="coerce").abs().groupby(raters.astype(object))
     top = grouped.quantile(0.99)
     table = pd.DataFrame({"top": top, "same": grouped.nunique() == 1})
@@ -37,9 +34,9 @@ def tops(scores: pd.Series[Any], raters: pd.Series[Any]) -> pd.DataFrame:
 def scales_apart(scores: pd.Series[Any], raters: pd.Series[Any]) -> tuple[str, str] | None:
     """Two raters who are on different scales, each as ``name, which goes up to top``; None if nothing shows that.
 
-    `raters`: their names. A name that ends in a range (``gpt_0_5``) declares a scale where the scores bear it out: all
-    are in it, and those of one rater exceed the range of the other. Else a top that is three times another: scales of
-    5 and 10 points look alike without names. A rater that gave one score only may be at the foot of any scale.
+    A name that ends in a range (``gpt_0_5``) declares a scale where the scores bear it out. Else a top that is three
+    times another: scales of 5 and 10 points look alike without names, and a rater that gave one score only may be on
+    any scale.
     """
     table = tops(scores, raters)
     pair = _declared_apart(pd.to_numeric(scores, errors="coerce").groupby(raters.astype(object)).agg(["min", "max"]))
@@ -93,10 +90,7 @@ def on_one_scale(scores: pd.Series[Any], right: pd.Series[Any], judges: pd.Serie
 
 
 def beside_gold(scores: Any, right: Any, judge: str, whose: Sequence[Any] = ()) -> tuple[str, str] | None:
-    """As :func:`scales_apart`, of a judge's scores and what they are compared with, row by row.
-
-    `whose`: rater of each `right`; by default all are gold.
-    """
+    """As :func:`scales_apart`, of a judge's scores and what they are compared with, by default gold."""
     score, gold = (pd.Series(x).reset_index(drop=True) for x in (scores, right))
     names = list(whose) if len(whose) else ["gold"] * len(gold)
     return scales_apart(

@@ -344,22 +344,16 @@ def _with_differences(data: Any, covariates: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class _Fit:
-    """Strengths of one set of counts, and which are finite.
-
-    `component`, `maximum` (K,): as from :func:`limits`. `limit` (K,): the same, or 0 where there are pseudo-ties.
-    `strength` (K,): infinite or NaN where there is no finite maximum; its mean, or the reference, is 0.
-    `place` (K,): the same before that shift, rounded, so that systems with equal counts have equal ranks.
-    `shift` (K, K): from the parameters to the finite strengths.
-    """
+    """Strengths of one set of counts, and which are finite; arrays (K,)."""
 
     model: Model
     found: Strengths
-    component: Ints
+    component: Ints  # as `maximum` from :func:`limits`
     maximum: Floats
-    limit: Floats
-    strength: Floats
-    place: Floats
-    shift: Floats
+    limit: Floats  # `maximum`, or 0 where there are pseudo-ties
+    strength: Floats  # infinite or NaN where there is no finite maximum; its mean, or the reference, is 0
+    place: Floats  # the same before that shift, rounded, so that systems with equal counts have equal ranks
+    shift: Floats  # (K, K): from the parameters to the finite strengths
 
 
 @dataclass

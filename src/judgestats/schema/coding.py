@@ -29,14 +29,10 @@ Coded = tuple[NDArray[np.integer[Any]], int]
 
 @dataclass(frozen=True)
 class Codes:
-    """Rows of a table, numbered by the combination of their values.
+    """Rows of a table, numbered by the combination of their values."""
 
-    `code` (N,): combination of each row, 0 to G - 1.
-    `first` (G,): a row that has each combination: its first.
-    """
-
-    code: NDArray[np.integer[Any]]
-    first: NDArray[np.int64]
+    code: NDArray[np.integer[Any]]  # (N,): combination of each row, 0 to G - 1
+    first: NDArray[np.int64]  # (G,): the first row that has each combination
 
     @property
     def size(self) -> int:
@@ -124,11 +120,7 @@ def _small(size: int, rows: int) -> bool:
 
 
 def compact(code: Any, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Number codes 0 to K - 1 in their order, without gaps.
-
-    `code` (N,): codes from 0 to size - 1. `size`: how many there may be. Returns `number` (N,). `codes` (K,): the code
-    behind each number.
-    """
+    """Codes (N,) from 0 to size - 1 as numbers without gaps, in their order, and the code (K,) behind each number."""
     if not _small(size, len(code)):
         codes, number = np.unique(code, return_inverse=True)
         return number.astype(np.int32), codes.astype(np.int64)
@@ -238,10 +230,7 @@ def yes_or_no(values: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def as_scores(data: Any) -> Any:
-    """Ratings whose verdicts are right or wrong, as scores of 1 and 0 (and so their gold); another frame as it is.
-
-    Raises SchemaError if a value of ``correct`` is neither yes nor no.
-    """
+    """Ratings whose verdicts are right or wrong, as scores of 1 and 0 (and so their gold); another frame as it is."""
     schema = data.collect_schema()
     if answer_column(schema.names()) != "correct":
         return data
@@ -293,8 +282,7 @@ def as_text(values: pd.Series[Any]) -> pd.Series[Any]:
 def count_rows(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None) -> pd.DataFrame:
     """Distinct combinations of `columns` with their counts ``n``, sorted; missing values are kept.
 
-    `table`: one row per call, or per count. `columns`: columns whose combinations are counted. `weight`: column that
-    says how many calls a row stands for. Returns `columns` and ``n`` (float).
+    `weight`: column that says how many calls a row of the table stands for.
     """
     ranks = [(code, len(labels)) for code, labels in each(ranked_codes, [table[c] for c in columns])]
     number, codes = compact(*joint(ranks, len(table)))  # in the order of the labels

@@ -93,33 +93,15 @@ STIMULI = ("vacuum", "same_subset", "different_subset", "ladder", "filler")
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a canonical frame.
-
-    Attributes
-    ----------
-    name : str
-        Canonical name.
-    type : {'text', 'category', 'integer', 'number', 'boolean'}
-        What it holds.
-    meaning : str
-        One line, for people.
-    required : bool
-        Whether the frame is nothing without it.
-    allowed : tuple of str
-        The values of a category; empty when any value will do.
-    key : bool
-        Whether it says *which* call this is (True) or what came of it (False).
-    default : object
-        What an absent column stands for.
-    """
+    """One column of a canonical frame."""
 
     name: str
-    type: Type
-    meaning: str
-    required: bool = False
-    allowed: tuple[str, ...] = ()
-    key: bool = False
-    default: object = None
+    type: Type  # what it holds
+    meaning: str  # one line, for people
+    required: bool = False  # whether the frame is nothing without it
+    allowed: tuple[str, ...] = ()  # the values of a category; empty when any value will do
+    key: bool = False  # whether it says *which* call this is (True) or what came of it (False)
+    default: object = None  # what an absent column stands for
 
 
 PREFERENCES: tuple[Column, ...] = (
@@ -222,11 +204,7 @@ def names(by: By) -> list[str]:
 
 
 def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str = "by") -> list[str]:
-    """Return `by` as a list of names, each of which is a column.
-
-    `by`: the grouping asked for. `present`: columns there are. `what`, `argument`: what has the columns, and what asks
-    for them, for the message. Returns the names, each once. Raises SchemaError if a name is not a column.
-    """
+    """Return `by` as a list of names, each once and each a column; `what` has the columns, `argument` asks for them."""
     present = list(present)
     wanted = list(dict.fromkeys(names(by)))
     for name in wanted:
@@ -245,23 +223,7 @@ def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str 
 
 
 def kind_of(columns: Iterable[str]) -> Kind:
-    """Tell which canonical frame has these columns.
-
-    Parameters
-    ----------
-    columns : iterable of str
-        Column names.
-
-    Raises
-    ------
-    SchemaError
-        If neither frame's required columns are there.
-
-    Examples
-    --------
-    >>> kind_of(["judge", "item", "first", "second", "choice"])
-    'preferences'
-    """
+    """Tell which canonical frame has these columns."""
     have = set(columns)
     if have >= set(required("preferences")):
         return "preferences"

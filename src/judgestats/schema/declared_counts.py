@@ -26,10 +26,7 @@ def fractions(n: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.float64]:
-    """A column of counts as numbers; a SchemaError where one is missing, negative, infinite, text or not whole.
-
-    `halves` lets halves pass: votes split over two answers, as a tie is.
-    """
+    """Whole counts (with `halves` also votes split over two answers) of a column; a SchemaError for any other."""
     name = str(values.name or N)
     if values.isna().any() or not pd.api.types.is_numeric_dtype(values):
         values = pd.to_numeric(values, errors="coerce")
@@ -54,9 +51,7 @@ def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.f
 def counted(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") -> str | None:
     """Name of the column of declared counts of a raw frame, or None where each row is one call.
 
-    `data`: calls, eager or lazy. `named`: columns with another role: those in ``by=``, or in a formula.
-    `kind`: whose mapping the message advises. Raises SchemaError if a column ``n`` holds whole numbers that nothing
-    declares as counts, or a declared count is not valid.
+    `named`: columns with another role: those in ``by=``, or in a formula. `kind`: whose mapping the message advises.
     """
     present = data.collect_schema().names()
     if COUNTS in present:

@@ -14,13 +14,10 @@ from judgestats.typing import Mask
 
 
 class Factor(NamedTuple):
-    """A coded column.
+    """A coded column."""
 
-    `code` (N,): the label of each row. `labels` (K,): sorted; a missing value is the last of them, None.
-    """
-
-    code: NDArray[np.integer[Any]]
-    labels: Any
+    code: NDArray[np.integer[Any]]  # (N,): the label of each row
+    labels: Any  # (K,): sorted; a missing value is the last of them, None
 
     def among(self, *labels: Any) -> Mask:
         """Rows with one of these labels."""
@@ -41,11 +38,7 @@ def factor_of(values: Any) -> Factor:
 
 
 class Factors:
-    """Columns of a table in memory, each coded once, when it is first asked for.
-
-    `table`: the columns as they came, in any library that Narwhals knows. `factors`: columns that are coded already. `rows`: how
-    many rows there are.
-    """
+    """Columns of a table of any library, each coded when first asked for; `factors`: those coded already."""
 
     def __init__(self, table: Any = None, factors: Mapping[str, Factor] | None = None, rows: int | None = None) -> None:
         self._table = table

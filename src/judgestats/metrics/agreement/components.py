@@ -31,20 +31,14 @@ _NEAR_ZERO = 1e-10
 
 @dataclass(frozen=True)
 class Components:
-    """Variance components by REML.
+    """Variance components by REML."""
 
-    `variance` (F + 1,): of each factor and, last, of the residual; NaN if they are not identifiable.
-    `covariance` (F + 1, F + 1): of the variances, from the observed information, given those at 0, whose rows are NaN.
-    `criterion`: minus twice the restricted log likelihood.
-    `has_residual`: False if the factors fit every score, so that the likelihood has no maximum.
-    """
-
-    variance: Floats
-    covariance: Floats
-    criterion: float
+    variance: Floats  # (F + 1,): of each factor and, last, of the residual; NaN if they are not identifiable
+    covariance: Floats  # (F + 1, F + 1): from the observed information, given the variances at 0, whose rows are NaN
+    criterion: float  # minus twice the restricted log likelihood
     identifiable: bool = True
     converged: bool = True
-    has_residual: bool = True
+    has_residual: bool = True  # False if the factors fit every score, so that the likelihood has no maximum
 
     @property
     def at_zero(self) -> NDArray[np.bool_]:
@@ -55,17 +49,12 @@ class Components:
 
 @dataclass(frozen=True)
 class Data:
-    """Input of the likelihood.
+    """Input of the likelihood."""
 
-    `cells`: centred scores divided by their sd.
-    `factor` (q,): factor of each column, in elimination order.
-    `scale`: the sd that scores were divided by.
-    """
-
-    cells: Cells
+    cells: Cells  # centred scores divided by their sd
     layout: Structure
-    factor: NDArray[np.int64]
-    scale: float
+    factor: NDArray[np.int64]  # (q,): factor of each column, in elimination order
+    scale: float  # the sd that scores were divided by
 
     @classmethod
     def of(cls, y: Floats, codes: Codes) -> Data:
@@ -89,18 +78,12 @@ class Data:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Restricted likelihood at given ratios of the variances to the residual variance.
+    """Restricted likelihood at given ratios of the variances to the residual variance."""
 
-    `criterion`: minus twice the log likelihood (lme4's REML criterion).
-    `gradient` (F,): its derivative with respect to each ratio.
-    `residual`: residual variance, on the scale of y.
-    `slope` (F,): derivative of the log residual variance with respect to each ratio.
-    """
-
-    criterion: float
-    gradient: Floats
-    residual: float
-    slope: Floats
+    criterion: float  # minus twice the log likelihood (lme4's REML criterion)
+    gradient: Floats  # (F,): its derivative with respect to each ratio
+    residual: float  # variance, on the scale of y
+    slope: Floats  # (F,): derivative of the log residual variance with respect to each ratio
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -172,10 +155,7 @@ def moments(y: Floats, codes: Codes, found: Floats) -> Floats:
 
 @one_blas_thread()
 def fitted(y: Floats, codes: Codes) -> Components:
-    """Fit an intercept and the variance of each factor by REML.
-
-    `y` (N,). `codes`: level (N,) of each row in each factor, numbered without gaps; at least one factor.
-    """
+    """REML fit to `y` (N,) of an intercept and the variance of each factor; `codes`: levels (N,) without gaps."""
     none = np.full(len(codes) + 1, np.nan)
     if len(y) < 2 or np.ptp(y) == 0:
         return Components(none, np.diag(none), np.nan, identifiable=len(y) > 1)

@@ -37,20 +37,13 @@ FACETS = ("judge", "system", "item", "criterion", "replicate")
 
 @dataclass(frozen=True)
 class Design:
-    """Scores of one group with the levels of their facets.
+    """Scores of one group with the levels of their facets."""
 
-    `y` (N,): scores.
-    `codes`: level (N,) of each score in each crossed facet with more than one level, numbered without gaps.
-    `single`: facets with one level in this group.
-    `repeated`: whether some combination of levels has several scores.
-    `notes`: flags for what was averaged or excluded.
-    """
-
-    y: Floats
-    codes: dict[str, NDArray[Any]]
-    single: tuple[str, ...]
-    repeated: bool
-    notes: list[str]
+    y: Floats  # (N,)
+    codes: dict[str, NDArray[Any]]  # levels (N,) of each crossed facet with more than one level, numbered without gaps
+    single: tuple[str, ...]  # facets with one level in this group
+    repeated: bool  # whether some combination of levels has several scores
+    notes: list[str]  # flags for what was averaged or excluded
 
     @property
     def levels(self) -> dict[str, int]:
@@ -81,11 +74,7 @@ class Design:
 
 
 def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tuple[dict[str, Any], Design]]]:
-    """Split ratings into designs: the facets, and (labels, Design) of each group, sorted by the `by` columns.
-
-    `facets`: any columns; None for those of :data:`FACETS` that vary. Facets not named are averaged over. Raises
-    SchemaError if a column is missing, and DesignError if a facet is also in `by`, or another column splits the cells.
-    """
+    """The facets, by default those of :data:`FACETS` that vary, and (labels, Design) of each group, sorted."""
     data = as_scores(Study.of(ratings).data)
     present = list(data.collect_schema().names())
     by = grouping(by, present)

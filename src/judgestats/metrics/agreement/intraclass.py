@@ -38,22 +38,14 @@ _JUDGE = "judge of the rating"
 
 @dataclass(frozen=True)
 class Matrices:
-    """Subjects x raters of each group, stacked.
+    """Subjects x raters of each group, stacked."""
 
-    `keys`: label of each group in each ``by`` column; groups are sorted by them.
-    `scores` (S, J): a row per subject of a group, a column per rater; NaN where there is no score.
-    `start` (G,): first row of each group.
-    `silent` (G, J): raters with rows but no score in a group.
-    `notes`: flags of each group for what was averaged.
-    `cluster` (S,): code of each subject's cluster.
-    """
-
-    keys: dict[str, Any]
-    scores: Floats
-    start: NDArray[np.int64]
-    silent: NDArray[np.bool_]
-    notes: list[list[str]]
-    cluster: NDArray[np.int64] | None = None
+    keys: dict[str, Any]  # label of each group in each ``by`` column; groups are sorted by them
+    scores: Floats  # (S, J): a row per subject of a group, a column per rater; NaN where there is no score
+    start: NDArray[np.int64]  # (G,): first row of each group
+    silent: NDArray[np.bool_]  # (G, J): raters with rows but no score in a group
+    notes: list[list[str]]  # flags of each group for what was averaged
+    cluster: NDArray[np.int64] | None = None  # (S,): code of each subject's cluster
 
     @property
     def groups(self) -> int:
@@ -67,12 +59,7 @@ class Matrices:
 
 
 def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
-    """Arrange ratings as subjects x raters, one matrix per group; runs are averaged first, then all further columns.
-
-    `subjects`: columns that identify the subjects. `raters`: column of the raters. `by`: columns that split the
-    ratings. `cluster`: column of the subjects' clusters, or empty. Raises SchemaError if a column is missing, and
-    DesignError if a column has two roles.
-    """
+    """Ratings as subjects x raters, one matrix per group; runs are averaged first, then all further columns."""
     data = Study.of(ratings).data
     present = list(data.collect_schema().names())
     by = grouping(by, present)

@@ -50,26 +50,16 @@ HELD = 2**22
 
 @dataclass(frozen=True)
 class Block:
-    """The ratings of one group.
+    """The ratings of one group."""
 
-    `key`: values of its ``by`` columns.
-    `rows`: labels of the R rows, each correlated separately: ``system`` and the other columns of a cell.
-    `judges`: labels of the J judges, sorted.
-    `scores` (R, J, N): NaN where a judge did not rate a point.
-    `owner` (N,): bootstrap unit of each point.
-    `n_units`: number O of bootstrap units.
-    `strata` (O,): stratum of each unit, or None.
-    `n_missing`: points that one judge rated and another rated in part or not at all.
-    """
-
-    key: dict[str, Any]
-    rows: pd.DataFrame
-    judges: list[str]
-    scores: Floats
-    owner: Ints
-    n_units: int
-    strata: Ints | None
-    n_missing: int
+    key: dict[str, Any]  # values of its ``by`` columns
+    rows: pd.DataFrame  # labels of the R rows, each correlated separately: ``system`` and the other columns of a cell
+    judges: list[str]  # sorted labels of the J judges
+    scores: Floats  # (R, J, N): NaN where a judge did not rate a point
+    owner: Ints  # (N,): bootstrap unit of each point
+    n_units: int  # number O of bootstrap units
+    strata: Ints | None  # (O,): stratum of each unit, or None
+    n_missing: int  # points that one judge rated and another rated in part or not at all
 
     @property
     def unit_sizes(self) -> Floats:
@@ -109,10 +99,7 @@ class Block:
 
 
 def rated(ratings: Any, by: By, more: Sequence[str] = (), cluster: str = "item") -> tuple[pd.DataFrame, list[str]]:
-    """Scores averaged over runs, with the columns that a block needs, and the grouping columns.
-
-    Raises SchemaError if a column is missing, and DesignError if `by` splits what is to be compared.
-    """
+    """Scores averaged over runs, with the columns that a block needs, and the grouping columns."""
     present = Study.of(ratings).names
     groups = grouping(by, present, "ratings")
     for name in ("judge", "item"):
@@ -314,10 +301,7 @@ def from_draws(
     plan: Bootstrap,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, Any]:
-    """Cells of an estimate from its bootstrap draws; no interval for one unit or an undefined estimate.
-
-    `sizes`: of the units that were drawn.
-    """
+    """Cells of an estimate from draws of units of these sizes; no interval for one unit or an undefined estimate."""
     row: dict[str, Any] = {"estimate": value, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
     row |= {"method": plan.words, "flag": ""}
     if math.isnan(value):

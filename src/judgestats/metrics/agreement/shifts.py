@@ -302,23 +302,15 @@ def _units_of(block: Block, code: NDArray[Any], size: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Matched:
-    """Correlations of the cells that occur on both sides.
-
-    `r` (2, C, P): before and after; NaN on both sides where one is undefined.
-    `draws` (B, 2, C, P): the same in each resample.
-    `cells`: labels of the C cells.
-    `undefined` (P,): number of correlations excluded, per pair.
-    `paired`: whether some unit occurs on both sides.
-    `one_sided`: number of units on one side only.
-    """
+    """Correlations of the cells that occur on both sides."""
 
     block: Block
-    r: Floats
-    draws: Floats
-    cells: pd.DataFrame
-    undefined: Ints
-    paired: bool
-    one_sided: int
+    r: Floats  # (2, C, P): before and after; NaN on both sides where one is undefined
+    draws: Floats  # (B, 2, C, P): the same in each resample
+    cells: pd.DataFrame  # labels of the C cells
+    undefined: Ints  # (P,): number of correlations excluded, per pair
+    paired: bool  # whether some unit occurs on both sides
+    one_sided: int  # number of units on one side only
 
     def exclusions(self, unit: str, pairs: slice = slice(None)) -> str:
         """Flags for what the correlations of these pairs exclude."""
@@ -408,10 +400,7 @@ NAMES = {"before": ("before", "baseline", "base"), "after": ("after", "merg")}
 
 
 def known_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
-    """A table of known correlations with the columns ``before`` and ``after``, and the names of its other columns.
-
-    Raises SchemaError if a column is missing or not numeric.
-    """
+    """A table of known correlations with the columns ``before`` and ``after``, and the names of its other columns."""
     frame = Study.of(table).data.lazy().collect(backend="pandas").to_native()
     found = {new: next((c for c in old if c in frame.columns), None) for new, old in NAMES.items()}
     if missing := [f"{new} (or {', '.join(NAMES[new][1:])})" for new, old in found.items() if old is None]:
@@ -785,10 +774,7 @@ def _without_means(data: pd.DataFrame, labels: list[str], means: Means) -> tuple
 
 
 def mean_rows(data: pd.DataFrame, labels: list[str]) -> NDArray[np.bool_]:
-    """Whether each row (N,) is a mean of other rows, by a column, by a label, or by its numbers.
-
-    `data`: with ``before`` and ``after``. `labels`: its other columns.
-    """
+    """Whether each row (N,) is a mean of other rows, by a column, by a label, or by its ``before`` and ``after``."""
     if "is_mean" in labels:
         given: NDArray[np.bool_] = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
         return given
@@ -862,38 +848,11 @@ def sign_p(k: int, n: int, alternative: Alternative = "two-sided") -> float:
 
 
 def cohen_d(before: ArrayLike, after: ArrayLike, *, d: D = "pooled", ddof: int = 1) -> float:
-    """Cohen's d of two samples: their difference of means, in standard deviations.
+    """Cohen's d of two samples: `after` minus `before` in standard deviations (divisor n - ddof), NaN without spread.
 
-    Parameters
-    ----------
-    before, after : array_like
-        Values; of equal length for ``paired``.
-    d : {'pooled', 'average', 'paired'}
-        Divided by the pooled sd (variances weighted by n - ddof), the root of the mean variance, or the sd of the
-        paired differences.
-    ddof : int
-        Divisor n - ddof of the variances.
-
-    Returns
-    -------
-    float
-        Mean of `after` minus mean of `before`, standardised. NaN where there is no spread, or too few values.
-
-    Raises
-    ------
-    DesignError
-        For ``paired`` samples of different lengths.
-
-    Notes
-    -----
-    The variants differ considerably: for paired data, ``paired`` is ``average`` divided by about √(2(1 - r)).
-
-    Source: consensus_illusion paper, Sections 2.1 and 3.2; it prints d without a formula.
-
-    Examples
-    --------
-    >>> [round(cohen_d([1, 2, 3], [3, 4, 8], d=v), 3) for v in ("pooled", "average", "paired")]
-    [1.5, 1.5, 1.732]
+    Divided by the ``pooled`` sd, the root of the mean variance (``average``), or the sd of the ``paired`` differences:
+    for paired data that is ``average`` divided by about √(2(1 - r)). consensus_illusion paper, Sections 2.1 and 3.2,
+    prints d without a formula.
     """
     choose(d, VARIANTS, "d")
     x, y = (np.asarray(v, dtype=float) for v in (before, after))

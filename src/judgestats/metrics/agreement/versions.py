@@ -258,14 +258,10 @@ def _of_group(people: pd.DataFrame, key: Mapping[str, Any], groups: list[str]) -
 
 @dataclass(frozen=True)
 class _Pair:
-    """Calls of one judge under both versions.
+    """Calls of one judge under both versions."""
 
-    `calls`: with the version in ``_version``.
-    `people`: answers of people, perhaps none.
-    """
-
-    calls: pd.DataFrame
-    people: pd.DataFrame
+    calls: pd.DataFrame  # with the version in ``_version``
+    people: pd.DataFrame  # answers of people, perhaps none
     kind: Kind
     plan: Bootstrap
     key: dict[str, Any]

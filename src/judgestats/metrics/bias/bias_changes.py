@@ -39,20 +39,13 @@ STRATUM = "_sample"
 
 @dataclass(frozen=True)
 class Sample:
-    """Pairs of one judge under one strategy and under the baseline.
+    """Pairs of one judge under one strategy and under the baseline."""
 
-    `key`: judge, strategy and other grouping columns.
-    `whole`: the counts of all samples. `rows` (R,): those of this one that count.
-    `answers` (R, P): contribution of each row to the nine joint answers of pairs, or to three answers under the
-    baseline and three under the strategy.
-    `left_out`: pairs without a valid answer under both; of independent samples the calls without one.
-    """
-
-    key: dict[str, Any]
-    whole: Counts
-    rows: NDArray[np.intp]
-    answers: Floats
-    left_out: float
+    key: dict[str, Any]  # judge, strategy and other grouping columns
+    whole: Counts  # the counts of all samples
+    rows: NDArray[np.intp]  # (R,): those of this one that count
+    answers: Floats  # (R, P): each row as nine joint answers, or three under the baseline and three under the strategy
+    left_out: float  # pairs without a valid answer under both; of independent samples the calls without one
 
     @property
     def strata(self) -> NDArray[np.integer[Any]]:
@@ -332,15 +325,11 @@ def _composed(sample: Sample, column: str | None) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Clusters:
-    """Clusters of the pairs of one or several samples.
-
-    `codes` (R,): cluster of each row of each sample.
-    `size`: G.
-    """
+    """Clusters of the pairs of one or several samples."""
 
     samples: list[Sample]
-    codes: list[NDArray[np.integer[Any]]]
-    size: int
+    codes: list[NDArray[np.integer[Any]]]  # (R,): cluster of each row, of each sample
+    size: int  # G
 
     def sides(self, sample: Sample) -> tuple[Floats, Floats]:
         """Answers of each cluster under the baseline, and under the strategy, (G, 3)."""

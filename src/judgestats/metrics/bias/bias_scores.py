@@ -43,14 +43,10 @@ _TWIN = "(the same, second)"
 
 @dataclass(frozen=True)
 class ExcludedCalls:
-    """Number of calls excluded from each group, for the flags.
-
-    `table`: the grouping columns and ``_without``, the number of calls.
-    `what`: a description: ``calls of equal length``.
-    """
+    """Number of calls excluded from each group, for the flags: the grouping columns and ``_without``, the number."""
 
     table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame({"judge": [], "_without": []}))
-    what: str = ""
+    what: str = ""  # a description: ``calls of equal length``
 
     @classmethod
     def of(cls, study: Study, groups: Sequence[str], what: str) -> ExcludedCalls:
@@ -91,12 +87,9 @@ class ExcludedCalls:
 
 @dataclass(frozen=True)
 class Targeted:
-    """Calls that have a target, and the number of those that have none.
+    """Calls that have a target, and the number of those that have none."""
 
-    `calls`: preferences with a column ``target``, or the tally that was given.
-    """
-
-    calls: Study
+    calls: Study  # with a column ``target``, or the tally that was given
     excluded: ExcludedCalls
 
 
@@ -119,12 +112,10 @@ def targeted(
     by: By = (),
     measure: str = "bias_score",
 ) -> Targeted:
-    """Determine the target of each call, and exclude calls without one.
+    """Determine the target of each call, and exclude calls without one; a tally of `measure` is returned unchanged.
 
-    `calls`: preferences, or a tally of `measure`, which is returned unchanged. `target`, `attribute`, `value`,
-    `family`: as in :func:`bias_score`. `by`: columns by which excluded calls are counted, besides ``judge`` and
-    ``bias``. Raises DesignError if the arguments do not go together or no call has a target, SchemaError if a column
-    is missing or the target is neither candidate.
+    `target`, `attribute`, `value`, `family`: as in :func:`bias_score`. `by`: columns by which excluded calls are
+    counted.
     """
     study = Study.of(calls)
     data, present = study.data, study.names
@@ -162,10 +153,7 @@ def targeted(
 
 
 def with_slot(calls: Study) -> Study:
-    """Add the column ``target_slot`` to calls that have a target.
-
-    Raises DesignError if the order in which the candidates were shown is not known.
-    """
+    """Add the column ``target_slot`` to calls that have a target."""
     refuse_unknown_order(calls.data, calls.names)
     in_first = _text("target") == _text("first")
     slot = nw.when(in_first).then(nw.lit("first")).otherwise(nw.lit("second"))

@@ -86,24 +86,19 @@ class Correction:
 
 @dataclass(frozen=True)
 class Rate:
-    """A corrected rate: what it is and what it rests on.
-
-    `influence` (N,): of a unit of each row of the group. `rows`: the rows that it rests on. `refusal`: why it is no
-    number. `parts`: rows of the result about sensitivity, lambda and so on. `interval`: its standard error and ends
-    where they do not follow from the influences.
-    """
+    """A corrected rate: what it is and what it rests on."""
 
     estimate: float
-    influence: Floats
-    rows: Mask
+    influence: Floats  # (N,): of a unit of each row of the group
+    rows: Mask  # that it rests on
     n: float
     n_labels: float
     method: str
     binary: bool
-    refusal: str
+    refusal: str  # why it is no number
     cautions: str
-    parts: list[dict[str, Any]]
-    interval: tuple[float, float, float] | None = None
+    parts: list[dict[str, Any]]  # rows of the result about sensitivity, lambda and so on
+    interval: tuple[float, float, float] | None = None  # standard error and ends, if not from the influences
 
 
 def std_error(group: Group, influence: Floats, rows: Mask) -> tuple[float, float]:

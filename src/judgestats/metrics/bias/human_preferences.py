@@ -43,11 +43,7 @@ LEAST = 10
 
 
 def constant(table: pd.DataFrame) -> pd.Series[Any]:
-    """Calls of people whose answer by slot and whose confidence never vary.
-
-    `table`: calls with ``_person``, ``outcome``, ``_choice`` (the answer by slot), ``_slot`` (of the target), ``_sure``
-    and ``n``.
-    """
+    """Calls of people whose answer by slot (``_choice``) and whose confidence (``_sure``) never vary."""
     whose = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
     varied = whose.agg(
         choices=("_choice", "nunique"), sure=("_sure", "nunique"), slots=("_slot", "nunique"), calls=("n", "sum")

@@ -58,8 +58,7 @@ def flag_confounded(
     """Flag the rows of `terms` in groups where the candidates alone decide which is shown first.
 
     That is so where no two candidates are shown in both orders on any item, and one slot always has the same candidate,
-    or half of the pairs of candidates or more occur on several items. Candidates with an id of their own on each item
-    say nothing of it.
+    or half of the pairs of candidates or more occur on several items.
     """
     study = Study.of(calls)
     if not {"first", "second", "item", *groups} <= {*study.names}:
@@ -270,10 +269,7 @@ def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDAr
 
 
 def repeats(calls: Any, by: By, cluster: Cluster, keep: Sequence[str] = ()) -> tuple[Counts, list[str]]:
-    """Comparisons of repeats by their relation, and the columns whose combinations are asked again.
-
-    `keep`: further columns that keep comparisons apart.
-    """
+    """Comparisons of repeats by their relation, and the columns whose combinations are asked again."""
     study = Study.of(calls)
     data, present = study.data, study.names
     kind: Kind = "ratings" if "score" in present and "choice" not in present else "preferences"

@@ -148,8 +148,6 @@ def pareto_front(
 def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> NDArray[np.float64]:
     """Cost of each row from its columns ``judge``, ``input_tokens`` and ``output_tokens``; NaN without a price.
 
-    Raises SchemaError if a column is missing or contains text, DesignError if a price is not two numbers.
-
     >>> costs(pd.DataFrame({"judge": ["g"], "input_tokens": [2e6], "output_tokens": [1e5]}), {"g": (0.5, 2.0)})
     array([1.2])
     """
@@ -608,11 +606,7 @@ def compare_strategies(
 
 
 def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[float, float]:
-    """McNemar's test of two discordant counts: statistic and p-value.
-
-    `b`, `c`: pairs that are right in one condition only. `method`: see :func:`compare_strategies`. If b and c are 0, p
-    is 1 and the statistic of the chi-squares is NaN. Raises DesignError if a binomial method gets counts that are not
-    whole.
+    """Statistic and p-value of McNemar's test of two discordant counts; p is 1 where both are 0.
 
     McNemar, Q. (1947). Psychometrika 12, 153-157. Mid-p: Fagerland, M. W., Lydersen, S., Laake, P. (2013). BMC Medical
     Research Methodology 13, 91.

@@ -20,28 +20,18 @@ from judgestats.schema.columns import By, answer_column, kind_of, names, require
 
 @dataclass(frozen=True)
 class Answers:
-    """Counts of verdicts.
+    """Counts of verdicts."""
 
-    `table`: the `groups`, ``outcome`` (``correct``, ``wrong``, ``tie``, ``invalid``), the column of confidences, what
-    was kept beside it, ``n``, and the cluster.
-    `excluded`: verdicts without a right answer.
-    """
-
-    table: pd.DataFrame
+    table: pd.DataFrame  # the groups, ``outcome``, the confidence, what was kept, ``n``, the cluster
     groups: list[str]
     clusters: Clusters
-    excluded: ExcludedCalls
+    excluded: ExcludedCalls  # verdicts without a right answer
 
 
 def answers_of(
     data: Any, confidence: str, by: By, cluster: Cluster, measure: str, beside: tuple[str, ...] = ()
 ) -> Answers:
-    """Count the verdicts of a frame by confidence and outcome.
-
-    `data`: preferences or ratings, or counts with ``judge``, ``outcome``, the confidence and ``n``. `beside`: further
-    columns, kept where the frame has them. Raises DesignError where the right answers are not known, SchemaError where
-    a confidence is no probability.
-    """
+    """Counts of verdicts by confidence and outcome (``correct``, ``wrong``, ``tie``, ``invalid``), and `beside`."""
     present = list(Study.of(data).names)
     if confidence not in present:
         raise SchemaError(

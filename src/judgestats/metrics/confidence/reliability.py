@@ -256,18 +256,14 @@ def _rows(
 
 @dataclass(frozen=True)
 class _Counts:
-    """Verdicts of one judge.
+    """Verdicts of one judge."""
 
-    `level` (L,): the confidences. `place`, `right`, `n` (R,): the level of each row, its right and all verdicts.
-    `cluster` (R,): None for independent verdicts. `units`: how many clusters, or verdicts, there are.
-    """
-
-    level: Floats
-    place: NDArray[np.intp]
-    right: Floats
+    level: Floats  # (L,): the confidences
+    place: NDArray[np.intp]  # (R,): the level of each row
+    right: Floats  # (R,): right verdicts, of `n`
     n: Floats
-    cluster: NDArray[np.int64] | None
-    units: int
+    cluster: NDArray[np.int64] | None  # (R,): None for independent verdicts
+    units: int  # how many clusters, or verdicts, there are
 
     def sums(self, times: Floats | float = 1.0) -> tuple[Floats, Floats]:
         """Right and all verdicts at each level, each row counted so many times."""

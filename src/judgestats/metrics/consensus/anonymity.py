@@ -244,11 +244,9 @@ def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], 
 
 
 def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_level: float) -> tuple[float, float]:
-    """Fieller's interval of top / bottom.
+    """Fieller's interval of top / bottom; NaN where it is unbounded, as `bottom` may be 0, or no variance is known.
 
-    `of_top`, `of_bottom`: uncertainty of the estimates; scores at the same index have the same source. Returns `low,
-    high`: NaN where the interval is unbounded because `bottom` is not significantly different from 0, or where no
-    variance is known.
+    `of_top`, `of_bottom`: uncertainty of the estimates; scores at the same index have the same source.
     """
     if of_top.clusters or of_bottom.clusters:
         df = min(of_top.df, of_bottom.df)

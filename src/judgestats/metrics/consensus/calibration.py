@@ -40,20 +40,14 @@ METHODS: tuple[Method, ...] = ("shift", "linear", "rank")
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells of one judge in one group.
+    """Cells of one judge in one group."""
 
-    `x`, `y` (C,): the judge's mean score and the reference; NaN for none.
-    `own` (C,): whether the system is the judge itself.
-    `item`, `system` (C,).
-    `averaged`: whether replicates were averaged.
-    """
-
-    x: Floats
-    y: Floats
-    own: Mask
+    x: Floats  # (C,), as all arrays below: the judge's mean score
+    y: Floats  # the reference; NaN for none
+    own: Mask  # whether the system is the judge itself
     item: NDArray[Any]
     system: NDArray[Any]
-    averaged: bool
+    averaged: bool  # whether replicates were averaged
 
     def where(self, mask: Mask) -> Cells:
         """The cells where the mask is true."""

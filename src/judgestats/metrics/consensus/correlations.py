@@ -329,9 +329,9 @@ def rank_correlation(
 def correlated(
     x: Floats, y: Floats, method: Method, conf_level: float, flag: str = "", cluster: tuple[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Cells of the rank correlation of two vectors; values that differ by rounding are ties.
+    """Cells of the rank correlation of two vectors (n,) without NaN; values that differ by rounding are ties.
 
-    `x`, `y` (n,): without NaN. `flag`: put first. `cluster`: name of the cluster column, and its values (n,).
+    `flag`: put first. `cluster`: name of the cluster column, and its values (n,).
     """
     n = x.size
     given = x, y
@@ -374,9 +374,9 @@ def _jackknifed(
 def jackknife_cells(r: float, without: Floats, column: str, conf_level: float) -> dict[str, Any]:
     """Student's interval of an estimate between -1 and 1 from the jackknife of clusters, on the scale of Fisher's z.
 
-    `without` (G,): the estimate without each cluster. Where one of them is -1 or 1, which has no z, the interval is on
-    the plain scale. It is wider by the jackknife's bias on the side to which the estimate would be corrected. Returns
-    no cells where all values are equal.
+    `without` (G,): the estimate without each cluster. Where one of them is -1 or 1, the interval is on the plain scale.
+    It is wider by the jackknife's bias on the side to which the estimate would be corrected; no cells where all values
+    are equal.
     """
     g = len(without)
     on_z = bool((np.abs(np.append(without, r)) < 1 - 1e-12).all())

@@ -39,23 +39,14 @@ FROM_RUNS = "t from mean, sd, runs (Satterthwaite)"
 
 @dataclass(frozen=True)
 class Spread:
-    """Uncertainty of one linear estimate.
+    """Uncertainty of one linear estimate."""
 
-    `variance`: NaN if unknown.
-    `df`: degrees of freedom: clusters - 1, or Satterthwaite's for sums of variances.
-    `method`: empty if there is no variance.
-    `clusters`: their number G.
-    `worth`: how many clusters of equal size they are worth.
-    `scores` (S,): contribution of each independent source; the covariance of two estimates is the product of their
-    scores.
-    """
-
-    variance: float
-    df: float = math.inf
-    method: str = ""
-    clusters: int = 0
-    worth: float = math.inf
-    scores: Floats = field(default_factory=lambda: np.zeros(0))
+    variance: float  # NaN if unknown
+    df: float = math.inf  # clusters - 1, or Satterthwaite's for sums of variances
+    method: str = ""  # empty if there is no variance
+    clusters: int = 0  # their number G
+    worth: float = math.inf  # how many clusters of equal size they are worth
+    scores: Floats = field(default_factory=lambda: np.zeros(0))  # (S,): of independent sources
 
 
 class Uncertainty:
@@ -205,9 +196,8 @@ class Uncertainty:
             return np.asarray((1 - 1 / n) ** power * part + others / n**power)
 
     def spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats) -> list[Spread]:
-        """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner.
+        """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner: `owner`, `weights` (P,).
 
-        `owner` (P,): owner of each pair. `weights` (P,): weight of each pair's mean deviation; 0 for pairs without one.
         Over clusters if every pair has two or more; else from the runs.
         """
         return self._spreads(owner, n_owners, weights, *self._over_clusters(owner, n_owners, weights))

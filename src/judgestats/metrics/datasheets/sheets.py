@@ -126,13 +126,7 @@ def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float
 
 
 def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
-    """Mean score, missing share and spread over repeats of each judge.
-
-    `groups`: ``judge`` and the further grouping columns. Terms: ``mean_score``, averaged over criteria within items,
-    items within systems and systems with equal weights, which is the mean of the judge's row of
-    :func:`judgestats.score_matrix`; its interval is clustered by item. ``missing``: share of scores that are missing.
-    ``run_sd``: that of :func:`judgestats.run_sd`; without repeats NaN, flagged ``single run``.
-    """
+    """Mean score (as of :func:`judgestats.score_matrix`), missing share and spread over repeats of each judge."""
     by = [g for g in groups if g != "judge"]
     present = Study.of(data).names
     table = cells(data, by)

@@ -154,17 +154,11 @@ _JOINT = {*PATTERNS["revision"].columns, "n"}
 
 @dataclass(frozen=True)
 class ProbeCalls:
-    """Calls, or counts of them, in memory.
+    """Calls, or counts of them, in memory."""
 
-    `table`: with ``judge``, ``scheme`` (empty text if there is none), ``probe``.
-    `kind`: ``calls``; ``joint``, counts of the answers of items under two probes; ``margins``, counts under each probe.
-    `groups`: ``judge``, the `by` columns and ``scheme``.
-    `clustering`: how intervals are clustered.
-    """
-
-    table: pd.DataFrame
-    kind: str
-    groups: list[str]
+    table: pd.DataFrame  # with ``judge``, ``scheme`` (empty text if there is none), ``probe``
+    kind: str  # ``calls``; ``joint``, counts of items by both answers; ``margins``, counts under each probe
+    groups: list[str]  # ``judge``, the `by` columns and ``scheme``
     clustering: Clusters
 
     @property
@@ -210,22 +204,14 @@ class ProbeCalls:
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers of one judge blind and under a probe.
+    """Answers of one judge blind and under a probe."""
 
-    `key`: the groups and ``probe``.
-    `favoured`: the candidate that the cue favours, or ``varies``.
-    `table`: rows with a count ``n``, and the clusters or, for independent samples, ``side``.
-    `counts` (R, 6): contribution of each row to favoured, opposed and tie, blind and then under the probe.
-    `joint` (3, 3): items valid in both, role blind by role under the probe; None for independent samples.
-    `flag`: excluded answers, and dependent calls.
-    """
-
-    key: dict[str, Any]
-    favoured: str
-    table: pd.DataFrame
-    counts: NDArray[np.float64]
-    joint: NDArray[np.float64] | None
-    flag: str
+    key: dict[str, Any]  # the groups and ``probe``
+    favoured: str  # the candidate that the cue favours, or ``varies``
+    table: pd.DataFrame  # rows with a count ``n``, and the clusters or, for independent samples, ``side``
+    counts: NDArray[np.float64]  # (R, 6): of each row to favoured, opposed and tie, blind and then under the probe
+    joint: NDArray[np.float64] | None  # (3, 3): items by role blind and under the probe; None if independent
+    flag: str  # excluded answers, and dependent calls
 
     @property
     def total(self) -> NDArray[np.float64]:
@@ -333,11 +319,7 @@ def answers(
 
 
 def matched_rows(found: ProbeCalls, blind: str, clusters: Sequence[str] = ()) -> pd.DataFrame:
-    """Match the calls of an item under `blind` and under each other probe.
-
-    Returns the groups, the clusters, ``probe``, ``_base`` and ``_row`` (row numbers of the study's table, -1 where the
-    item was not judged) and ``n``.
-    """
+    """The calls of an item under `blind` and each other probe: ``_base``, ``_row`` number the rows, -1 for none."""
     rows = found.table.assign(outcome=np.arange(len(found.table)))
     groups = list(dict.fromkeys([*found.groups, *clusters]))
     pairs = matched_changes(Study.of(rows).data, PATTERNS["revision"], groups, blind)

@@ -231,8 +231,8 @@ def folded_interval(low: float, high: float) -> tuple[float, float]:
 def joint_test(answers: Answers, cluster: str | None = None) -> tuple[float, str]:
     """p-value of no change in any share, and the name of the test.
 
-    Stuart-Maxwell for items valid in both probes, Pearson's χ² for independent samples; 1 without any difference. With
-    clusters Wald's, with the linearised covariance between clusters and Hotelling's F.
+    Stuart-Maxwell for items valid in both probes, Pearson's χ² for independent samples. With clusters Wald's, with the
+    linearised covariance between clusters and Hotelling's F.
     """
     if cluster is not None:
         return clustered_test(answers.counts, codes_of(answers.table, [cluster]).code)
@@ -252,10 +252,7 @@ def joint_test(answers: Answers, cluster: str | None = None) -> tuple[float, str
 
 
 def clustered_test(counts: Floats, unit: NDArray[Any]) -> tuple[float, str]:
-    """Wald's test of :func:`joint_test`, from the (R, 6) counts of rows in clusters.
-
-    1 without any change; NaN without answers under one of the probes or with too few clusters.
-    """
+    """Wald's test of :func:`joint_test`, from the (R, 6) counts of rows in clusters; NaN with too few clusters."""
     sums = np.zeros((int(unit.max(initial=-1)) + 1, 6))
     np.add.at(sums, unit, counts)
     sums = sums[sums.sum(axis=1) > 0]

@@ -46,10 +46,7 @@ Property = Callable[[str], float]
 
 
 def tfidf(texts: Sequence[str]) -> Any:
-    """TF-IDF vectors (n, d) of texts, fitted on these texts: the default embedder, without a download.
-
-    Words of two letters or more, in lower case; scikit-learn's smoothed IDF. Zero rows where no text has a word.
-    """
+    """TF-IDF vectors (n, d) of texts, fitted on these texts: the default embedder, without a download."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     try:
@@ -76,10 +73,7 @@ def embedders(embed: Embed) -> dict[str, Embedder]:
 
 
 class Vectors:
-    """Vectors of distinct texts, each embedded once, in an order that does not depend on the rows.
-
-    `texts`: texts, possibly repeated; empty ones are not embedded. `name`: of the embedder, for messages.
-    """
+    """Vectors of distinct texts that are not empty, each embedded once; their order does not depend on the rows."""
 
     def __init__(self, texts: Sequence[str], embed: Embedder, name: str) -> None:
         known = sorted({t for t in texts if t})
@@ -119,10 +113,9 @@ class Vectors:
 def matched_rationales(
     calls: Any, by: By, blind: str, probe: str | None, measure: str
 ) -> tuple[ProbeCalls, pd.DataFrame]:
-    """Match the explanations of an item under `blind` and under each other probe.
+    """The study, and the explanations of an item under `blind` (``text_blind``) and each other probe (``text``).
 
-    Returns the study and the pairs: the groups, ``probe``, ``item``, ``n``, ``text_blind``, ``text`` (empty where
-    missing), ``valid`` (a valid verdict in both) and ``same`` (the same verdict in both).
+    ``valid``: a valid verdict in both; ``same``: the same verdict in both.
     """
     found = study(calls, by, "auto", measure)
     if found.kind != "calls" or "rationale" not in found.table:

@@ -279,10 +279,9 @@ def _differences(
 def _near_border(
     term: str, arms: list[tuple[pd.DataFrame, Floats]], plan: Bootstrap, key: dict[str, Any], words: str
 ) -> dict[str, Any]:
-    """Interval of a difference of clipped or folded quantities where one of them is near its border.
+    """Interval of a difference of clipped or folded quantities near their border, from those of both arms (Bonferroni).
 
-    It combines the clipped or folded intervals of the signed quantities of both arms (Bonferroni). Empty if the signed
-    quantities of both arms are significant: the bootstrap of the difference is then valid.
+    Empty if the signed quantities of both arms are significant: the bootstrap of the difference is then valid.
     """
     signed, transform = _NOT_SMOOTH[term]
     level = 1 - (1 - plan.conf_level) / (2 * len(signed))

@@ -177,20 +177,13 @@ def criterion_shift(
 
 @dataclass(frozen=True)
 class _Cell:
-    """A judge, stimulus and step under the two prompts, base first.
+    """A judge, stimulus and step under the two prompts, base first."""
 
-    `named`: the key columns.
-    `counts`: the two tallies.
-    `calls`: the matched calls, if the data identify them.
-    `dependent`: flag of intervals that treat dependent calls as independent.
-    `column`: cluster column.
-    """
-
-    named: dict[str, Any]
-    counts: tuple[pd.DataFrame, pd.DataFrame]
-    calls: Sides | None
-    dependent: str
-    column: str | None
+    named: dict[str, Any]  # the key columns
+    counts: tuple[pd.DataFrame, pd.DataFrame]  # the two tallies
+    calls: Sides | None  # the matched calls, if the data identify them
+    dependent: str  # flag of intervals that treat dependent calls as independent
+    column: str | None  # cluster column
 
     def of_prompt(self, table: pd.DataFrame, conf_level: float) -> Counts:
         """The counts of one prompt; their flag is `dependent`, beside the difference."""
