@@ -197,7 +197,7 @@ class Counts:
         flag: str = "",
         **cells: Any,
     ) -> list[dict[str, Any]]:
-        """Share of `one` minus share of `other` among the trials, in each group, as :meth:`rates`; other trials are ties.
+        """Share of `one` minus share of `other` among the trials, in each group, as :meth:`rates`; others are ties.
 
         The interval is Newcombe's for the difference of two shares of one sample, composed of Wilson's for each; by
         cluster Tango's with the effective n of the clusters and t on G - 1. If all calls have the same answer
