@@ -21,7 +21,7 @@ from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import engine_errors, one_if, refuse_nested
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
@@ -53,7 +53,7 @@ class CellTable:
         """Label of each cell in a key column."""
         return self.labels[name].take(self.keys[name])
 
-    def where(self, kept: NDArray[np.bool_]) -> CellTable:
+    def where(self, kept: Mask) -> CellTable:
         """Only the cells where the mask is true."""
         if kept.all():
             return self

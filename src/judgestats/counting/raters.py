@@ -30,7 +30,7 @@ from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_col
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import one_if
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Several judges on the same things: their answers thing by thing, and pairs of judges counted --------------------
 
@@ -185,9 +185,9 @@ def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") 
     return np.where(turned, 2 - code, code).astype(np.int8), pd.Index(SIDES)
 
 
-def is_answer(values: pd.Series[Any]) -> NDArray[np.bool_]:
+def is_answer(values: pd.Series[Any]) -> Mask:
     """Whether each entry of an ``answer`` column is a valid answer."""
-    result: NDArray[np.bool_] = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
+    result: Mask = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
     return result
 
 

@@ -17,9 +17,10 @@ from judgestats.counting.clustering import CANDIDATES, auto_cluster, cluster_cod
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
 from judgestats.schema.coding import codes_of
+from judgestats.typing import Floats, Mask
 
 #: Hits and trials of the units of a side.
-Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+Marks = tuple[Mask, Mask]
 _Row = dict[str, Any]
 #: In place of a cluster column: each pair is a cluster of its two calls.
 _UNIT = "\0unit"
@@ -152,9 +153,7 @@ def paired_error(b: float, c: float, total: float) -> float:
     return math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total
 
 
-def _weighted(
-    table: pd.DataFrame, hit: NDArray[np.bool_], trial: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+def _weighted(table: pd.DataFrame, hit: Mask, trial: Mask) -> tuple[Mask, Mask, Floats]:
     """Hits, trials and counts of the units, (N, 1), or (N, 2) for the calls of pairs."""
     shape = (len(table), 2 if hit.ndim == 2 else 1)
     n = table["n"].to_numpy(dtype=float)

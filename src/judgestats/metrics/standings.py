@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
@@ -24,7 +23,7 @@ from judgestats.kernels.simultaneous import max_t
 from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.coding import Codes, combine, compact, joint, rows_of_codes
 from judgestats.schema.columns import UNIT_COLUMNS
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 #: Fewest shared clusters on which two judges are compared.
 FEWEST = 10
@@ -74,7 +73,7 @@ def _valid(calls: Study) -> Study:
     return calls.where(~calls.columns["choice"].among("invalid"))
 
 
-def _in_both_orders(calls: Study, keys: list[str]) -> tuple[Codes, NDArray[np.bool_]]:
+def _in_both_orders(calls: Study, keys: list[str]) -> tuple[Codes, Mask]:
     """Rows numbered by judge, unit and pair, and which pairs were judged in both orders."""
     low, high, turned = calls.ordered
     parts = [*calls.columns.of(["judge", *keys]), low, high]
@@ -340,7 +339,7 @@ class _Mean:
         return math.sqrt(self.clusters / (self.clusters - 1) * float((self.parts**2).sum()))
 
 
-def _mean(value: Floats, weight: Floats, cluster: NDArray[np.int64], size: int) -> _Mean:
+def _mean(value: Floats, weight: Floats, cluster: Ints, size: int) -> _Mean:
     share = weight / weight.sum()
     estimate = float(share @ value)
     parts = np.bincount(cluster, share * (value - estimate), size).astype(np.float64)
@@ -372,7 +371,7 @@ def _pairs(
     values: Floats,
     weights: Floats,
     judges: list[str],
-    cluster: NDArray[np.int64],
+    cluster: Ints,
     size: int,
     binary: bool,
     conf_level: float,

@@ -11,7 +11,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -47,7 +46,7 @@ from judgestats.metrics.references import labels
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, column_codes, combine, each_group, hashed
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 #: How a tie counts in a ranking: an answer of its own, in either of two models; half a win for each; excluded.
 TiesOfRanking = Literal["davidson", "rao-kupper", "half", "drop"]
@@ -594,7 +593,7 @@ class _Group:
             (np.bincount(self.codes[c].code, self.n).astype(np.float64) for c in self.clusters), key=effective_clusters
         )
 
-    def _information_without_spread(self, data: Comparisons, inside: NDArray[np.bool_]) -> Floats:
+    def _information_without_spread(self, data: Comparisons, inside: Mask) -> Floats:
         """Information of the pseudo-ties, and of comparisons that one side always won: their scores do not vary."""
         found, size = self.whole.found, len(self.systems)
         across = replace(data, counts=data.counts * ~inside[:, None])

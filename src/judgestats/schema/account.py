@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.schema.columns import Finding
+from judgestats.typing import Ints
 
 #: Key in the ``attrs`` of a frame that was read.
 KEY = "judgestats.account"
@@ -32,7 +33,7 @@ class Places(Sequence[str]):
 
     files: tuple[tuple[str, str], ...]  # name of each file, and what is counted in it (``line``, ``row``, ``record``)
     file: NDArray[np.int32]  # of each row, as `number`
-    number: NDArray[np.int64]
+    number: Ints
 
     def __len__(self) -> int:
         return len(self.number)

@@ -18,6 +18,7 @@ from judgestats.errors import SchemaError, data_rows
 from judgestats.kernels.decomposition import by_appearance
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
+from judgestats.typing import Floats, Ints
 
 R = TypeVar("R")
 #: Rows from which a kernel, or a thread, is worth its start.
@@ -32,7 +33,7 @@ class Codes:
     """Rows of a table, numbered by the combination of their values."""
 
     code: NDArray[np.integer[Any]]  # (N,): combination of each row, 0 to G - 1
-    first: NDArray[np.int64]  # (G,): the first row that has each combination
+    first: Ints  # (G,): the first row that has each combination
 
     @property
     def size(self) -> int:
@@ -83,7 +84,7 @@ def combine(parts: Iterable[Coded], rows: int) -> Codes:
     return Codes(number.astype(np.int32), first_rows(number, len(found)))
 
 
-def first_rows(number: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
+def first_rows(number: NDArray[np.integer[Any]], size: int) -> Ints:
     """The first row of each number from 0 to `size` - 1."""
     first = np.empty(size, dtype=np.int64)
     first[number[::-1]] = np.arange(number.size - 1, -1, -1)
@@ -119,7 +120,7 @@ def _small(size: int, rows: int) -> bool:
     return size <= 16 * rows + 10**6
 
 
-def compact(code: Any, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def compact(code: Any, size: int) -> tuple[NDArray[np.int32], Ints]:
     """Codes (N,) from 0 to size - 1 as numbers without gaps, in their order, and the code (K,) behind each number."""
     if not _small(size, len(code)):
         codes, number = np.unique(code, return_inverse=True)
@@ -208,7 +209,7 @@ def with_values(data: nw.DataFrame[Any], values: pd.DataFrame, codes: Codes) -> 
     return nw.from_native(data.to_pandas().assign(**columns), eager_only=True)
 
 
-def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:
+def numbers_of(values: pd.Series[Any]) -> Floats:
     """A column as numbers, NaN where missing; a SchemaError where it holds text or an infinite value."""
     if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
         wrong = pd.to_numeric(values.astype("string"), errors="coerce").isna() & values.notna()
@@ -218,7 +219,7 @@ def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:
             f"{values.name!r} holds text where a number is expected{example}. Read the table with ratings(frame), "
             "which casts numbers and names every value that is none."
         )
-    numbers: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
+    numbers: Floats = values.to_numpy(dtype=float, na_value=np.nan)
     refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
     return numbers
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.schema.coding import Codes, combine, compact, each, first_rows, joint, ranked_codes
-from judgestats.typing import Mask
+from judgestats.typing import Floats, Mask
 
 
 class Factor(NamedTuple):
@@ -100,7 +100,7 @@ class Factors:
             self._codes[key] = combine(((f.code, len(f.labels)) for f in self.of(names)), self.rows)
         return self._codes[key]
 
-    def counted(self, names: Sequence[str], weight: NDArray[np.float64] | None = None) -> tuple[Factors, Any]:
+    def counted(self, names: Sequence[str], weight: Floats | None = None) -> tuple[Factors, Any]:
         """Distinct combinations, sorted by their labels, and how many rows (or what weight) there are of each."""
         factors = self.of(names)
         number, codes = compact(*joint([(f.code, len(f.labels)) for f in factors], self.rows))

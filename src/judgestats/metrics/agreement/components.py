@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from judgestats.kernels.elimination import Structure, structure
 from judgestats.kernels.linear_mixed import Cells, profile
 from judgestats.threads import one_blas_thread
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 Codes = Sequence[NDArray[Any]]
 #: Largest sd of a factor, relative to the residual sd.
@@ -41,9 +41,9 @@ class Components:
     has_residual: bool = True  # False if the factors fit every score, so that the likelihood has no maximum
 
     @property
-    def at_zero(self) -> NDArray[np.bool_]:
+    def at_zero(self) -> Mask:
         """Components on the boundary."""
-        found: NDArray[np.bool_] = self.variance == 0
+        found: Mask = self.variance == 0
         return found
 
 
@@ -53,7 +53,7 @@ class Data:
 
     cells: Cells  # centred scores divided by their sd
     layout: Structure
-    factor: NDArray[np.int64]  # (q,): factor of each column, in elimination order
+    factor: Ints  # (q,): factor of each column, in elimination order
     scale: float  # the sd that scores were divided by
 
     @classmethod
@@ -219,7 +219,7 @@ def _polished(data: Data, ratio: Floats) -> tuple[Floats, bool]:
     return ratio, bool(np.abs(at.gradient[free] * ratio[free]).max() < 1e-4)
 
 
-def _hessian(data: Data, ratio: Floats, free: NDArray[np.int64]) -> Floats:
+def _hessian(data: Data, ratio: Floats, free: Ints) -> Floats:
     """Second derivatives of the criterion with respect to the free ratios, by central differences of the gradient."""
     columns = []
     for f in free:

@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from judgestats import flags
@@ -28,7 +27,7 @@ from judgestats.metrics.measure_registry import Measure, several_judges
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Ratings -> matrices of subjects x raters, for all groups at once ------------------------------------------------
 
@@ -42,10 +41,10 @@ class Matrices:
 
     keys: dict[str, Any]  # label of each group in each ``by`` column; groups are sorted by them
     scores: Floats  # (S, J): a row per subject of a group, a column per rater; NaN where there is no score
-    start: NDArray[np.int64]  # (G,): first row of each group
-    silent: NDArray[np.bool_]  # (G, J): raters with rows but no score in a group
+    start: Ints  # (G,): first row of each group
+    silent: Mask  # (G, J): raters with rows but no score in a group
     notes: list[list[str]]  # flags of each group for what was averaged
-    cluster: NDArray[np.int64] | None = None  # (S,): code of each subject's cluster
+    cluster: Ints | None = None  # (S,): code of each subject's cluster
 
     @property
     def groups(self) -> int:
@@ -53,7 +52,7 @@ class Matrices:
         return int(self.start.size)
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Rows of each group."""
         return np.diff(np.append(self.start, len(self.scores)))
 
@@ -149,7 +148,7 @@ def _of_row(code: Any, row: Any, rows: int) -> Any:
     return found
 
 
-def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[Floats, NDArray[np.bool_]]:
+def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
     """Scores as rows x raters, and the rows in which some rater lacks some of the cells averaged."""
     raters = len(table.labels["judge"])
     place = row[table.cell].astype(np.int64) * raters + table.judge
@@ -163,7 +162,7 @@ def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[F
     with np.errstate(invalid="ignore"):
         scores = np.where(count > 0, total / count, np.nan)
     cells = np.bincount(row, minlength=rows)[:, None]
-    unequal: NDArray[np.bool_] = np.asarray(((count > 0) & (count < cells)).any(axis=1))
+    unequal: Mask = np.asarray(((count > 0) & (count < cells)).any(axis=1))
     return scores, unequal
 
 
@@ -335,7 +334,7 @@ class _Rows:
         for name, value in values.items():
             self.cells[name][:, groups] = value
 
-    def mark(self, flag: str, mask: NDArray[np.bool_]) -> None:
+    def mark(self, flag: str, mask: Mask) -> None:
         """Add a flag where the mask (6, G) is true."""
         for t, g in np.argwhere(mask):
             self.of_term.setdefault((int(t), int(g)), []).append(flag)
@@ -428,7 +427,7 @@ def _clustered(
     scores: Floats,
     there: Any,
     present: Any,
-    cluster: NDArray[np.int64],
+    cluster: Ints,
     column: str,
     conf_level: float,
     ignored_by: str,

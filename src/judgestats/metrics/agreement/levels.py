@@ -85,16 +85,16 @@ class Block:
             size = min(step, plan.n_resamples - start)
             yield multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
 
-    def common(self) -> NDArray[np.int64]:
+    def common(self) -> Ints:
         """Number of points that both judges of each pair rated, (R, P)."""
         rated = ~np.isnan(self.scores)
         one, two = self.sides
-        result: NDArray[np.int64] = (rated[:, one] & rated[:, two]).sum(axis=-1)
+        result: Ints = (rated[:, one] & rated[:, two]).sum(axis=-1)
         return result
 
-    def points(self) -> NDArray[np.int64]:
+    def points(self) -> Ints:
         """Number of points that two judges or more rated, (R,)."""
-        result: NDArray[np.int64] = ((~np.isnan(self.scores)).sum(axis=1) > 1).sum(axis=-1)
+        result: Ints = ((~np.isnan(self.scores)).sum(axis=1) > 1).sum(axis=-1)
         return result
 
 
@@ -181,7 +181,7 @@ def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, sh
         return np.where((count == criteria) & (count > 0), total / count, np.nan)
 
 
-def pair_flags(r: Floats, common: NDArray[np.int64], n_missing: int = 0) -> str:
+def pair_flags(r: Floats, common: Ints, n_missing: int = 0) -> str:
     """Flags that count the pairs excluded, by reason, and the missing scores."""
     undefined = np.isnan(r)
     return flags.join(

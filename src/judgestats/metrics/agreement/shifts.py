@@ -43,7 +43,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of, values_of
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Shifts of agreement between two conditions: :func:`agreement_shift` ---------------------------------------------
 
@@ -286,12 +286,12 @@ def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, 
     return one, two
 
 
-def _units_of_sides(block: Block) -> NDArray[np.bool_]:
+def _units_of_sides(block: Block) -> Mask:
     """Whether each unit occurs on each side, (2, O)."""
     return _units_of(block, block.rows[SIDE].to_numpy(), 2)
 
 
-def _units_of(block: Block, code: NDArray[Any], size: int) -> NDArray[np.bool_]:
+def _units_of(block: Block, code: NDArray[Any], size: int) -> Mask:
     """Whether each unit occurs in the rows with each of `size` codes, (size, O)."""
     points: Any = (~np.isnan(block.scores)).any(axis=1)
     present = np.zeros((size, block.n_units), dtype=bool)
@@ -773,10 +773,10 @@ def _without_means(data: pd.DataFrame, labels: list[str], means: Means) -> tuple
     return data[~marked], int(marked.sum())
 
 
-def mean_rows(data: pd.DataFrame, labels: list[str]) -> NDArray[np.bool_]:
+def mean_rows(data: pd.DataFrame, labels: list[str]) -> Mask:
     """Whether each row (N,) is a mean of other rows, by a column, by a label, or by its ``before`` and ``after``."""
     if "is_mean" in labels:
-        given: NDArray[np.bool_] = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
+        given: Mask = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
         return given
     marked = np.zeros(len(data), dtype=bool)
     for column in labels:

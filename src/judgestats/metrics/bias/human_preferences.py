@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -34,7 +33,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import candidates, codes_of, each_group
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Annotators: screening for constant answers ----------------------------------------------------------------------
 
@@ -216,7 +215,7 @@ def _table(calls: Study, by: By, marker: list[str], confidence: str | None) -> t
     return table.assign(outcome=outcome, _pair=pair, _slot=slot, _choice=choice, _sure=sureness, n=n), groups
 
 
-def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> NDArray[np.bool_]:
+def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> Mask:
     """Which calls are of people; `known` are the judges of all calls, with or without a target."""
     if table["judge"].isna().any():
         raise SchemaError("'judge' is missing in some rows. Name the judge or annotator, or drop these rows.")

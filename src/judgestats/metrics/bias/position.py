@@ -28,7 +28,7 @@ from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, names, required
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factor, Factors
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Forced choices: the judge could not answer *tie* ----------------------------------------------------------------
 
@@ -77,7 +77,7 @@ def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
     first, second, names = study.shown
     low, high = np.minimum(first, second), np.maximum(first, second)
 
-    def several(values: Any, of: Codes) -> NDArray[np.bool_]:
+    def several(values: Any, of: Codes) -> Mask:
         """Whether the rows of each number have two values or more."""
         result = np.zeros(of.size, dtype=bool)
         result[of.code[values != values[of.first][of.code]]] = True
@@ -249,7 +249,7 @@ def consistency(
     return estimates(flag_forced(rows, calls, counts.groups, ("both_tie", "one_sided")), counts.groups)
 
 
-def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[NDArray[np.float64], int]:
+def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[Floats, int]:
     """Weight of each comparison, as a share of the calls per count; and the calls per count."""
     least = {"drop": 2, "agrees": 1, "same": 0}[missing]
     kept = (answered >= least).astype(float)
@@ -258,7 +258,7 @@ def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[NDArray[np
     return kept * (answered / 2 if missing == "agrees" else 1.0), 2
 
 
-def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDArray[np.bool_]:
+def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> Mask:
     """Which comparisons count as the same answer."""
     agree = (answered == 2) & equal
     if missing == "agrees":

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -24,7 +23,7 @@ from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 
 def _attenuations(data: Any, options: Options) -> pd.DataFrame:
@@ -153,7 +152,7 @@ def blinding_effect(
     return estimates(rows, [*shown, "judge"], sort=False)
 
 
-def _side(data: Panel, where: list[dict[str, Any]], key: dict[str, Any]) -> NDArray[np.bool_]:
+def _side(data: Panel, where: list[dict[str, Any]], key: dict[str, Any]) -> Mask:
     """Pairs of the groups with these labels."""
     key = {k: str(v) for k, v in key.items()}
     groups = [g for g, w in enumerate(where) if {k: str(v) for k, v in w.items()} == key]
@@ -163,7 +162,7 @@ def _side(data: Panel, where: list[dict[str, Any]], key: dict[str, Any]) -> NDAr
 def _group_rows(
     uncertainty: Uncertainty,
     weights: Floats,
-    sides: list[NDArray[np.bool_]],
+    sides: list[Mask],
     key: dict[str, Any],
     decimals: int | None,
     conf_level: float,

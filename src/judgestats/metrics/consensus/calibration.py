@@ -29,7 +29,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of
 from judgestats.results import estimates
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Ints, Mask
 from judgestats.verdicts.aggregation import MISSING_PARTNER, to_native, to_table
 
 # ---- Scores and reference of each judge, and calibration functions: a shift, a line, a monotone curve ----------------
@@ -154,7 +154,7 @@ def line(totals: Floats) -> Floats:
         return np.column_stack([slope, (y - slope * x) / n])
 
 
-def held_out(x: Floats, y: Floats, fold: NDArray[np.int64], method: Method) -> Floats:
+def held_out(x: Floats, y: Floats, fold: Ints, method: Method) -> Floats:
     """Each score calibrated by a fit to the other folds, (C,); NaN where that fit is not identified."""
     result = np.full(x.size, np.nan)
     for f in np.unique(fold):
@@ -165,12 +165,12 @@ def held_out(x: Floats, y: Floats, fold: NDArray[np.int64], method: Method) -> F
     return result
 
 
-def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> NDArray[np.int64]:
+def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> Ints:
     """Fold of each cell: the levels of `unit`, sorted by their `order`, are assigned in turn."""
     levels, place = np.unique(unit, return_inverse=True)
     fold = np.empty(levels.size, dtype=np.int64)
     fold[np.argsort(order[levels], kind="stable")] = np.arange(levels.size) % folds
-    result: NDArray[np.int64] = fold[place]
+    result: Ints = fold[place]
     return result
 
 

@@ -138,9 +138,7 @@ class Uncertainty:
         """Whether a table of owners x clusters would be too large."""
         return owners * self._n_clusters > 4 * self.data.pair.size + 10**6
 
-    def _cluster_scores(
-        self, owner: NDArray[np.int64], owners: int, weights: Floats
-    ) -> tuple[Floats, NDArray[np.bool_]]:
+    def _cluster_scores(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> tuple[Floats, Mask]:
         return cluster_scores(
             self.data.pair,
             self.data.table.cell,
@@ -289,7 +287,7 @@ class Uncertainty:
         return Spread(variance, float(freedom), FROM_RUNS, scores=scores)
 
 
-def _of_table(scores: Floats, touched: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _of_table(scores: Floats, touched: Mask) -> tuple[Floats, Floats]:
     return _variance(touched.sum(axis=1, dtype=np.float64), np.einsum("ij,ij->i", scores, scores))
 
 

@@ -92,13 +92,13 @@ class Reference:
 
     used: bool  # False if judges are compared with their peers
     row: NDArray[np.int64]  # (C,): row of the reference for each cell, -1 for none
-    mean: NDArray[np.float64]  # (R,)
-    variance: NDArray[np.float64]  # (R,): of that mean (NaN where unknown)
-    df: NDArray[np.float64]  # (R,): degrees of freedom of the variance
+    mean: Floats  # (R,)
+    variance: Floats  # (R,): of that mean (NaN where unknown)
+    df: Floats  # (R,): degrees of freedom of the variance
     shared: bool = False  # whether several items have the same row
 
     @property
-    def of_cell(self) -> NDArray[np.float64]:
+    def of_cell(self) -> Floats:
         """Reference mean of each cell, NaN for none."""
         return np.append(self.mean, np.nan)[self.row]
 

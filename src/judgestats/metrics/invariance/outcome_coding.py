@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
@@ -25,6 +24,7 @@ from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.schema.coding import codes_of, count_rows
 from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.typing import Floats, Ints
 
 # ---- The candidate that the cue favours, and the role of an answer ---------------------------------------------------
 
@@ -100,7 +100,7 @@ def refuse_unshown(favoured: Favoured | None, label: str | None) -> None:
         raise DesignError(f"favoured_label={label!r} marks one candidate of no call. See label_first and label_second.")
 
 
-def role(outcome: pd.Series[Any], side: pd.Series[Any] | str) -> NDArray[np.int64]:
+def role(outcome: pd.Series[Any], side: pd.Series[Any] | str) -> Ints:
     """0 favoured, 1 opposed, 2 tie, -1 invalid or missing."""
     text = outcome.astype(str).to_numpy(dtype=object)
     favoured = side if isinstance(side, str) else side.to_numpy(dtype=object)
@@ -209,14 +209,14 @@ class Answers:
     key: dict[str, Any]  # the groups and ``probe``
     favoured: str  # the candidate that the cue favours, or ``varies``
     table: pd.DataFrame  # rows with a count ``n``, and the clusters or, for independent samples, ``side``
-    counts: NDArray[np.float64]  # (R, 6): of each row to favoured, opposed and tie, blind and then under the probe
-    joint: NDArray[np.float64] | None  # (3, 3): items by role blind and under the probe; None if independent
+    counts: Floats  # (R, 6): of each row to favoured, opposed and tie, blind and then under the probe
+    joint: Floats | None  # (3, 3): items by role blind and under the probe; None if independent
     flag: str  # excluded answers, and dependent calls
 
     @property
-    def total(self) -> NDArray[np.float64]:
+    def total(self) -> Floats:
         """Counts of the six roles, (6,)."""
-        result: NDArray[np.float64] = self.counts.sum(axis=0)
+        result: Floats = self.counts.sum(axis=0)
         return result
 
 

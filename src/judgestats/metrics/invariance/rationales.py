@@ -34,7 +34,7 @@ from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.results import estimates
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Vectors of texts, and their cosine similarity -------------------------------------------------------------------
 
@@ -301,7 +301,7 @@ def rationale_check(
     study, found = clustered(Study.of(table), columns, cluster)
     table = study.columns.frame()
     counts = Counts.of(table, columns, found, conf_level=conf_level)
-    checks: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+    checks: dict[str, tuple[Mask, Mask]] = {}
     chosen = table["choice"].astype(object).where(table["choice"].notna(), "invalid").astype(str)
     for unknown in sorted(set(chosen) - set(CHOICES))[:1]:
         raise SchemaError(
@@ -351,7 +351,7 @@ def _slot(match: re.Match[str]) -> str:
     return "first" if name in _FIRST else "second"
 
 
-def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> NDArray[np.bool_]:
+def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> Mask:
     """Whether each text has a word of the lexicon."""
     if isinstance(lexicon, str):
         raise DesignError(f"lexicon={lexicon!r} is one text. Give a list of words: [{lexicon!r}], say.")
@@ -360,9 +360,7 @@ def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> NDA
     return np.array([bool(words) and bool(pattern.search(t)) for t in texts], dtype=bool)
 
 
-def _quote_absent(
-    table: pd.DataFrame, text: NDArray[Any], min_words: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _quote_absent(table: pd.DataFrame, text: NDArray[Any], min_words: int) -> tuple[Mask, Mask]:
     """Whether an explanation has a quotation that is in no text, and whether it has a quotation."""
     shown = [texts_of(table[c]) for c in ("text_first", "text_second", "text_source") if c in table]
     absent, quoting = np.zeros(len(text), dtype=bool), np.zeros(len(text), dtype=bool)

@@ -40,7 +40,7 @@ from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Is one judging protocol less anchored than another? -------------------------------------------------------------
 
@@ -463,7 +463,7 @@ def _net(
     found: ProbeCalls,
     pairs: pd.DataFrame,
     sign: NDArray[Any],
-    valid: NDArray[np.bool_],
+    valid: Mask,
     conf_level: float,
     plan: Bootstrap | None,
 ) -> _Rows:
