@@ -14,6 +14,7 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import (
     bca_interval,
     cluster_totals,
@@ -172,9 +173,7 @@ def read_off(
 
 def ratio(totals: Floats) -> Floats:
     """First total over the second, (B, 2) to (B,): the statistic of a rate or mean."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], np.nan)
-    return result
+    return quotient(totals[:, 0], totals[:, 1], totals[:, 1] > 0)
 
 
 def _drawn(
@@ -197,8 +196,7 @@ def _drawn(
         totals = cluster_totals(added, rng, plan.n_resamples, strata)
         weight, sizes = np.ones(unit.size), _sums(n[:, None], unit.code, unit.size).ravel()
     else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            added = np.where(n[:, None] > 0, rows / n[:, None], 0.0)
+        added = np.where(n[:, None] > 0, quotient(rows, n[:, None]), 0.0)
         strata = None if plan.strata is None else codes([plan.strata]).code
         step = max(_DRAWS // max(n.size, 1), 1)
         blocks = [min(step, plan.n_resamples - start) for start in range(0, plan.n_resamples, step)]

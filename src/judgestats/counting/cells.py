@@ -16,6 +16,7 @@ from judgestats.counting.splitting import refuse_splits, splits_here, splits_the
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
+from judgestats.kernels.proportions import quotient
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
@@ -224,9 +225,7 @@ def _rescaled(sd: Floats, runs: Any, ddof: int) -> Floats:
     if ddof == 1:
         return sd
     runs = np.asarray(runs, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaled: Floats = np.where((runs > 1) & (runs > ddof), sd * np.sqrt((runs - 1) / (runs - ddof)), np.nan)
-    return scaled
+    return sd * np.sqrt(quotient(runs - 1, runs - ddof, (runs > 1) & (runs > ddof)))
 
 
 def _units(coded: dict[str, tuple[Ints, Any]], judge: str | None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
@@ -304,8 +303,7 @@ def _raw(
             missing.view(np.int8),
         )
     means = cell_means(unit, numbers["score"], weight, n_units)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sd = np.where((means.runs > 1) & (means.runs > ddof), np.sqrt(means.squares / (means.runs - ddof)), np.nan)
+    sd = np.sqrt(quotient(means.squares, means.runs - ddof, (means.runs > 1) & (means.runs > ddof)))
     return CellTable(*about, means.mean, sd, means.runs, means.missing)
 
 

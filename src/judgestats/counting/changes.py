@@ -12,7 +12,7 @@ from judgestats.counting.clustering import CANDIDATES, Sharing, pair_label
 from judgestats.counting.clusters import cluster_of_counts, kept
 from judgestats.counting.pairing import low_and_high, refuse_nameless
 from judgestats.counting.patterns import Pattern
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.schema.coding import candidates, codes_of, count_rows, tidy
 from judgestats.schema.columns import COUNTS, N, unit_columns
 from judgestats.schema.declared_counts import call_counts
@@ -165,10 +165,7 @@ def _baseline(values: pd.Series[Any], across: str, baseline: str | None) -> str:
             f"{across!r} has {len(found)} values ({', '.join(found)}). Say which is the baseline=.",
             advice=(("baseline", None),),
         )
-    if baseline not in found:
-        raise DesignError(
-            f"baseline={baseline!r} is not in {across!r}. It has: {', '.join(found)}.{suggestion(baseline, found)}"
-        )
+    refuse_unknown(baseline, found, f"baseline={baseline!r} is not in {across!r}", "It has")
     return baseline
 
 

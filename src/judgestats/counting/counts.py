@@ -18,7 +18,7 @@ from judgestats.counting.clustering import ALIKE, MOST_CLUSTERS
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.differences import CLUSTERED, clustered_difference, difference
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.schema.coding import Codes, compact, joint, rows_of_codes
 from judgestats.schema.columns import N
@@ -354,6 +354,4 @@ def size_flag(n: float) -> str:
 def _share_difference(totals: Floats) -> Floats:
     """Share of the first class minus share of the second, (B, 3) counts to (B,)."""
     n = totals.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.where(n > 0, (totals[:, 0] - totals[:, 1]) / n, np.nan)
-    return result
+    return quotient(totals[:, 0] - totals[:, 1], n, n > 0)

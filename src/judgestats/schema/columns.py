@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from judgestats.errors import Advice, SchemaError, suggestion
+from judgestats.errors import Advice, SchemaError, refuse_unknown
 
 # ---- What is found in a table, a row each: faults, rows excluded, gaps ----------------------------------------------
 
@@ -214,11 +214,9 @@ def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str 
                 f'preferences(frame, counts=False) and ratings(frame, counts=False) keep it as "{N}_source".',
                 advice=(("counts", False),),
             )
-        if name not in present:
-            raise SchemaError(
-                f"{argument}={name!r} is not a column of the {what}. Columns: {', '.join(present)}."
-                + suggestion(name, present)
-            )
+        refuse_unknown(
+            name, present, f"{argument}={name!r} is not a column of the {what}", "Columns", error=SchemaError
+        )
     return wanted
 
 

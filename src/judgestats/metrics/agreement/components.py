@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from judgestats.kernels.elimination import Structure, structure
 from judgestats.kernels.linear_mixed import Cells, profile
+from judgestats.kernels.proportions import quotient
 from judgestats.threads import one_blas_thread
 from judgestats.typing import Floats, Ints, Mask
 
@@ -118,8 +119,7 @@ def gram(codes: Codes) -> Floats:
 def normalised(found: Floats) -> Floats:
     """Gram matrix scaled to a unit diagonal."""
     size = np.sqrt(np.diag(found))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(found / np.outer(size, size), np.float64)
+    return quotient(found, np.outer(size, size))
 
 
 def identifiable(scaled: Floats) -> bool:
@@ -148,8 +148,7 @@ def moments(y: Floats, codes: Codes, found: Floats) -> Floats:
         variance = np.linalg.solve(found, squares)
     except np.linalg.LinAlgError:
         return np.ones(len(codes))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Floats = np.where(variance[-1] > 0, variance[:-1] / variance[-1], 1.0)
+    ratio = quotient(variance[:-1], variance[-1], variance[-1] > 0)
     return np.clip(np.nan_to_num(ratio, nan=1.0), 0.01, 1000.0)
 
 

@@ -18,7 +18,8 @@ from judgestats.counting.cells import ABOUT, score_counts
 from judgestats.counting.splitting import as_runs, refuse_splits, splits_here, splits_there
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
@@ -90,11 +91,9 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
     for name in names(facets):
         if name in by:
             raise DesignError(f"{name!r} is in facets= and in by=. Name a column in one of them only.")
-        if name not in known:
-            raise SchemaError(
-                f"facets={name!r} is not a column that can be a facet. Columns: {', '.join(known)}."
-                + suggestion(name, known)
-            )
+        refuse_unknown(
+            name, known, f"facets={name!r} is not a column that can be a facet", "Columns", error=SchemaError
+        )
     about = [c for c in dict.fromkeys([*FACETS, *ABOUT, *names(facets)]) if c in present and c not in by]
     table = data.select(*by, *about, value, *([weight] if weight else [])).lazy().collect(backend="pandas").to_native()
     coded = {c: ranked_codes(table[c]) for c in [*by, *about]}
@@ -618,8 +617,7 @@ class _Study:
         notes = [flags.RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if known else flags.COMPONENTS_MISSING]
         if self.draws and not np.isnan(value):
             of, drawn = self.draws[self.object], self.error(numbers, absolute, self.draws)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                row |= self._interval(value, np.nan_to_num(of / (of + drawn)), "linear")
+            row |= self._interval(value, np.nan_to_num(quotient(of, of + drawn)), "linear")
         return {
             **row,
             "estimate": value,
@@ -643,8 +641,7 @@ class _Study:
         if self.draws and not np.isnan(n):
             a, one = (self.error({**numbers, facet: k}, absolute, self.draws) for k in (np.inf, 1.0))
             margin = self.draws[self.object] * (1 - target) / target - a
-            with np.errstate(divide="ignore", invalid="ignore"):
-                needed = np.where(margin > 0, np.maximum(np.ceil((one - a) / margin - 1e-9), 1.0), np.inf)
+            needed = np.where(margin > 0, np.maximum(np.ceil(quotient(one - a, margin) - 1e-9), 1.0), np.inf)
             row |= self._interval(n, needed, "inverted_cdf")
         unreached = flags.NOT_REACHED.of(known and np.isnan(n), target=f"{target:g}", what=plural)
         return {**row, "flag": flags.join(unreached, "" if known else flags.COMPONENTS_MISSING)}

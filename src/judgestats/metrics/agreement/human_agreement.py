@@ -16,7 +16,7 @@ from judgestats.counting.raters import ABOUT, count_raters, is_answer
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
+from judgestats.kernels.proportions import clustered_ratios, clustered_wilson, quotient
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import jackknife_cells
 from judgestats.metrics.measure_registry import Measure, Options, Term, items_shared, people_named, with_people
@@ -305,12 +305,10 @@ def kappa_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
 
     def kappa(totals: Floats) -> Floats:
         table = totals.reshape(-1, m, m)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            table = table / table.sum(axis=(1, 2), keepdims=True)
-            observed = np.einsum("bii->b", table)
-            expected = np.einsum("bi,bi->b", table.sum(axis=2), table.sum(axis=1))
-            result: Floats = np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan)
-        return result
+        table = quotient(table, table.sum(axis=(1, 2), keepdims=True))
+        observed = np.einsum("bii->b", table)
+        expected = np.einsum("bi,bi->b", table.sum(axis=2), table.sum(axis=1))
+        return quotient(observed - expected, 1 - expected, expected < 1 - 1e-12)
 
     return counts, kappa
 

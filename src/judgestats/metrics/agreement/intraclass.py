@@ -18,7 +18,8 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
 from judgestats.metrics.agreement.components import Components, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
@@ -78,11 +79,9 @@ def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "")
 def _parts(present: list[str], subjects: By, raters: str, by: list[str]) -> list[str]:
     subjects = list(dict.fromkeys(names(subjects)))
     for argument, name in [("raters", raters), *(("subjects", s) for s in subjects)]:
-        if name not in present and not (name in ABOUT and argument == "subjects"):
-            raise SchemaError(
-                f"{argument}={name!r} is not a column of the ratings. Columns: {', '.join(present)}."
-                + suggestion(name, present)
-            )
+        if not (name in ABOUT and argument == "subjects"):
+            problem = f"{argument}={name!r} is not a column of the ratings"
+            refuse_unknown(name, present, problem, "Columns", error=SchemaError)
     if not subjects:
         raise DesignError("subjects= names no column. Name what is rated, e.g. subjects='item'.")
     for name in subjects:
@@ -159,8 +158,7 @@ def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[F
     scored = ~np.isnan(table.mean)
     count = np.bincount(place[scored], minlength=rows * raters).reshape(rows, raters)
     total = np.bincount(place[scored], weights=table.mean[scored], minlength=rows * raters).reshape(rows, raters)
-    with np.errstate(invalid="ignore"):
-        scores = np.where(count > 0, total / count, np.nan)
+    scores = quotient(total, count, count > 0)
     cells = np.bincount(row, minlength=rows)[:, None]
     unequal: Mask = np.asarray(((count > 0) & (count < cells)).any(axis=1))
     return scores, unequal

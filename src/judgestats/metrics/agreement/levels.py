@@ -30,6 +30,7 @@ from judgestats.kernels.correlation import (
     weighted_spearman,
     weighted_totals,
 )
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.pingouin_engine import repeated_measures, version
 from judgestats.metrics.clustered import clustered_by
@@ -177,8 +178,7 @@ def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, sh
     n_criteria = int(criterion.max(initial=0)) + 1
     distinct = np.unique(response * n_criteria + criterion) // n_criteria
     criteria = np.bincount(distinct, minlength=shape[0] * shape[2]).reshape(shape[0], 1, shape[2])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((count == criteria) & (count > 0), total / count, np.nan)
+    return quotient(total, count, (count == criteria) & (count > 0))
 
 
 def pair_flags(r: Floats, common: Ints, n_missing: int = 0) -> str:
@@ -250,8 +250,7 @@ def system_means(block: Block, weights: Floats) -> Floats:
     known = ~np.isnan(block.scores)
     stacked = np.stack([known.astype(float), np.where(known, block.scores, 0.0)], axis=-1).transpose(2, 0, 1, 3)
     totals = weighted_totals(weights, grouped(stacked, block.owner, block.n_units))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(totals[..., 0] > 0, totals[..., 1] / totals[..., 0], np.nan)
+    return quotient(totals[..., 1], totals[..., 0], totals[..., 0] > 0)
 
 
 def system_correlations(block: Block, method: Method, weights: Floats) -> Floats:
@@ -280,9 +279,7 @@ def row_icc(block: Block, weights: Floats) -> Floats:
 def mean_defined(x: Floats, axis: int | tuple[int, ...] = -1) -> Floats:
     """Mean of the values that are not NaN."""
     known = ~np.isnan(x)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.where(known, x, 0.0).sum(axis=axis) / known.sum(axis=axis)
-    return result
+    return quotient(np.where(known, x, 0.0).sum(axis=axis), known.sum(axis=axis))
 
 
 def sd_defined(x: Floats, ddof: int = 1) -> Floats:
@@ -290,8 +287,7 @@ def sd_defined(x: Floats, ddof: int = 1) -> Floats:
     known = ~np.isnan(x)
     n = known.sum(axis=-1)
     away = np.where(known, x - mean_defined(x)[..., None], 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(n > 1, np.sqrt((away**2).sum(axis=-1) / (n - ddof)), np.nan)
+    return np.sqrt(quotient((away**2).sum(axis=-1), n - ddof, n > 1))
 
 
 def from_draws(

@@ -20,8 +20,8 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.kernels.proportions import wilson
+from judgestats.errors import DesignError, SchemaError, choose, refuse_unknown
+from judgestats.kernels.proportions import quotient, wilson
 from judgestats.metrics.agreement.levels import (
     DIFFERENCE,
     Block,
@@ -280,8 +280,7 @@ def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, 
     values = frame.lazy().select(text).unique().collect(backend="pandas")[condition].to_list()
     known = sorted(map(str, values))
     for value in map(str, pair):
-        if value not in known:
-            raise DesignError(f"{condition!r} has no {value!r}. It has: {', '.join(known)}.{suggestion(value, known)}")
+        refuse_unknown(value, known, f"{condition!r} has no {value!r}", "It has")
     one, two = (frame.filter(text == str(v)).drop(condition).to_native() for v in pair)
     return one, two
 
@@ -370,8 +369,7 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap, re
 
 def _relative_cells(value: Floats, draws: Floats, sizes: Floats, plan: Bootstrap) -> dict[str, Any]:
     """Shift divided by the agreement before; no interval where the interval of that agreement includes 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cells = from_draws(float(value[1] / value[0] - 1), draws[:, 1] / draws[:, 0] - 1, sizes, plan)
+    cells = from_draws(float(quotient(value[1], value[0]) - 1), quotient(draws[:, 1], draws[:, 0]) - 1, sizes, plan)
     if not value[0] > 0:
         return cells | dict.fromkeys(("estimate", *_INTERVAL), math.nan) | {"flag": ""}
     if not from_draws(float(value[0]), draws[:, 0], sizes, plan)["conf_low"] > 0:

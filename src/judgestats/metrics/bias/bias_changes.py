@@ -22,8 +22,8 @@ from judgestats.counting.patterns import InvalidDirection
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.kernels.proportions import ROUNDING, normal_quantile
+from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
+from judgestats.kernels.proportions import ROUNDING, normal_quantile, quotient
 from judgestats.metrics.bias.bias_scores import targeted
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.results import estimates
@@ -256,8 +256,7 @@ def _scores(totals: Floats) -> tuple[Floats, Floats]:
         sides = joint.sum(axis=2), joint.sum(axis=1)
     else:
         sides = totals[:, :3], totals[:, 3:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        one, two = ((s[:, 0] - s[:, 1]) / s.sum(axis=1) for s in sides)
+    one, two = (quotient(s[:, 0] - s[:, 1], s.sum(axis=1)) for s in sides)
     return one, two
 
 
@@ -431,12 +430,8 @@ def _drawn(row: dict[str, Any], samples: list[Sample], term: str, key: Mapping[s
 
 def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
     known = sorted({str(s.key["judge"]) for s in samples})
-    unknown = [j for j in names(judges or ()) if j not in known]
-    if unknown:
-        raise DesignError(
-            f"judges= names {unknown[0]!r}, who is not in the data. Judges: {', '.join(known)}."
-            f"{suggestion(unknown[0], known)}"
-        )
+    for judge in names(judges or ()):
+        refuse_unknown(judge, known, f"judges= names {judge!r}, who is not in the data", "Judges")
     return [s for s in samples if judges is None or str(s.key["judge"]) in names(judges)]
 
 

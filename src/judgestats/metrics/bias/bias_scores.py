@@ -23,7 +23,8 @@ from judgestats.counting.patterns import PATTERNS, InvalidDirection
 from judgestats.counting.study import Study, refuse_unknown_order
 from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, refuse_unknown, suggestion
+from judgestats.kernels.proportions import quotient
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.results import estimates
@@ -214,12 +215,9 @@ def _by_attribute(data: Any, present: list[str], attribute: str, value: str | No
 
 def _by_family(data: Any, present: list[str], family: Mapping[str, str]) -> _Sides:
     judges = [str(j) for j in _distinct(data, "judge")]
-    unknown = [j for j in judges if j not in family]
-    if unknown:
-        raise DesignError(
-            f"family= does not name the judge {unknown[0]!r}. It names: {', '.join(family)}."
-            f"{suggestion(unknown[0], family)} Give a family to every judge."
-        )
+    for judge in judges:
+        problem = f"family= does not name the judge {judge!r}"
+        refuse_unknown(judge, family, problem, "It names", cure=" Give a family to every judge.")
     has_columns = all(f"family_{slot}" in present for slot in _SLOTS)
     if nameless := [j for j in judges if pd.isna(family[j])]:
         raise DesignError(f"family= gives the judge {nameless[0]!r} no family. Give a family to every judge.")
@@ -545,9 +543,7 @@ def _mean_row(counts: Counts, split: Sequence[str], invalid: str, key: Mapping[s
 
         def mean(totals: Floats) -> Floats:
             cells = totals.reshape(len(totals), -1, 3)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                result: Floats = ((cells[:, :, 0] - cells[:, :, 1]) / cells.sum(axis=2)) @ weight
-            return result
+            return quotient(cells[:, :, 0] - cells[:, :, 1], cells.sum(axis=2)) @ weight
 
         row |= counts.resampled(added.reshape(len(added), -1), mean, key)
     small = flags.SMALL_N if total < 30 else ""

@@ -21,7 +21,7 @@ from judgestats.counting.selection import with_two
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.bias_scores import of_attributes, target_known, targeted
@@ -164,11 +164,9 @@ def preference_gap(
     present = Study.of(calls).names
     for argument, columns in (("humans", marker), ("confidence", names(confidence or ()))):
         for name in columns:
-            if name not in present:
-                raise SchemaError(
-                    f"{argument}= names {name!r}, which is not a column. Columns: {', '.join(present)}."
-                    f"{suggestion(name, present)}"
-                )
+            refuse_unknown(
+                name, present, f"{argument}= names {name!r}, which is not a column", "Columns", error=SchemaError
+            )
     found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
     table, groups = _table(found.calls, by, marker, confidence)
     table = table.assign(_person=_persons(table, humans, labels(calls, "judge")))
@@ -228,11 +226,7 @@ def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], kno
             raise DesignError(f"{column!r} is never {meant!r}. It has: {', '.join(found)}.{suggestion(meant, found)}")
     else:
         for name in names(people):
-            if name not in known:
-                raise DesignError(
-                    f"humans= names {name!r}, who is not in 'judge'. Judges: {', '.join(known)}."
-                    f"{suggestion(name, known)}"
-                )
+            refuse_unknown(name, known, f"humans= names {name!r}, who is not in 'judge'", "Judges")
         person = judges.isin(names(people)).to_numpy()
     if not person.any() or person.all():
         who = "people" if person.any() else "judges"

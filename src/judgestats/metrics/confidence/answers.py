@@ -12,7 +12,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.bias.gold import labelled_calls, labelled_verdicts
 from judgestats.schema.columns import By, answer_column, kind_of, names, required
@@ -33,11 +33,8 @@ def answers_of(
 ) -> Answers:
     """Counts of verdicts by confidence and outcome (``correct``, ``wrong``, ``tie``, ``invalid``), and `beside`."""
     present = list(Study.of(data).names)
-    if confidence not in present:
-        raise SchemaError(
-            f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}. Columns: "
-            f"{', '.join(present)}.{suggestion(confidence, present)} Name it with confidence='...'."
-        )
+    problem = f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}"
+    refuse_unknown(confidence, present, problem, "Columns", cure=" Name it with confidence='...'.", error=SchemaError)
     counts = {"judge", "outcome", "n"} <= set(present) and "choice" not in present
     ratings = not counts and not set(required("preferences")) <= set(present) and kind_of(present) == "ratings"
     known = counts or "gold" in present or (ratings and answer_column(present) == "correct")

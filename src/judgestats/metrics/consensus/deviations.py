@@ -20,7 +20,7 @@ from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.deviation import cluster_scores
-from judgestats.kernels.proportions import normal_quantile, wilson
+from judgestats.kernels.proportions import normal_quantile, quotient, wilson
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term
@@ -67,9 +67,7 @@ class Uncertainty:
     def unit_variance(self) -> Floats:
         """Variance of each unit's mean, from its runs."""
         runs = np.asarray(self.data.table.runs, dtype=float)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance: Floats = np.where(runs > 1, self.data.table.sd**2 / runs, np.nan)
-        return variance
+        return quotient(self.data.table.sd**2, runs, runs > 1)
 
     @cached_property
     def _unit_df(self) -> Floats:
@@ -153,9 +151,7 @@ class Uncertainty:
         )
 
     def _scale(self, weights: Floats) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale: Floats = np.where((weights != 0) & (self.data.items > 0), weights / self.data.items, 0.0)
-        return scale
+        return np.where((weights != 0) & (self.data.items > 0), quotient(weights, self.data.items), 0.0)
 
     def _pairs_from_reference(self) -> tuple[Floats, Floats]:
         """Contribution of the reference to each pair: variances, and their squares over degrees of freedom."""
@@ -188,10 +184,9 @@ class Uncertainty:
         cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
         scored = ~np.isnan(self.data.table.mean)
         others = _sums(cell[scored], weights=part[scored], minlength=self.data.present.size)[cell] - part
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.data.exclude_self:
-                return part + others / (n - 1.0) ** power
-            return np.asarray((1 - 1 / n) ** power * part + others / n**power)
+        if self.data.exclude_self:
+            return part + quotient(others, (n - 1.0) ** power)
+        return np.asarray((1 - quotient(1, n)) ** power * part + quotient(others, n**power))
 
     def spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats) -> list[Spread]:
         """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner: `owner`, `weights` (P,).
@@ -269,8 +264,7 @@ class Uncertainty:
         else:
             cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
             total = _sums(cell, weights=b, minlength=self.data.present.size)[cell]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                coefficient = b - (total - b) / (n - 1.0) if self.data.exclude_self else b - total / n
+            coefficient = b - (quotient(total - b, n - 1.0) if self.data.exclude_self else quotient(total, n))
         peers = 0 if self.data.reference.used else 1
         counted = ~np.isnan(self.data.table.mean) & (coefficient != 0)
         counted &= self.data.present[self.data.table.cell] > peers
@@ -293,20 +287,17 @@ def _of_table(scores: Floats, touched: Mask) -> tuple[Floats, Floats]:
 
 def _variance(clusters: Floats, squares: Floats) -> tuple[Floats, Floats]:
     """G/(G - 1) times the sum of squares, NaN for a single cluster; and G."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(clusters > 1, clusters / (clusters - 1) * squares, np.nan), clusters
+    return quotient(clusters, clusters - 1, clusters > 1) * squares, clusters
 
 
 def _over_df(variance: Floats, df: Floats) -> Floats:
     """Squared variances over their degrees of freedom: 0 where the variance is 0 or treated as known."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((variance == 0) | np.isinf(df), 0.0, variance**2 / df)
+    return np.where((variance == 0) | np.isinf(df), 0.0, quotient(variance**2, df))
 
 
 def _satterthwaite(variance: Floats, squares: Floats) -> Floats:
     """Degrees of freedom of sums of variances, from the sums of :func:`_over_df`."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(squares > 0, variance**2 / squares, np.inf)
+    return np.where(squares > 0, quotient(variance**2, squares), np.inf)
 
 
 def _sums(code: Any, weights: Any = None, minlength: int = 0) -> Floats:

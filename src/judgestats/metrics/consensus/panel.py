@@ -15,6 +15,7 @@ from judgestats.counting.cells import ABOUT, CellTable, cell_table
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.deviation import consensus, weighted_means
+from judgestats.kernels.proportions import quotient
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, Finding, as_frame, names
 from judgestats.typing import Floats
@@ -133,8 +134,7 @@ def _means(frame: Any, by: Sequence[str], per_criterion: bool, final: str | None
         table = table.where(np.asarray(table.label("criterion") == final))
     keys = [*split, *(k for k in ABOUT if k in present)]
     runs = np.asarray(table.runs, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        noise = np.where(runs > 1, table.sd**2 / runs, np.nan)
+    noise = quotient(table.sd**2, runs, runs > 1)
     scored = ~np.isnan(table.mean)
     cell = table.cell[scored]
     raters = np.bincount(cell, minlength=table.n_cells)

@@ -21,7 +21,7 @@ from judgestats.counting.selection import gathered
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
+from judgestats.kernels.proportions import newcombe, newcombe_paired, quotient, wilson
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.invariance.outcome_coding import (
     ROLES,
@@ -51,8 +51,7 @@ _TEXTS = ("text_first", "text_second")
 def shares(totals: Floats) -> tuple[Floats, Floats]:
     """Shares of favoured, opposed and tie, blind and under the probe: (B, 6) to two (B, 3); NaN without answers."""
     blind, probe = totals[:, :3], totals[:, 3:6]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return blind / blind.sum(axis=1, keepdims=True), probe / probe.sum(axis=1, keepdims=True)
+    return quotient(blind, blind.sum(axis=1, keepdims=True)), quotient(probe, probe.sum(axis=1, keepdims=True))
 
 
 def shifts(totals: Floats) -> Floats:
@@ -80,16 +79,13 @@ def lao(totals: Floats) -> Floats:
     scaled = np.hstack([totals[:, :3] * n[1], totals[:, 3:6] * n[0]])
     parts = gains(np.where((n[0] > 0) & (n[1] > 0), scaled, np.nan))
     moved = parts.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(moved > 0, parts[:, 0] / moved, np.nan)
+    return quotient(parts[:, 0], moved, moved > 0)
 
 
 def nontie_shift(totals: Floats) -> Floats:
     """Change of the favoured share among answers that are not ties, (B,)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        blind, probe = (totals[:, s] / (totals[:, s] + totals[:, s + 1]) for s in (0, 3))
-    result: Floats = probe - blind
-    return result
+    blind, probe = (quotient(totals[:, s], totals[:, s] + totals[:, s + 1]) for s in (0, 3))
+    return probe - blind
 
 
 def signed_neutrality(totals: Floats) -> Floats:

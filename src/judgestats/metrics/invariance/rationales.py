@@ -21,6 +21,7 @@ from judgestats.counting.selection import gathered
 from judgestats.counting.tallies import clustered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.proportions import quotient
 from judgestats.metrics.invariance.outcome_coding import (
     ProbeCalls,
     Study,
@@ -103,8 +104,7 @@ class Vectors:
         left, right = self._matrix[i[known]], self._matrix[j[known]]
         product = left.multiply(right) if hasattr(left, "multiply") else left * right
         dot = np.asarray(product.sum(axis=1), dtype=float).ravel()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cosine = dot / (self._norm[i[known]] * self._norm[j[known]])
+        cosine = quotient(dot, self._norm[i[known]] * self._norm[j[known]])
         result[known] = np.clip(cosine, -1.0, 1.0)
         result[[a == b and bool(np.isfinite(c)) for a, b, c in zip(one, two, result, strict=True)]] = 1.0
         return result

@@ -19,7 +19,7 @@ from judgestats.counting.counts import Counts, size_flag
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count, units
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
 from judgestats.metrics.paired import (
@@ -202,10 +202,7 @@ def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _
     table, column, dependent = tallied.table, tallied.clusters.column, tallied.clusters.flag
     prompts = sorted(str(p) for p in table["prompt"].dropna().unique())
     for name in (base, strict):
-        if not (table["prompt"] == name).any():
-            raise DesignError(
-                f"prompt {name!r} does not occur. Prompts: {', '.join(prompts)}.{suggestion(name, prompts)}"
-            )
+        refuse_unknown(name, prompts, f"prompt {name!r} does not occur", "Prompts")
     counts = _by_cell(table, base, strict)
     named = {*required("preferences")} <= {*Study.of(calls).names}
     kept = [column] if column is not None and column != "pair" else []
