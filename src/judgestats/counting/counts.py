@@ -20,6 +20,7 @@ from judgestats.counting.differences import CLUSTERED, clustered_difference, dif
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
 from judgestats.kernels.resampling import binomial_interval
+from judgestats.results import with_interval
 from judgestats.schema.coding import Codes, compact, joint, rows_of_codes
 from judgestats.schema.columns import N
 from judgestats.schema.factors import Factors
@@ -305,13 +306,9 @@ class Counts:
             own = self._cells.of(g)
             k, n, alike = hits[own], trials[own], self._cells.alike[own]
         std_error, low, high = clustered_wilson(k, n, self.conf_level, alike)
-        return {
-            "std_error": std_error,
-            "conf_low": low,
-            "conf_high": high,
-            "method": f"Wilson, clustered by {cluster or 'pair'} (G = {int(alike[n > 0].sum())})",
-            "flag": flags.join(flag, flags.few_clusters(n, alike=alike), size_flag(total)),
-        }
+        method = f"Wilson, clustered by {cluster or 'pair'} (G = {int(alike[n > 0].sum())})"
+        flag = flags.join(flag, flags.few_clusters(n, alike=alike), size_flag(total))
+        return with_interval(std_error, low, high, method=method, flag=flag)
 
     def _resampled(self, g: int, hits: Floats, trials: Floats, plan: Bootstrap) -> dict[str, Any]:
         rows = self._parts[g]
@@ -320,12 +317,8 @@ class Counts:
         whole &= ((n == 0) | (n == self.n[rows])).all()  # a count is one trial
         if plan.method == "percentile" and not plan.columns and whole:
             low, high = binomial_interval(k.sum(), n.sum(), plan.conf_level)
-            return {
-                "conf_low": low,
-                "conf_high": high,
-                "method": "percentile bootstrap of calls, closed form",
-                "flag": "",
-            }
+            method = "percentile bootstrap of calls, closed form"
+            return {"conf_low": low, "conf_high": high, "method": method, "flag": ""}
         return resampled(self.where(rows), np.column_stack([k, n]), ratio, plan, self._keys[g])
 
     def hits_and_trials(self, hit: str, ties: str, invalid: str, column: str = "outcome") -> tuple[Floats, Mask]:

@@ -16,6 +16,7 @@ from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, auto_cluster, cluster_codes
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
+from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
 from judgestats.typing import Floats, Mask
 
@@ -86,13 +87,9 @@ def paired_difference(
     gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
     found = clustered_tango(gains, losses, size, conf_level)
     name = "pair" if column == _UNIT else column
-    return {
-        **row,
-        "std_error": found.std_error,
-        "conf_low": found.low,
-        "conf_high": found.high,
-        "method": f"Tango, paired, clustered by {name} (G = {found.clusters})",
-    }, flags.join(flags.few_clusters(size), left_out)
+    row["method"] = f"Tango, paired, clustered by {name} (G = {found.clusters})"
+    row |= with_interval(found.std_error, found.low, found.high)
+    return row, flags.join(flags.few_clusters(size), left_out)
 
 
 def _detected_cluster(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
@@ -105,14 +102,10 @@ def _detected_cluster(table: pd.DataFrame, counted: float, of_calls: bool) -> st
 def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
     """Difference of two estimates, from the intervals of both (square-and-add); ``n`` is the smaller sample."""
     value = one["estimate"] - two["estimate"]
-    return {
-        "estimate": value,
-        "std_error": math.hypot(one["std_error"], two["std_error"]),
-        "conf_low": value - math.hypot(one["estimate"] - one["conf_low"], two["conf_high"] - two["estimate"]),
-        "conf_high": value + math.hypot(one["conf_high"] - one["estimate"], two["estimate"] - two["conf_low"]),
-        "n": min(one["n"], two["n"]),
-        "method": "MOVER, from both intervals",
-    }
+    below = math.hypot(one["estimate"] - one["conf_low"], two["conf_high"] - two["estimate"])
+    above = math.hypot(one["conf_high"] - one["estimate"], two["estimate"] - two["conf_low"])
+    cells = {"estimate": value, "n": min(one["n"], two["n"]), "method": "MOVER, from both intervals"}
+    return with_interval(math.hypot(one["std_error"], two["std_error"]), value - below, value + above, **cells)
 
 
 def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> _Row:
@@ -121,14 +114,8 @@ def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_leve
         return {"estimate": math.nan, "n": 0.0}
     low, high = newcombe(k1, n1, k2, n2, conf_level)
     p1, p2 = k1 / n1, k2 / n2
-    return {
-        "estimate": p1 - p2,
-        "std_error": math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2),
-        "conf_low": low,
-        "conf_high": high,
-        "n": min(n1, n2),
-        "method": "Newcombe, independent",
-    }
+    error = math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2)
+    return with_interval(error, low, high, estimate=p1 - p2, n=min(n1, n2), method="Newcombe, independent")
 
 
 def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> _Row:
@@ -136,16 +123,9 @@ def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CON
 
     `a`, `b`, `c`, `d`: pairs that are hits on both sides, on the first only, on the second only, on neither.
     """
-    total = a + b + c + d
-    low, high = newcombe_paired(a, b, c, d, conf_level)
-    return {
-        "estimate": (b - c) / total,
-        "std_error": paired_error(b, c, total),
-        "conf_low": low,
-        "conf_high": high,
-        "n": total,
-        "method": "Newcombe, paired",
-    }
+    total, ends = a + b + c + d, newcombe_paired(a, b, c, d, conf_level)
+    cells = {"estimate": (b - c) / total, "n": total, "method": "Newcombe, paired"}
+    return with_interval(paired_error(b, c, total), *ends, **cells)
 
 
 def paired_error(b: float, c: float, total: float) -> float:

@@ -41,7 +41,7 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of, values_of
-from judgestats.results import COLUMNS, estimates
+from judgestats.results import COLUMNS, estimates, with_interval
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats, Ints, Mask
 
@@ -806,18 +806,10 @@ def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level
         return {**row, "flag": flags.CONSTANT_SHIFTS if n > 1 else flags.ONE_CONDITION if n else ""}
     t = row["estimate"] / spread
     tail = {"less": stdtr(n - 1, t), "greater": stdtr(n - 1, -t), "two-sided": 2 * stdtr(n - 1, -abs(t))}[alternative]
+    test = {"statistic": t, "df": n - 1, "p_value": float(tail), "p_adjusted": min(1.0, m * float(tail))}
     half = float(stdtrit(n - 1, (1 + conf_level) / 2)) * spread
-    return {
-        **row,
-        "std_error": spread,
-        "conf_low": row["estimate"] - half,
-        "conf_high": row["estimate"] + half,
-        "statistic": t,
-        "df": n - 1,
-        "p_value": float(tail),
-        "p_adjusted": min(1.0, m * float(tail)),
-        "method": f"paired t, Bonferroni over {m}",
-    }
+    low, high = row["estimate"] - half, row["estimate"] + half
+    return with_interval(spread, low, high, **row, **test, method=f"paired t, Bonferroni over {m}")
 
 
 def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggesti
 from judgestats.kernels.proportions import ROUNDING, normal_quantile, quotient
 from judgestats.metrics.bias.bias_scores import targeted
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factor
 from judgestats.typing import Floats, Mask
@@ -310,13 +310,8 @@ def _composed(sample: Sample, column: str | None) -> dict[str, dict[str, Any]]:
         )
         below, above = (math.sqrt(max(x * x + y * y - 2 * r * x * y, 0.0)) for x, y in lengths)
         value = b["estimate"] - a["estimate"]
-        result[term] = {
-            "estimate": value,
-            "std_error": math.sqrt(max(variance, 0.0)),
-            "conf_low": value - below,
-            "conf_high": value + above,
-            "method": method,
-        }
+        error = math.sqrt(max(variance, 0.0))
+        result[term] = with_interval(error, value - below, value + above, estimate=value, method=method)
         if clustered is not None:
             result[term] |= clustered.widened(result[term], clustered.influence(sample, term), variance, conf_level)
     return result
@@ -367,11 +362,8 @@ class _Clusters:
         effect = variance / independent if independent > ROUNDING and variance > ROUNDING else 1.0
         t = float(stdtrit(self.size - 1, 0.5 + conf_level / 2))
         factor, value = math.sqrt(effect) * t / normal_quantile(conf_level), row["estimate"]
-        return {
-            "std_error": math.sqrt(variance),
-            "conf_low": max(value - factor * (value - row["conf_low"]), -2.0),
-            "conf_high": min(value + factor * (row["conf_high"] - value), 2.0),
-        }
+        low, high = value - factor * (value - row["conf_low"]), value + factor * (row["conf_high"] - value)
+        return with_interval(math.sqrt(variance), max(low, -2.0), min(high, 2.0))
 
 
 def _clusters(samples: list[Sample], column: str) -> _Clusters:

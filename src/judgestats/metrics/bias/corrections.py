@@ -17,6 +17,7 @@ from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.corrected import covariance, small_sample
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.bias.labelled_samples import Group
+from judgestats.results import with_interval
 from judgestats.typing import Floats, Mask
 
 #: How the labelled items were drawn: at random from all, or so many of each class of the label.
@@ -193,10 +194,5 @@ def clipped(estimate: float, error: float, low: float, high: float, least: float
     if high < least or low > most:
         return {"estimate": math.nan, "method": "", "flag": flags.RATES_DO_NOT_FIT}
     estimate = min(max(estimate, least), most)
-    return {
-        "estimate": estimate,
-        "std_error": error,
-        "conf_low": min(max(low, least), estimate),
-        "conf_high": max(min(high, most), estimate),
-        "flag": "",
-    }
+    low, high = min(max(low, least), estimate), max(min(high, most), estimate)
+    return with_interval(error, low, high, estimate=estimate, flag="")

@@ -29,7 +29,7 @@ from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.paired import independent_difference
 from judgestats.metrics.references import column_and_value, labels
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import candidates, codes_of, each_group
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
@@ -307,15 +307,10 @@ class _Group:
             few = flags.join(few, "" if fewest < 2 else flags.CONSTANT)
         half = math.sqrt(variance) * float(stdtrit(fewest - 1, 0.5 + self.conf_level / 2)) if fewest > 1 else math.nan
         half = half if variance > 0 else math.nan
-        return {
-            "estimate": value,
-            "std_error": math.sqrt(variance) if fewest > 1 else math.nan,
-            "conf_low": max(value - half, -1.0) if half == half else math.nan,
-            "conf_high": min(value + half, 1.0) if half == half else math.nan,
-            "n": n1,
-            "method": method,
-            "flag": flags.join(few, flags.SMALL_N if n1 < 30 else ""),
-        }
+        low, high = (math.nan, math.nan) if math.isnan(half) else (max(value - half, -1.0), min(value + half, 1.0))
+        error = math.sqrt(variance) if fewest > 1 else math.nan
+        flag = flags.join(few, flags.SMALL_N if n1 < 30 else "")
+        return with_interval(error, low, high, estimate=value, n=n1, method=method, flag=flag)
 
 
 def _by_judge(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:

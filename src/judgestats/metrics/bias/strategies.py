@@ -27,7 +27,7 @@ from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.paired import paired_cells, paired_error
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
@@ -663,15 +663,10 @@ def _clustered(row: dict[str, Any], counts: Counts, cells: Floats, column: str, 
     unit = counts.columns.codes([column])
     losses, gains, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells)
     found = clustered_tango(gains, losses, size, conf_level)
-    return {
-        "std_error": found.std_error,
-        "conf_low": found.low,
-        "conf_high": found.high,
-        "statistic": found.statistic,
-        "p_value": found.p_value,
-        "method": f"Tango, paired, clustered by {column} (G = {found.clusters})",
-        "flag": flags.join(row.get("flag", ""), flags.few_clusters(size)),
-    }
+    test = {"statistic": found.statistic, "p_value": found.p_value}
+    method = f"Tango, paired, clustered by {column} (G = {found.clusters})"
+    flag = flags.join(row.get("flag", ""), flags.few_clusters(size))
+    return with_interval(found.std_error, found.low, found.high, method=method, flag=flag, **test)
 
 
 def _total(counts: Counts, pairs: int | str | None) -> float:
@@ -710,15 +705,10 @@ def _of_discordant(b: float, c: float, total: float, conf_level: float) -> dict[
     shifted = total + 2  # Agresti and Min (2005): a half more in each of the four cells
     middle = (c - b) / shifted
     half = normal_quantile(conf_level) * math.sqrt(b + c + 1 - (b - c) ** 2 / shifted) / shifted
-    return {
-        "estimate": (c - b) / total,
-        "std_error": paired_error(b, c, total),
-        "conf_low": max(middle - half, -1.0),
-        "conf_high": min(middle + half, 1.0),
-        "n": total,
-        "method": "Agresti-Min, paired",
-        "flag": flags.join(flags.DISCORDANT_ONLY, flags.SMALL_N if total < 30 else ""),
-    }
+    low, high = max(middle - half, -1.0), min(middle + half, 1.0)
+    cells = {"estimate": (c - b) / total, "n": total, "method": "Agresti-Min, paired"}
+    flag = flags.join(flags.DISCORDANT_ONLY, flags.SMALL_N if total < 30 else "")
+    return with_interval(paired_error(b, c, total), low, high, flag=flag, **cells)
 
 
 def _adjusted(

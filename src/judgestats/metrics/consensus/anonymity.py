@@ -21,7 +21,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import Spread, Uncertainty, interval, own_and_others, own_systems
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask
 
@@ -201,14 +201,8 @@ def _rounded(x: float, decimals: int | None) -> float:
 def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -> dict[str, Any]:
     se, low, high = interval(x, spread.variance, spread.df, conf_level)
     rounded = f"rounded to {decimals} decimals" if decimals is not None else ""
-    return {
-        "estimate": _rounded(x, decimals),
-        "std_error": float(se),
-        "conf_low": float(low),
-        "conf_high": float(high),
-        "method": "; ".join(m for m in (spread.method, rounded) if m),
-        "flag": _spread_flag(spread),
-    }
+    method = "; ".join(m for m in (spread.method, rounded) if m)
+    return with_interval(se, low, high, estimate=_rounded(x, decimals), method=method, flag=_spread_flag(spread))
 
 
 def _spread_flag(*spreads: Spread) -> str:
@@ -282,12 +276,5 @@ def _mean(
     if unbounded:
         return {**row, "estimate": estimate, "flag": flags.join(excluded, caution or flags.UNBOUNDED)}
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
-    return {
-        **row,
-        "estimate": estimate,
-        "std_error": float(se),
-        "conf_low": float(low),
-        "conf_high": float(high),
-        "method": f"delta; {spread.method}" if spread.method else "",
-        "flag": flags.join(excluded, caution),
-    }
+    method = f"delta; {spread.method}" if spread.method else ""
+    return with_interval(se, low, high, **row, estimate=estimate, method=method, flag=flags.join(excluded, caution))

@@ -26,7 +26,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Ints, Mask
@@ -494,16 +494,10 @@ def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> 
     if g < 2:
         return {**row, "flag": flags.join(flags.ONE_UNIT, *cautions)}
     variance = g / (g - 1) * float((sums**2).sum()) / gap.size**2
-    se, low, high = (float(v) for v in interval(mean, variance, g - 1, options.conf_level))
+    se, low, high = interval(mean, variance, g - 1, options.conf_level)
     caution = flags.CONSTANT_GAP if math.isnan(low) else flags.few_clusters(np.bincount(place))
-    return {
-        **row,
-        "std_error": se,
-        "conf_low": low,
-        "conf_high": high,
-        "method": f"t over {name}s (G = {g})",
-        "flag": flags.join(caution, *cautions),
-    }
+    flag = flags.join(caution, *cautions)
+    return with_interval(se, low, high, **row, method=f"t over {name}s (G = {g})", flag=flag)
 
 
 def _root_mean_square(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> _Row:

@@ -26,7 +26,7 @@ from judgestats.metrics.consensus.panel import Panel, against, identities, own_p
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
 from judgestats.metrics.scales import refuse_declared_scales, refuse_several_scales
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask
@@ -686,15 +686,8 @@ def _linear(
     estimate = float(weights[taken] @ data.estimate[taken])
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
     found = cautions.of_interval(taken, spread.variance, float(se), float(low), spread.df, spread.method)
-    return {
-        "estimate": estimate,
-        "std_error": float(se),
-        "conf_low": float(low),
-        "conf_high": float(high),
-        "n": int(taken.sum()),
-        "method": _method(data, spread.method),
-        "flag": flags.join(*cautions.of(taken), *found),
-    }
+    about = {"n": int(taken.sum()), "method": _method(data, spread.method)}
+    return with_interval(se, low, high, estimate=estimate, **about, flag=flags.join(*cautions.of(taken), *found))
 
 
 def _overall_rows(uncertainty: Uncertainty, cautions: PairFlags, conf_level: float) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import cluster_of_steps, detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
-from judgestats.results import COLUMNS, estimates
+from judgestats.results import COLUMNS, estimates, with_interval
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.factors import Factors
@@ -164,14 +164,8 @@ def mean_of_scores(here: pd.DataFrame, value: float, conf_level: float, averaged
         return {**row, "estimate": value, "flag": flags.join(flags.ONE_UNIT, averaged)}
     error = math.sqrt(clusters / (clusters - 1) * float((influence**2).sum()))
     half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) * error
-    return {
-        **row,
-        "estimate": value,
-        "std_error": error,
-        "conf_low": value - half,
-        "conf_high": value + half,
-        "flag": flags.join(flags.few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged),
-    }
+    flag = flags.join(flags.few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged)
+    return row | with_interval(error, value - half, value + half, estimate=value, flag=flag)
 
 
 # ---- The datasheet of a judge: all measures its data support, in one table -------------------------------------------
