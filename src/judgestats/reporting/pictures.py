@@ -222,7 +222,7 @@ def between_judges(data: Any, kind: str, taken: Mapping[str, Any], options: Opti
         if len(judges) < 3:
             continue
         part, cut = _most_and_least(part)
-        alone = sorted({*data["judge"].astype(str)} - judges)
+        alone = sorted({str(judge) for judge in data["judge"].unique()} - judges)
         note = f" Not drawn, because no other judge has the same items: {listed(alone)}." if alone else ""
         more = f" Drawn are {MOST_GROUPS} of {count(len(groups))} groups." if len(groups) > MOST_GROUPS else ""
         title = f"Which judges agree{label and f', {label}'}"
