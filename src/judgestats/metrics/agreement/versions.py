@@ -22,6 +22,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term, with_peo
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.rates import Bootstrap, each_group, resampled
 from judgestats.metrics.references import Baseline, Humans, controls, references
+from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of, count
@@ -276,6 +277,31 @@ class _Pair:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Rows of all terms."""
+        apart = self._scales_apart() if self.kind == "ratings" else {}
+        for row in self._measured():
+            yield unmeasured(row, apart.get(row["term"]))
+
+    def _scales_apart(self) -> dict[str, tuple[str, str] | None]:
+        """Terms that compare scores, and two of the versions and the people who are on different scales."""
+        score = "score" if "score" in self.calls.columns else "mean"
+        both = self.calls.assign(_by=self.calls[_VERSION].map({_OLD: "the old version", _NEW: "the new version"}))
+        sides = [side for _, side in both.groupby("_by", sort=False)]
+        if len(self.people):
+            sides.append(self.people.assign(_by="the people"))
+
+        def apart(*of: pd.DataFrame) -> tuple[str, str] | None:
+            table = pd.concat([side[[score, "_by"]] for side in of], ignore_index=True)
+            return scales_apart(table[score], table["_by"])
+
+        versions = apart(*sides[:2])
+        found = dict.fromkeys(("flips", "flips_above_noise", "mean_shift"), versions)
+        if len(self.people):
+            found |= {f"agreement_{v}": apart(sides[i], sides[2]) for i, v in enumerate(("old", "new"))}
+            change = found["agreement_old"] or found["agreement_new"]
+            found |= {"agreement_change": change, "concordance_change": change}
+        return found
+
+    def _measured(self) -> Iterator[dict[str, Any]]:
         yield from self._flips()
         if self.kind == "ratings":
             yield self._mean_shift()

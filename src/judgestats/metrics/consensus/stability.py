@@ -17,6 +17,7 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
@@ -131,7 +132,8 @@ def run_sd(
             {**label, **row, "flag": flags.join(chosen.flag, row["flag"])}
             for row in _of_group(part, ratios, conf_level)
         ]
-    return estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
+    found = estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
+    return across_scales(found, table, groups, ("ratio",), ("run_sd",))
 
 
 def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[dict[str, Any]]:
