@@ -201,7 +201,9 @@ def test_a_constant_does_not_bring_a_judge_to_another_scale_and_a_line_does():
     assert found.loc["a", "estimate"].isna().all()
     assert found.loc["a", "flag"].str.contains("not on one scale: gold, which goes up to").all()
     assert found.loc["b", "estimate"].notna().all()
-    assert js.calibrate(table, reference=people, output="ratings").loc[lambda t: t["judge"] == "a", "score"].isna().all()
+    assert (
+        js.calibrate(table, reference=people, output="ratings").loc[lambda t: t["judge"] == "a", "score"].isna().all()
+    )
     line = js.calibrate(table, reference=people, method="linear").set_index(["judge", "term"])["estimate"]
     assert line["a", "slope"] > 10
     assert line["a", "rmse_after"] < 40

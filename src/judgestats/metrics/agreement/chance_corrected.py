@@ -33,6 +33,7 @@ from judgestats.kernels.chance import (
 )
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges, several_judges
 from judgestats.metrics.rates import Bootstrap, Statistic, planned, read_off, resampled
 from judgestats.metrics.scales import scales_apart, unmeasured
@@ -346,7 +347,8 @@ def panel(
         group = replace(group, units=group.units._replace(code=code[group.units.code]))
         rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     extra = EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"]
-    return estimates(rows, list(dict.fromkeys(names(by))), extra)
+    by = list(dict.fromkeys(names(by)))
+    return missing_counted(estimates(rows, by, extra), data, by)
 
 
 def pairwise(
@@ -610,7 +612,9 @@ def alpha(
         left = unsettled.get(plain(group.key), "")
         cells = unmeasured(cells, apart.get(plain(group.key)))
         rows.append({**group.key, **cells, "flag": flags.join(cells["flag"], *group.exclusions, left, dependent)})
-    return estimates(rows, list(dict.fromkeys(names(by))), ["observed_disagreement", "expected_disagreement", "values"])
+    by = list(dict.fromkeys(names(by)))
+    extra = ["observed_disagreement", "expected_disagreement", "values"]
+    return missing_counted(estimates(rows, by, extra), data, by)
 
 
 def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[Any, tuple[str, str] | None]:
@@ -1002,7 +1006,8 @@ def scott_pi(
     data, reference, repeats, _ = _of_categories(data, reference, weights, by)
     table = _pair_counts(data, by, cluster, reference)
     drawing = (interval, n_resamples, seed, conf_level)
-    return _noted(pairwise(table, "pi", "fleiss", weights, None, by, drawing), repeats)
+    found = pairwise(table, "pi", "fleiss", weights, None, by, drawing)
+    return missing_counted(_noted(found, repeats), data, names(by))
 
 
 def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> pd.DataFrame:

@@ -36,6 +36,7 @@ from judgestats.metrics.agreement.levels import (
     whole,
 )
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap
 from judgestats.metrics.scales import across_scales
@@ -181,7 +182,8 @@ def disagreement(
                 row.setdefault(name, "")
     extra = [c for c in ("judge", "other", "threshold", "system", "item", "unit") if c not in groups]
     found = estimates(rows, groups, extra, sort=False)
-    return across_scales(found, table, groups, set(found["term"]), ())
+    found = across_scales(found, table, groups, set(found["term"]), ())
+    return missing_counted(found, ratings, [*groups, "system", "item"])
 
 
 def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:

@@ -19,6 +19,7 @@ from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.cells import ABOUT, score_counts
@@ -489,7 +490,7 @@ def decision_study(
             f"target_reliability={target_reliability} is not a reliability. Allowed: between 0 and 1, e.g. 0.8."
         )
     given = {"judge": judges, "item": items, "system": systems, "criterion": criteria}
-    table = as_runs(data, average_over, by)
+    table = ratings = as_runs(data, average_over, by)
     if isinstance(table, pd.DataFrame) and {"term", "estimate"} <= set(table.columns):
         keys = [c for c in table.columns if c not in (*COLUMNS, *EXTRA)]
     else:
@@ -502,7 +503,7 @@ def decision_study(
         numbers = {f: _numbers(given[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
         found = study.rows(numbers, _numbers(runs, 1, "runs"), target_reliability)
         rows += [{**dict(zip(keys, labels, strict=True)), **row} for row in found]
-    return estimates(rows, keys, (*_COLUMNS, "error_variance"))
+    return missing_counted(estimates(rows, keys, (*_COLUMNS, "error_variance")), ratings, keys)
 
 
 def _numbers(given: int | Iterable[int] | None, observed: float | None, argument: str) -> list[int]:

@@ -20,6 +20,7 @@ from judgestats.kernels.variance import clustered_correlations, correlations, me
 from judgestats.metrics.agreement.components import Components, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, several_judges
 from judgestats.metrics.scales import columns_apart
 from judgestats.results import COLUMNS
@@ -329,7 +330,8 @@ def icc(
         ignored_by = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
         _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, ignored_by)
     _without_scales(rows)
-    return rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
+    found = rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
+    return missing_counted(found, ratings, names(by))
 
 
 class _Rows:

@@ -28,6 +28,7 @@ from judgestats.metrics.agreement.levels import (
     whole,
 )
 from judgestats.metrics.consensus.correlations import correlated
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import Bootstrap
 from judgestats.metrics.references import labels
@@ -149,7 +150,8 @@ def quality_agreement(
         if within is not None:
             for value, inside in part.groupby(within, dropna=False, sort=True):
                 rows.append({**key, within: str(value), **_over_systems(inside, conf_level, family)})
-    return estimates(rows, [*groups, *([within] if within else [])], ["p_value"], sort=False)
+    columns = [*groups, *([within] if within else [])]
+    return missing_counted(estimates(rows, columns, ["p_value"], sort=False), data, columns)
 
 
 def _family(cluster: Cluster, present: list[str]) -> str:

@@ -26,7 +26,7 @@ from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of, count
-from judgestats.schema.columns import By, Kind, grouping, kind_of, names
+from judgestats.schema.columns import By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.raters import ABOUT, matched_calls
 from judgestats.schema.selection import gathered
 from judgestats.typing import Floats
@@ -278,8 +278,11 @@ class _Pair:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Rows of all terms."""
         apart = self._scales_apart() if self.kind == "ratings" else {}
+        answer = self.calls["choice" if self.kind == "preferences" else answer_column(self.calls.columns)]
+        lost = flags.INVALID_EXCLUDED.of(int((answer.isna() | (answer.astype(str) == "invalid")).sum()))
         for row in self._measured():
-            yield unmeasured(row, apart.get(row["term"]))
+            row = unmeasured(row, apart.get(row["term"]))
+            yield row if "excluded" in row.get("flag", "") else {**row, "flag": flags.join(row.get("flag", ""), lost)}
 
     def _scales_apart(self) -> dict[str, tuple[str, str] | None]:
         """Terms that compare scores, and two of the versions and the people who are on different scales."""

@@ -16,6 +16,7 @@ from scipy.special import chdtri, fdtr, fdtri, stdtr, stdtrit
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
@@ -133,7 +134,8 @@ def run_sd(
             for row in _of_group(part, ratios, conf_level)
         ]
     found = estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
-    return across_scales(found, table, groups, ("ratio",), ("run_sd",))
+    found = across_scales(found, table, groups, ("ratio",), ("run_sd",))
+    return missing_counted(found, ratings, groups)
 
 
 def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[dict[str, Any]]:
