@@ -188,10 +188,6 @@ def test_alpha_by_distance_needs_one_scale(level):
     assert apart_in(found).all()
     assert found["conf_low"].isna().all()
     assert js.alpha(rated({"a": 5, "c": 5}), level_of_measurement=level)["estimate"].notna().all()
-    lone = rated({"a": 5, "b": 5}, items=400)
-    counts = lone.groupby(["judge", "system", "item", "score"], as_index=False).size().rename(columns={"size": "n"})
-    counts.loc[len(counts)] = ["b", "s", "i0", 99, 0]
-    assert js.alpha(lone, level_of_measurement=level)["estimate"].notna().all()
 
 
 def test_a_constant_does_not_bring_a_judge_to_another_scale_and_a_line_does():
@@ -220,3 +216,25 @@ def test_versions_on_different_scales_are_compared_by_correlation_only():
     assert found.loc[none, list(TERMS)].isna().all(axis=None)
     assert found.loc[none, "flag"].str.contains("not on one scale: the new version, which goes up to").all()
     assert found.loc[["agreement_old", "correlation_change"], "estimate"].notna().all()
+
+
+def test_variance_and_levels_of_agreement_are_of_one_scale():
+    far = pd.concat([rated(FAR, seed=s).assign(system=f"s{s}") for s in range(4)]).drop(columns="gold")
+    found = js.variance_components(far)
+    assert apart_in(found).all()
+    assert found[["share", "conf_low"]].isna().all(axis=None)
+    levels = js.agreement_levels(far, n_resamples=50).set_index("term")
+    assert apart_in(levels.loc[["icc", "gap_sample_icc", "sd_icc"]]).all()
+    assert levels.loc[["rho_system", "r_sample"], "estimate"].notna().all()
+    means = js.score_matrix(far)
+    assert means["flag"].str.contains("in points of its own scale: b, which goes up to").all()
+    assert means["estimate"].notna().all()
+
+
+def test_means_over_judges_of_different_scales_rank_no_systems():
+    far = pd.concat([rated(FAR, seed=s).assign(system=f"s{s}", tier=f"t{s % 2}") for s in range(6)])
+    far = far.drop(columns="gold")
+    assert apart_in(js.quality_agreement(far)).all()
+    order = ["t0", "t1"]
+    assert apart_in(js.ordering_accuracy(far, order=order, n_resamples=50)).all()
+    assert js.ordering_accuracy(far, order=order, by="judge", n_resamples=50)["estimate"].notna().all()

@@ -34,7 +34,7 @@ def missing_counted(found: pd.DataFrame, calls: Any, by: Sequence[str] = ()) -> 
 
     def noted(row: dict[str, Any]) -> str:
         if any("missing" in f and ("score" in f or "answer" in f) for f in row["flag"].split("; ")):
-            return row["flag"]
+            return str(row["flag"])
         group = [str(row[c]) for c in by]
         named = tuple(g not in ("", "nan") for g in group)  # a row about all systems, say, has no system
         if named not in totals:

@@ -21,7 +21,7 @@ _FEWEST_SCORES = 10
 _APART = 3
 #: A name that ends in the range of a scale: ``gpt_0_5``, ``gpt 1-10``, ``0_100``.
 _RANGE = re.compile(r"(?:.*[_ ])?([01])[-_](\d+)")
-_NUMBERS = ("estimate", "std_error", "conf_low", "conf_high", "p_value", "p_adjusted")
+_NUMBERS = ("estimate", "std_error", "conf_low", "conf_high", "p_value", "p_adjusted", "share", "raw")
 _CURE = (
     "Differences of scores say nothing then. Name the scale in a column and in by=, bring all scores to one scale, or "
     "use measures that are free of scale, such as rank correlations."
@@ -54,7 +54,8 @@ def _ends(scores: Any, raters: Any) -> _Ends:
     x, size = x[order], np.abs(x[order])
     present, start, n = np.unique(code[order], return_index=True, return_counts=True)
     if not n.size:
-        return _Ends([], *(np.empty(0) for _ in range(4)), np.empty(0, bool))
+        none = np.empty(0)
+        return _Ends([], none, none, none, none, none.astype(bool))
     place = 0.99 * (n - 1)
     below, above = start + np.floor(place).astype(int), start + np.ceil(place).astype(int)
     top = size[below] + (size[above] - size[below]) * (place % 1)
@@ -163,13 +164,14 @@ def across_scales(
     `compared`: terms without a number where the judges, or ``judge`` and ``other`` of a row, are on different scales.
     `own`: terms of one judge, which get a flag.
     """
-    groups, replaced = [c for c in groups if c != "judge"], {}
+    groups, replaced = [c for c in groups if c != "judge"], dict[int, dict[Any, Any]]()
     for key, part in scores.groupby(groups, dropna=False) if groups else [((), scores)]:
         if not (pair := scales_apart(part["mean"], part["judge"])):
             continue
         here = [found[c].isna() if pd.isna(v) else found[c] == v for c, v in zip(groups, key, strict=True)]
-        for i in np.flatnonzero(np.logical_and.reduce([found["term"].isin([*compared, *own]), *here])):
-            row, apart = found.iloc[i].to_dict(), pair
+        for i in map(int, np.flatnonzero(np.logical_and.reduce([found["term"].isin([*compared, *own]), *here]))):
+            row: dict[Any, Any] = found.iloc[i].to_dict()
+            apart: tuple[str, str] | None = pair
             if row["term"] in own:
                 replaced[i] = {**row, "flag": flags.join(flags.OWN_SCALE.of(high=pair[0], low=pair[1]), row["flag"])}
                 continue

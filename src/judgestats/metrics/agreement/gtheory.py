@@ -21,8 +21,9 @@ from judgestats.kernels.variance import combination, effect_squares, satterthwai
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
+from judgestats.metrics.scales import across_scales
 from judgestats.results import COLUMNS, estimates
-from judgestats.schema.cells import ABOUT, score_counts
+from judgestats.schema.cells import ABOUT, cells, score_counts
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
@@ -266,7 +267,12 @@ def variance_components(
     rows: list[dict[str, Any]] = []
     for labels, design in groups:
         rows += [{**labels, **row} for row in _components(design, kept, interactions, max_levels, conf_level)]
-    return estimates(rows, [*dict.fromkeys(names(by))], EXTRA)
+    columns = [*dict.fromkeys(names(by))]
+    found = estimates(rows, columns, EXTRA)
+    if "judge" not in kept:
+        return found
+    scores = cells(ratings, list(dict.fromkeys([*columns, *(f for f in kept if f not in FACETS)])))
+    return across_scales(found, scores, columns, set(found["term"]), ())
 
 
 def _components(

@@ -33,6 +33,7 @@ from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap, read_off
+from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
@@ -734,7 +735,8 @@ def agreement_levels(
             {**items.key, **row, "flag": flags.join(row["flag"], drawn.flag)}
             for row in _levels(items, units, unit, plan, ddof)
         ]
-    return estimates(rows, groups, ["unit"])
+    of_scores = ("icc", "gap_sample_icc", "sd_icc")
+    return across_scales(estimates(rows, groups, ["unit"]), table, groups, of_scores, ())
 
 
 def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) -> list[dict[str, Any]]:

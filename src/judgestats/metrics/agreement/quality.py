@@ -32,6 +32,7 @@ from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import Bootstrap
 from judgestats.metrics.references import labels
+from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster, clusters
@@ -151,7 +152,10 @@ def quality_agreement(
             for value, inside in part.groupby(within, dropna=False, sort=True):
                 rows.append({**key, within: str(value), **_over_systems(inside, conf_level, family)})
     columns = [*groups, *([within] if within else [])]
-    return missing_counted(estimates(rows, columns, ["p_value"], sort=False), data, columns)
+    result = estimates(rows, columns, ["p_value"], sort=False)
+    if not {score, agreement} <= set(present):
+        result = across_scales(result, cells(data, groups), groups, ("spearman",), ())
+    return missing_counted(result, data, columns)
 
 
 def _family(cluster: Cluster, present: list[str]) -> str:
@@ -331,7 +335,10 @@ def ordering_accuracy(
     rows: list[dict[str, Any]] = []
     for key, part in _parts(table, groups):
         rows += [{**key, **row} for row in _ordered(part, order, tier, plan, key)]
-    return estimates(rows, [*groups, "lower", "higher"], ["correct"], sort=False)
+    result = estimates(rows, [*groups, "lower", "higher"], ["correct"], sort=False)
+    if "judge" in groups or score in nw.from_native(data).collect_schema().names():
+        return result
+    return across_scales(result, cells(data, groups), groups, ("ordering_accuracy",), ())
 
 
 def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.DataFrame, list[str]]:

@@ -297,7 +297,7 @@ class _Pair:
             return scales_apart(table[score], table["_by"])
 
         versions = apart(*sides[:2])
-        found = dict.fromkeys(("flips", "flips_above_noise", "mean_shift"), versions)
+        found: dict[str, tuple[str, str] | None] = dict.fromkeys(("flips", "flips_above_noise", "mean_shift"), versions)
         if len(self.people):
             found |= {f"agreement_{v}": apart(sides[i], sides[2]) for i, v in enumerate(("old", "new"))}
             change = found["agreement_old"] or found["agreement_new"]

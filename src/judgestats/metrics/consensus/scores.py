@@ -17,6 +17,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
@@ -147,6 +148,7 @@ def score_matrix(
     )
     several = result["items"] > 1
     result.loc[several, "flag"] = [flags.join(f, chosen.flag) for f in result.loc[several, "flag"]]
+    result = across_scales(result, scores, by, (), ("score", *result["term"].unique()))
     return missing_counted(result, data, groups)
 
 
