@@ -18,7 +18,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
-from judgestats.errors import SchemaError, files_nearby, masked, no_file, printable, shortened
+from judgestats.errors import SchemaError, files_nearby, no_file, printable, shortened
 from judgestats.ingest.archives import Archive
 from judgestats.ingest.files import (
     SUFFIXES,
