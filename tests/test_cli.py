@@ -1111,3 +1111,16 @@ def test_check_groups_and_clusters_as_report_does(tmp_path):
     assert "'nothing'" in wrong
     told = run.invoke(app, ["check", str(path), "--by", "topic", "--json"])
     assert told.exit_code == 0, told.output
+
+
+@pytest.mark.parametrize("command", ["check", "report"])
+def test_a_file_that_is_not_there_is_refused_before_anything_that_reads_is_loaded(command, tmp_path):
+    (tmp_path / "verdicts.csv").write_text("judge,item,score\n")
+    code = (
+        "import sys\nfrom judgestats.cli import app\ntry:\n    app()\nexcept SystemExit as end:\n"
+        "    print(end.code, [m for m in ('pandas', 'numpy', 'numba') if m in sys.modules])"
+    )
+    path = tmp_path / "verdict.csv"
+    run = subprocess.run([sys.executable, "-c", code, command, str(path)], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "2 []"
+    assert f"There is no file {str(path)!r}. Near by: verdicts.csv." in run.stderr.replace("\n", "")

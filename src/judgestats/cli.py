@@ -7,6 +7,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from judgestats.defaults import SEED
-from judgestats.errors import Advice, JudgestatsError, SchemaError, masked, printable
+from judgestats.errors import Advice, JudgestatsError, SchemaError, masked, no_file, printable
 from judgestats.terminal import as_typed, sturdy_streams, visible, working
 
 #: What typer raises where an option is wrong.
@@ -403,6 +404,8 @@ def _standard_input(arguments: dict[str, Any]) -> Iterator[None]:
 
 def _in_options(advice: Advice) -> str:
     """The advice of an error in options of the command line; labels are one option."""
+    if not advice:
+        return ""
     from judgestats.ingest.guesses import sides
     from judgestats.ingest.options import joined
 
@@ -413,6 +416,8 @@ def _in_options(advice: Advice) -> str:
     return f"\nOn the command line: {'; '.join(dict.fromkeys(options))}" if options else ""
 
 
+#: A path that is no pattern, no address, no query and no mapping.
+_PLAIN_PATH = re.compile(r"(?!.*://)[^\s*?\[=]{2,200}")
 #: The source, and what a proposal says of it.
 _MAPPING = ("source", "map", "labels", "wide", "explode")
 
@@ -449,7 +454,11 @@ class _Reading:
     strict: Strict = False
 
     def __post_init__(self) -> None:
-        """Refuse a mapping that is given as a file: ``judge=model`` without ``--map``."""
+        """Refuse a file that is not there, and a mapping that is given as one: ``judge=model`` without ``--map``."""
+        for path in [*self.source, *([self.labels_file] if self.labels_file else [])]:
+            folder = os.path.dirname(path) or "."
+            if _PLAIN_PATH.fullmatch(path) and not os.path.lexists(path) and os.access(folder, os.X_OK):
+                raise no_file(path)
         from judgestats.ingest.mapping import NAMES, not_there
 
         pairs = [s for s in self.source if "=" in s and s.partition("=")[0] in NAMES and not os.path.exists(s)]

@@ -209,6 +209,8 @@ def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
     values = {c: {v.lower() for v in distinct(table[c])} for c in map(str, table.columns) if may_be_judge(c, taken)}
     pairs = ({"1", "2"}, {"a", "b"}, {"first", "second"}, {"0", "1"}, {"0.0", "1.0"}, *({y, n} for y, n in _YES_NO))
     found = {c for c, v in values.items() if 2 <= len(v) <= 10 and any(pair <= v for pair in pairs)}
+    numbers = {c for c in found if all(v.replace(".", "", 1).isdigit() for v in values[c])}
+    found = max(found - numbers, numbers, key=len)  # letters and numbers are not answers to one question
     if len(found) < 2:
         return []
     labels = set().union(*(values[c] for c in found))

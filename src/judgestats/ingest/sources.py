@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import glob
 import os
@@ -19,7 +18,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
-from judgestats.errors import SchemaError, masked, printable
+from judgestats.errors import SchemaError, files_nearby, no_file, printable, shortened
 from judgestats.ingest.archives import Archive
 from judgestats.ingest.files import (
     SUFFIXES,
@@ -39,7 +38,6 @@ from judgestats.schema.opening import cell_text, few
 _WILD = "*?["
 #: Beginning of an SQL query: one of three words, after brackets and comments.
 _QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
-_LONGEST_NAME = 200
 #: Name of the file that a stream is written to.
 STREAM = "standard input"
 _CHUNK = 1 << 20
@@ -341,8 +339,7 @@ def spooled(source: Any, folder: str) -> Path:
 
 def _absent(text: str, problem: Exception, encoding: str | None, strict: bool) -> Files:
     """The files of a pattern, or the error for a path that does not exist."""
-    shown = masked(text)
-    shown = repr(shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}...")
+    shown = shortened(text)
     if _QUERY.match(text):
         raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.")
     if "://" in text:
@@ -356,7 +353,7 @@ def _absent(text: str, problem: Exception, encoding: str | None, strict: bool) -
         raise SchemaError(f"{shown} may not be read ({problem.strerror}).")
     if any(c in text for c in _WILD):
         return _glob(text, encoding, strict)
-    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}")
+    raise no_file(text)
 
 
 def _kind_of_node(mode: int) -> str:
@@ -406,7 +403,7 @@ def _glob(pattern: str, encoding: str | None, strict: bool) -> Files:
         fixed.append(part)
     root = Path(*fixed)
     if not found:
-        raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
+        raise SchemaError(f"No file matches {pattern!r}. {files_nearby(root, Path(pattern).name)}")
     return replace(_files(found, root, pattern, encoding, strict), unread=unread, searched="glob")
 
 
@@ -493,23 +490,6 @@ def _one_kind(files: Files, folder: Path) -> str:
 def _ending(name: str) -> str:
     """Suffix as written, including that of the compression."""
     return "".join(Path(name).suffixes[-2:] if unpacked_name(name) != name else Path(name).suffixes[-1:])
-
-
-def _nearby(folder: Path, name: str) -> str:
-    while not folder.is_dir():
-        if folder == folder.parent:
-            return ""
-        folder = folder.parent
-    names = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if close:
-        return f"Near by: {', '.join(close)}."
-    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return (
-        f"The folder {folder.name or str(folder)!r} holds: {listed}."
-        if names
-        else f"The folder {folder.name!r} is empty."
-    )
 
 
 def is_table(source: Any) -> bool:
