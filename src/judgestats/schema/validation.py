@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError, data_rows, score_range, suggestion
 from judgestats.schema.account import Account, Exclusion, account_of
-from judgestats.schema.coding import column_codes, combine, neither
+from judgestats.schema.coding import column_codes, combine, hashed, joint, neither
 from judgestats.schema.columns import (
     CHOICES,
     COUNTS,
@@ -81,6 +81,7 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     data = opened(frame)
     data = data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
     kind = kind_of(data.columns)
+    data = _in_codes(data, kind)
     source = str(getattr(frame, "attrs", {}).get(SOURCE, COUNTS))
     findings = [*_faults(data, kind, scale), *_excluded(data, kind), *_counted(data, kind, source)]
     excluded = {r for f in findings if f.level in ("fault", "excluded") for r in f.rows}
@@ -116,7 +117,23 @@ def _excluded_while_reading(account: Account) -> list[Finding]:
 
 def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:
     """Raise one SchemaError that carries every fault of an eager frame, if there is any."""
-    _raise(list(_faults(data, kind, scale)), data, kind)
+    _raise(list(_faults(_in_codes(data, kind), kind, scale)), data, kind)
+
+
+def _in_codes(data: Any, kind: Kind) -> Any:
+    """The frame in pandas with its labels as categories: faults are found among labels, not among rows."""
+    table = data.to_pandas()
+    texts = [c.name for c in VOCABULARY[kind] if c.type in ("text", "category") and (c.key or c.name in _ANSWERED)]
+    coded = {
+        n: pd.Categorical.from_codes(*hashed(table[n]))
+        for n in texts
+        if n in table and len(table) and not isinstance(table[n].dtype, pd.CategoricalDtype)
+    }
+    return nw.from_native(table.assign(**coded) if coded else table, eager_only=True)
+
+
+#: Columns of labels that are no key of a call.
+_ANSWERED = ("choice", "status", "gold", "better", "target")
 
 
 def refuse_doubled(frame: Any) -> None:
@@ -241,8 +258,11 @@ _REPLY = 40
 
 
 def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
+    distinct = [v for v in pd.unique(values) if not pd.isna(v)]
+    unknown = [v for v in distinct if v not in set(column.allowed)]
+    if not unknown:
+        return
     text = values.astype(object)
-    unknown = [v for v in pd.unique(text) if not pd.isna(v) and v not in set(column.allowed)]
     replies = {v for v in map(str, unknown) if len(v) > _REPLY or "[[" in v} if column.name == "choice" else set()
     if replies:
         first = next(str(v) for v in unknown if str(v) in replies)
@@ -256,7 +276,7 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
             "in free sentences, parse_verdicts(texts, sentences=True).",
             (("parse", "auto"),),
         )
-    labels = [v for v in pd.unique(text) if not pd.isna(v) and str(v) not in replies]
+    labels = [v for v in distinct if str(v) not in replies]
     for value in unknown:
         if str(value) in replies:
             continue
@@ -275,10 +295,11 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
 
 def _other_answers(data: Any) -> Iterator[Finding]:
     """A choice that names the winner, or is a probability: there is a name for each in a mapping."""
-    values = data["choice"].to_pandas().astype("string")
-    unknown = values.notna() & ~values.isin(CHOICES)
-    if not unknown.any() or not {"first", "second"} <= set(data.columns):
+    values = data["choice"].to_pandas()
+    if {*map(str, pd.unique(values.dropna()))} <= {*CHOICES} or not {"first", "second"} <= set(data.columns):
         return
+    values = values.astype("string")
+    unknown = values.notna() & ~values.isin(CHOICES)
     names = {str(v) for c in ("first", "second") for v in data[c].to_pandas().dropna().unique()}
     numbers = pd.to_numeric(values[unknown], errors="coerce").to_numpy(dtype=float)
     rows, example = _where(unknown), str(values[unknown].iloc[0])
@@ -324,9 +345,9 @@ def _strange_gold(data: Any) -> Iterator[Finding]:
     """The right answer is one of the two candidates, or a tie."""
     if not {"gold", "first", "second"} <= set(data.columns):
         return
-    gold, first, second = (data[c].to_pandas().astype(object) for c in ("gold", "first", "second"))
-    known = gold.notna() & (gold != "")
-    strange = (known & ~(gold.eq(first) | gold.eq(second) | gold.eq("tie"))).to_numpy()
+    gold = data["gold"].to_pandas()
+    right = gold.isna() | gold.isin(["", "tie"]) | _same(data, "gold", "first") | _same(data, "gold", "second")
+    strange = ~right.to_numpy()
     if strange.any():
         yield Finding(
             "fault",
@@ -363,10 +384,11 @@ def _strange_strength(data: Any) -> Iterator[Finding]:
             yield Finding("fault", "strength", f"'strength' {what}", _where(wrong), shown, cure, advice)
 
 
-def _meets_itself(data: Any) -> Any:
-    if not {"first", "second"} <= set(data.columns):
-        return np.zeros(len(data), dtype=bool)
-    return (data["first"].to_pandas().astype(object) == data["second"].to_pandas().astype(object)).to_numpy()
+def _same(data: Any, one: str, two: str) -> Any:
+    """Rows in which two columns of categories hold the same label."""
+    first, second = (data[c].to_pandas().cat for c in (one, two))
+    number = np.append(second.categories.get_indexer(first.categories), -1)[first.codes]
+    return (number >= 0) & (number == second.codes.to_numpy())
 
 
 def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
@@ -381,9 +403,9 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
         if c not in answers and not dtype.is_nested() and (c in known or not dtype.is_float() or _whole(data[c]))
     ]
     table = data.select(*keys).to_pandas()
-    again = table.duplicated(keep=False).to_numpy()
-    if not again.any():
+    if _unique(table[[c for c in keys if c in known]]) or _unique(table):
         return
+    again = table.duplicated(keep=False).to_numpy()
     first = ", ".join(f"{k}={v}" for k, v in table[again].iloc[0].items())
     given = data[answer].to_pandas()
     none = again & (given.isna() | (given.astype(object) == "invalid")).to_numpy(dtype=bool)
@@ -399,6 +421,15 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
         'identical rows (counts="n"), or name the condition that '
         "distinguishes them.",
     )
+
+
+def _unique(table: pd.DataFrame) -> bool:
+    """Whether no two rows of a table are equal."""
+    code, size = joint((column_codes(values) for _, values in table.items()), len(table))
+    if size <= 4 * len(table):
+        return int(np.bincount(code).max(initial=0)) <= 1
+    ordered = np.sort(code)
+    return not (ordered[1:] == ordered[:-1]).any()
 
 
 def _whole(values: Any) -> bool:
@@ -487,7 +518,7 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
     abstained = (choice == "abstain").to_numpy()
     if abstained.any():
         yield Finding("counted", "choice", "choice is abstain", _where(abstained), cure="Counted as no preference.")
-    same = _meets_itself(data)
+    same = _same(data, "first", "second")
     if same.any():
         yield Finding(
             "counted",
