@@ -17,12 +17,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, Literal, NamedTuple, cast
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.json as arrow_json
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.archives import Archive
@@ -320,8 +324,8 @@ def qrels_batches(path: Path, encoding: str | None = None) -> Iterator[pa.Record
             yield _text_batch(found, schema)
 
 
-def _text_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = [pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)]
+def _text_batch(rows: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [pa.array([cell or None for cell in column], pa.large_string()) for column in zip(*rows, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -338,6 +342,8 @@ _FIRST_ROWS = 20
 #: Name of a first column that has none.
 NAMELESS = "column_1"
 _CHUNK = 8192
+#: Characters that are parsed at a time.
+_BLOCK = 2**24
 _LARGEST_FIELD = 2**31 - 1
 
 
@@ -392,29 +398,140 @@ def delimited_batches(
     quote that is never closed, a header without rows, another encoding, a truncated archive.
     """
     separator = separator_of(path, container, encoding)
-    with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
-        rows = csv.reader(text, delimiter=separator, strict=True)
-        empty = True
+    with text_of(path, encoding) as text:
+        batches = _delimited(text, path, container, separator, lines, broken)
+        first = next(batches, None)
+        if first is not None:
+            yield first
+            yield from batches
+            return
+    if broken:
+        raise broken[0][1]
+    names = delimited_names(path, container, encoding)
+    raise SchemaError(f"{path.name} has a header ({few(names, 30)}) but no rows.")
+
+
+def delimited_names(path: Path, container: str, encoding: str | None = None) -> list[str]:
+    """Names of the columns of a CSV or TSV file, read from its header alone."""
+    with text_of(path, encoding) as text:
+        return _header(text, path, container, separator_of(path, container, encoding))[0]
+
+
+def _header(text: IO[str], path: Path, container: str, separator: str) -> tuple[list[str], int]:
+    """Names of the columns, and the line at which the header ends; the text is then at its first row."""
+    rows = csv.reader(iter(text.readline, ""), delimiter=separator, strict=True)
+    with _valid(rows, 0, path, container):
+        header = next((row for row in rows if row), [])
+    return column_names(header, path), rows.line_num
+
+
+@contextmanager
+def _valid(rows: Any, before: int, path: Path, container: str) -> Iterator[None]:
+    """Report what the csv module refuses, with its line; `before`: lines that other readers have read."""
+    with _LARGE_FIELDS.held():
         try:
-            header = next((row for row in rows if row), [])
-            names = column_names(header, path)
-            schema = pa.schema([(name, pa.large_string()) for name in names])
-            checked = _checked(rows, names, path, separator, lines, broken)
-            while chunk := list(itertools.islice(checked, _CHUNK)):
-                columns = [
-                    pa.array([v or None for v in column], pa.large_string()) for column in zip(*chunk, strict=True)
-                ]
-                empty = False
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield
         except csv.Error as problem:
             raise SchemaError(
-                f"{path.name}, line {rows.line_num}: not valid {container.upper()} ({problem}). A quote is left "
-                'open or not escaped; inside a quoted field, write it twice ("").'
+                f"{path.name}, line {before + rows.line_num}: not valid {container.upper()} ({problem}). A quote is "
+                'left open or not escaped; inside a quoted field, write it twice ("").'
             ) from None
-    if empty and broken:
-        raise broken[0][1]
-    if empty:
-        raise SchemaError(f"{path.name} has a header ({few(names, 30)}) but no rows.")
+
+
+def _delimited(
+    text: IO[str],
+    path: Path,
+    container: str,
+    separator: str,
+    lines: array[int] | None,
+    broken: list[Broken] | None,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a CSV or TSV file: by Arrow block by block, and from the first block that looks odd by the csv module."""
+    names, line = _header(text, path, container, separator)
+    schema = pa.schema([(name, pa.large_string()) for name in names])
+    rest = ""
+    while more := text.read(_BLOCK):
+        block = (rest + more).encode()
+        rows = _plain_rows(block, separator, schema, last=len(more) < _BLOCK)
+        if rows is None:
+            rest += more
+            break
+        rest = block[rows.end :].decode()
+        if lines is not None:
+            lines.frombytes((rows.lines + line + 1).astype(np.int64).tobytes())
+        line += rows.n_lines
+        if rows.cells:
+            yield rows.cells
+    rest += text.readline()
+    strict = csv.reader(itertools.chain(io.StringIO(rest, newline=""), text), delimiter=separator, strict=True)
+    with _valid(strict, line, path, container):
+        checked = _checked(strict, line, names, path, separator, lines, broken)
+        while chunk := list(itertools.islice(checked, _CHUNK)):
+            yield _text_batch(chunk, schema)
+
+
+class _Rows(NamedTuple):
+    """Rows at the start of a block: cells, the line of each (from 0), where they end, and how many lines that is."""
+
+    cells: pa.RecordBatch
+    lines: NDArray[np.integer[Any]]
+    end: int
+    n_lines: int
+
+
+def _plain_rows(
+    block: bytes, separator: str, schema: pa.Schema, last: bool
+) -> _Rows | None:
+    """Whole rows at the start of a block.
+
+    None where the csv module must decide: a quote that neither opens nor closes a field, a lone CR, a NUL, a blank line
+    in a single column, a row of another width.
+    """
+    if b"\0" in block or _has_lone_cr(block) or not separator.isascii():
+        return None
+    signs = np.frombuffer(block, dtype=np.uint8)
+    ends = line_ends = np.flatnonzero(signs == ord("\n"))
+    if last and not block.endswith(b"\n"):
+        ends = line_ends = np.append(ends, len(block))
+    quotes = np.flatnonzero(signs == ord('"')) if b'"' in block else np.empty(0, dtype=np.intp)
+    if quotes.size:
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    end = min(int(ends[-1]) + 1, len(block)) if ends.size else 0
+    if not end or (last and end < len(block)) or not _are_fields(signs[:end], quotes[quotes < end], separator):
+        return None
+    starts = np.append(0, ends[:-1] + 1)
+    blank = (ends == starts) | ((ends == starts + 1) & (signs[np.minimum(starts, len(block) - 1)] == ord("\r")))
+    numbers = np.searchsorted(line_ends, starts) if quotes.size else np.arange(starts.size)
+    numbers = numbers[~blank] if blank.any() else numbers
+    if blank.any() and len(schema) == 1:
+        return None
+    try:
+        table = arrow_csv.read_csv(
+            pa.py_buffer(block)[:end],
+            arrow_csv.ReadOptions(column_names=schema.names, block_size=end + 1),
+            arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=quotes.size > 0),
+            arrow_csv.ConvertOptions(
+                column_types=schema, strings_can_be_null=True, null_values=[""], check_utf8=False
+            ),
+        )
+    except pa.ArrowException:
+        return None
+    if table.num_rows != numbers.size:
+        return None
+    batches = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
+    return _Rows(batches[0], numbers, end, int(np.searchsorted(line_ends, end)))
+
+
+def _has_lone_cr(block: bytes) -> bool:
+    return b"\r" in block and block.count(b"\r") != block.count(b"\r\n")
+
+
+def _are_fields(signs: NDArray[np.uint8], quotes: NDArray[np.intp], separator: str) -> bool:
+    """Whether every quote opens a field, closes it, or is one of two that stand for one."""
+    around = np.concatenate([[ord("\n")], signs, [ord("\n")]]) if quotes.size else signs
+    before, after = around[quotes[::2]], around[quotes[1::2] + 2]
+    edges = [ord(sign) for sign in (separator, "\n", '"')]
+    return bool(np.isin(before, edges).all() and np.isin(after, [*edges, ord("\r")]).all())
 
 
 def column_names(header: list[str], path: Path) -> list[str]:
@@ -431,18 +548,20 @@ def column_names(header: list[str], path: Path) -> list[str]:
 
 def _checked(
     rows: Any,
+    before: int,
     names: list[str],
     path: Path,
     separator: str,
     lines: array[int] | None,
     broken: list[Broken] | None,
 ) -> Iterator[list[str]]:
-    """Yield the rows, checked to be as wide as the header; skip blank lines."""
+    """Yield the rows, checked to be as wide as the header; skip blank lines. `before`: lines before the first."""
     width = len(names)
-    start = rows.line_num + 1
+    start = before + 1
     for row in rows:
+        end = before + rows.line_num
         if len(row) != width and row:
-            where = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
+            where = f"line {start}" if start == end else f"lines {start} to {end}"
             shown = separator.join(row)[:80]
             problem = SchemaError(
                 f"{path.name}, {where}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
@@ -456,7 +575,7 @@ def _checked(
             if lines is not None:
                 lines.append(start)
             yield row or [""]
-        start = rows.line_num + 1
+        start = end + 1
 
 
 class RowNumbers:
@@ -503,16 +622,25 @@ ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 _BATCH = 8192
 #: Most columns that nested records open into if few records have them, and the share of records that is few.
 _MOST_SPARSE, _RARE = 1000, 0.05
+#: Types of the values of JSON as Arrow has them, and numbers below which a float is written in one way.
+_JSON_TYPES = {str: pa.large_string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+_EXACT = 1e15
+#: Lines of a JSONL file that tell its fields.
+_FIRST_LINES = 100
 _SHAPES = 'a list of records, a dict of columns, or {"data": [...]}'
 
 
 def json_lines(path: Path, encoding: str | None = None) -> Iterator[Record]:
     """Yield the records of a JSONL file with their lines; a broken line is a SchemaError that names it."""
     with text_of(path, encoding) as text:
-        for place, record in _line_values(text, path):
-            if isinstance(record, SchemaError):
-                raise record
-            yield place, record
+        yield from _sound(_line_values(text, path))
+
+
+def _sound(values: Iterable[Record | Broken]) -> Iterator[Record]:
+    for place, record in values:
+        if isinstance(record, SchemaError):
+            raise record
+        yield place, record
 
 
 def lines_or_errors(path: Path) -> Iterator[Record | Broken]:
@@ -521,8 +649,9 @@ def lines_or_errors(path: Path) -> Iterator[Record | Broken]:
         yield from _line_values(text, path)
 
 
-def _line_values(text: IO[str], path: Path) -> Iterator[Record | Broken]:
-    lines = ((number, line) for number, line in enumerate(text, start=1) if line.strip())
+def _line_values(text: IO[str], path: Path, before: int = 0, ends: bool = True) -> Iterator[Record | Broken]:
+    """Records of lines, or errors. `before`: lines before these. `ends`: whether the file ends with them."""
+    lines = ((number, line) for number, line in enumerate(text, start=before + 1) if line.strip())
     following = next(lines, None)
     while following is not None:
         (number, line), following = following, next(lines, None)
@@ -530,7 +659,7 @@ def _line_values(text: IO[str], path: Path) -> Iterator[Record | Broken]:
         try:
             record = _loaded(line)
         except (ValueError, RecursionError) as problem:
-            record = SchemaError(_broken_line(path, number, line, problem, following is None))
+            record = SchemaError(_broken_line(path, number, line, problem, ends and following is None))
         if _ESCAPED_BYTE.search(line):
             record = SchemaError(f"{path.name}, line {number}: not utf-8. Correct or delete the line.")
         elif not isinstance(record, dict | SchemaError):
@@ -819,16 +948,121 @@ def is_text(type_: pa.DataType) -> bool:
     return str(type_) in ("string", "large_string", "string_view")
 
 
+class JsonLines:
+    """A JSONL file of flat records, parsed by Arrow block by block; blocks that look odd are parsed record by record.
+
+    Arrow is given the fields and their types as they are in the blocks before: it refuses any other, a field that
+    occurs twice, and what is no JSON.
+    """
+
+    def __init__(self, path: Path, encoding: str | None, lines: array[int] | None = None) -> None:
+        self._path, self._encoding, self._lines = path, encoding, lines
+        self._types: dict[str, pa.DataType | None] = {}
+
+    @property
+    def flat(self) -> bool:
+        """Whether each field holds values of one type only, of records that have few."""
+        return None not in self._types.values() and 0 < len(self._types) <= _MOST_SPARSE
+
+    def parts(self) -> Iterator[pa.RecordBatch | list[Record]]:
+        """Cells as text, or records where Arrow does not read a block."""
+        n_lines = 0
+        with text_of(self._path, self._encoding) as text:
+            for block, last in _line_blocks(text):
+                rows = self._cells(block.encode()) if self.flat else None
+                if rows is not None:
+                    numbers, part = rows.lines, rows.cells
+                    count = rows.n_lines
+                else:
+                    found = io.StringIO(block, newline="")
+                    part = list(_sound(_line_values(found, self._path, n_lines, last)))
+                    numbers = np.array([int(place.rpartition(" ")[2]) for place, _ in part], np.int64) - n_lines - 1
+                    count = sum(1 for _ in io.StringIO(block, newline=""))
+                    self._learn(part)
+                if self._lines is not None:
+                    self._lines.frombytes((numbers + n_lines + 1).astype(np.int64).tobytes())
+                n_lines += count
+                if len(numbers):
+                    yield part
+
+    def _learn(self, records: list[Record]) -> None:
+        for _, record in records:
+            for name, value in record.items():
+                kind, before = _JSON_TYPES.get(type(value)), self._types.get(name, pa.null())
+                if value is not None and kind != before:
+                    numbers = {str(kind), str(before)} == {"int64", "double"}
+                    self._types[name] = kind if before == pa.null() else pa.float64() if numbers else None
+                else:
+                    self._types.setdefault(name, before)
+
+    def _cells(self, block: bytes) -> _Rows | None:
+        """The records of a block as text, if each line holds one, of the fields and types that there are."""
+        signs = np.frombuffer(block, dtype=np.uint8)
+        ends = np.flatnonzero(signs == ord("\n"))
+        ends = ends if block.endswith(b"\n") else np.append(ends, len(block))
+        starts = np.append(0, ends[:-1] + 1)
+        full = ends > starts
+        stops = ends[full] - 1
+        if b"\r" in block:
+            if _has_lone_cr(block):
+                return None
+            stops = np.where(signs[stops] == ord("\r"), stops - 1, stops)
+        if not ((signs[starts[full]] == ord("{")) & (signs[stops] == ord("}"))).all():
+            return None
+        try:
+            table = arrow_json.read_json(
+                pa.py_buffer(block),
+                arrow_json.ReadOptions(block_size=len(block) + 1),
+                arrow_json.ParseOptions(
+                    explicit_schema=pa.schema(list(self._types.items())), unexpected_field_behavior="error"
+                ),
+            )
+        except pa.ArrowException:
+            return None
+        columns = [_json_cells(column.combine_chunks()) for column in table.columns]
+        if table.num_rows != stops.size or any(column is None for column in columns):
+            return None
+        cells = pa.RecordBatch.from_arrays(columns, names=table.column_names)
+        return _Rows(cells, np.flatnonzero(full), len(block), ends.size)
+
+
+def _json_cells(column: pa.Array) -> pa.Array | None:
+    """A column of JSON as text; None if a number may be written in more digits than it has here."""
+    if pa.types.is_floating(column.type):
+        coded = column.dictionary_encode()
+        numbers = coded.dictionary.to_numpy()
+        if not (np.abs(numbers) < _EXACT).all():
+            return None
+        return pa.array([cell_text(float(v)) for v in numbers], pa.large_string()).take(coded.indices)
+    text = column.cast(pa.large_string())
+    empty = pc.equal(text, "")
+    return pc.if_else(empty, None, text) if pc.any(empty).as_py() else text
+
+
+def _line_blocks(text: IO[str]) -> Iterator[tuple[str, bool]]:
+    """Whole lines of a text, the first few and then many at a time; and whether the text ends with them."""
+    block, rest = "".join(text.readline() for _ in range(_FIRST_LINES)), text.read(_BLOCK)
+    while rest:
+        yield block, False
+        more = text.read(_BLOCK)
+        end = rest.rfind("\n") + 1 if more else len(rest)
+        block, rest = rest[:end], rest[end:] + more
+    yield block, True
+
+
 def record_batches(path: Path, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
     """Read a JSONL file in batches of text; a batch has the columns that its records have."""
-    records = json_lines(path, encoding)
     empty = True
-    while chunk := list(itertools.islice(records, _BATCH)):
+    for part in JsonLines(path, encoding).parts():
         empty = False
-        columns = columns_of(chunk)
-        yield pa.RecordBatch.from_arrays([pa.array(v, pa.large_string()) for v in columns.values()], names=[*columns])
+        yield part if isinstance(part, pa.RecordBatch) else _record_batch(part)
     if empty:
         raise SchemaError(f"{path.name} holds no records.")
+
+
+def _record_batch(records: list[Record]) -> pa.RecordBatch:
+    columns = columns_of(records)
+    return pa.RecordBatch.from_arrays([pa.array(v, pa.large_string()) for v in columns.values()], names=[*columns])
 
 
 def table_of(records: list[Record]) -> pd.DataFrame:
@@ -1032,6 +1266,8 @@ class File:
         """Names of the columns of a CSV, TSV or Parquet file."""
         if self.container == "parquet":
             return list(parquet_schema(self.path).names)
+        if self.container in DELIMITERS:
+            return delimited_names(self.path, self.container, self.encoding)
         return list(next(self.batches()).schema.names)
 
     def first_record(self) -> dict[str, Any] | None:
@@ -1048,12 +1284,14 @@ class File:
         `lines`: takes the line, record or row at which each row begins; see :attr:`counted_in`. `broken`: takes the
         rows of a CSV or TSV file that are of another width than its header, which are an error otherwise.
         """
-        if self.container in ("json", "jsonl"):
+        if self.container == "jsonl":
+            return self._table_of_lines(lines)
+        if self.container == "json":
             records = self.records()
             if not records:
-                raise SchemaError(f"{self.path.name} holds no records.")
+                raise self._no_records
             if lines is not None:
-                lines.extend(int(place.rpartition(" ")[2]) for place, _ in records)
+                lines.extend(range(1, len(records) + 1))
             return table_of(records)
         numbers, batches = RowNumbers(), []
         for batch in self.batches(lines, broken):
@@ -1065,6 +1303,24 @@ class File:
         )
         gaps = [n for n in table.columns if table[n].dtype == object]
         return table.assign(**{n: [cell_text(v) for v in table[n]] for n in gaps}) if gaps else table
+
+    def _table_of_lines(self, lines: array[int] | None) -> pd.DataFrame:
+        reader = JsonLines(self.path, self.encoding, lines)
+        parts = list(reader.parts())
+        if not parts:
+            raise self._no_records
+        if all(isinstance(part, list) for part in parts):
+            return table_of([record for part in parts for record in part])
+        if not reader.flat:  # records of a later block are nested, or have many fields
+            return table_of(self.records())
+        batches = [part if isinstance(part, pa.RecordBatch) else _record_batch(part) for part in parts]
+        tables = [pa.Table.from_batches([batch]) for batch in batches]
+        table: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        return table
+
+    @property
+    def _no_records(self) -> SchemaError:
+        return SchemaError(f"{self.path.name} holds no records.")
 
     @property
     def counted_in(self) -> str:

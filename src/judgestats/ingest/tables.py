@@ -17,7 +17,7 @@ from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.wide import Wide, parse_wide
 from judgestats.schema.account import Places
-from judgestats.schema.coding import neither
+from judgestats.schema.coding import hashed, neither
 from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Finding, Kind, as_frame
 from judgestats.schema.opening import few
 
@@ -178,10 +178,19 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
         values = table[name]
         if pd.api.types.is_numeric_dtype(values):
             continue
-        given = [str(v) for v in values.tolist() if not (v is None or v is pd.NA or v != v)]
-        if given and all(map(NUMBER.fullmatch, given)):
-            new[name] = pd.to_numeric(values.astype(object))
+        code, labels = _coded(values)
+        if len(labels) and all(NUMBER.fullmatch(str(label)) for label in labels):
+            missing = [None] * bool((code < 0).any())
+            new[name] = pd.to_numeric(pd.Series([*labels, *missing], dtype=object)).to_numpy()[code]
     return table.assign(**new) if new else table
+
+
+def _coded(values: pd.Series[Any]) -> tuple[Any, Any]:
+    """Code of each cell (-1 for a missing one) and the distinct texts; cells that are not text are all distinct."""
+    if isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
+        return hashed(values)
+    cells = values[values.notna()].to_numpy(dtype=object)
+    return np.where(values.isna(), -1, np.cumsum(values.notna()) - 1), cells
 
 
 def conditions(names: Collection[str], kind: Kind, columns: Mapped) -> list[str]:
@@ -200,10 +209,11 @@ def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataF
         if source is None or column.type != "integer" or source not in table.columns:
             continue
         if not pd.api.types.is_numeric_dtype(table[source]):
-            numbers = pd.to_numeric(table[source], errors="coerce")
-            if numbers.notna().all() and ((numbers % 1 == 0) & (numbers.abs() < LARGEST)).all():
-                whole = table[source].map(lambda v: int(v) if WHOLE.fullmatch(v) else int(float(v)))
-                new[source] = whole.astype("int64")
+            code, labels = _coded(table[source])
+            numbers = pd.to_numeric(pd.Series(labels, dtype=object), errors="coerce")
+            if (code >= 0).all() and ((numbers % 1 == 0) & (numbers.abs() < LARGEST)).all():
+                whole = [int(v) if WHOLE.fullmatch(v) else int(float(v)) for v in labels]
+                new[source] = np.array(whole, dtype="int64")[code]
     return table.assign(**new) if new else table
 
 
@@ -231,7 +241,8 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
 def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.DataFrame:
     if decimal == ",":
         return table.assign(**{source: _without_points(table[source], name, source)})
-    comma = table[source].map(lambda v: isinstance(v, str) and _COMMA.fullmatch(v) is not None).to_numpy(dtype=bool)
+    code, labels = _coded(table[source])
+    comma = np.array([*(isinstance(v, str) and _COMMA.fullmatch(v) is not None for v in labels), False])[code]
     if not comma.any():
         return table
     row = int(comma.argmax())
@@ -263,14 +274,16 @@ def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series
 
 def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     """Raise if text is found in place of a number; only the empty cell is missing."""
-    text = values.astype("string")
-    if name == "score" and not neither(text).any():
+    code, labels = _coded(values)
+    distinct = pd.Series(labels, dtype="string")
+    if name == "score" and not neither(distinct).any():
         return  # verdicts that are right or wrong
-    wrong = pd.to_numeric(text, errors="coerce").isna() & text.notna()
+    wrong = pd.to_numeric(distinct, errors="coerce").isna()
     if name not in NEEDED:
-        wrong &= text.str.strip().str.lower().isin(_NO_VALUE)
+        wrong &= distinct.str.strip().str.lower().isin(_NO_VALUE)
     if not wrong.any():
         return
+    text, wrong = values.astype("string"), pd.Series(np.append(wrong, False)[code], index=values.index)
     rows = tuple(int(r) for r in wrong.to_numpy(dtype=bool).nonzero()[0])
     words = text[wrong].value_counts()
     listed = ", ".join(f"{str(w)[:40]!r} in {n} row{'s' * (n != 1)}" for w, n in words.head(3).items())
