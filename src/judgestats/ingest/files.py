@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import itertools
 import json
+import math
 import re
 import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, cast
 
@@ -89,7 +91,10 @@ _MOST: ContextVar[int | None] = ContextVar("max_unpacked", default=None)
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file, unpacking it if it is compressed with gzip or zstd (by its first bytes, not by its name)."""
-    return cast("IO[bytes]", io.BufferedReader(_Unpacked(path), _PEEK)) if is_packed(path) else path.open("rb")
+    raw = path.open("rb")
+    mark = raw.peek(4)[:4]
+    packed = mark.startswith((_GZIP, _ZSTD))
+    return cast("IO[bytes]", io.BufferedReader(_Unpacked(path, raw, mark), _PEEK)) if packed else raw
 
 
 def unpacked_limit(path: Path) -> int:
@@ -101,9 +106,10 @@ def unpacked_limit(path: Path) -> int:
 class _Unpacked(io.RawIOBase):
     """A file compressed with gzip or zstd, with a limit on its unpacked size."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._size = path, path.stat().st_size
-        self._raw: Any = pa.CompressedInputStream(str(path), "zstd") if _begins(path, _ZSTD) else gzip.GzipFile(path)
+    def __init__(self, path: Path, packed: IO[bytes], mark: bytes) -> None:
+        self._path, self._size, self._packed = path, path.stat().st_size, packed
+        zstd = mark.startswith(_ZSTD)
+        self._raw: Any = pa.CompressedInputStream(packed, "zstd") if zstd else gzip.GzipFile(fileobj=packed)
         self._most = unpacked_limit(path)
         self._got = 0
 
@@ -123,6 +129,7 @@ class _Unpacked(io.RawIOBase):
 
     def close(self) -> None:
         self._raw.close()
+        self._packed.close()
         super().close()
 
 
@@ -214,22 +221,33 @@ def _encoding_error(path: Path, wanted: str, where: str, guess: str) -> SchemaEr
     )
 
 
-def peek(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked; an empty file is a SchemaError."""
+class Look(NamedTuple):
+    """The first bytes of a file, unpacked, and the schema of one that is Parquet."""
+
+    head: bytes
+    schema: pa.Schema | None = None
+
+
+def look(path: Path) -> Look:
+    """Open a file to see what it is."""
     with bytes_of(path) as raw:
-        start = raw.read(_PEEK)
-    if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise SchemaError(f"{path.name} is empty. Check that it was written completely and is the right file.")
-    return start
+        head = raw.read(_PEEK)
+        try:
+            return Look(head, pq.read_schema(raw) if head.startswith(b"PAR1") and raw.seekable() else None)
+        except (pa.ArrowException, OSError):
+            return Look(head)  # damaged, as reading will say
 
 
-def container_of(path: Path, encoding: str | None = None) -> Container:
+def container_of(path: Path, encoding: str | None = None, head: bytes = b"") -> Container:
     """Detect CSV, TSV, JSON, JSONL, Parquet or a zipped log of Inspect, by the name and by the content of the file.
 
-    `path`: the file. `encoding`: its encoding, if not UTF-8. Raises SchemaError if it is empty, or none of these.
+    `path`: the file. `encoding`: its encoding, if not UTF-8. `head`: its first bytes, if they have been read. Raises
+    SchemaError if it is empty, or none of these.
     """
     _known(encoding)
-    start = peek(path)
+    start = head or look(path).head
+    if not start.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise SchemaError(f"{path.name} is empty. Check that it was written completely and is the right file.")
     if start.startswith(_ZIP):
         if any(name in LOG_HEADERS for name in archive_of(path).names()):
             return "eval"
@@ -265,9 +283,9 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
     )
 
 
-def is_zip_of_tables(path: Path) -> bool:
-    """Whether a file is a zip archive, and neither a zipped log nor a workbook."""
-    if not _begins(path, *_ZIP):
+def is_zip_of_tables(path: Path, head: bytes) -> bool:
+    """Whether a file with these first bytes is a zip archive, and neither a zipped log nor a workbook."""
+    if not head.startswith(_ZIP):
         return False
     names = archive_of(path).names()
     return _WORKBOOK not in names and not any(name in LOG_HEADERS for name in names)
@@ -359,16 +377,13 @@ def separated_by(sign: str | None) -> Iterator[None]:
         _SEPARATOR.reset(token)
 
 
-def separator_of(path: Path, container: str, encoding: str | None = None) -> str:
-    """The separator of a CSV or TSV file: by its first rows, where the usual one divides them unevenly or not at all.
-
-    `path`: the file. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
-    """
+def separator_of(file: File) -> str:
+    """The separator of a CSV or TSV file: by its first rows, where the usual one divides them unevenly."""
     if _SEPARATOR.get():
         return _SEPARATOR.get()
-    usual = DELIMITERS[container]
-    start = peek(path)
-    lines = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff").splitlines(keepends=True)
+    usual = DELIMITERS[file.container]
+    start = file.look.head or look(file.path).head
+    lines = start.decode(file.encoding or "utf-8", "replace").lstrip("\ufeff").splitlines(keepends=True)
     lines = lines[: -(len(start) == _PEEK) or None] or lines  # the last may be cut off
     widths = {}
     for sign in SEPARATORS:
@@ -382,72 +397,82 @@ def separator_of(path: Path, container: str, encoding: str | None = None) -> str
 
 
 def delimited_batches(
-    path: Path,
-    container: str,
-    encoding: str | None = None,
-    lines: array[int] | None = None,
-    broken: list[Broken] | None = None,
+    file: File, lines: array[int] | None = None, broken: list[Broken] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a CSV or TSV file as batches of text, one column per column of the file.
 
     Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
 
-    `path`: the file, plain or compressed. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
     `lines`: takes the line at which each row begins. `broken`: takes the rows of another width than the header, which
     are an error otherwise. Raises SchemaError for a repeated column name, a row of another width (with its line), a
     quote that is never closed, a header without rows, another encoding, a truncated archive.
     """
-    separator = separator_of(path, container, encoding)
-    with text_of(path, encoding) as text:
-        batches = _delimited(text, path, container, separator, lines, broken)
-        first = next(batches, None)
-        if first is not None:
-            yield first
-            yield from batches
-            return
-    if broken:
+    empty = True
+    with text_of(file.path, file.encoding) as text:
+        separator = separator_of(file)
+        names, line = _header(text, file, separator)
+        for batch in _delimited(text, line, names, file, separator, lines, broken):
+            empty = False
+            yield batch
+    if empty and broken:
         raise broken[0][1]
-    names = delimited_names(path, container, encoding)
-    raise SchemaError(f"{path.name} has a header ({few(names, 30)}) but no rows.")
+    if empty:
+        raise SchemaError(f"{file.path.name} has a header ({few(names, 30)}) but no rows.")
 
 
-def delimited_names(path: Path, container: str, encoding: str | None = None) -> list[str]:
-    """Names of the columns of a CSV or TSV file, read from its header alone."""
-    with text_of(path, encoding) as text:
-        return _header(text, path, container, separator_of(path, container, encoding))[0]
+def delimited_names(file: File) -> list[str]:
+    """Names of the columns of a CSV or TSV file, from its header alone."""
+    separator = separator_of(file)
+    head, whole = head_of(file)
+    start = io.StringIO(head, newline="")
+    with suppress(SchemaError):
+        names, _ = _header(start, file, separator)
+        if whole or start.tell() < len(head):
+            return names
+    with text_of(file.path, file.encoding) as text:
+        return _header(text, file, separator)[0]
 
 
-def _header(text: IO[str], path: Path, container: str, separator: str) -> tuple[list[str], int]:
+def head_of(file: File) -> tuple[str, bool]:
+    """The beginning of a text, and whether it is all of it."""
+    decoder = codecs.getincrementaldecoder(file.encoding or "utf-8-sig")()
+    try:
+        return decoder.decode(file.look.head), 0 < len(file.look.head) < _PEEK
+    except UnicodeError:
+        raise wrong_encoding(file.path, file.encoding) from None
+
+
+def _header(text: IO[str], file: File, separator: str) -> tuple[list[str], int]:
     """Names of the columns, and the line at which the header ends; the text is then at its first row."""
     rows = csv.reader(iter(text.readline, ""), delimiter=separator, strict=True)
-    with _valid(rows, 0, path, container):
+    with _valid(rows, 0, file):
         header = next((row for row in rows if row), [])
-    return column_names(header, path), rows.line_num
+    return column_names(header, file.path), rows.line_num
 
 
 @contextmanager
-def _valid(rows: Any, before: int, path: Path, container: str) -> Iterator[None]:
+def _valid(rows: Any, before: int, file: File) -> Iterator[None]:
     """Report what the csv module refuses, with its line; `before`: lines that other readers have read."""
     with _LARGE_FIELDS.held():
         try:
             yield
         except csv.Error as problem:
             raise SchemaError(
-                f"{path.name}, line {before + rows.line_num}: not valid {container.upper()} ({problem}). A quote is "
-                'left open or not escaped; inside a quoted field, write it twice ("").'
+                f"{file.path.name}, line {before + rows.line_num}: not valid {file.container.upper()} ({problem}). A "
+                'quote is left open or not escaped; inside a quoted field, write it twice ("").'
             ) from None
 
 
 def _delimited(
     text: IO[str],
-    path: Path,
-    container: str,
+    line: int,
+    names: list[str],
+    file: File,
     separator: str,
     lines: array[int] | None,
     broken: list[Broken] | None,
 ) -> Iterator[pa.RecordBatch]:
     """Rows of a CSV or TSV file: by Arrow block by block, and from the first block that looks odd by the csv module."""
-    names, line = _header(text, path, container, separator)
     schema = pa.schema([(name, pa.large_string()) for name in names])
     rest = ""
     while more := text.read(_BLOCK):
@@ -464,8 +489,8 @@ def _delimited(
             yield rows.cells
     rest += text.readline()
     strict = csv.reader(itertools.chain(io.StringIO(rest, newline=""), text), delimiter=separator, strict=True)
-    with _valid(strict, line, path, container):
-        checked = _checked(strict, line, names, path, separator, lines, broken)
+    with _valid(strict, line, file):
+        checked = _checked(strict, line, names, file.path, separator, lines, broken)
         while chunk := list(itertools.islice(checked, _CHUNK)):
             yield _text_batch(chunk, schema)
 
@@ -479,9 +504,7 @@ class _Rows(NamedTuple):
     n_lines: int
 
 
-def _plain_rows(
-    block: bytes, separator: str, schema: pa.Schema, last: bool
-) -> _Rows | None:
+def _plain_rows(block: bytes, separator: str, schema: pa.Schema, last: bool) -> _Rows | None:
     """Whole rows at the start of a block.
 
     None where the csv module must decide: a quote that neither opens nor closes a field, a lone CR, a NUL, a blank line
@@ -510,9 +533,7 @@ def _plain_rows(
             pa.py_buffer(block)[:end],
             arrow_csv.ReadOptions(column_names=schema.names, block_size=end + 1),
             arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=quotes.size > 0),
-            arrow_csv.ConvertOptions(
-                column_types=schema, strings_can_be_null=True, null_values=[""], check_utf8=False
-            ),
+            arrow_csv.ConvertOptions(column_types=schema, strings_can_be_null=True, null_values=[""], check_utf8=False),
         )
     except pa.ArrowException:
         return None
@@ -620,6 +641,8 @@ _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Name of a nameless pandas index in a Parquet file.
 ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 _BATCH = 8192
+#: Rows of a Parquet file that are read at a time into memory, and bytes a cell below which its text is taken as a code.
+_LARGE_BATCH, _CODE_SIZE = 2**20, 8
 #: Most columns that nested records open into if few records have them, and the share of records that is few.
 _MOST_SPARSE, _RARE = 1000, 0.05
 #: Types of the values of JSON as Arrow has them, and numbers below which a float is written in one way.
@@ -858,35 +881,42 @@ def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[st
     return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def parquet_schema(path: Path) -> pa.Schema:
+def parquet_schema(file: File) -> pa.Schema:
     """Names and types of the columns of a Parquet file, nameless row numbers left out; a repeated name is refused."""
-    with _parquet_file(path) as file:
-        return _columns_of(file, path)
+    if file.look.schema is not None:
+        return _columns_of(file.look.schema, file.path)
+    with _parquet_file(file.path) as parquet:
+        return _columns_of(parquet.schema_arrow, file.path)
 
 
-def parquet_batches(path: Path, lines: array[int] | None = None) -> Iterator[pa.RecordBatch]:
+def parquet_batches(path: Path, lines: array[int] | None = None, coded: bool = False) -> Iterator[pa.RecordBatch]:
     """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text.
 
-    `path`: the file, plain or compressed. `lines`: takes the number of each row. Raises SchemaError for a damaged file,
-    a repeated column, text that is not UTF-8, no rows.
+    `path`: the file, plain or compressed. `lines`: takes the number of each row. `coded`: texts that the file stores
+    once each stay codes and a dictionary, in larger batches. Raises SchemaError for a damaged file, a repeated column,
+    text that is not UTF-8, no rows.
     """
-    with _parquet_file(path) as file:
-        names = _columns_of(file, path).names
-        batches = file.iter_batches(batch_size=_BATCH, columns=names)
-        yield from _plain_batches(batches, path, lines, names)
+    with _parquet_file(path, coded) as file:
+        names = _columns_of(file.schema_arrow, path).names
+        batches = file.iter_batches(batch_size=_LARGE_BATCH if coded else _BATCH, columns=names)
+        yield from _plain_batches(batches, path, lines, names, coded)
 
 
 def _plain_batches(
-    batches: Iterable[pa.RecordBatch], path: Path, lines: array[int] | None, names: Sequence[str] = ()
+    batches: Iterable[pa.RecordBatch],
+    path: Path,
+    lines: array[int] | None,
+    names: Sequence[str] = (),
+    coded: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of a binary table with numbers and booleans as they are, all else as text."""
     at = 0
     for batch in batches:
         names = batch.schema.names
         where = f"{path.name}, rows {at} to {at + len(batch) - 1}"
-        arrays = [_plain_column(batch.column(n), n, where) for n in names]
+        arrays = [_plain_column(batch.column(n), n, where, coded) for n in names]
         if lines is not None:
-            lines.extend(range(at, at + len(batch)))
+            lines.frombytes(np.arange(at, at + len(batch), dtype=np.int64).tobytes())
         at += len(batch)
         if len(batch):
             yield pa.RecordBatch.from_arrays(arrays, names=names)
@@ -896,22 +926,28 @@ def _plain_batches(
 
 
 @contextmanager
-def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
+def _parquet_file(path: Path, coded: bool = False) -> Iterator[pq.ParquetFile]:
     try:
-        if is_packed(path):
-            with bytes_of(path) as raw:
-                yield pq.ParquetFile(io.BytesIO(raw.read()))
-        else:
-            with bytes_of(path), pq.ParquetFile(path) as file:
-                yield file
+        with bytes_of(path) as raw:
+            source = raw if raw.seekable() else io.BytesIO(raw.read())
+            file = pq.ParquetFile(source)
+            yield pq.ParquetFile(source, metadata=file.metadata, read_dictionary=_repeated(file)) if coded else file
     except (pa.ArrowException, OSError) as problem:
         raise SchemaError(
             f"{path.name}: not a complete Parquet file ({str(problem).splitlines()[0][:200]}). Write or fetch it again."
         ) from None
 
 
-def _columns_of(file: pq.ParquetFile, path: Path) -> pa.Schema:
-    schema = file.schema_arrow
+def _repeated(file: pq.ParquetFile) -> list[str]:
+    """Columns of text that take few bytes a cell: texts that occur many times."""
+    parts = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    names = [column.path for column in map(file.metadata.schema.column, range(len(file.metadata.schema)))]
+    sizes = {name: sum(part.column(i).total_uncompressed_size for part in parts) for i, name in enumerate(names)}
+    texts = [field.name for field in file.schema_arrow if is_text(field.type)]
+    return [name for name in texts if sizes.get(name, math.inf) < _CODE_SIZE * file.metadata.num_rows]
+
+
+def _columns_of(schema: pa.Schema, path: Path) -> pa.Schema:
     refuse_repeated_names(schema.names, path.name)
     return pa.schema([field for field in schema if not ROW_NUMBERS.fullmatch(field.name)])
 
@@ -921,10 +957,16 @@ def is_plain(type_: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_))
 
 
-def _plain_column(column: pa.Array, name: str, where: str) -> pa.Array:
+def _plain_column(column: pa.Array, name: str, where: str, coded: bool) -> pa.Array:
     """A column of a Parquet file as numbers or booleans, if it holds such, or as the text a CSV cell would hold."""
     try:
         if pa.types.is_dictionary(column.type):
+            if coded and is_text(column.type.value_type):
+                texts = _plain_column(column.dictionary, name, where, coded)
+                codes = column.indices
+                if texts.null_count:
+                    codes = pc.if_else(texts.is_null().take(codes), None, codes)
+                return pa.DictionaryArray.from_arrays(codes, texts.fill_null(""))
             column = column.dictionary_decode()
         if pa.types.is_float16(column.type):
             return column.cast(pa.float32())
@@ -1234,12 +1276,20 @@ class File:
     `container`: what it is: a table of text, JSON, a binary table, or ``eval`` (a log of Inspect, zipped).
     `encoding`: its encoding, if not UTF-8.
     `inner`: name of the sheet or table in it, if it holds several.
+    `look`: what was seen when it was opened, if it was.
     """
 
     path: Path
     container: Container
     encoding: str | None = None
     inner: str = ""
+    look: Look = field(default=Look(b""), repr=False, compare=False)
+
+    @classmethod
+    def opened(cls, path: Path, encoding: str | None = None, seen: Look | None = None) -> File:
+        """A file of unknown kind, opened to see what it is; `seen`: what was seen, if it has been opened."""
+        seen = look(path) if seen is None else seen
+        return cls(path, container_of(path, encoding, seen.head), encoding, look=seen)
 
     def records(self) -> list[Record]:
         """All records of a JSON or JSONL file, each with its place."""
@@ -1265,15 +1315,18 @@ class File:
     def column_names(self) -> list[str]:
         """Names of the columns of a CSV, TSV or Parquet file."""
         if self.container == "parquet":
-            return list(parquet_schema(self.path).names)
+            return list(parquet_schema(self).names)
         if self.container in DELIMITERS:
-            return delimited_names(self.path, self.container, self.encoding)
+            return delimited_names(self)
         return list(next(self.batches()).schema.names)
 
     def first_record(self) -> dict[str, Any] | None:
         """Return the first record, or None if the file is not JSON or has no records."""
         if self.container == "jsonl":
-            return next((record for _, record in json_lines(self.path, self.encoding)), None)
+            head, whole = head_of(self)
+            start = io.StringIO(head if whole else head[: head.rfind("\n") + 1])
+            record = next(_sound(_line_values(start, self.path, ends=whole)), None)
+            return record[1] if record else next((r for _, r in json_lines(self.path, self.encoding)), None)
         if self.container == "json":
             return next((record for _, record in json_records(self.path, self.encoding)), None)
         return None
@@ -1284,6 +1337,15 @@ class File:
         `lines`: takes the line, record or row at which each row begins; see :attr:`counted_in`. `broken`: takes the
         rows of a CSV or TSV file that are of another width than its header, which are an error otherwise.
         """
+        return decoded(self._table(lines, broken))
+
+    @cached_property
+    def coded_table(self) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+        """The table, with the texts that a Parquet file stores once each as categories, and the place of each row."""
+        lines = array("q")
+        return self._table(lines), np.frombuffer(lines, dtype=np.int64)
+
+    def _table(self, lines: array[int] | None, broken: list[Broken] | None = None) -> pd.DataFrame:
         if self.container == "jsonl":
             return self._table_of_lines(lines)
         if self.container == "json":
@@ -1294,10 +1356,11 @@ class File:
                 lines.extend(range(1, len(records) + 1))
             return table_of(records)
         numbers, batches = RowNumbers(), []
-        for batch in self.batches(lines, broken):
+        parquet = self.container == "parquet"
+        for batch in parquet_batches(self.path, lines, coded=True) if parquet else self.batches(lines, broken):
             numbers.see(batch)
             batches.append(batch)
-        whole = pa.Table.from_batches(batches)
+        whole = pa.Table.from_batches(batches).unify_dictionaries()
         table: pd.DataFrame = whole.drop_columns(whole.column_names[:1] if numbers.only else []).to_pandas(
             integer_object_nulls=True
         )
@@ -1348,7 +1411,15 @@ class File:
             raise self.no_table
         if self.container == "qrels":
             return qrels_batches(self.path, self.encoding)
-        return delimited_batches(self.path, self.container, self.encoding, lines, broken)
+        return delimited_batches(self, lines, broken)
+
+
+def decoded(table: pd.DataFrame, keep: Collection[str] = ()) -> pd.DataFrame:
+    """A table with its categories as text, but for those of some columns."""
+    coded = [n for n, dtype in table.dtypes.items() if isinstance(dtype, pd.CategoricalDtype) and n not in keep]
+    labels = {n: table[n].cat for n in coded}
+    texts = {n: c.categories.array.astype("str").take(c.codes.to_numpy(), allow_fill=True) for n, c in labels.items()}
+    return table.assign(**texts) if texts else table
 
 
 def suffix_of(name: str) -> str:

@@ -101,7 +101,7 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
     paths = [f.path.absolute() for f in files.files]
     if files.files[0].container != "parquet" or any(is_packed(p) for p in paths):
         return None
-    schemas = [parquet_schema(p) for p in paths]
+    schemas = [parquet_schema(f) for f in files.files]
     same_columns(files.files, [s.names for s in schemas])
     odd = any(map(_is_pattern, paths))
     asked = path_columns(files, files.files[0], columns, schemas[0].names)

@@ -24,9 +24,9 @@ from judgestats.ingest.archives import Archive
 from judgestats.ingest.files import (
     SUFFIXES,
     File,
-    container_of,
     is_single_record,
     is_zip_of_tables,
+    look,
     stem_of,
     suffix_of,
     unpacked_limit,
@@ -94,18 +94,18 @@ class Files:
 
         Raises the first error with `strict`, or if no file is left.
         """
-        results: dict[Path, T] = {}
+        results: list[T] = []
         left: list[tuple[File, SchemaError]] = []
         for file in self.files:
             try:
-                results[file.path] = read(file)
+                results.append(read(file))
             except SchemaError as problem:
                 if self.strict:
                     raise
                 left.append((file, problem))
         if not results:
             raise left[0][1]
-        return self.without(left), list(results.values())
+        return self.without(left), results
 
     def without(self, left: Sequence[tuple[File, SchemaError]]) -> Files:
         """The files without those that turned out to be unreadable."""
@@ -240,9 +240,7 @@ def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | 
                 f"{text!r} is not a file but {_kind_of_node(mode)}, which cannot be read more than once. Write its "
                 "content to a file first."
             )
-        if is_zip_of_tables(path):
-            return _archived(path, encoding, strict)
-        return _files([path], path.parent, path.name, encoding, strict)
+        return _one_file(path, path.parent, path.name, encoding, strict)
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
         if not source:
             raise SchemaError("The list of paths is empty. Give at least one path.")
@@ -322,9 +320,8 @@ def _streamed(source: Any, encoding: str | None, strict: bool) -> Files:
     """The one file of a stream, such as standard input, written to a temporary folder that is deleted with it."""
     folder = tempfile.TemporaryDirectory(prefix="judgestats-")
     path = spooled(source, folder.name)
-    if is_zip_of_tables(path):
-        return replace(_archived(path, encoding, strict), label=STREAM)
-    return replace(_files([path], path.parent, STREAM, encoding, strict), keep=folder)
+    files = _one_file(path, path.parent, STREAM, encoding, strict)
+    return replace(files, label=STREAM, keep=files.keep or folder)
 
 
 def spooled(source: Any, folder: str) -> Path:
@@ -369,11 +366,19 @@ def _kind_of_node(mode: int) -> str:
     return next((name for is_one, name in kinds if is_one(mode)), "something else")
 
 
+def _one_file(path: Path, root: Path, label: str, encoding: str | None, strict: bool) -> Files:
+    """A file, or those in it if it is a zip archive of tables."""
+    seen = look(path)
+    if is_zip_of_tables(path, seen.head):
+        return _archived(path, encoding, strict)
+    return Files((File.opened(path, encoding, seen),), root, False, label, strict=strict)
+
+
 def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None, strict: bool) -> Files:
     unopened = Files(tuple(File(p, "csv", encoding) for p in paths), root, False, label, strict=strict)
 
     def opened(unknown: File) -> tuple[File, bool]:
-        file = replace(unknown, container=container_of(unknown.path, encoding))
+        file = File.opened(unknown.path, encoding)
         return file, len(paths) > 1 and _is_call(file)
 
     files, found = unopened.each(opened)

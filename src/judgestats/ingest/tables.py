@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, data_rows
-from judgestats.ingest.files import File, Record, table_of
+from judgestats.ingest.files import File, Record, decoded, table_of
 from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.ingest.sources import Files, is_table, resolve
@@ -60,12 +59,13 @@ def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
     return plain_rows(files, columns).table
 
 
-def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "") -> Rows:
+def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "", coded: bool = False) -> Rows:
     """Read all files as one table of text, with the place of each row.
 
     `files`: one or more files of plain tables, or a folder of calls. `columns`: the mapping to come: path columns of
     several tables are added only where it asks for them, or where the paths name them. `wide`: as for
-    :func:`judgestats.read`; a file may lack a column that it names. Raises SchemaError if a file lacks another column
+    :func:`judgestats.read`; a file may lack a column that it names. `coded`: texts of a single Parquet file may
+    be categories. Raises SchemaError if a file lacks another column
     that is needed.
     """
     if files.calls:
@@ -75,17 +75,15 @@ def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "") -> R
         places = Places(tuple((files.relative(f), "record") for f in files.files), at, np.ones(len(at), dtype=np.int64))
         return Rows(table, places, files, {})
 
-    def opened(file: File) -> tuple[pd.DataFrame, Any]:
-        lines = array("q")
-        return file.table(lines), lines
-
-    files, tables = files.each(opened)
+    files, tables = files.each(lambda file: file.coded_table)
+    coded = coded and len(tables) == 1
     names, parts = [], []
-    for file, (table, _) in zip(files.files, tables, strict=True):
+    for file, (cells, _) in zip(files.files, tables, strict=True):
+        table = cells if coded else decoded(cells)
         files.check_named(file, table)
         names.append(list(table.columns))
         parts.append(table.assign(**path_columns(files, file, columns, names[-1])))
-    numbers = [np.frombuffer(lines, dtype=np.int64) for _, lines in tables]
+    numbers = [lines for _, lines in tables]
     places = Places(
         tuple((files.relative(f), f.counted_in) for f in files.files),
         np.repeat(np.arange(len(numbers), dtype=np.int32), [len(n) for n in numbers]),

@@ -318,8 +318,9 @@ def _once_each(data: Any, columns: Iterable[str], function: Callable[[Any], Any]
         return function(data)
     some, codes = distinct_rows(data, have)
     made = _categories(function(some), "preferences").to_native()
-    changed = [c for c in made if c not in have or not made[c].equals(some[c].to_native())]
-    columns = {c: made[c].array.take(codes.code) for c in changed}
+    before = some.to_native().select_dtypes("category")
+    same = [c for c, v in before.items() if v.cat.categories.dtype == made[c].dtype and made[c].equals(v.astype("str"))]
+    columns = {c: made[c].array.take(codes.code) for c in made if c not in same}
     return nw.from_native(data.to_native().assign(**columns), eager_only=True)
 
 

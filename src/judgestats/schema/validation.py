@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError, data_rows, score_range, suggestion
 from judgestats.schema.account import Account, Exclusion, account_of
-from judgestats.schema.coding import column_codes, combine, hashed, joint, neither
+from judgestats.schema.coding import Coded, column_codes, combine, hashed, joint, neither
 from judgestats.schema.columns import (
     CHOICES,
     COUNTS,
@@ -425,11 +425,20 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
 
 def _unique(table: pd.DataFrame) -> bool:
     """Whether no two rows of a table are equal."""
-    code, size = joint((column_codes(values) for _, values in table.items()), len(table))
+    code, size = joint((_key_codes(values) for _, values in table.items()), len(table))
     if size <= 4 * len(table):
         return int(np.bincount(code).max(initial=0)) <= 1
     ordered = np.sort(code)
     return not (ordered[1:] == ordered[:-1]).any()
+
+
+def _key_codes(values: pd.Series[Any]) -> Coded:
+    """Codes of a column; whole numbers of a small range are codes as they are."""
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < len(values):
+            return values.to_numpy() - low, high - low + 1
+    return column_codes(values)
 
 
 def _whole(values: Any) -> bool:
