@@ -631,6 +631,7 @@ def check(
         _show_proposal(console, reading, found)
         raise typer.Exit(ExitCode.REFUSED)
     data = reading.verdicts(found)
+    found = found and replace(found, opened=None)  # the table it was read from, and a folder it was unpacked to
     against = reading.against()
     groups = _grouped(by, cluster, no_cluster=no_cluster)
     if against:  # refuse names that do not occur before anything is measured

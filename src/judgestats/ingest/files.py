@@ -1415,7 +1415,7 @@ class File:
 
 
 def decoded(table: pd.DataFrame, keep: Collection[str] = ()) -> pd.DataFrame:
-    """A table with its categories as text, but for those of some columns."""
+    """A table with its categories as text; `keep`: columns that stay as they are."""
     coded = [n for n, dtype in table.dtypes.items() if isinstance(dtype, pd.CategoricalDtype) and n not in keep]
     labels = {n: table[n].cat for n in coded}
     texts = {n: c.categories.array.astype("str").take(c.codes.to_numpy(), allow_fill=True) for n, c in labels.items()}
