@@ -79,11 +79,7 @@ def candidates(table: pd.DataFrame, pair: Pair | None) -> set[str]:
 
 
 def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> tuple[Answer | None, list[str]]:
-    """Choose the column that most surely holds the answer.
-
-    `table`: the table. `pair`: its candidate columns. `swapped`: a column that says that the order was swapped. Returns
-    `answer`: the best guess; None if no column looks like an answer. `notes`: further observations.
-    """
+    """Choose the column that most surely holds the answer."""
     found, notes = [], []
     for column in table.columns:
         if plain(str(column)) in guesses.CHOICE:

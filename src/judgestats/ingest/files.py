@@ -239,11 +239,7 @@ def look(path: Path) -> Look:
 
 
 def container_of(path: Path, encoding: str | None = None, head: bytes = b"") -> Container:
-    """Detect CSV, TSV, JSON, JSONL, Parquet or a zipped log of Inspect, by the name and by the content of the file.
-
-    `path`: the file. `encoding`: its encoding, if not UTF-8. `head`: its first bytes, if they have been read. Raises
-    SchemaError if it is empty, or none of these.
-    """
+    """Detect CSV, TSV, JSON, JSONL, Parquet or a zipped log of Inspect, by the name and by the content of the file."""
     _known(encoding)
     start = head or look(path).head
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
@@ -402,10 +398,6 @@ def delimited_batches(
     """Read a CSV or TSV file as batches of text, one column per column of the file.
 
     Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
-
-    `lines`: takes the line at which each row begins. `broken`: takes the rows of another width than the header, which
-    are an error otherwise. Raises SchemaError for a repeated column name, a row of another width (with its line), a
-    quote that is never closed, a header without rows, another encoding, a truncated archive.
     """
     empty = True
     with text_of(file.path, file.encoding) as text:
@@ -787,10 +779,7 @@ def _archive(path: Path, most: int, *_: int) -> Archive:
 
 
 def member_object(archive: Archive, name: str, until: Collection[str] = ()) -> dict[str, Any]:
-    """Parse a member of an archive that is a JSON object.
-
-    `until`: where the object has all of these fields, only they are read, no further than to the last of them.
-    """
+    """Parse a member of an archive that is a JSON object."""
     content = archive.read(name)
     try:
         text = content.decode("utf-8-sig")
@@ -890,12 +879,7 @@ def parquet_schema(file: File) -> pa.Schema:
 
 
 def parquet_batches(path: Path, lines: array[int] | None = None, coded: bool = False) -> Iterator[pa.RecordBatch]:
-    """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text.
-
-    `path`: the file, plain or compressed. `lines`: takes the number of each row. `coded`: texts that the file stores
-    once each stay codes and a dictionary, in larger batches. Raises SchemaError for a damaged file, a repeated column,
-    text that is not UTF-8, no rows.
-    """
+    """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text."""
     with _parquet_file(path, coded) as file:
         names = _columns_of(file.schema_arrow, path).names
         batches = file.iter_batches(batch_size=_LARGE_BATCH if coded else _BATCH, columns=names)
@@ -1332,11 +1316,7 @@ class File:
         return None
 
     def table(self, lines: array[int] | None = None, broken: list[Broken] | None = None) -> pd.DataFrame:
-        """Return the file as a plain table (text, except numbers and booleans of Parquet).
-
-        `lines`: takes the line, record or row at which each row begins; see :attr:`counted_in`. `broken`: takes the
-        rows of a CSV or TSV file that are of another width than its header, which are an error otherwise.
-        """
+        """Return the file as a plain table (text, except numbers and booleans of Parquet)."""
         return decoded(self._table(lines, broken))
 
     @cached_property

@@ -474,10 +474,7 @@ def part(record: Any, *names: str) -> dict[str, Any]:
 
 
 def beside(path: Path) -> dict[str, Any]:
-    """The JSON object in a file beside a log; empty if there is no such file.
-
-    `path`: the other file. Raises SchemaError if it is damaged.
-    """
+    """The JSON object in a file beside a log; empty if there is no such file."""
     found = json_document(path) if path.is_file() else {}
     return found if isinstance(found, dict) else {}
 

@@ -331,11 +331,7 @@ class _Target:
         files: Files | None = None,
         calls: bool = False,
     ) -> Any:
-        """Map a table of text, as it comes from a file or a query.
-
-        `places`: of its rows. `excluded`: parts that gave none. `files`: it was read from; with `calls` each of them is
-        a call of its own.
-        """
+        """Map a table of text, as it comes from a file or a query."""
         if self.parse is not None:
             target, table = self.parsed(table, label)
             return target.of_text(table, places, excluded, label=label, files=files, calls=calls)
@@ -384,10 +380,7 @@ def _long(
     options: Mapping[str, Any],
     lacks: Mapping[str, Sequence[int]],
 ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
-    """A table made long, with the places of its rows and of the cells that gave none.
-
-    `lacks`: columns that some files do not have, which give no rows there.
-    """
+    """A table made long, with the places of its rows and of the cells that gave none."""
     excluded: list[Exclusion] = []
     steps: list[partial[Any]] = [partial(exploded, name=n.strip()) for n in explode.split(",") if n.strip()]
     steps += [partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else []

@@ -510,11 +510,7 @@ def _frame(rows: list[Outcome], kind: AnswerKind | None, index: Any) -> pd.DataF
 def parse_column(
     table: Any, columns: Mapping[str, str | None] | None, form: Any, labels: Mapping[Any, Any] | None, scale: Any
 ) -> tuple[Any, dict[str, str | None]]:
-    """Put the answers of a column of replies into a table, and map the canonical columns onto them.
-
-    `columns`: the mapping; ``choice`` or ``score`` is the column of replies, and ``finish`` one that says why they
-    ended. The reply becomes the ``rationale`` where there is none. A status mapped has priority where it is not ok.
-    """
+    """Put the answers of a column of replies into a table, and map the canonical columns onto them."""
     data, mapped = nw.from_native(table), dict(columns or {})
     if isinstance(data, nw.LazyFrame):
         raise SchemaError("parse= reads texts in memory, and this frame is lazy. Collect it first.")

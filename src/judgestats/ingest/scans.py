@@ -53,9 +53,6 @@ def scan(files: Files, columns: Mapped | None = None) -> Any:
     CSV, TSV and JSONL come as text. They are read once, piece by piece and by the same readers as into memory, into a
     temporary database on disk, which is deleted with the relation. Parquet is scanned in place if its columns are
     text, numbers and booleans only, else read like the others.
-
-    `files`: all of one kind. `columns`: the mapping to come: path columns are added where it asks for them. Raises
-    SchemaError if a file is damaged or ragged, or if there is nothing to scan lazily (JSON, one call per file).
     """
     kinds = {f.container for f in files.files}
     if len(kinds) > 1 or files.calls or kinds == {"json"}:
@@ -225,11 +222,7 @@ def _literal(text: str | None) -> str:
 
 
 def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str] | None = None) -> Any:
-    """Cast the text columns that hold numbers, or yes and no, as the eager readers do.
-
-    `relation`: from :func:`scan`. `kind`: the frame to come. `columns`: the mapping to come. `labels`: of ratings: what
-    the verdicts mean. Raises SchemaError if a canonical number is text.
-    """
+    """Cast the text columns that hold numbers, or yes and no, as the eager readers do."""
     wanted = {columns.get(c.name, c.name): c for c in VOCABULARY[kind] if c.type in ("number", "integer", "boolean")}
     wanted[columns.get("graded")] = Column("graded", "number", "")
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))

@@ -182,10 +182,7 @@ def plain_name(files: Files) -> str:
 
 
 def native_reader(files: Files) -> tuple[Reader | None, str, Files]:
-    """Find the tool that wrote these files; all files must be of one format.
-
-    Returns `reader`: None for plain tables. `why`: the evidence. `files`: those that can be read.
-    """
+    """Find the tool that wrote these files; all files must be of one format."""
     if files.calls:
         found, why = _recognised(files.files[0])
         return found, why, files
@@ -272,11 +269,7 @@ def find_files(
     *,
     strict: bool = False,
 ) -> Files:
-    """Find the files of a source; with `format`, those of a folder or glob that are of that format.
-
-    `source`, `encoding`, `format`, `path`, `table`, `strict`: as for :func:`judgestats.read`. Files of other formats
-    are in ``unread``.
-    """
+    """Find the files of a source; with `format`, those of a folder or glob that are of that format."""
     if isinstance(source, Files):
         return source
     if format is None:

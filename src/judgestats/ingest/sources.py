@@ -90,10 +90,7 @@ class Files:
     strict: bool = True
 
     def each(self, read: Callable[[File], T]) -> tuple[Files, list[T]]:
-        """What `read` gives of each file, and the files without those that it refuses.
-
-        Raises the first error with `strict`, or if no file is left.
-        """
+        """What `read` gives of each file, and the files without those that it refuses."""
         results: list[T] = []
         left: list[tuple[File, SchemaError]] = []
         for file in self.files:
@@ -201,14 +198,7 @@ def resolve(
     why_left: Callable[[File], str] | None = None,
     strict: bool = True,
 ) -> Files:
-    """Find the files of a source.
-
-    `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. `pattern`: for the paths, see
-    :class:`PathPattern`. `table`: name of the sheet or table in each file. `why_left`: why a file of a folder or glob
-    is not of the format asked for, empty if it is. `strict`: whether a file among several that cannot be read is
-    refused, or left. Raises SchemaError if there is no such file (the message suggests
-    similar names), or a folder holds no data file, or files of several kinds.
-    """
+    """Find the files of a source."""
     files = _found(source, encoding, why_left, strict)
     if files.searched and why_left is not None:
         files = _taken(files, why_left)

@@ -167,8 +167,6 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
 
     The canonical ones are cast by the schema. A column becomes a number only if every cell is a plain number: ``007``,
     or an id, stays text.
-
-    `table`: of text. `kind`: the frame to come. `columns`: the mapping to come.
     """
     table = _whole_numbers(table, kind, columns)
     new = {}
@@ -220,9 +218,6 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
 
     A word is an error in the required columns; in any other only if it stands for a missing value (``NA``, ``NaN``):
     the validation of the frame reports the rest, with all other faults.
-
-    `table`: of text. `kind`: the frame to come. `columns`: the mapping to come. `decimal`: decimal mark of the file.
-    Raises SchemaError it names the column and the first row, and says what to do.
     """
     if decimal not in (".", ","):
         raise SchemaError(f"decimal={decimal!r} is not known. Allowed: '.', ','.")

@@ -345,10 +345,6 @@ def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool, p
 def exploded(table: pd.DataFrame, name: str) -> Long:
     """Give each element of the lists in a column a row of its own.
 
-    `table`: of text, or any cells. `name`: the column. The fields of objects become columns; one of a name that the
-    table has becomes ``name.field``. Other elements stay in the column, with their place in ``name.index``. Raises
-    SchemaError if the column is not there, or holds something else.
-
     >>> table = pd.DataFrame({"item": ["1"], "labels": ['[{"by": "ann", "value": 3}, {"by": "bob", "value": 4}]']})
     >>> exploded(table, "labels").table
       item   by value
@@ -387,10 +383,7 @@ def exploded(table: pd.DataFrame, name: str) -> Long:
 
 
 def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) -> Wide | None:
-    """Guess which columns of a table hold one judge, or one criterion, each.
-
-    `frame`: the table. `pair`: its candidate columns. `names`: plain name -> column.
-    """
+    """Guess which columns of a table hold one judge, or one criterion, each."""
     if len(frame) < 2:  # one row of many numbers is a summary
         return None
     taken = {pair.first, pair.second} if pair is not None else set()
@@ -468,10 +461,7 @@ def _parts(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_lists(frame: pd.DataFrame, names: Mapping[str, str]) -> Wide | None:
-    """Guess the meaning of columns whose cells are lists of numbers, all of one shape.
-
-    `frame`: the table. `names`: plain name -> column. Returns None where no such column is, or shapes differ.
-    """
+    """Guess the meaning of columns whose cells are lists of numbers, all of one shape."""
     first = {c: listed(cell) for c, (cell, *_) in first_cells(frame).items()}
     columns = [c for c, cell in first.items() if cell and _depth(cell)]
     depths = {_depth(first[c] or []) for c in columns}

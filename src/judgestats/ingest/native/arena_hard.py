@@ -39,10 +39,6 @@ def _rows(
     Scores are in position frame (A is what was shown first), so no verdict is flipped; the candidates are. A record
     with a single game gives a single row. A model that meets itself as the baseline keeps two names (see
     :func:`judgestats.ingest.readers.against`).
-
-    `baseline`: id of the baseline where the record does not name it; a mapping gives one by
-    category. `item`: field with the id of the question: ``question_id`` in 0.1, ``uid`` in 2.0. Yields preferences
-    with ``strength``.
     """
     games = place.need(record, "games")
     if not isinstance(games, list) or not 1 <= len(games) <= 2:

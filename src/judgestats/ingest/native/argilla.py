@@ -35,9 +35,6 @@ def rows(
 
     A question is a criterion. Ratings are scores, labels need `scores`; drafts, discarded responses, rankings, several
     labels and texts are excluded.
-
-    `item`, `system`: names of metadata or fields (by default the record's id, and none). `scores`: number of each
-    label. `judge`: name of the user, where the export has the same for several. Yields ratings.
     """
     parts = [opened_cell(record.get(k)) for k in ("metadata", "fields")]
     known = {**record, **{k: v for part in reversed(parts) if isinstance(part, dict) for k, v in part.items()}}

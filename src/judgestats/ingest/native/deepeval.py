@@ -83,9 +83,6 @@ def rows(
 
     ``judge`` is the evaluation model; a metric without one is code, and its own judge. A span of the trace is an item
     of its own, ``<test case>/<span>``. Metrics of the whole trace are the test case's, and a copy of them is excluded.
-
-    `judge`: model behind metrics that name none. `system`: what was tested, where the hyperparameters name no model.
-    Yields ratings, 0 to 1, with ``passed`` and ``rater_type``.
     """
     case = record.get("case")
     if not isinstance(case, dict):

@@ -30,8 +30,6 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
 
     ``<name>.json`` beside ``<name>_samples.jsonl`` names the metric and the model that judged, if one did; a jury is
     one judge, for the schema holds its aggregate. Without it the judge is the metric, else the evaluation.
-
-    `judge`: the model that judged, where that file does not name it. Yields ratings with ``passed`` (is_correct).
     """
     if _is_aggregate(record):
         return place.exclude("results over all samples; the scores are in <name>_samples.jsonl")

@@ -42,8 +42,6 @@ def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any
 
     The winners are in item frame (``model_1`` is model_1 in both games), so game 2 is flipped here, once. FastChat
     writes ``error`` both for a failed call and for an answer it could not parse: status ``error``.
-
-    Yields preferences.
     """
     for name in ("question_id", "g1_winner", "g2_winner"):
         place.need(record, name)
@@ -80,10 +78,7 @@ def matches_single(record: Mapping[str, Any]) -> str:
 
 
 def single_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any]]:
-    """Read single-answer ratings; FastChat's -1 (no score found) is a missing score with status ``parse``.
-
-    Yields ratings, 1 to 10.
-    """
+    """Read single-answer ratings; FastChat's -1 (no score found) is a missing score with status ``parse``."""
     place.need(record, "question_id")
     judge, prompt = _judge(record, place)
     score = place.need(record, "score")

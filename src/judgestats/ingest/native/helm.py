@@ -44,8 +44,6 @@ def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
 
     The judge is the name of the statistic, for the file names no grader: a mean over jurors is one judge here, and
     each juror is one in ``scenario_state.json``. ``run_spec.json`` beside the file names the evaluated model.
-
-    `system`: the evaluated model, where there is no such file. Yields ratings with ``rater_type``.
     """
     if _is_spec(record):
         return place.exclude("the specification of a run; the scores are in per_instance_stats.json")
@@ -147,8 +145,6 @@ def state_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
     where it names none. A juror without a score has status ``error``, as HELM does not say whether the call or the
     reading failed (``parse`` where it kept the unreadable answer). A score that HELM gave to an empty response without
     asking anybody is of rater_type ``code``.
-
-    `system`: the evaluated model, where the log does not name it. Yields ratings with ``rater_type`` and ``annotator``.
     """
     state = place.need(record, "request_state")
     if not isinstance(state, dict):

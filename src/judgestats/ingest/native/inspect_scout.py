@@ -30,10 +30,7 @@ def label_rows(
     judge: str = "human",
     values: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read what people say of a transcript: a rating for each label.
-
-    Yields ratings.
-    """
+    """Read what people say of a transcript: a rating for each label."""
     item, values = record["id"], by_scorer(values, "values", dict)
     if absent(item):
         raise place.wrong("id", "", "the id of a transcript")
@@ -72,10 +69,7 @@ def matches_scan(record: Mapping[str, Any]) -> str:
 def scan_rows(
     record: Mapping[str, Any], place: Place, values: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Read a result: a rating, or one for each key of an object, each place of a list and each result of a set.
-
-    Yields ratings.
-    """
+    """Read a result: a rating, or one for each key of an object, each place of a list and each result of a set."""
     cells = {name: None if absent(value) else value for name, value in record.items()}
     scanner, item = cells["scanner_name"], cells["transcript_id"]
     if scanner is None or item is None:

@@ -30,9 +30,6 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     The candidates are the contents, ``A`` (response_A) and ``B`` (response_B). The first judgment shows A first, the
     second B first, and each ``decision`` refers to the order shown (position frame): ``A>B`` in the second judgment is
     a win of B.
-
-    `judge`: name of the judge where neither the judgments nor the file name (``judge_model=...``)
-    give it. Yields preferences with ``gold``. A null decision is invalid (``parse``), a null judgment too (``error``).
     """
     in_name = re.search(r"judge_model=([^,]+?)(\.jsonl)?(\.gz)?$", place.path.name)
     default = judge or (in_name.group(1) if in_name else None)

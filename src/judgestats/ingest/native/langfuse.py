@@ -45,9 +45,6 @@ def rows(
     ``evaluatorId`` or `judge`. Who wrote a score of source ``API`` is not recorded: its ``rater_type`` is empty unless
     `api` gives it. The value of a category counts only where a score configuration gives it one
     (without, it is always 0).
-
-    `judge`: name of the evaluator. `api`: ``human``, ``model`` or ``code``. `scores`: number of each category. Yields
-    ratings.
     """
     if api is not None:
         choose(api, ("human", "model", "code"), "api")

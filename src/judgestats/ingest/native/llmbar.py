@@ -44,10 +44,6 @@ def rows(
     In the Rating strategies the tool writes equal scores as a win of the output shown second in either order. That
     looks like position bias and is a tie. The published figures count it as written, so that is the default;
     ``equal_scores="tie"`` reads it as the tie it is (and then sets ``ties_allowed``).
-
-    `judge`, `strategy`, `task`: what the path does not say, or says wrongly. `equal_scores`: how
-    two equal scores are read. Yields preferences with ``gold``, ``length_first``, ``length_second`` and, for Rating
-    strategies, ``score_1``, ``score_2``.
     """
     choose(equal_scores, ("winner", "tie"), "equal_scores")
     named = names_in_path(place.path)

@@ -40,9 +40,6 @@ def rows(
     it). ``results_<date>.json`` beside the file names the evaluated model, and the name of the file the task. The
     harness does not say which metrics a model gave: all are code, but those in `model_graded`. A metric of a whole
     corpus (a perplexity, a list of pairs) has no score for a document and is excluded.
-
-    `system`: the evaluated model, where there is no such file. `model_graded`: metrics that a model gave, by name.
-    Yields ratings with ``rater_type``, ``task`` and ``run`` (the date).
     """
     if _is_results(record):
         return place.exclude("results over all documents; the scores are in samples_<task>_<date>.jsonl")

@@ -48,8 +48,6 @@ def rows(
     an error is a missing score with status ``error``; of a record of values each is a criterion, ``name.key``. The item
     is the trace, or ``trace/span``. A table of ``<metric>/value`` does not say who judged: each scorer is named by
     `judge`, else by its metric, and ``rater_type`` is empty.
-
-    `judge`: name of the scorers of a table of results. `scores`: number of each category. Yields ratings.
     """
     info = opened_cell(record.get("info"))
     info = info if isinstance(info, dict) else {}

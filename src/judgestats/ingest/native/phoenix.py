@@ -46,9 +46,6 @@ def rows(
     failed execution is a missing score with status ``error``. The item is the span, trace, session or example, else the
     number of the row. An annotator is named by ``user_id`` or ``identifier``; an evaluator by the model in the
     metadata, `judge`, or its kind.
-
-    `judge`: name of the model. `item`: column of the item. `criterion`: name of the evaluation, where the frame has
-    none. `scores`: number of each label. Yields ratings.
     """
     ids = [k for k in ((item,) if item else _IDS) if not absent(place.need(record, k) if item else record.get(k))]
     thing = str(record[ids[0]]) if ids else str(place.index)

@@ -80,9 +80,6 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     the option, else the type of the assertion; code is named by the type. ``system`` is the evaluated provider. The
     criterion is the assertion's ``metric``, else its type, followed by its value where a result has several of a type.
     promptfoo scores a failed grader 0: such rows have no score, but status ``error`` or ``parse``.
-
-    `judge`: name of the grader where the log does not give it. Yields ratings, 0 to 1 unless an assertion's code
-    says otherwise, with ``passed`` and ``rater_type``.
     """
     grading = record.get("gradingResult")
     if not isinstance(grading, dict):

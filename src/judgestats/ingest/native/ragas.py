@@ -62,8 +62,6 @@ def annotation_rows(record: Mapping[str, Any], place: Place, judge: str | None =
     """Read the verdict of the metric's model; ``is_accepted`` is a person's verdict on that verdict.
 
     ``edited_score`` is what the person wrote in its place, if anything. The file does not name the model.
-
-    `judge`: the model behind the metrics, else the metric's name. Yields ratings with ``is_accepted``.
     """
     metric, sample = str(place.need(record, "metric")), place.need(record, "sample")
     if not isinstance(sample, dict):
@@ -114,9 +112,6 @@ def frame_rows(
 
     A missing value is a metric that failed (status ``error``), as ragas writes it. The item is the id, if there is
     one, else the row.
-
-    `judge`: the model behind the metrics, else the metric's name. `system`: whose responses these are. `metrics`:
-    names of the metrics, where the frame has further columns; these become conditions. Yields ratings.
     """
     named = [m.strip() for m in metrics.split(",")] if isinstance(metrics, str) else metrics
     for name in named or ():

@@ -25,8 +25,6 @@ def rows(
 
     The judge is the name of the file without ``.qrels`` and ``.txt``, for the format names none; the item is
     ``<topic>/<document>``.
-
-    `judge`: the assessor or the run. `rater_type`: what it is, which the file does not say. Yields ratings.
     """
     if rater_type is not None:
         choose(rater_type, RATER_TYPES, "rater_type")
