@@ -132,17 +132,6 @@ def detect_format(
 def format_of(source: Any, *, encoding: str | None = None, mapped: bool = False) -> str:
     """Name of the reader that :func:`judgestats.read` takes for a source, without reading it all.
 
-    Parameters
-    ----------
-    source : path, glob, folder, list of paths, or table
-        As for :func:`judgestats.read`.
-    encoding : str, optional
-        Encoding of the files, if not UTF-8.
-    mapped : bool
-        Whether a mapping is given: it is then read as a plain table.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> format_of(pd.DataFrame({"judge": ["g"]}))
     'table'
