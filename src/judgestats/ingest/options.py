@@ -13,7 +13,7 @@ from judgestats.errors import SchemaError
 def parse_mapping(text: str, option: str = "--map") -> dict[str, str | None]:
     """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it.
 
-    ``canonical==constant`` gives a constant, ``canonical=`` or ``canonical=None`` excludes a column with a canonical name.
+    ``canonical==constant`` gives a constant, ``canonical=`` or ``canonical=None`` excludes a column of that name.
     A pair that contains a comma stands in double quotes.
 
     >>> parse_mapping("judge=evaluator,order_known==false,task=,n=None")
