@@ -197,11 +197,7 @@ def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes
 
 
 def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
-    """Columns that look like one judge each: the same few answers under several names.
-
-    A column that uses only some of these answers counts as one, and so does one with other values in a few cells,
-    unless its name says that it is something else.
-    """
+    """Columns that look like one judge each: the same few answers under several names."""
     values = {c: {v.lower() for v in distinct(table[c])} for c in map(str, table.columns) if may_be_judge(c, taken)}
     pairs = ({"1", "2"}, {"a", "b"}, {"first", "second"}, {"0", "1"}, {"0.0", "1.0"}, *({y, n} for y, n in _YES_NO))
     found = {c for c, v in values.items() if 2 <= len(v) <= 10 and any(pair <= v for pair in pairs)}

@@ -1171,11 +1171,7 @@ class _Branch:
 
 
 def _gathered(records: list[Record]) -> list[Record]:
-    """Records whose objects stay whole where their names are data: ids, say, of which each record has others.
-
-    Opened, they would be a column for each name, nearly all of it empty. Rare fields of the records themselves go
-    together into one, ``other_fields``.
-    """
+    """Records whose objects stay whole where their names are data: ids, say, of which each record has others."""
     root = _Branch(records=len(records))
     for _, record in records:
         root.see(record)

@@ -244,11 +244,7 @@ class Reader:
     def table(
         self, logs: Iterable[Log], *, strict: bool = True, **options: Any
     ) -> tuple[pd.DataFrame, Account, list[int | SchemaError]]:
-        """Read the records of all files: the rows, what became of each record, and how many rows each file gives.
-
-        A file that cannot be read is a SchemaError, raised or, without `strict`, in place of its number of rows. Raises
-        it too where no file can be read, or no log has a row.
-        """
+        """Read the records of all files: the rows, what became of each record, and how many rows each file gives."""
         rows: list[Mapping[str, Any]] = []
         places: list[str] = []
         files: list[int] = []

@@ -48,12 +48,7 @@ OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": F
 
 
 def scan(files: Files, columns: Mapped | None = None) -> Any:
-    """Open plain tables as one lazy DuckDB relation.
-
-    CSV, TSV and JSONL come as text. They are read once, piece by piece and by the same readers as into memory, into a
-    temporary database on disk, which is deleted with the relation. Parquet is scanned in place if its columns are
-    text, numbers and booleans only, else read like the others.
-    """
+    """Open plain tables as one lazy DuckDB relation."""
     kinds = {f.container for f in files.files}
     if len(kinds) > 1 or files.calls or kinds == {"json"}:
         listed = "one call per file" if files.calls else ", ".join(sorted(kinds))

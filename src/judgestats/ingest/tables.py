@@ -33,10 +33,7 @@ _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
 
 
 def call_record(files: Files, file: File) -> Record:
-    """The record of a file with one judge call, with the parts of its path as columns.
-
-    A path column never replaces a field of the record.
-    """
+    """The record of a file with one judge call, with the parts of its path as columns."""
     ((_, record),) = file.records()
     files.check_named(file, {n: [v] for n, v in record.items()})
     return files.relative(file), {**files.parts(file), **files.said(file), **record}
@@ -163,11 +160,7 @@ def _numbered_repeats(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFrame:
-    """Convert text columns to numbers that are neither canonical nor names of something.
-
-    The canonical ones are cast by the schema. A column becomes a number only if every cell is a plain number: ``007``,
-    or an id, stays text.
-    """
+    """Convert text columns to numbers that are neither canonical nor names of something."""
     table = _whole_numbers(table, kind, columns)
     new = {}
     for name in conditions(table.columns, kind, columns):

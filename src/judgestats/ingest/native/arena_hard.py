@@ -34,12 +34,7 @@ def _matches(record: Mapping[str, Any], item: str) -> str:
 def _rows(
     record: Mapping[str, Any], place: Place, baseline: str | Mapping[str, str] = "baseline", *, item: str
 ) -> Iterator[dict[str, Any]]:
-    """Read the games: game 1 shows the baseline as A, game 2 shows the model as A.
-
-    Scores are in position frame (A is what was shown first), so no verdict is flipped; the candidates are. A record
-    with a single game gives a single row. A model that meets itself as the baseline keeps two names (see
-    :func:`judgestats.ingest.readers.against`).
-    """
+    """Read the games: game 1 shows the baseline as A, game 2 shows the model as A."""
     games = place.need(record, "games")
     if not isinstance(games, list) or not 1 <= len(games) <= 2:
         raise place.wrong("games", games, "a list of one or two games")

@@ -31,11 +31,7 @@ def rows(
     scores: Mapping[str, float] | None = None,
     judge: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read every user's answer to every question, and the suggestions, whose agents are models.
-
-    A question is a criterion. Ratings are scores, labels need `scores`; drafts, discarded responses, rankings, several
-    labels and texts are excluded.
-    """
+    """Read every user's answer to every question, and the suggestions, whose agents are models."""
     parts = [opened_cell(record.get(k)) for k in ("metadata", "fields")]
     known = {**record, **{k: v for part in reversed(parts) if isinstance(part, dict) for k, v in part.items()}}
     ids = (known.get("external_id"), known.get("id"), known.get("_server_id"), place.index)

@@ -38,11 +38,7 @@ def matches_pair(record: Mapping[str, Any]) -> str:
 
 
 def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any]]:
-    """Read pairwise judgments: two rows a record, game 1 with model_1 shown first, game 2 with model_2 first.
-
-    The winners are in item frame (``model_1`` is model_1 in both games), so game 2 is flipped here, once. FastChat
-    writes ``error`` both for a failed call and for an answer it could not parse: status ``error``.
-    """
+    """Read pairwise judgments: two rows a record, game 1 with model_1 shown first, game 2 with model_2 first."""
     for name in ("question_id", "g1_winner", "g2_winner"):
         place.need(record, name)
     models = {m: str(place.need(record, m)) for m in ("model_1", "model_2")}

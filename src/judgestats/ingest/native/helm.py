@@ -40,11 +40,7 @@ def _is_spec(record: Mapping[str, Any]) -> bool:
 
 
 def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = None) -> Iterator[dict[str, Any]]:
-    """Read the scores of one instance; statistics of the request (tokens, runtime, log-probabilities) are excluded.
-
-    The judge is the name of the statistic, for the file names no grader: a mean over jurors is one judge here, and
-    each juror is one in ``scenario_state.json``. ``run_spec.json`` beside the file names the evaluated model.
-    """
+    """Read the scores of one instance; statistics of the request (tokens, runtime, log-probabilities) are excluded."""
     if _is_spec(record):
         return place.exclude("the specification of a run; the scores are in per_instance_stats.json")
     spec = {} if system else beside(_spec_path(place.path))

@@ -25,12 +25,7 @@ def matches(record: Mapping[str, Any]) -> str:
 
 
 def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
-    """Read both presentations of every pair.
-
-    The candidates are the contents, ``A`` (response_A) and ``B`` (response_B). The first judgment shows A first, the
-    second B first, and each ``decision`` refers to the order shown (position frame): ``A>B`` in the second judgment is
-    a win of B.
-    """
+    """Read both presentations of every pair."""
     in_name = re.search(r"judge_model=([^,]+?)(\.jsonl)?(\.gz)?$", place.path.name)
     default = judge or (in_name.group(1) if in_name else None)
     label = place.need(record, "label")

@@ -100,12 +100,7 @@ def rows(
     scores: Mapping[str, float] | None = None,
     judge: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read the ratings, numbers and single choices of every annotator, and those of models in ``predictions``.
-
-    A question (``from_name``) is a criterion; annotators are people. What an annotator skipped, texts and regions are
-    excluded. In JSON-MIN and CSV the answers stand among the data of the task: they are the columns that `questions`
-    names, else those that hold a rating or a number as Label Studio writes it.
-    """
+    """Read the ratings, numbers and single choices of every annotator, and those of models in ``predictions``."""
     if not _is_task(record):
         yield from _minimal(record, place, item, system, questions, scores, judge)
         return
