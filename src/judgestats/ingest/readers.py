@@ -308,6 +308,12 @@ def has(record: Mapping[str, Any], *names: str) -> bool:
     return all(name in record for name in names)
 
 
+def having(*names: str, lead: str = "records have", lists: str = "") -> Callable[[Mapping[str, Any]], str]:
+    """What recognises records by these fields, of which `lists` holds a list, and names them as the evidence."""
+    evidence = f"{lead} {', '.join(names[:-1])} and {names[-1]}"
+    return lambda record: evidence if has(record, *names) and (not lists or isinstance(record[lists], list)) else ""
+
+
 def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
     """Fields of a record that hold one value and are not `used`: they become condition columns.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, has, scalars, words
+from judgestats.ingest.readers import Place, Reader, has, having, scalars, words
 
 _WINNERS = "model_1, model_2, tie, error"
 #: Fields that are read, and texts; others become conditions.
@@ -28,13 +28,6 @@ def _judge(record: Mapping[str, Any], place: Place) -> tuple[str, str | None]:
     if isinstance(judge, str):
         return judge, None
     raise place.wrong("judge", judge, "[name, prompt]")
-
-
-def matches_pair(record: Mapping[str, Any]) -> str:
-    """Recognise a record of ``model_judgment/*_pair.jsonl``."""
-    if has(record, "question_id", "model_1", "model_2", "g1_winner", "g2_winner"):
-        return "records have question_id, model_1, model_2, g1_winner and g2_winner"
-    return ""
 
 
 def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any]]:
@@ -103,7 +96,7 @@ PAIR = Reader(
     both_orders="yes",
     order_known="yes",
     verdicts_in="item frame",
-    matches=matches_pair,
+    matches=having("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
     rows=pair_rows,
     fields={
         "question_id, turn": "item",
@@ -120,9 +113,6 @@ SINGLE = Reader(
     frame="ratings",
     about="FastChat (MT-Bench) ratings of single answers, 1 to 10; -1 is a missing score",
     example='{"question_id": 81, "model": ..., "judge": ["gpt-4", "single-v1"], "score": 8, "turn": 1}',
-    both_orders="n/a",
-    order_known="n/a",
-    verdicts_in="",
     matches=matches_single,
     rows=single_rows,
     fields={

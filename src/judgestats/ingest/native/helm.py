@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, Record, beside, graded, has, part, scalars, words
+from judgestats.ingest.readers import Place, Reader, Record, beside, graded, has, having, part, scalars, words
 
 #: Statistics that describe the request, its cost or the model's probabilities: no scores of the response.
 _REQUEST = re.compile(
@@ -113,13 +113,6 @@ def _trial(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # ---- scenario_state.json: each juror is a judge ---------------------------------------------------------------------
-
-
-def matches_state(document: Mapping[str, Any]) -> str:
-    """Recognise ``scenario_state.json``."""
-    if has(document, "adapter_spec", "request_states") and isinstance(document["request_states"], list):
-        return "the object has adapter_spec and request_states"
-    return ""
 
 
 def states(document: Any, path: Path) -> Iterator[Record]:
@@ -253,7 +246,7 @@ STATE = Reader(
     frame="ratings",
     about="HELM scenario_state.json; what each juror said of each response; a juror is a judge",
     example='{"adapter_spec": {"model": ...}, "request_states": [{"instance": ..., "annotations": {...}}]}',
-    matches=matches_state,
+    matches=having("adapter_spec", "request_states", lead="the object has", lists="request_states"),
     rows=state_rows,
     records=states,
     options=_SYSTEM,

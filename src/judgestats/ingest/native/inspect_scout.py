@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.ingest.native.inspect_ai import by_scorer, rating
-from judgestats.ingest.readers import Place, Reader, absent, has, words
+from judgestats.ingest.readers import Place, Reader, absent, having, words
 
 # ---- Labels of people: a validation set ------------------------------------------------------------------------------
 
@@ -57,13 +57,6 @@ def label_rows(
 
 
 # ---- Results of a scan -----------------------------------------------------------------------------------------------
-
-
-def matches_scan(record: Mapping[str, Any]) -> str:
-    """Recognise the table of a scan's results by the names of its columns."""
-    if has(record, "transcript_id", "scan_id", "scanner_name", "value", "value_type"):
-        return "columns transcript_id, scan_id, scanner_name, value and value_type"
-    return ""
 
 
 def scan_rows(
@@ -169,7 +162,7 @@ SCAN = Reader(
     frame="ratings",
     about="results of a scan by Inspect Scout, Parquet",
     example="transcript_id,scan_id,scanner_name,value,value_type,explanation,model",
-    matches=matches_scan,
+    matches=having("transcript_id", "scan_id", "scanner_name", "value", "value_type", lead="columns"),
     rows=scan_rows,
     containers=("csv", "tsv", "parquet"),
     options=_VALUES,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, has, scalars, words
+from judgestats.ingest.readers import Place, Reader, having, scalars, words
 
 _DECISIONS = {"A>B": "first", "B>A": "second", "A=B": "tie"}
 _GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}
@@ -15,13 +15,6 @@ _GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}
 
 #: Fields that are read, and texts; others become conditions.
 _FIELDS = ("pair_id", "original_id", "source", "question", "response_A", "response_B", "label", "judge_name")
-
-
-def matches(record: Mapping[str, Any]) -> str:
-    """Recognise a record of JudgeBench's ``outputs``."""
-    if has(record, "pair_id", "label", "judgments") and isinstance(record["judgments"], list):
-        return "records have pair_id, label and judgments"
-    return ""
 
 
 def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
@@ -86,7 +79,7 @@ READER = Reader(
     both_orders="yes",
     order_known="yes",
     verdicts_in="position frame",
-    matches=matches,
+    matches=having("pair_id", "label", "judgments", lists="judgments"),
     rows=rows,
     options={"judge": "name of the judge, where neither judgments nor file name give it"},
     fields={
