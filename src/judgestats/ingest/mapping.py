@@ -366,15 +366,3 @@ def _as_number(data: Any, column: str) -> Any:
 
 #: All names of a mapping.
 NAMES = frozenset({*PSEUDO, RATER_TYPE, *(c.name for columns in VOCABULARY.values() for c in columns)})
-
-__all__ = [
-    "JOINABLE",
-    "NAMES",
-    "Mapped",
-    "canonical",
-    "kind_of_mapping",
-    "not_there",
-    "refuse_absent",
-    "source_columns",
-    "with_columns",
-]

@@ -134,15 +134,3 @@ def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
             )
         pairs[name] = value
     return pairs
-
-
-__all__ = [
-    "joined",
-    "parse_identity",
-    "parse_labels",
-    "parse_mapping",
-    "parse_on",
-    "parse_options",
-    "parse_planted",
-    "parse_scale",
-]

@@ -546,6 +546,3 @@ def parse_column(
         values = found[name].to_numpy() if found[name].dtype == float else found[name].to_list()
         data = data.with_columns(nw.new_series(f"_parsed_{name}", values, backend=data.implementation))
     return data.to_native(), mapped
-
-
-__all__ = ["AnswerKind", "Form", "parse_column", "parse_verdicts"]
