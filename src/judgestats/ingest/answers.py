@@ -224,18 +224,3 @@ def may_be_judge(column: str, taken: set[str]) -> bool:
     named = name in known or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
     named |= (len(words) > 1 and words[-1] in guesses.BESIDE) or column.lower().rpartition(".")[2] in guesses.ORDERS
     return column not in taken and not named and not name.startswith(guesses.FEATURES)
-
-
-__all__ = [
-    "Answer",
-    "Pair",
-    "all_numbers",
-    "candidates",
-    "distinct",
-    "find_answer",
-    "find_pair",
-    "is_number",
-    "may_be_judge",
-    "texts",
-    "wide_judges",
-]

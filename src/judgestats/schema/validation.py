@@ -202,13 +202,14 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
     name = column.name
     missing = values.isna().to_numpy()
     meaning = f"{name!r} is read as: {column.meaning}."
+    elsewhere: Advice = (("columns", name),)
     another = f"If yours is something else, pass {name}=None to keep it as '{name}_source', or map another column."
     if (column.required and name not in ("choice", "score")) or name == COUNTS:
         yield from _marked("fault", name, f"{name!r} is missing", missing, f"Every call needs its {name}.")
     if column.type == "boolean":
         allowed = "Allowed: true and false, 1 and 0, right and wrong, or an empty cell."
-        cure, advice = f"{meaning} {allowed} {another}", (("columns", name),)
-        yield from _marked("fault", name, f"{name!r} is neither yes nor no", neither(values), cure, values, advice)
+        cure = f"{meaning} {allowed} {another}"
+        yield from _marked("fault", name, f"{name!r} is neither yes nor no", neither(values), cure, values, elsewhere)
         return
     if column.type in ("number", "integer") and not (
         pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
@@ -219,7 +220,7 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
         needed = column.required or name == "mean"
         cure = "If the comma is a decimal comma, read(..., decimal=',') reads it. " * bool(comma)
         cure += "Leave the cell empty where there is none, or map another column." if needed else another
-        advice = (("decimal", ","),) if comma else () if needed else (("columns", name),)
+        advice: Advice = (("decimal", ","),) if comma else () if needed else elsewhere
         what = f"{name!r} holds text where a number is expected"
         yield from _marked("fault", name, what, wrong, f"{meaning} {cure}", values, advice)
         return
