@@ -603,9 +603,10 @@ class RowNumbers:
         if batch.num_columns < 2 or batch.schema.names[0] != NAMELESS:
             self._starts = set()
         elif self._starts:
-            found = batch.column(0).to_pylist()
-            ahead = range(self._at, self._at + batch.num_rows)
-            self._starts = {s for s in self._starts if found == [str(i + s) for i in ahead]}
+            column = batch.column(0)
+            texts = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            ahead = np.arange(self._at, self._at + batch.num_rows)
+            self._starts = {s for s in self._starts if texts.equals(pa.array(ahead + s).cast(pa.large_string()))}
         self._at += batch.num_rows
 
     @property
@@ -664,7 +665,7 @@ def lines_or_errors(path: Path) -> Iterator[Record | Broken]:
         yield from _line_values(text, path)
 
 
-def _line_values(text: IO[str], path: Path, before: int = 0, ends: bool = True) -> Iterator[Record | Broken]:
+def _line_values(text: Iterable[str], path: Path, before: int = 0, ends: bool = True) -> Iterator[Record | Broken]:
     """Records of lines, or errors. `before`: lines before these. `ends`: whether the file ends with them."""
     lines = ((number, line) for number, line in enumerate(text, start=before + 1) if line.strip())
     following = next(lines, None)
@@ -996,18 +997,18 @@ class JsonLines:
         with text_of(self._path, self._encoding) as text:
             for block, last in _line_blocks(text):
                 rows = self._cells(block.encode()) if self.flat else None
+                part: pa.RecordBatch | list[Record]
                 if rows is not None:
-                    numbers, part = rows.lines, rows.cells
-                    count = rows.n_lines
+                    numbers, part = rows.lines + n_lines + 1, rows.cells
+                    n_lines += rows.n_lines
                 else:
-                    found = io.StringIO(block, newline="")
+                    found = list(io.StringIO(block, newline=""))
                     part = list(_sound(_line_values(found, self._path, n_lines, last)))
-                    numbers = np.array([int(place.rpartition(" ")[2]) for place, _ in part], np.int64) - n_lines - 1
-                    count = sum(1 for _ in io.StringIO(block, newline=""))
+                    numbers = np.array([int(place.rpartition(" ")[2]) for place, _ in part], dtype=np.int64)
+                    n_lines += len(found)
                     self._learn(part)
                 if self._lines is not None:
-                    self._lines.frombytes((numbers + n_lines + 1).astype(np.int64).tobytes())
-                n_lines += count
+                    self._lines.frombytes(numbers.astype(np.int64).tobytes())
                 if len(numbers):
                     yield part
 
@@ -1304,7 +1305,7 @@ class File:
         """Return the first record, or None if the file is not JSON or has no records."""
         if self.container == "jsonl":
             head, whole = head_of(self)
-            start = io.StringIO(head if whole else head[: head.rfind("\n") + 1])
+            start = io.StringIO(head if whole else head[: head.rfind("\n") + 1], newline="")
             record = next(_sound(_line_values(start, self.path, ends=whole)), None)
             return record[1] if record else next((r for _, r in json_lines(self.path, self.encoding)), None)
         if self.container == "json":
