@@ -57,14 +57,7 @@ def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
 
 
 def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "", coded: bool = False) -> Rows:
-    """Read all files as one table of text, with the place of each row.
-
-    `files`: one or more files of plain tables, or a folder of calls. `columns`: the mapping to come: path columns of
-    several tables are added only where it asks for them, or where the paths name them. `wide`: as for
-    :func:`judgestats.read`; a file may lack a column that it names. `coded`: texts of a single Parquet file may
-    be categories. Raises SchemaError if a file lacks another column
-    that is needed.
-    """
+    """Read all files as one table of text; `coded`: texts of a single Parquet file may be categories."""
     if files.calls:
         files, records = files.each(lambda file: call_record(files, file))
         table = _numbered_repeats(table_of(records))

@@ -127,14 +127,7 @@ def states(document: Any, path: Path) -> Iterator[Record]:
 
 
 def state_rows(record: Mapping[str, Any], place: Place, system: str | None = None) -> Iterator[dict[str, Any]]:
-    """Read what each juror said of one response.
-
-    Annotators write ``<juror>_score`` (with ``<juror>_reasoning``), ``{<juror>: {<criterion>: {score, explanation}}}``,
-    ``{<criterion>: {score, reasoning}}``, or a single ``score`` or ``label``; the judge is the juror, or the annotator
-    where it names none. A juror without a score has status ``error``, as HELM does not say whether the call or the
-    reading failed (``parse`` where it kept the unreadable answer). A score that HELM gave to an empty response without
-    asking anybody is of rater_type ``code``.
-    """
+    """Read what each juror said of one response."""
     state = place.need(record, "request_state")
     if not isinstance(state, dict):
         raise place.wrong("the request", state, "an object")
