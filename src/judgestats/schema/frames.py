@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -86,11 +86,11 @@ def preferences(
     mapped = _map(frame, "preferences", {**columns, **extra}, counts)
     if winner is not None:
         position = _choice_of_winner()
-        mapped = _once_each(mapped, ("choice", "first", "second"), lambda some: some.with_columns(position))
+        mapped = _once_each(mapped, ("choice",), lambda some: some.with_columns(position), ("first", "second"))
     words = dict(labels or {})
     answers = _answers(words)
     mapped = _once_each(mapped, ("choice", "status"), lambda some: _status(some.with_columns(answers)))
-    mapped = _once_each(mapped, ("gold", "first", "second"), lambda some: _gold(some, words, columns))
+    mapped = _once_each(mapped, ("gold",), lambda some: _gold(some, words, columns), ("first", "second"))
     return _finish(mapped, "preferences", counts)
 
 
@@ -311,17 +311,17 @@ def _from_text(values: pd.Series[Any], column: Column) -> Any:
     return verdicts if verdicts.isna().any() else verdicts.to_numpy(dtype=bool)
 
 
-def _once_each(data: Any, columns: Iterable[str], function: Callable[[Any], Any]) -> Any:
-    """A frame with what `function` makes of some columns: in pandas worked out once for each combination of values."""
-    have = [c for c in columns if c in data.collect_schema().names()]
+def _once_each(data: Any, columns: Sequence[str], function: Callable[[Any], Any], beside: Sequence[str] = ()) -> Any:
+    """What `function` makes of some columns, and of those beside: in pandas once for each combination of values."""
+    have = [c for c in (*columns, *beside) if c in data.collect_schema().names()]
     if not (isinstance(data, nw.DataFrame) and data.implementation.is_pandas() and len(data)):
         return function(data)
     some, codes = distinct_rows(data, have)
     made = _categories(function(some), "preferences").to_native()
     before = some.to_native().select_dtypes("category")
     same = [c for c, v in before.items() if v.cat.categories.dtype == made[c].dtype and made[c].equals(v.astype("str"))]
-    columns = {c: made[c].array.take(codes.code) for c in made if c not in same}
-    return nw.from_native(data.to_native().assign(**columns), eager_only=True)
+    taken = {c: made[c].array.take(codes.code) for c in columns if c in made and c not in same}
+    return nw.from_native(data.to_native().assign(**taken), eager_only=True)
 
 
 def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | None]) -> Any:

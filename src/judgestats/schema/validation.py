@@ -417,7 +417,7 @@ def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
         name = answer_column(data.columns)
         missing = data[name].to_pandas().isna().to_numpy()
         status = _reasons(data) if "status" in data.columns else None
-        for reason in [None] if status is None else sorted(set(status[missing])):
+        for reason in [None] if status is None else sorted(set(status[missing]), key=str):
             rows = missing if status is None else missing & (status == reason).to_numpy()
             what = f"{name} is missing" + (f" ({reason})" if reason else "")
             yield from _marked("excluded", name, what, rows, "Such rows count in no mean.")
