@@ -504,8 +504,8 @@ class _Reading:
             encoding = self.encoding or None
             return detect_format(self.files, encoding=encoding, path=self.path, table=self.table, strict=self.strict)
 
-    def verdicts(self) -> Any:
-        """The verdicts, with the labels of people if a file of them is given."""
+    def verdicts(self, found: Any = None) -> Any:
+        """The verdicts, with labels of people if a file of them is given; `found`: the format, if it was detected."""
         from judgestats.ingest import parse_labels, parse_mapping, parse_options, parse_scale, read
 
         if self.counts and self.no_counts:
@@ -520,7 +520,7 @@ class _Reading:
             raise SchemaError(f"--option {name}=...: {name} is not an option of a format. {own}.")
         with working(f"Reading {self.name}"):
             data = read(
-                self.files,
+                self.files if found is None else found,
                 format=self.format or None,
                 columns=parse_mapping(self.map) if self.map else None,
                 labels=parse_labels(self.labels) if self.labels else None,
@@ -639,7 +639,8 @@ def check(
     if found is not None and found.confidence == "needs a mapping" and not reading.mapped:
         _show_proposal(console, reading, found)
         raise typer.Exit(ExitCode.REFUSED)
-    data = reading.verdicts()
+    data = reading.verdicts(found)
+    found = found and replace(found, opened=None)  # the table it was read from, and a folder it was unpacked to
     against = reading.against()
     groups = _grouped(by, cluster, no_cluster=no_cluster)
     if against:  # refuse names that do not occur before anything is measured

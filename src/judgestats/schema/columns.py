@@ -95,22 +95,8 @@ STIMULI = ("vacuum", "same_subset", "different_subset", "ladder", "filler")
 class Column:
     """One column of a canonical frame.
 
-    Attributes
-    ----------
-    name : str
-        Canonical name.
-    type : {'text', 'category', 'integer', 'number', 'boolean'}
-        What it holds.
-    meaning : str
-        One line, for people.
-    required : bool
-        Whether the frame is nothing without it.
-    allowed : tuple of str
-        The values of a category; empty when any value will do.
-    key : bool
-        Whether it says *which* call this is (True) or what came of it (False).
-    default : object
-        What an absent column stands for.
+    `required`: whether the frame is nothing without it. `allowed`: the values of a category; empty when any value will
+    do. `key`: whether it says *which* call this is, or what came of it. `default`: what an absent column stands for.
     """
 
     name: str
@@ -245,20 +231,8 @@ def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str 
 
 
 def kind_of(columns: Iterable[str]) -> Kind:
-    """Tell which canonical frame has these columns.
+    """Tell which canonical frame has these columns; a SchemaError where neither has.
 
-    Parameters
-    ----------
-    columns : iterable of str
-        Column names.
-
-    Raises
-    ------
-    SchemaError
-        If neither frame's required columns are there.
-
-    Examples
-    --------
     >>> kind_of(["judge", "item", "first", "second", "choice"])
     'preferences'
     """
