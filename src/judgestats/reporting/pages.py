@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -37,7 +37,6 @@ from judgestats.metrics.references import CONTROLLED, Baseline, Humans, Referenc
 from judgestats.outputs import MarkedOutputs
 from judgestats.reporting import plots
 from judgestats.reporting.estimate_rows import whose
-from judgestats.reporting.fitted import Model, Models, described
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
 from judgestats.reporting.markup import anchor, bar, breakable, page, places, visible
 from judgestats.reporting.pictures import PAIRS, Picture, beside_people, between_judges, concordances, drawing, pictures
@@ -61,6 +60,9 @@ from judgestats.schema.opening import engine_errors, opened
 from judgestats.schema.pairing import REPEATED
 from judgestats.schema.splitting import KEYS, Split, splits_of
 from judgestats.schema.validation import raise_faults
+
+if TYPE_CHECKING:
+    from judgestats.reporting.fitted import Model, Models
 
 # ---- What was read, the design of the data, rows used and excluded ---------------------------------------------------
 
@@ -693,7 +695,11 @@ def measure_all(
     """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
     say("Checking the rows")
     confidence(conf_level)
-    fitted = described(models, conf_level)
+    fitted: tuple[Model, ...] = ()
+    if models is not None:
+        from judgestats.reporting.fitted import described  # loads all of judgestats.models
+
+        fitted = described(models, conf_level)
     if sampling is not None:
         choose(sampling, get_args(Sampling), "sampling")
     frame = opened(data).lazy().collect(backend="pandas").to_native()
