@@ -20,6 +20,7 @@ from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
 # ---- What a judge finds, step by step of the ladder (Figure 2 of the dark_current paper) -----------------------------
 
 
+@canvas.picture()
 def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = None, title: str | None = None) -> Any:
     """Draw target sensitivity against the step of the ladder, with its intervals (Figure 2).
 
@@ -29,10 +30,6 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
         A datasheet, or a result of :func:`target_sensitivity`.
     level : float
         Level of the detection threshold, drawn as a line.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -175,6 +172,7 @@ ANSWERS = {
 }
 
 
+@canvas.picture()
 def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw what false preference between equals is made of, a stacked bar a judge (Figure 3).
 
@@ -182,10 +180,6 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     ----------
     sheet : pandas.DataFrame
         A datasheet, or a result of :func:`delta0`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -233,6 +227,7 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     return canvas.Picture(ax, table)
 
 
+@canvas.picture()
 def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how often each judge gives each answer, a stacked bar a judge.
 
@@ -240,10 +235,6 @@ def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     ----------
     estimates : pandas.DataFrame
         A result of :func:`position_bias`, or a datasheet that has it.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from judgestats.reporting.estimate_rows import distinct
 from judgestats.reporting.formatting import signed
 
 Box = tuple[float, float, float, float]
+_Drawing = TypeVar("_Drawing", bound=Callable[..., Any])
 #: Text, secondary text, grid and background lines.
 INK, MUTED, GRID, FAINT = "#1c2733", "#5f6b7a", "#dfe4ea", "#f1f3f6"
 #: Okabe and Ito's colours, without the yellow that vanishes on white.
@@ -130,6 +132,24 @@ class Picture:
         self.figure.savefig(buffer, format="png", dpi=_SHARP)
         wide, high = (round(_SHOWN * inches) for inches in self.figure.get_size_inches())
         return buffer.getvalue(), {"width": wide, "height": high}
+
+
+def picture(axes: str = "") -> Callable[[_Drawing], _Drawing]:
+    """Decorator of a function that draws: its docstring says what `ax` and `title` are, which every picture takes.
+
+    `axes`: which axes a picture of several panels is drawn on.
+    """
+    kind, where = ("Axes or sequence of Axes", "first panel") if axes else ("Axes", "axes")
+    shared = (
+        f"ax : matplotlib.axes.{kind}, optional\n    {axes or 'Axes to draw on.'}\n"
+        f"title : str, optional\n    Put above the {where}."
+    )
+
+    def described(function: _Drawing) -> _Drawing:
+        function.__doc__ = (inspect.getdoc(function) or "").replace("\n\nReturns\n", f"\n{shared}\n\nReturns\n", 1)
+        return function
+
+    return described
 
 
 def new_axes(ax: Any, width: float, height: float) -> Any:

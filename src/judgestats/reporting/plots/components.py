@@ -40,6 +40,7 @@ _TERMS = {
 _SHORT = {"generalizability": "ranking", "dependability": "scores"}
 
 
+@canvas.picture()
 def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the share of each component in the variance of scores, a stacked bar a group.
 
@@ -47,10 +48,6 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     ----------
     components : pandas.DataFrame
         A result of :func:`variance_components`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -109,6 +106,7 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     return canvas.Picture(ax, here)
 
 
+@canvas.picture("An axes for generalizability and one for dependability.")
 def decision_study(
     study: pd.DataFrame, *, target_reliability: float = 0.8, ax: Any = None, title: str | None = None
 ) -> Any:
@@ -120,10 +118,6 @@ def decision_study(
         A result of :func:`decision_study`.
     target_reliability : float
         Reliability that was asked for there, drawn as a line.
-    ax : sequence of matplotlib.axes.Axes, optional
-        An axes for generalizability and one for dependability.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------

@@ -14,6 +14,7 @@ from judgestats.reporting.plots import canvas
 ACROSS = 4
 
 
+@canvas.picture("Axes to draw on, one a judge.")
 def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the share of right verdicts at each confidence, with its band.
 
@@ -21,10 +22,6 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     ----------
     result : pandas.DataFrame
         A result of :func:`confidence_calibration`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on, one a judge.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -69,6 +66,7 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     return canvas.Picture(axes, here)
 
 
+@canvas.picture("Axes to draw on, one a judge.")
 def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the risk of the verdicts that are used against the share that is used, and the threshold that was chosen.
 
@@ -76,10 +74,6 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
     ----------
     result : pandas.DataFrame
         A result of :func:`abstention_threshold`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on, one a judge.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------

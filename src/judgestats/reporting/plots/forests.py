@@ -26,6 +26,7 @@ FLAGGED = canvas.PALETTE[1]
 _LIMIT = re.compile(re.escape(flags.BEYOND_LIMIT).replace(r"\{at\}", r"([\d.]+(?:e-?\d+)?)"))
 
 
+@canvas.picture()
 def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the agreement of the judges before and after, a row a group.
 
@@ -33,10 +34,6 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     ----------
     shifts : pandas.DataFrame
         A result of :func:`agreement_shift`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -91,6 +88,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     return canvas.Picture(ax, here)
 
 
+@canvas.picture("Two axes to draw on.")
 def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw what calibration does to each judge: deviation and RMSE on held-out items, before and after.
 
@@ -98,10 +96,6 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     ----------
     result : pandas.DataFrame
         A result of :func:`calibrate`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Two axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -176,6 +170,7 @@ _FACETS = ("section", "vacuum_kind", "stimulus", "delta", "detail")
 _ROWS = {"system": " on ", "item": " · ", "criterion": " · "}
 
 
+@canvas.picture("Axes to draw on, one a panel.")
 def forest(
     estimates: pd.DataFrame,
     *,
@@ -197,10 +192,6 @@ def forest(
         Rows by the estimates of the first panel, the highest on top, or as they come.
     labels : mapping, optional
         Term -> text above its panel, in place of the package's words.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------

@@ -18,6 +18,7 @@ from judgestats.reporting.plots import canvas
 # ---- What a prompt saves and what it costs (Figure 4 of the dark_current paper) --------------------------------------
 
 
+@canvas.picture()
 def operating_point(
     shift: pd.DataFrame,
     sensitivity: pd.DataFrame | None = None,
@@ -37,10 +38,6 @@ def operating_point(
         height is the share of calls that take a side where one candidate is better, which ``shift`` has.
     prompts : (str, str)
         The two prompts, as they are called in `sensitivity`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -202,6 +199,7 @@ MOST_ABSENT = 8
 DOMINATED = "#9aa5b1"
 
 
+@canvas.picture()
 def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the gain of each strategy over the baseline, in points: filled where it survives the correction.
 
@@ -209,10 +207,6 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     ----------
     comparisons : pandas.DataFrame
         A result of :func:`compare_strategies`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -279,6 +273,7 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     return canvas.Picture(ax, here)
 
 
+@canvas.picture()
 def pareto(
     front: pd.DataFrame,
     *,
@@ -298,10 +293,6 @@ def pareto(
         The columns that it was grouped by: one front, in its own colour, for each.
     cost, value : str
         What the two are, with their units, for the axes: ``cost="US dollars per 1,000 verdicts"``.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------

@@ -29,6 +29,7 @@ PEER = "#9aa5b1"
 BAR = "#8fb8d8"
 
 
+@canvas.picture()
 def kappa_matrix(
     kappas: pd.DataFrame,
     *,
@@ -47,10 +48,6 @@ def kappa_matrix(
         Judges that should be there: one without a row in `kappas` is drawn empty.
     order : {'clustered', 'given'}
         Judges that agree stand together (average linkage of 1 - agreement, leaves in optimal order); or as they come.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -109,6 +106,7 @@ def _pair_heat(
     return ax
 
 
+@canvas.picture("Axes to draw on, one a panel.")
 def judges_and_people(
     peers: pd.DataFrame,
     people: pd.DataFrame,
@@ -133,10 +131,6 @@ def judges_and_people(
         What the judges are compared with in `people`.
     order : {'value', 'given'}
         The judge closest to people on top (in the first panel), or as they come.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -238,6 +232,7 @@ def _clustered(values: pd.DataFrame, distance: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
+@canvas.picture("Three axes to draw on.")
 def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how far apart the judges are: wide spreads, pairwise differences, and who is highest.
 
@@ -245,10 +240,6 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     ----------
     result : pandas.DataFrame
         A result of :func:`disagreement`, of one group.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Three axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -363,6 +354,7 @@ def _bars(ax: Any, table: pd.DataFrame, labels: list[str], color: str, *, ends: 
             canvas.interval(ax, at, row["conf_low"], row["conf_high"], canvas.INK, 1.1)
 
 
+@canvas.picture("Two axes to draw on.")
 def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how each judge uses the scale: mean with its interval, sd, and the share of scores at the top.
 
@@ -370,10 +362,6 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     ----------
     result : pandas.DataFrame
         A result of :func:`score_distribution`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Two axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -436,6 +424,7 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
 QUANTILES = ("q05", "q25", "q50", "q75", "q95")
 
 
+@canvas.picture()
 def score_quantiles(
     result: pd.DataFrame, *, order: Sequence[str] | None = None, ax: Any = None, title: str | None = None
 ) -> Any:
@@ -448,10 +437,6 @@ def score_quantiles(
         without `by`.
     order : sequence of str, optional
         Rows from the top (systems by tier, say); by default by the median over judges, highest first.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -539,6 +524,7 @@ GAPS = {"gap_system_sample": "ρ − r", "gap_sample_icc": "r − ICC"}
 GAP_WIDTH = 112.0
 
 
+@canvas.picture()
 def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the three levels of agreement of each group under one another, with the gaps between them.
 
@@ -546,10 +532,6 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     ----------
     levels : pandas.DataFrame
         A result of :func:`agreement_levels`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -608,6 +590,7 @@ def _three(ax: Any, here: pd.DataFrame, row: int) -> None:
         last = (float(found["estimate"]), height)
 
 
+@canvas.picture()
 def icc(
     result: pd.DataFrame, *, forms: str | Sequence[str] = "ICC(2,1)", ax: Any = None, title: str | None = None
 ) -> Any:
@@ -619,10 +602,6 @@ def icc(
         A result of :func:`icc`.
     forms : str or sequence of str
         Which of the six forms.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -684,6 +663,7 @@ def icc(
     return canvas.Picture(ax, here)
 
 
+@canvas.picture()
 def quality_agreement(
     table: pd.DataFrame,
     result: pd.DataFrame | None = None,
@@ -706,10 +686,6 @@ def quality_agreement(
         Columns of mean score and mean correlation.
     within : str
         Column that colours the systems, where it is there.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------

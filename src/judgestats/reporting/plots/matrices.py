@@ -29,6 +29,7 @@ Order = Literal["value", "given"]
 ORDERS = ("value", "given")
 
 
+@canvas.picture()
 def score_matrix(
     scores: pd.DataFrame,
     *,
@@ -52,10 +53,6 @@ def score_matrix(
     order : {'value', 'given'}
         Judges and systems with the highest means first, a judge's own system on the diagonal where there is one; or as
         they come.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -99,6 +96,7 @@ def score_matrix(
     return canvas.Picture(ax, _unfolded(values))
 
 
+@canvas.picture()
 def deviation_matrix(
     deviations: pd.DataFrame,
     *,
@@ -117,10 +115,6 @@ def deviation_matrix(
         Deviation of the darkest colour, to draw two matrices alike; the largest by default.
     order : {'value', 'given'}
         As in :func:`score_matrix`: the most lenient judge first.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------

@@ -26,6 +26,7 @@ _MUCH_WIDER = 8.0
 _OUTSIDE = canvas.PALETTE[1]
 
 
+@canvas.picture("Axes to draw on, one a panel.")
 def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw each observed count or mean over the interval that the model predicts for it.
 
@@ -34,10 +35,6 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
     predictions : pandas.DataFrame, Fit or Posterior
         What ``predictive()`` of a fit by ``engine="pymc"`` or of a hierarchical model gives, or the model itself, whose
         prior and posterior are then drawn side by side.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the panels.
 
     Returns
     -------
@@ -163,6 +160,7 @@ def _rows(ax: Any, here: pd.DataFrame, labels: list[str], shown: list[str], *, f
 LEAST_ROWS, MOST_BINS = 8, 12
 
 
+@canvas.picture("Axes to draw on: three, or two for a model without random effects.")
 def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw whether a model fits: its residuals, its random effects and its calibration.
 
@@ -170,10 +168,6 @@ def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> An
     ----------
     fit : Fit
         A result of :func:`judgestats.fit`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on: three, or two for a model without random effects.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -361,6 +355,7 @@ def _crosses(ax: Any, table: pd.DataFrame) -> None:
 MOST_PARAMETERS = 80
 
 
+@canvas.picture()
 def posterior_intervals(
     draws: Any,
     *,
@@ -380,10 +375,6 @@ def posterior_intervals(
         Parameters to draw, by name; ``"effect"`` also takes all of ``effect[...]``.
     order : {'value', 'given'}
         The highest median on top, or as they come.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------

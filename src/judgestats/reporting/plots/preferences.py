@@ -21,6 +21,7 @@ ROLES = {
 CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": "#e6e9ee"}
 
 
+@canvas.picture("Two axes to draw on.")
 def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how often people and judges prefer the target, and how far each judge is from people.
 
@@ -28,10 +29,6 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     ----------
     gaps : pandas.DataFrame
         A result of :func:`preference_gap`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Two axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -94,6 +91,7 @@ def _people_named(table: pd.DataFrame) -> list[str]:
     return [p if role == "people" else n for p, n, role in zip(pooled, names, table["role"], strict=True)]
 
 
+@canvas.picture("Two axes to draw on.")
 def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how far each judge agrees with people, beside the agreement of people with each other.
 
@@ -101,10 +99,6 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     ----------
     agreement : pandas.DataFrame
         A result of :func:`judge_against_people`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Two axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -163,6 +157,7 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     return canvas.Picture([left, right], here)
 
 
+@canvas.picture()
 def verbosity_bias(
     readings: pd.DataFrame,
     *,
@@ -180,10 +175,6 @@ def verbosity_bias(
         A result of :func:`verbosity_bias`.
     margin, chance, recognised : float
         As they were given to :func:`verbosity_bias`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------

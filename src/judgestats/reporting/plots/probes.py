@@ -23,6 +23,7 @@ SHIFTS = {
 TOWARDS, AWAY = "#E79A6B", "#7FB2D9"
 
 
+@canvas.picture("Axes to draw on, two a probe.")
 def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how verdicts shift from blind to each probe, and the tie rates beside them.
 
@@ -30,10 +31,6 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
     ----------
     result : pandas.DataFrame
         A result of :func:`anchoring`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on, two a probe.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -111,6 +108,7 @@ def _ties(ax: Any, here: pd.DataFrame, row: int) -> None:
             canvas.point(ax, end, row, canvas.INK, filled=filled)
 
 
+@canvas.picture()
 def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how many verdicts were revised towards the side that the shown label favours, and away from it.
 
@@ -118,10 +116,6 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     ----------
     result : pandas.DataFrame
         A result of :func:`revision`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -189,6 +183,7 @@ def _revised(ax: Any, here: pd.DataFrame, row: int) -> None:
         canvas.interval(ax, row, here.loc["revision", "conf_low"], here.loc["revision", "conf_high"], canvas.INK, 1.1)
 
 
+@canvas.picture("Axes to draw on, one a probe.")
 def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how far explanations move where the verdict stays, a panel a probe.
 
@@ -196,10 +191,6 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     ----------
     result : pandas.DataFrame
         A result of :func:`rationale_shift`.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a probe.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -259,6 +250,7 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     return canvas.Picture(axes, here)
 
 
+@canvas.picture("Axes to draw on, one a panel.")
 def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw judges under each scheme: a panel a term and probe, a row a judge, a marker a scheme.
 
@@ -267,10 +259,6 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     estimates : pandas.DataFrame
         Rows of :func:`anchoring`, :func:`revision`, :func:`rationale_shift` or :func:`rationale_alignment`, with a
         column ``scheme``; those to be drawn.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------

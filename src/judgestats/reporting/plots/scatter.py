@@ -23,6 +23,7 @@ LEAST_REACH = 0.05
 ACROSS = 4
 
 
+@canvas.picture()
 def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None, title: str | None = None) -> Any:
     """Draw what each strategy does to each bias: blue where |b| falls, red where it grows.
 
@@ -32,10 +33,6 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
         A result of :func:`bias_change`.
     judge : str, optional
         Draw the ``magnitude_change`` of this judge; by default ``mean_change`` over the judges.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -89,6 +86,7 @@ def _grid(table: pd.DataFrame, value: str) -> pd.DataFrame:
     return wide.reindex(index=estimate_rows.distinct(table["_row"]), columns=estimate_rows.distinct(table["_column"]))
 
 
+@canvas.picture("Axes to draw on, one a panel.")
 def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the signed bias b of each judge with its interval, a panel a bias (and topic).
 
@@ -96,10 +94,6 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     ----------
     scores : pandas.DataFrame
         A result of :func:`bias_score`: the terms ``bias``, and with ``over`` also ``mean``, are drawn.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -158,6 +152,7 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
 # ---- Judges as points: metrology map, positional against stable (Figures 1 and 5 of the dark_current paper) ----------
 
 
+@canvas.picture()
 def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw dark current against stable cross-sensitivity (Figure 1).
 
@@ -167,10 +162,6 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     ----------
     sheet : pandas.DataFrame
         A datasheet, or the stacked results of :func:`dark_current`, :func:`delta0` and :func:`target_sensitivity`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -218,6 +209,7 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     return canvas.Picture(ax, pd.concat([t.reset_index().loc[lambda t: t["who"].isin(judges)] for t in (dark, stable)]))
 
 
+@canvas.picture()
 def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw positional false preference against stable cross-sensitivity (Figure 5).
 
@@ -225,10 +217,6 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
     ----------
     sheet : pandas.DataFrame
         A datasheet, or a result of :func:`delta0`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
