@@ -15,7 +15,7 @@ from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import number
 from judgestats.reporting.plots import canvas
-from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
+from judgestats.reporting.plots.matrices import SEQUENTIAL, heat, name_sides
 
 # ---- What a judge finds, step by step of the ladder (Figure 2 of the dark_current paper) -----------------------------
 
@@ -70,15 +70,7 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     steps = np.unique(table["step"].to_numpy(float))
     nearest = float(np.diff(steps).min()) if steps.size > 1 else 1.0
     ax.axhline(level, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-    ax.text(
-        steps[0] - 0.3 * nearest,
-        level + 0.012,
-        f"{level:g}",
-        fontsize=canvas.SMALL,
-        color=canvas.MUTED,
-        va="bottom",
-        ha="left",
-    )
+    canvas.small(ax, steps[0] - 0.3 * nearest, level + 0.012, f"{level:g}", va="bottom")
     shift = np.linspace(-1, 1, len(judges)) * min(0.16, 0.03 * (len(judges) - 1)) * nearest
     ends = []
     for i, here in enumerate(fits.values()):
@@ -92,9 +84,7 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     ax.set(xticks=steps, ylim=(-0.03, 1.05), xlim=(steps[0] - 0.35 * nearest, steps[-1] + 0.35 * nearest))
     _label_ends(ax, ends, labels)
     canvas.named(ax, _STEPS, "right choices, share of all calls (a tie is a miss)", title)
-    canvas.below(ax, "points: shares with their intervals · lines: isotonic fits")
-    if labels.key:
-        canvas.below(ax, labels.key)
+    canvas.below(ax, "points: shares with their intervals · lines: isotonic fits", labels.key)
     return canvas.Picture(ax, table)
 
 
@@ -126,9 +116,7 @@ def _sensitivities(fits: dict[str, pd.DataFrame], level: float, ax: Any, title: 
             ax.plot(
                 [first] * 2, [i, i + 1], color=canvas.PALETTE[1], linewidth=3.0, solid_capstyle="butt", clip_on=False
             )
-    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
-    ax.xaxis.set_label_position("top")
-    ax.set_xlabel(_STEPS, fontsize=canvas.TEXT, color=canvas.MUTED)
+    name_sides(ax, "judge", _STEPS)
     canvas.below(ax, f"orange: from this step on the isotonic fit reaches {level:g}")
     return ax
 
@@ -207,21 +195,9 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     raw = estimate_rows.one_each(sheet, "raw_false_preference")
     keys: list[Any] = [Patch(color=color, label=label) for label, color in used.values()]
     if len(raw):
-        ax.scatter(
-            raw["estimate"].reindex(wide.index),
-            rows - 0.4,
-            marker="v",
-            s=26,
-            color=canvas.INK,
-            linewidths=0,
-            zorder=4,
-            clip_on=False,
-        )
-        keys.append(
-            Line2D(
-                [], [], linestyle="none", marker="v", color=canvas.INK, markersize=5, label="raw rate over calls (RFP₀)"
-            )
-        )
+        look = {"marker": "v", "color": canvas.INK}
+        ax.scatter(raw["estimate"].reindex(wide.index), rows - 0.4, s=26, linewidths=0, zorder=4, clip_on=False, **look)
+        keys.append(Line2D([], [], linestyle="none", markersize=5, label="raw rate over calls (RFP₀)", **look))
     canvas.legend_above(ax, keys, 3)
     canvas.named(ax, "share of pairs of equals, both orders valid", title=title, pad=38)
     return canvas.Picture(ax, table)
@@ -275,18 +251,11 @@ def stack(ax: Any, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) -
         ax.barh(rows, share, left=left, height=0.68, color=color, edgecolor="white", linewidth=0.8)
         for row, value in zip(rows, share, strict=True):
             if value >= 0.055:
-                ax.text(
-                    left[row] + value / 2,
-                    row,
-                    f"{value:.3f}".removeprefix("0"),
-                    ha="center",
-                    va="center",
-                    fontsize=canvas.SMALL,
-                    color="white" if canvas.is_dark(color) else canvas.INK,
-                )
+                ink = "white" if canvas.is_dark(color) else canvas.INK
+                canvas.small(ax, left[row] + value / 2, row, f"{value:.3f}".removeprefix("0"), ha="center", color=ink)
         left += share
     for row in rows[wide.notna().sum(axis=1).to_numpy() == 0]:
-        ax.text(0.01, row, "n/a", fontsize=canvas.SMALL, color=canvas.MUTED, va="center")
+        canvas.small(ax, 0.01, row, "n/a")
     ax.set(yticks=rows, ylim=(len(wide) - 0.5, -0.5), xlim=(0, 1), xticks=np.arange(0, 1.01, 0.25))
     ax.spines["left"].set_visible(False)
     canvas.row_names(ax, wide.index)

@@ -176,6 +176,16 @@ def named(ax: Any, xlabel: str = "", ylabel: str = "", title: str | None = None,
         ax.set_title(literal(title), fontsize=TEXT + 1.5, color=INK, loc="left", fontweight="bold", pad=pad)
 
 
+def row_axes(ax: Any, labels: Sequence[str], width: float, each: float = 0.34) -> Any:
+    """Return `ax`, or new axes that hold rows with these labels: `width` without them and `each` row in inches."""
+    return new_axes(ax, width + label_width(shortened(labels, NAME)), height_of(len(labels), each))
+
+
+def small(ax: Any, x: float, y: float, text: str, **look: Any) -> None:
+    """Write small text at a point, muted and in the middle of its height unless `look` says otherwise."""
+    ax.text(x, y, text, **({"fontsize": SMALL, "color": MUTED, "va": "center"} | look))
+
+
 def grid(ax: Any, axis: str = "both") -> None:
     """Draw a faint grid."""
     ax.grid(visible=True, axis=axis, color=GRID, linewidth=0.7)
@@ -362,8 +372,7 @@ def name_points(
             ax, [*more, *keys], handlelength=1.2 if more else 0.0, handletextpad=0.4 if more else 0.0, labelspacing=0.35
         )
         label_around(ax, x, y, [str(i + 1) for i in range(len(labels))], size=SMALL, avoid=avoid)
-    if labels.key:
-        below(ax, labels.key)
+    below(ax, labels.key)
 
 
 def keep_legend(ax: Any) -> None:
@@ -376,19 +385,8 @@ def keep_legend(ax: Any) -> None:
 
 def legend_above(ax: Any, handles: Sequence[Any], columns: int) -> None:
     """Put a legend in a line above the axes."""
-    ax.legend(
-        handles=list(handles),
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        frameon=False,
-        fontsize=SMALL + 0.5,
-        borderaxespad=0.5,
-        ncols=columns,
-        columnspacing=1.4,
-        handlelength=1.2,
-        handletextpad=0.5,
-        labelcolor=INK,
-    )
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.5, "labelspacing": 0.5}
+    legend(ax, handles, columns=columns, columnspacing=1.4, handlelength=1.2, handletextpad=0.5, **place)
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -545,7 +543,7 @@ def point(ax: Any, value: float, height: float, color: str, *, filled: bool = Tr
     """Draw an estimate, or "n/a" where it is missing."""
     if not np.isfinite(value):
         start, end = ax.get_xlim()
-        ax.text(start + 0.015 * (end - start), height, "n/a", fontsize=SMALL, color=MUTED, va="center")
+        small(ax, start + 0.015 * (end - start), height, "n/a")
         return
     ax.plot(value, height, marker=marker, linestyle="none", zorder=4, **face(color, filled))
 
@@ -570,10 +568,15 @@ def face(color: str, filled: bool) -> dict[str, Any]:
     }
 
 
-def key(label: str, color: str, *, filled: bool = True, marker: str = "o") -> Line2D:
+def key(label: str, color: str, *, filled: bool = True, marker: str = "o", **more: Any) -> Line2D:
     """Entry of a legend for a marker."""
-    look = {**face(color, filled), "markeredgecolor": color}
+    look = {**face(color, filled), "markeredgecolor": color, **more}
     return Line2D([], [], linestyle="none", marker=marker, label=literal(label), **look)
+
+
+def series_keys(labels: Iterable[str]) -> list[Line2D]:
+    """Entries of a legend for series in the order of their styles."""
+    return [key(label, **style_of(i)) for i, label in enumerate(labels)]
 
 
 def beside(
@@ -604,11 +607,13 @@ def with_interval(row: Any, decimals: int = 2) -> str:
     return f"{estimate}  [{signed(row['conf_low'], decimals)}, {signed(row['conf_high'], decimals)}]"
 
 
-def below(ax: Any, text: str) -> None:
-    """Put a small remark under the axes, below the axis label; a further one goes under the first.
+def below(ax: Any, *remarks: str) -> None:
+    """Put small remarks under the axes, below the axis label and those that are there; empty ones are left out.
 
-    `text`: wrapped to the width of the axes, line by line.
+    `remarks`: wrapped to the width of the axes, line by line.
     """
+    if not (text := "\n".join(filter(None, remarks))):
+        return
     inches = ax.figure.get_size_inches()[0] * ax.get_position().width
     wide = max(34, int(inches / 0.058))
     lines = literal("\n".join(w for line in text.split("\n") for w in textwrap.wrap(line, wide) or [""]), lines=True)

@@ -63,9 +63,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     here = here.assign(_row=estimate_rows.names_of(here))
     estimate_rows.one_row_each(here, ["_row"])
     labels = list(here["_row"])
-    ax = canvas.new_axes(
-        ax, 5.9 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), 0.3)
-    )
+    ax = canvas.row_axes(ax, labels, 5.9, 0.3)
     canvas.limits(ax, here[["before", "after"]], bounds=(-1, 1))
     canvas.lanes(ax, labels)
     found = [_LIMIT.search(str(f)) for f in here["flag"]]
@@ -311,46 +309,20 @@ def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first:
         at = 0.0 if low == -high else None
     if at is not None:
         canvas.neutral(ax, at)
+    ax.set_xlim(low, high)
     for row, judge in enumerate(judges):
         here = table[table["row"] == judge]
         offsets = np.linspace(-0.22, 0.22, len(here)) if len(here) > 1 else np.zeros(len(here))
         for offset, r in zip(offsets, here.to_dict("records"), strict=True):
-            _whisker(ax, r, row + offset, low, high)
+            canvas.whisker(ax, {"conf_low": np.nan, "conf_high": np.nan} | r, row + offset)
     canvas.grid(ax)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    ax.set(xlim=(low, high), ylim=(len(judges) - 0.5, -0.5), yticks=range(len(judges)))
+    ax.set(ylim=(len(judges) - 0.5, -0.5), yticks=range(len(judges)))
     ax.spines["left"].set_visible(False)
     if first:
         canvas.row_names(ax, judges)
     else:
         ax.tick_params(axis="y", length=0, labelleft=False)
-
-
-def _whisker(ax: Any, row: dict[str, Any], height: float, low: float, high: float) -> None:
-    value, ends = row["estimate"], (row.get("conf_low", np.nan), row.get("conf_high", np.nan))
-    if not np.isfinite(value):
-        ax.text(low + 0.02 * (high - low), height, "n/a", fontsize=canvas.SMALL, color=canvas.MUTED, va="center")
-        return
-    if not np.isnan(ends).any():
-        inside = [min(max(e, low), high) for e in ends]
-        ax.plot(
-            inside, [height] * 2, color=canvas.PALETTE[0], linewidth=1.6, alpha=0.75, zorder=2, solid_capstyle="butt"
-        )
-        for end, arrow in zip(ends, "<>", strict=True):
-            if np.isinf(end):
-                ax.plot(
-                    low if end < 0 else high, height, marker=arrow, color=canvas.PALETTE[0], markersize=5, clip_on=False
-                )
-    ax.plot(
-        value,
-        height,
-        marker="o",
-        markersize=6,
-        color=canvas.PALETTE[0],
-        markeredgecolor="white",
-        markeredgewidth=0.9,
-        zorder=3,
-    )
 
 
 def _range(table: pd.DataFrame) -> tuple[float, float]:

@@ -109,8 +109,7 @@ def operating_point(
         across, up = [s[2][1][0] for s in segments], [s[3][1][0] for s in segments]
         numbers = [str(judges.index(s[0]) + 1) for s in segments]
         canvas.label_around(ax, across, up, numbers, size=canvas.SMALL - 1)
-    if names.key:
-        canvas.below(ax, names.key)
+    canvas.below(ax, names.key)
     rows = (
         [equal, ladder]
         if sensitivity is None
@@ -173,16 +172,8 @@ def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], *, fa
         if not faint:
             ax.plot(x[i][1:], [y[i][0]] * 2, color=color, linewidth=1.1, alpha=0.6, zorder=2)
             ax.plot([x[i][0]] * 2, y[i][1:], color=color, linewidth=1.1, alpha=0.6, zorder=2)
-        ax.plot(
-            x[i][0],
-            y[i][0],
-            marker=marker,
-            markersize=5 if faint else 8,
-            markerfacecolor=color if i else "white",
-            markeredgecolor=color,
-            markeredgewidth=1.0 if faint else 1.5,
-            zorder=4,
-        )
+        look = {"markersize": 5 if faint else 8, "markeredgewidth": 1.0 if faint else 1.5, "markeredgecolor": color}
+        ax.plot(x[i][0], y[i][0], marker=marker, markerfacecolor=color if i else "white", zorder=4, **look)
 
 
 # ---- What strategies gain, and what they cost (debiasing paper, Tables 3 and 4, Appendix H) --------------------------
@@ -244,8 +235,7 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     points = here.assign(**{c: 100 * here[c] for c in ("estimate", "conf_low", "conf_high")})
     labels = list(here["_row"])
     each = 0.32 if len(labels) < 20 else 0.26
-    width = 5.6 + canvas.label_width(canvas.shortened(labels, canvas.NAME))
-    ax = canvas.new_axes(ax, width, canvas.height_of(len(labels), each))
+    ax = canvas.row_axes(ax, labels, 5.6, each)
     canvas.limits(ax, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
     canvas.neutral(ax)
     canvas.lanes(ax, labels)
@@ -355,8 +345,7 @@ def pareto(
     )
     remarks = [] if all_named else ["Named: configurations on the front."]
     remarks += [f"Without cost or value: {', '.join(canvas.shortened(absent))}."] if absent else []
-    if remarks:
-        canvas.below(ax, " ".join(remarks))
+    canvas.below(ax, " ".join(remarks))
     places = list(chosen["cost"]), list(chosen["value"])
     canvas.name_points(ax, *places, list(chosen["_name"]), avoid=_drawn(here), more=keys)
     return canvas.Picture(ax, here)

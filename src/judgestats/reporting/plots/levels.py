@@ -17,7 +17,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import in_words, number, signed
 from judgestats.reporting.plots import canvas
-from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
+from judgestats.reporting.plots.matrices import SEQUENTIAL, heat, name_sides
 
 # ---- Judge by judge: pairwise agreement, differences, use of the scale -----------------------------------------------
 
@@ -100,9 +100,7 @@ def _pair_heat(
             column, row = (int(p) for p in text.get_position())
             if not known.iat[row, column]:
                 text.remove()
-    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
-    ax.xaxis.set_label_position("top")
-    ax.set_xlabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
+    name_sides(ax, "judge", "judge")
     return ax
 
 
@@ -305,8 +303,7 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
         for row in apart.to_dict("records"):
             canvas.whisker(two, row, pairs.index(row["_row"]))
         canvas.named(two, "mean absolute difference (points of the scale)", "pair of judges")
-        if names.key:
-            canvas.below(two, names.key)
+        canvas.below(two, names.key)
     else:
         wide, known = pair_matrix(apart)
         wide = _clustered(wide, wide)
@@ -486,9 +483,7 @@ def score_quantiles(
         wide.index = pd.MultiIndex.from_tuples([(_of_judge(r, j), "") for r, j in wide.index])
         judges = [""]
     each = 0.16 * len(judges) + 0.12
-    ax = canvas.new_axes(
-        ax, 5.4 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), each)
-    )
+    ax = canvas.row_axes(ax, labels, 5.4, each)
     canvas.limits(ax, wide.to_numpy(float), bounds=(-np.inf, np.inf))
     canvas.lanes(ax, labels)
     step = 0.8 / len(judges)
@@ -501,8 +496,7 @@ def score_quantiles(
     if len(judges) > 1:
         short = canvas.shortened(judges)
         canvas.legend_above(ax, [Patch(color=canvas.style_of(k)["color"], label=j) for k, j in enumerate(short)], 3)
-        if short.key:
-            canvas.below(ax, short.key)
+        canvas.below(ax, short.key)
     canvas.named(ax, "score: median, quartiles, 5 to 95 %", title=title, pad=24 + 14 * ((len(judges) - 1) // 3))
     return canvas.Picture(ax, here)
 
@@ -559,9 +553,7 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     here = here.assign(_row=names[here.index])
     estimate_rows.one_row_each(here, ["_row", "term"])
     labels = estimate_rows.distinct(here["_row"])
-    ax = canvas.new_axes(
-        ax, 7.7 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), 0.66)
-    )
+    ax = canvas.row_axes(ax, labels, 7.7, 0.66)
     canvas.limits(ax, here[["estimate", "conf_low", "conf_high"]], [1.0], zero=True, bounds=(-1, 1))
     canvas.lanes(ax, labels)
     for i, label in enumerate(labels):
@@ -634,9 +626,7 @@ def icc(
     estimate_rows.one_row_each(here, ["_row", "term"])
     labels = estimate_rows.distinct(here["_row"])
     each = 0.3 if len(wanted) == 1 else 0.17 * len(wanted) + 0.1
-    ax = canvas.new_axes(
-        ax, 4.6 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), each)
-    )
+    ax = canvas.row_axes(ax, labels, 4.6, each)
     canvas.limits(
         ax, here["estimate"], np.clip(here[["conf_low", "conf_high"]], -1, 1), [1.0], zero=True, bounds=(-5, 1)
     )
@@ -647,11 +637,7 @@ def icc(
         form = wanted.index(row["term"])
         canvas.whisker(ax, row, labels.index(row["_row"]) + shifts[form], **canvas.style_of(form))
     if len(wanted) > 1:
-        keys = [
-            canvas.key(f, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
-            for i, f in enumerate(wanted)
-        ]
-        canvas.legend_above(ax, keys, 4 if len(keys) == 4 else 3)
+        canvas.legend_above(ax, canvas.series_keys(wanted), 4 if len(wanted) == 4 else 3)
     canvas.named(
         ax,
         f"{wanted[0]}, intraclass correlation (1 = perfect)"
@@ -726,26 +712,15 @@ def quality_agreement(
     of = here[within].astype(str).map(tiers.index).to_numpy() if tiers else np.zeros(len(here), int)
     for i in range(max(1, len(tiers))):
         ax.scatter(x[of == i], y[of == i], s=44, zorder=3, edgecolors="white", linewidths=0.8, **canvas.style_of(i))
-    keyed = [
-        canvas.key(t, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"]) for i, t in enumerate(keys)
-    ]
+    keyed = canvas.series_keys(keys)
     if names:
         canvas.name_points(ax, list(x), list(y), names, more=keyed)
     elif keyed:
         canvas.legend(ax, keyed, within)
     overall = f"ρ{known['']}" if "" in known else ""
     if overall:
-        ax.annotate(
-            overall,
-            (1, 1),
-            (-4, 4),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=canvas.SMALL + 1,
-            color=canvas.MUTED,
-        )
+        place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right"}
+        ax.annotate(overall, (1, 1), (-4, 4), va="bottom", fontsize=canvas.SMALL + 1, color=canvas.MUTED, **place)
     canvas.named(
         ax,
         f"{canvas.literal(score.replace('_', ' '))} of the system (points of the scale)",

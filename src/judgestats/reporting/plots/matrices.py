@@ -271,8 +271,7 @@ def heat(
     scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
     scale.set_label("\n".join(textwrap.wrap(bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
     canvas.named(ax, "", "", title)
-    for key in estimate_rows.distinct(k for k in (across.key, down.key) if k):
-        canvas.below(ax, key)
+    canvas.below(ax, *estimate_rows.distinct([across.key, down.key]))
     return ax
 
 
@@ -280,29 +279,24 @@ def _cell(
     ax: Any, i: int, j: int, value: float, shade: float, colors: Colormap, norm: Normalize, formatted: Any, spread: Any
 ) -> None:
     if np.isnan(value):
-        ax.text(j + 0.5, i + 0.5, "n/a", ha="center", va="center", fontsize=canvas.SMALL, color=canvas.MUTED)
+        canvas.small(ax, j + 0.5, i + 0.5, "n/a", ha="center")
         return
     ink = "white" if canvas.is_dark(colors(norm(shade))) else canvas.INK
     sd = np.nan if spread is None else spread.iat[i, j]
     middle = i + (0.5 if np.isnan(sd) else 0.38)
     ax.text(j + 0.5, middle, formatted(value, 2), ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink)
     if not np.isnan(sd):
-        ax.text(
-            j + 0.5,
-            i + 0.74,
-            f"± {number(sd, 2)}",
-            ha="center",
-            va="center",
-            fontsize=canvas.SMALL - 1,
-            color=ink,
-            alpha=0.85,
-        )
+        look = {"ha": "center", "fontsize": canvas.SMALL - 1, "color": ink, "alpha": 0.85}
+        canvas.small(ax, j + 0.5, i + 0.74, f"± {number(sd, 2)}", **look)
 
 
 def _legend_below(ax: Any, remarks: list[str], own: pd.DataFrame) -> None:
-    remarks = [*remarks, "framed: the judge on its own system"] if own.to_numpy().any() else remarks
-    if remarks:
-        canvas.below(ax, "\n".join(remarks))
-    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
+    canvas.below(ax, *remarks, "framed: the judge on its own system" if own.to_numpy().any() else "")
+    name_sides(ax, "judge", "system")
+
+
+def name_sides(ax: Any, rows: str, columns: str) -> None:
+    """Say what the rows and the columns of a matrix are."""
+    ax.set_ylabel(rows, fontsize=canvas.TEXT, color=canvas.MUTED)
     ax.xaxis.set_label_position("top")
-    ax.set_xlabel("system", fontsize=canvas.TEXT, color=canvas.MUTED)
+    ax.set_xlabel(columns, fontsize=canvas.TEXT, color=canvas.MUTED)

@@ -312,19 +312,10 @@ def _effects(ax: Any, effects: pd.DataFrame) -> None:
     keys = []
     for i, (label, here) in enumerate(effects.groupby("label", sort=False)):
         style = canvas.style_of(i)
-        ax.vlines(
-            here["x"], here["conf_low"], here["conf_high"], color=style["color"], linewidth=0.8, alpha=0.4, zorder=2
-        )
-        ax.plot(
-            here["x"],
-            here["y"],
-            linestyle="none",
-            markersize=4,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-            zorder=3,
-            **style,
-        )
+        bars = {"color": style["color"], "linewidth": 0.8, "alpha": 0.4, "zorder": 2}
+        ax.vlines(here["x"], here["conf_low"], here["conf_high"], **bars)
+        look = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.4, **style}
+        ax.plot(here["x"], here["y"], linestyle="none", zorder=3, **look)
         if len(here) > 1 and here["x"].var() > 0:
             slope = np.polyfit(here["x"], here["y"], 1)
             ends = np.array([here["x"].min(), here["x"].max()])
@@ -426,8 +417,7 @@ def posterior_intervals(
     if order == "value":
         found = found.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
     labels = list(found["parameter"])
-    short = canvas.shortened(labels, canvas.NAME)
-    ax = canvas.new_axes(ax, 4.8 + canvas.label_width(short), canvas.height_of(len(labels), 0.28))
+    ax = canvas.row_axes(ax, labels, 4.8, 0.28)
     canvas.limits(ax, found[["conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
     start, end = ax.get_xlim()
     if start < 0 < end:

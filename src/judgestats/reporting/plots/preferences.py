@@ -228,14 +228,12 @@ def verbosity_bias(
         "truncation accuracy (share of cut answers rejected)",
         title,
     )
-    remarks = (
-        ["hollow: the intervals leave the class undecided"]
-        if (bias.loc[judges, "reading"] == "undecided").any()
-        else []
+    undecided = (bias.loc[judges, "reading"] == "undecided").any()
+    canvas.below(
+        ax,
+        "hollow: the intervals leave the class undecided" if undecided else "",
+        f"not shown, one of the two is missing: {', '.join(canvas.shortened(absent))}" if absent else "",
     )
-    remarks += [f"not shown, one of the two is missing: {', '.join(canvas.shortened(absent))}"] if absent else []
-    if remarks:
-        canvas.below(ax, "\n".join(remarks))
     canvas.name_points(ax, x, y, judges, avoid=[] if many else crosses)
     return canvas.Picture(ax, here)
 

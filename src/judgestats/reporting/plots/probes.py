@@ -147,9 +147,7 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     estimate_rows.one_row_each(here, ["_row", "term"])
     labels = estimate_rows.distinct(here["_row"])
     wide = here.set_index(["_row", "term"])
-    ax = canvas.new_axes(
-        ax, 5.2 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels))
-    )
+    ax = canvas.row_axes(ax, labels, 5.2)
     directed = here.loc[here["term"].isin(["towards", "away"]), "estimate"].notna().any()
     ax.set(xlim=(-1.03, 1.03) if directed else (-0.03, 1.03))
     ax.set_xticks(np.arange(-1 if directed else 0, 1.01, 0.5 if directed else 0.25))
@@ -239,11 +237,7 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
         canvas.beside(panel, None, "same / all")
         canvas.named(panel, f"blind → {canvas.literal(probe)}: drift of the text\n(cosine distance, 0 = same)")
     if len(embedders) > 1:
-        keys = [
-            canvas.key(e, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
-            for i, e in enumerate(embedders)
-        ]
-        canvas.legend_above(axes[0], keys, 3)
+        canvas.legend_above(axes[0], canvas.series_keys(embedders), 3)
     which = "" if len(embedders) > 1 else f"embedder: {embedders[0]}\n"
     canvas.below(axes[0], f"{which}same / all: items with the same verdict,\nof those with a verdict in both")
     canvas.headed(axes, title)
@@ -303,8 +297,6 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
             one = shown.index(row["scheme"])
             canvas.whisker(panel, row, labels.index(row["_row"]) + shifts[one], **canvas.style_of(one))
         canvas.named(panel, fill(canvas.literal(name), 32))
-    looks = [canvas.style_of(i) for i in range(len(shown))]
-    keys = [canvas.key(s, look["color"], marker=look["marker"]) for s, look in zip(shown, looks, strict=True)]
-    canvas.legend_above(axes[0], keys, 3)
+    canvas.legend_above(axes[0], canvas.series_keys(shown), 3)
     canvas.headed(axes, title)
     return canvas.Picture(axes, here)

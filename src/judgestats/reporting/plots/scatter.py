@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
-from matplotlib.lines import Line2D
 
 from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import signed
 from judgestats.reporting.plots import canvas
-from judgestats.reporting.plots.matrices import DIVERGING, heat
+from judgestats.reporting.plots.matrices import DIVERGING, heat, name_sides
 
 # ---- Biases: signed scores of judges, and what strategies do to them (debiasing paper, Figure 2) ---------------------
 
@@ -75,9 +74,7 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
         text.set_fontweight("bold" if bold else "normal")
     if sure.to_numpy().any():
         canvas.below(ax, "framed: the interval excludes 0")
-    ax.set_ylabel("bias", fontsize=canvas.TEXT, color=canvas.MUTED)
-    ax.xaxis.set_label_position("top")
-    ax.set_xlabel("strategy", fontsize=canvas.TEXT, color=canvas.MUTED)
+    name_sides(ax, "bias", "strategy")
     return canvas.Picture(ax, here)
 
 
@@ -139,13 +136,7 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     if len(axes) > 1 or shown == ["all"]:
         canvas.headed(axes, title)
     elif title:
-        axes[0].set_title(
-            canvas.literal(f"{title}: {shown[0]}"),
-            fontsize=canvas.TEXT + 1.5,
-            color=canvas.INK,
-            loc="left",
-            fontweight="bold",
-        )
+        canvas.named(axes[0], axes[0].get_xlabel(), "", f"{title}: {shown[0]}")
     return canvas.Picture(axes, here)
 
 
@@ -294,31 +285,8 @@ def _area(sensitivity: float) -> float:
 
 def _size_legend(ax: Any) -> None:
     sizes = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker="o",
-            color="#9aa5b1",
-            markeredgecolor="white",
-            markersize=float(np.sqrt(_area(p))),
-            label=f"{p:g}",
-        )
+        canvas.key(f"{p:g}", "#9aa5b1", markersize=float(np.sqrt(_area(p))), markeredgecolor="white")
         for p in (0.25, 0.5, 1.0)
     ]
-    drawn = ax.legend(
-        handles=sizes,
-        title="target sensitivity at the first step",
-        loc="lower left",
-        bbox_to_anchor=(0, 1.01),
-        ncols=3,
-        frameon=False,
-        fontsize=canvas.SMALL + 0.5,
-        title_fontsize=canvas.SMALL + 0.5,
-        borderaxespad=0.2,
-        labelcolor=canvas.INK,
-        alignment="left",
-        columnspacing=1.6,
-        handletextpad=0.4,
-    )
-    drawn.get_title().set_color(canvas.MUTED)
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.01), "borderaxespad": 0.2, "labelspacing": 0.5}
+    canvas.legend(ax, sizes, "target sensitivity at the first step", 3, columnspacing=1.6, handletextpad=0.4, **place)
