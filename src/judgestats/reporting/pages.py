@@ -41,7 +41,6 @@ from judgestats.reporting.formatting import NONE, count, estimate, in_words, int
 from judgestats.reporting.markup import anchor, bar, breakable, page, places, visible
 from judgestats.reporting.pictures import PAIRS, Picture, beside_people, between_judges, concordances, drawing, pictures
 from judgestats.reporting.sheets import (
-    NON_CLAIMS,
     datasheet_rows,
     drawn,
     flag_marks,
@@ -813,7 +812,6 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
         separately=shown_separately(found.splits),
         judges=judge_cards(sheet, level),
         left_out=summary.left_out,
-        non_claims=NON_CLAIMS,
         lead=" ".join(t for t in lead if t),
         read=sources(source),
         rows=rows_section(found.findings),

@@ -21,7 +21,6 @@ from judgestats.reporting import plots
 from judgestats.reporting.audits import Figures, audit_outputs, html
 from judgestats.reporting.pages import comparison, judge_cards
 from judgestats.reporting.pictures import Picture, drawing
-from judgestats.reporting.sheets import NON_CLAIMS
 from judgestats.reporting.summary import overview
 
 #: Paper -> its title.
@@ -98,7 +97,6 @@ def _example() -> dict[str, Any]:
         "lead": lead,
         "table": comparison(overview(sheet)),
         "judges": judge_cards(sheet, 0.95),
-        "non_claims": NON_CLAIMS,
     }
 
 

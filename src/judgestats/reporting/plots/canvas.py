@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import os
 import re
@@ -146,7 +145,9 @@ def picture(axes: str = "") -> Callable[[_Drawing], _Drawing]:
     )
 
     def described(function: _Drawing) -> _Drawing:
-        function.__doc__ = (inspect.getdoc(function) or "").replace("\n\nReturns\n", f"\n{shared}\n\nReturns\n", 1)
+        if function.__doc__:  # there is none under python -OO
+            before, space, after = re.split(r"\n\n( *)Returns\n", function.__doc__, maxsplit=1)
+            function.__doc__ = f"{before}\n{textwrap.indent(shared, space)}\n\n{space}Returns\n{after}"
         return function
 
     return described
