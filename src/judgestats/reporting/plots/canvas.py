@@ -558,6 +558,16 @@ def whisker(
     point(ax, row["estimate"], height, color, filled=filled, marker=marker)
 
 
+def series(
+    ax: Any, table: pd.DataFrame, labels: Sequence[str], column: str, values: Sequence[Any], reach: float = 0.26
+) -> None:
+    """Draw a row of estimates for each label, those of each value of a column in a style of their own, side by side."""
+    shifts = np.linspace(-reach, reach, len(values)) if len(values) > 1 else [0.0]
+    for row in table.to_dict("records"):
+        i = values.index(row[column])
+        whisker(ax, row, labels.index(row["_row"]) + shifts[i], **style_of(i))
+
+
 def face(color: str, filled: bool) -> dict[str, Any]:
     """Look of a marker: filled, or an outline."""
     return {

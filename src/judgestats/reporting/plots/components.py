@@ -72,9 +72,8 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     >>> [t.get_text() for t in variance_components(rows).texts]
     ['.100', '.500', '.400']
     """
-    known = (
-        estimate_rows.distinct(components["term"].astype(str)) if "term" in getattr(components, "columns", ()) else []
-    )
+    there = "term" in getattr(components, "columns", ())
+    known = estimate_rows.distinct(components["term"].astype(str)) if there else []
     here = estimate_rows.chosen(components, known, "share", source="variance_components")
     here = here.assign(_row=estimate_rows.names_of(here), term=here["term"].astype(str))
     if not here["share"].notna().any():

@@ -135,11 +135,8 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
         _pairs(panel, table, labels, [what + e for e in ends])
     canvas.named(axes[0], "mean deviation from the reference\n(points of the scale)")
     canvas.named(axes[1], "RMSE (points of the scale)")
-    canvas.legend_above(
-        axes[0],
-        [canvas.key("before", canvas.PALETTE[0], filled=False), canvas.key("after, held out", canvas.PALETTE[0])],
-        2,
-    )
+    keys = [canvas.key("before", canvas.PALETTE[0], filled=False), canvas.key("after, held out", canvas.PALETTE[0])]
+    canvas.legend_above(axes[0], keys, 2)
     if "flag" in here.columns and here["flag"].astype(str).str.contains(flags.FEW_CLUSTERS, regex=False).any():
         canvas.below(axes[0], "fewer than 10 items: intervals are rough")
     canvas.headed(axes, title)
@@ -219,11 +216,8 @@ def forest(
     if table.empty:
         raise DesignError("There is no estimate to draw. Give at least one row.")
     table = _rows_and_panels(table)
-    rows = [
-        label
-        for judge in estimate_rows.order_of(estimates)
-        for label in dict.fromkeys(table.loc[table["who"] == judge, "row"])
-    ]
+    of_judge = [table.loc[table["who"] == judge, "row"] for judge in estimate_rows.order_of(estimates)]
+    rows = [label for labelled in of_judge for label in estimate_rows.distinct(labelled)]
     texts = {
         (term, facet): (labels or {}).get(term, in_words(term)) + (f": {facet}" if facet else "")
         for term, here in table.groupby("term", sort=False)
@@ -238,10 +232,7 @@ def forest(
         text = "\n".join(textwrap.wrap(text, 30)) if len(texts) > 1 else text
         panel.set_title(canvas.literal(text, lines=True), fontsize=canvas.TEXT, color=canvas.INK, loc="left")
         panel.set_xlabel(_unit(here), fontsize=canvas.SMALL + 0.5, color=canvas.MUTED)
-    if title:
-        panels[0].figure.suptitle(
-            canvas.literal(title), fontsize=canvas.TEXT + 1.5, fontweight="bold", color=canvas.INK, x=0.01, ha="left"
-        )
+    canvas.headed([*panels, panels[0]], title)
     return canvas.Picture(panels, table)
 
 

@@ -110,11 +110,8 @@ def operating_point(
         numbers = [str(judges.index(s[0]) + 1) for s in segments]
         canvas.label_around(ax, across, up, numbers, size=canvas.SMALL - 1)
     canvas.below(ax, names.key)
-    rows = (
-        [equal, ladder]
-        if sensitivity is None
-        else [equal, ladder, sensitivity[sensitivity["term"] == "target_sensitivity"]]
-    )
+    rows = [equal, ladder]
+    rows += [] if sensitivity is None else [sensitivity[sensitivity["term"] == "target_sensitivity"]]
     return canvas.Picture(ax, pd.concat(rows))
 
 
@@ -138,23 +135,15 @@ def _ends(table: pd.DataFrame, at: tuple[str, float, tuple[str, str]] | None) ->
     """(value, low, high) under either prompt: one minus the tie rate, or the sensitivity itself."""
     if at is None:
         found = [table[table["term"] == t] for t in ("criterion_base", "criterion_strict")]
-        return (
-            [(1 - r.estimate, 1 - r.conf_high, 1 - r.conf_low) for t in found for r in t.head(1).itertuples()]
-            if all(map(len, found))
-            else []
-        )
-    judge, delta, prompts = at
-    here = table[
-        (table["term"] == "target_sensitivity")
-        & (table["judge"].astype(str) == judge)
-        & (estimate_rows.step(table) == delta)
-    ]
-    found = [here[here["prompt"] == p] for p in prompts]
-    return (
-        [(r.estimate, r.conf_low, r.conf_high) for t in found for r in t.head(1).itertuples()]
-        if all(map(len, found))
-        else []
-    )
+    else:
+        judge, delta, prompts = at
+        here = table[(table["judge"].astype(str) == judge) & (estimate_rows.step(table) == delta)]
+        here = here[here["term"] == "target_sensitivity"]
+        found = [here[here["prompt"] == p] for p in prompts]
+    first = [r for t in found for r in t.head(1).itertuples()] if all(map(len, found)) else []
+    if at is None:
+        return [(1 - r.estimate, 1 - r.conf_high, 1 - r.conf_low) for r in first]
+    return [(r.estimate, r.conf_low, r.conf_high) for r in first]
 
 
 def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], *, faint: bool) -> None:
@@ -243,9 +232,8 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
         canvas.whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
         for name, offset in COUNTS.items():
             canvas.beside(ax, i, count(float(row[name])), offset, ha="right")
-    base = (
-        " or ".join(map(str, estimate_rows.distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
-    )
+    named = estimate_rows.distinct(here["baseline"].dropna()) if "baseline" in here.columns else []
+    base = " or ".join(map(str, named))
     heads = (f"only\n{canvas.shortened([base or 'baseline'], 9)[0]}\nright", "only\nstrategy\nright")
     for head, offset in zip(heads, COUNTS.values(), strict=True):
         canvas.beside(ax, None, head, offset, ha="right")

@@ -278,16 +278,11 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     share = share[~share["threshold"].isin(none[1:])]  # above one threshold no item: above those beyond it neither
     share = share.assign(_row=[f"spread > {v:g}" for v in share["threshold"]])
     apart = here[here["term"] == "mean_difference"].sort_values("estimate", ascending=False, kind="stable")
-    names = canvas.shortened(estimate_rows.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), 15)
-    short = dict(
-        zip(estimate_rows.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), names, strict=True)
-    )
-    apart = apart.assign(
-        _row=[
-            f"{short[str(a)]} – {short[str(b)]}".replace(r"\$", "$")
-            for a, b in zip(apart["judge"], apart["other"], strict=True)
-        ]
-    )
+    judges = estimate_rows.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)])
+    names = canvas.shortened(judges, 15)
+    short = dict(zip(judges, (name.replace(r"\$", "$") for name in names), strict=True))
+    ends = zip(apart["judge"].astype(str), apart["other"].astype(str), strict=True)
+    apart = apart.assign(_row=[f"{short[a]} – {short[b]}" for a, b in ends])
     alone, shared = (here[here["term"] == t].assign(_row=lambda t: t["judge"].astype(str)) for t in wanted[2:])
     shared = shared.sort_values("estimate", ascending=False, kind="stable")
     pairs = list(apart["_row"]) if len(apart) <= MOST_PAIRS else []
@@ -632,10 +627,7 @@ def icc(
     )
     canvas.neutral(ax)
     canvas.lanes(ax, labels)
-    shifts = np.linspace(-0.3, 0.3, len(wanted)) if len(wanted) > 1 else [0.0]
-    for row in here.to_dict("records"):
-        form = wanted.index(row["term"])
-        canvas.whisker(ax, row, labels.index(row["_row"]) + shifts[form], **canvas.style_of(form))
+    canvas.series(ax, here, labels, "term", wanted, reach=0.3)
     if len(wanted) > 1:
         canvas.legend_above(ax, canvas.series_keys(wanted), 4 if len(wanted) == 4 else 3)
     canvas.named(

@@ -81,11 +81,8 @@ def score_matrix(
     values = _ordered(values, order)
     spread = None if spread is None else spread.reindex_like(values)
     colored = values.rank(axis=1) if shade == "rank" else values
-    low, high = (
-        (1.0, float(values.shape[1]))
-        if shade == "rank"
-        else (np.nanmin(values.to_numpy()), np.nanmax(values.to_numpy()))
-    )
+    ranks = (1.0, float(values.shape[1]))
+    low, high = ranks if shade == "rank" else (np.nanmin(values.to_numpy()), np.nanmax(values.to_numpy()))
     if not high > low:
         low, high = low - 1.0, high + 1.0
     own = _own(values, judges, identity)
@@ -93,7 +90,8 @@ def score_matrix(
     ax = heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread, bar=bar)
     sd = ["numbers: mean score, ± sd over runs" if spread is not None else "numbers: mean score"]
     _legend_below(ax, sd if values.size <= MOST_NUMBERS and shade == "rank" else [], own)
-    return canvas.Picture(ax, _unfolded(values))
+    cells = values.rename_axis(index="judge", columns="system").stack()
+    return canvas.Picture(ax, cells.rename("estimate").reset_index())
 
 
 @canvas.picture()
@@ -142,11 +140,9 @@ def deviation_matrix(
         raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
     values = _ordered(_wide(here, "estimate"), order)
     reach = limit or float(np.nanmax(np.abs(values.to_numpy()))) or 1.0
-    own = (
-        _wide(here, "own").reindex_like(values).fillna(0).astype(bool)
-        if "own" in here.columns
-        else _own(values, {}, None)
-    )
+    own = _own(values, {}, None)
+    if "own" in here.columns:
+        own = _wide(here, "own").reindex_like(values).fillna(0).astype(bool)
     one = [c.strip() for c in map(str, values.columns)] == [""]  # data without a column of systems
     values, own = (t.set_axis(["all items"], axis=1) if one else t for t in (values, own))
     bar = "deviation (points of the scale)"
@@ -160,11 +156,8 @@ def deviation_matrix(
 def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None, dict[str, str]]:
     """Wide scores, wide sds where they are known, and the judge of each row."""
     if "judge" not in getattr(scores, "columns", ()):
-        if (
-            not isinstance(scores, pd.DataFrame)
-            or not all(pd.api.types.is_numeric_dtype(t) for t in scores.dtypes)
-            or scores.empty
-        ):
+        wide = isinstance(scores, pd.DataFrame) and not scores.empty
+        if not wide or not all(pd.api.types.is_numeric_dtype(t) for t in scores.dtypes):
             raise DesignError("score_matrix draws a result of score_matrix(), ratings, or a wide matrix of numbers.")
         return scores.astype(float), None, {}
     if "estimate" not in scores.columns:
@@ -200,12 +193,6 @@ def _ordered(values: pd.DataFrame, order: str) -> pd.DataFrame:
     own = [j for j in values.index if j in values.columns]
     result: pd.DataFrame = values[[*own, *(c for c in values.columns if c not in own)]]
     return result
-
-
-def _unfolded(values: pd.DataFrame) -> pd.DataFrame:
-    """A row a cell."""
-    wide = values.rename_axis(index="judge", columns="system")
-    return wide.stack().rename("estimate").reset_index()
 
 
 def _own(values: pd.DataFrame, judges: Mapping[str, str], identity: Mapping[str, str] | None) -> pd.DataFrame:

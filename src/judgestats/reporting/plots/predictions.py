@@ -82,10 +82,8 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
         if len(kinds) > 1:
             panel.set_title(_HEADS[kind], fontsize=canvas.TEXT, color=canvas.INK, loc="left", pad=22)
     bar = Line2D([], [], color=canvas.PALETTE[0], linewidth=5.0, alpha=0.75, label="95 % predicted")
-    more = (
-        [canvas.key("observed, outside", _OUTSIDE, marker="s")] if bool((~table["inside"].astype(bool)).any()) else []
-    )
-    keys = [bar, canvas.key("observed", canvas.INK), *more]
+    keys = [bar, canvas.key("observed", canvas.INK)]
+    keys += [] if table["inside"].astype(bool).all() else [canvas.key("observed, outside", _OUTSIDE, marker="s")]
     canvas.legend_above(found[0], keys, 3)
     canvas.headed(found, title)
     return canvas.Picture(found, table)

@@ -65,23 +65,25 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     canvas.limits(right, gap[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
     for panel, table, value in ((left, rate, 0.5), (right, gap, 0.0)):
         canvas.neutral(panel, value)
-        canvas.lanes(panel, [r for _, r in rows], first=panel is left)
-        for row in table.to_dict("records"):
-            _, color, marker = ROLES[row["role"]]
-            canvas.whisker(panel, row, rows.index((row["role"], row["_row"])), color, marker=marker)
-    pooled = rate[rate["role"] == "people"]
-    if len(pooled) == 1 and np.isfinite(pooled[["conf_low", "conf_high"]].to_numpy(float)).all():
-        left.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=canvas.FAINT, zorder=0)
-    keys = [
-        canvas.key(label, color, marker=marker)
-        for role, (label, color, marker) in ROLES.items()
-        if role in set(here["role"])
-    ]
+        _roles(panel, table, rows, first=panel is left)
+    there = [look for role, look in ROLES.items() if role in set(here["role"])]
+    keys = [canvas.key(label, color, marker=marker) for label, color, marker in there]
     canvas.legend_above(left, keys, 3)
     canvas.named(left, "share of verdicts for the target")
     canvas.named(right, "gap: judge − people\n(difference of shares)")
     canvas.headed([left, right], title)
     return canvas.Picture([left, right], here)
+
+
+def _roles(ax: Any, table: pd.DataFrame, rows: list[tuple[str, str]], *, first: bool) -> None:
+    """Estimates of people and judges, each in its row; the interval of all people is a band."""
+    canvas.lanes(ax, [r for _, r in rows], first=first)
+    for row in table.to_dict("records"):
+        _, color, marker = ROLES[row["role"]]
+        canvas.whisker(ax, row, rows.index((row["role"], row["_row"])), color, marker=marker)
+    pooled = table[table["role"] == "people"]
+    if len(pooled) == 1 and np.isfinite(pooled[["conf_low", "conf_high"]].to_numpy(float)).all():
+        ax.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=canvas.FAINT, zorder=0)
 
 
 def _people_named(table: pd.DataFrame) -> list[str]:
@@ -137,13 +139,7 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     canvas.limits(left, corrected[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-1, 1))
     canvas.shares(right)
     for panel, table in ((left, corrected), (right, here[here["term"] == "agreement"])):
-        canvas.lanes(panel, [r for _, r in rows], first=panel is left)
-        for row in table.to_dict("records"):
-            _, color, marker = ROLES[row["role"]]
-            canvas.whisker(panel, row, rows.index((row["role"], row["_row"])), color, marker=marker)
-        pooled = table[table["role"] == "people"]
-        if len(pooled) == 1 and np.isfinite(pooled[["conf_low", "conf_high"]].to_numpy(float)).all():
-            panel.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=canvas.FAINT, zorder=0)
+        _roles(panel, table, rows, first=panel is left)
     constant = agreement.loc[agreement["term"] == "constant_answer", "estimate"].dropna()
     canvas.neutral(left)
     if len(constant) == 1:
@@ -240,18 +236,11 @@ def verbosity_bias(
 
 def _regions(ax: Any, margin: float, chance: float, recognised: float) -> None:
     """Shade the classes of the point reading, and name them at a corner."""
-    regions = {
-        "verbose": (margin, chance, 1.04 - margin, 1.03 - chance),
-        "quality-sensitive": (-1.04, recognised, 1.04 + margin, 1.03 - recognised),
-        "indifferent": (-margin, -0.03, 2 * margin, recognised + 0.03),
-    }
-    for name, (x, y, wide, high) in regions.items():
+    regions = (
+        ("verbose", (margin, chance, 1.04 - margin, 1.03 - chance), (1.02, chance + 0.02, "right", "bottom")),
+        ("quality-sensitive", (-1.04, recognised, 1.04 + margin, 1.03 - recognised), (-1.02, 1.01, "left", "top")),
+        ("indifferent", (-margin, -0.03, 2 * margin, recognised + 0.03), (0.0, -0.01, "center", "bottom")),
+    )
+    for name, (x, y, wide, high), (across, up, ha, va) in regions:
         ax.add_patch(Rectangle((x, y), wide, high, facecolor=CLASSES[name], edgecolor="white", linewidth=1.0, zorder=0))
-        at, ha, va = {
-            "verbose": ((1.02, chance + 0.02), "right", "bottom"),
-            "quality-sensitive": ((-1.02, 1.01), "left", "top"),
-            "indifferent": ((0.0, -0.01), "center", "bottom"),
-        }[name]
-        ax.text(
-            *at, canvas.literal(name), fontsize=canvas.SMALL + 0.5, color=canvas.MUTED, ha=ha, va=va, style="italic"
-        )
+        canvas.small(ax, across, up, name, fontsize=canvas.SMALL + 0.5, ha=ha, va=va, style="italic")

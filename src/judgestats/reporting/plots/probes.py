@@ -220,15 +220,12 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     probes, labels, embedders = (estimate_rows.distinct(here[c]) for c in ("probe", "_row", "embed"))
     each = 0.34 if len(embedders) == 1 else 0.2 + 0.16 * len(embedders)
     axes = canvas.panels(ax, probes, labels, wide=[3.1] * len(probes), each=each)
-    shifts = np.linspace(-0.26, 0.26, len(embedders)) if len(embedders) > 1 else [0.0]
     for panel, probe in zip(axes, probes, strict=True):
         canvas.limits(panel, here[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(0, 2))
         panel.set_xlim(left=0)
         canvas.lanes(panel, labels, first=panel is axes[0])
         table = here[here["probe"] == probe]
-        for row in table.to_dict("records"):
-            one = embedders.index(row["embed"])
-            canvas.whisker(panel, row, labels.index(row["_row"]) + shifts[one], **canvas.style_of(one))
+        canvas.series(panel, table, labels, "embed", embedders)
         for label, same in table.groupby("_row", sort=False):
             counts = estimate_rows.distinct(
                 f"{count(a)} / {count(b)}" for a, b in zip(same["n_same"], same["n_items"], strict=True)
@@ -288,14 +285,11 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     estimate_rows.one_row_each(here, ["_row", "_panel", "scheme"])
     names, labels, shown = (estimate_rows.distinct(here[c]) for c in ("_panel", "_row", "scheme"))
     axes = canvas.panels(ax, names, labels, wide=[2.9] * len(names), each=0.2 + 0.16 * len(shown), across=4)
-    shifts = np.linspace(-0.26, 0.26, len(shown)) if len(shown) > 1 else [0.0]
     for panel, name in zip(axes, names, strict=True):
         table = here[here["_panel"] == name]
         canvas.limits(panel, table[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-2, 2))
         canvas.lanes(panel, labels, first=panel is axes[0])
-        for row in table.to_dict("records"):
-            one = shown.index(row["scheme"])
-            canvas.whisker(panel, row, labels.index(row["_row"]) + shifts[one], **canvas.style_of(one))
+        canvas.series(panel, table, labels, "scheme", shown)
         canvas.named(panel, fill(canvas.literal(name), 32))
     canvas.legend_above(axes[0], canvas.series_keys(shown), 3)
     canvas.headed(axes, title)

@@ -175,12 +175,10 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     >>> metrology_map(rows).get_xlabel()
     'dark current (DC), share of vacuum calls'
     """
-    estimate_rows.terms(sheet, "dark_current")
-    estimate_rows.terms(sheet, "stable_cross_sensitivity")
-    dark, stable = (
-        estimate_rows.one_each(sheet, "dark_current"),
-        estimate_rows.one_each(sheet, "stable_cross_sensitivity"),
-    )
+    rates = ("dark_current", "stable_cross_sensitivity")
+    for rate in rates:
+        estimate_rows.terms(sheet, rate)
+    dark, stable = (estimate_rows.one_each(sheet, rate) for rate in rates)
     found = estimate_rows.terms(sheet, "target_sensitivity", needed=False)
     found = found[found["step"] == found.groupby("who")["step"].transform("min")]
     first = dict(zip(found["who"], found["estimate"], strict=True))
@@ -227,10 +225,8 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
     [0.1, 0.4]
     """
     estimate_rows.terms(sheet, "stable_cross_sensitivity")
-    stable, positional = (
-        estimate_rows.one_each(sheet, "stable_cross_sensitivity"),
-        estimate_rows.one_each(sheet, "positional_false_preference"),
-    )
+    classes = ("stable_cross_sensitivity", "positional_false_preference")
+    stable, positional = (estimate_rows.one_each(sheet, term) for term in classes)
     judges = [j for j in estimate_rows.order_of(sheet) if j in stable.index and j in positional.index]
     ax = _new(ax, judges)
     canvas.named(
