@@ -847,17 +847,16 @@ def _show_summary(console: Console, summary: Any) -> None:
     """The cards of the page, and its comparison of the judges."""
     import pandas as pd
 
+    from judgestats.reporting.pages import plain_comparison
+
     console.print(_text(summary.title), style="bold")
     console.print(_text(summary.line))
     for card in summary.cards:
         console.print(_text(f"- {card.head}: {card.claim} ({card.detail})"))
     console.print()
     for group in summary.groups if summary.columns else ():
-        cells = {"judge": list(group.judges)}
-        for column in summary.columns:
-            pairs = [column.text(j) for j in group.judges]
-            cells[column.label] = [f"{value} ({ends})" if ends else value for value, ends in pairs]
-        _print_table(console, group.about, pd.DataFrame(cells))
+        heads, rows = plain_comparison(summary, group.judges)
+        _print_table(console, group.about, pd.DataFrame(rows, columns=heads))
     if summary.columns and summary.note:
         console.print(_text(summary.note))
         console.print()

@@ -847,7 +847,7 @@ def as_markdown(found: PageData, command: str = "") -> str:
     lines = [f"# {markdown_text(summary.title)}", "", markdown_text(summary.line), ""]
     lines += [f"- **{c.head}**: {markdown_text(c.claim)}. {markdown_text(c.detail)}." for c in summary.cards]
     for g in summary.groups if summary.columns else ():
-        lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*_plain_comparison(summary, g.judges))]
+        lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*plain_comparison(summary, g.judges))]
     lines += ["", summary.note] if summary.note else []
     lines += ["", "## Datasheets", "", *([f"{markdown_text(summary.left_out)}", ""] if summary.left_out else [])]
     lines += [to_markdown(found.of_shown(found.sheet))]
@@ -875,7 +875,7 @@ def _plain_estimates(rows: pd.DataFrame, conf_level: float) -> tuple[list[str], 
     return heads, cells
 
 
-def _plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+def plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the comparison as text."""
     rows = [
         [j, *(" (".join(filter(None, c.text(j))) + ")" * bool(c.text(j)[1]) for c in summary.columns)] for j in judges

@@ -112,24 +112,19 @@ def _of_instrument(sheet: pd.DataFrame) -> Iterator[Picture]:
 def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:
     shifts = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
     for _, shift in shifts.groupby("section", sort=False) if not options.by else ():
-        base, other = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
-        yield from _of_two_prompts(data, shift, base, other, options)
+        base, strict = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
+        at = step(shift)
+        ends = shift[at.isna() | at.isin([at.min(), at.max()])]
 
+        def draw(ends: pd.DataFrame = ends, prompts: tuple[str, str] = (base, strict)) -> Any:
+            found = options.call(target_sensitivity, data, by=["prompt"])
+            return plots.operating_point(ends, found, prompts=prompts)
 
-def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, options: Options) -> Iterator[Picture]:
-    at = step(shift)
-    shift = shift[at.isna() | at.isin([at.min(), at.max()])]
-
-    def draw() -> Any:
-        found = options.call(target_sensitivity, data, by=["prompt"])
-        return plots.operating_point(shift, found, prompts=(base, strict))
-
-    caption = (
-        f"From the prompt “{base}” to “{strict}”: to the left, fewer false preferences between equals; down, "
-        "fewer right choices. Two operating "
-        "points and the segment between them, not an ROC curve."
-    )
-    yield from drawing(f"operating-point-{anchor(strict)}", f"Operating point, {base} to {strict}", caption, draw)
+        caption = (
+            f"From the prompt “{base}” to “{strict}”: to the left, fewer false preferences between equals; down, "
+            "fewer right choices. Two operating points and the segment between them, not an ROC curve."
+        )
+        yield from drawing(f"operating-point-{anchor(strict)}", f"Operating point, {base} to {strict}", caption, draw)
 
 
 def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
