@@ -555,22 +555,19 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
             help="File to write: a page, or Markdown if its name ends in .md; report.html by default.",
             show_default=False,
         ),
     ] = None,
     to: Annotated[
         str,
-        typer.Option("--to", metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
+        typer.Option(metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
     ] = "",
-    identity: Annotated[
-        str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")
-    ] = "",
+    identity: Annotated[str, typer.Option(metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")] = "",
     sampling: Annotated[
-        str, typer.Option("--sampling", metavar="random|by-class", help="How the items with a gold label were drawn.")
+        str, typer.Option(metavar="random|by-class", help="How the items with a gold label were drawn.")
     ] = "",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = SEED,
     overwrite: Overwrite = False,
 ) -> None:
     """Write which judge to trust, and everything measured, as one self-contained page; the summary is printed, too."""
@@ -658,12 +655,11 @@ def audit(
     source: Annotated[str, typer.Argument(metavar="FILE | PAPER", help="A CSV file, or one of the papers.")] = "",
     rules: Annotated[Path | None, typer.Option("--rules", help="Rules (TOML) for the CSV file.")] = None,
     claims: Annotated[
-        Path | None, typer.Option("--claims", help="Numbers and statements of the prose (CSV) for the CSV file.")
+        Path | None, typer.Option(help="Numbers and statements of the prose (CSV) for the CSV file.")
     ] = None,
     out: Annotated[
         list[Path] | None,
         typer.Option(
-            "--out",
             metavar="PAGE.html | FINDINGS.csv | FINDINGS.jsonl",
             help="Write a page, or the findings, by the ending; may be given for each.",
         ),
@@ -943,33 +939,27 @@ def _of(option: str) -> str:
 def plan(
     study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(_STUDIES)}.")],
     judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("plan"),
-    prompt: Annotated[str, typer.Option("--prompt", help=f"{_of('prompt')}: name of a prompt, or a .toml file.")] = "",
-    temperature: Annotated[float | None, typer.Option("--temperature", help="Temperature of the calls.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("plan"),
+    prompt: Annotated[str, typer.Option(help=f"{_of('prompt')}: name of a prompt, or a .toml file.")] = "",
+    temperature: Annotated[float | None, typer.Option(help="Temperature of the calls.")] = None,
     format: Annotated[
-        str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.")
+        str, typer.Option(help="jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.")
     ] = "jsonl",
     seed: Annotated[
-        int | None, typer.Option("--seed", help=f"{_of('seed')}: seed of the random numbers (by default {SEED}).")
+        int | None, typer.Option(help=f"{_of('seed')}: seed of the random numbers (by default {SEED}).")
     ] = None,
-    pairs: Annotated[str, typer.Option("--pairs", help=f"{_of('pairs')}: file of pairs of responses.")] = "",
-    responses: Annotated[
-        str, typer.Option("--responses", help=f"{_of('responses')}: file of responses of systems.")
-    ] = "",
-    strategies: Annotated[str, typer.Option("--strategies", help=f"{_of('strategies')}: B0,S1,S8, say.")] = "",
-    panel: Annotated[str, typer.Option("--panel", help="Judges of S3 and S7: a,b,c.")] = "",
-    models: Annotated[
-        str, typer.Option("--models", help=f"{_of('models')}: models whose answers are compared: a,b,c.")
-    ] = "",
+    pairs: Annotated[str, typer.Option(help=f"{_of('pairs')}: file of pairs of responses.")] = "",
+    responses: Annotated[str, typer.Option(help=f"{_of('responses')}: file of responses of systems.")] = "",
+    strategies: Annotated[str, typer.Option(help=f"{_of('strategies')}: B0,S1,S8, say.")] = "",
+    panel: Annotated[str, typer.Option(help="Judges of S3 and S7: a,b,c.")] = "",
+    models: Annotated[str, typer.Option(help=f"{_of('models')}: models whose answers are compared: a,b,c.")] = "",
     written: Annotated[
-        str, typer.Option("--written", help=f"{_of('written')}: texts of the first step, collected; plans the second.")
+        str, typer.Option(help=f"{_of('written')}: texts of the first step, collected; plans the second.")
     ] = "",
-    by: Annotated[str, typer.Option("--by", help=f"{_of('by')}: name of a rubric, or a .toml file.")] = "",
-    variant: Annotated[
-        str, typer.Option("--variant", help="merg: original-4-stage (default), baseline-score, ...")
-    ] = "",
-    rubric_judge: Annotated[str, typer.Option("--rubric-judge", help="merg: whose rubric all score by.")] = "",
-    rubrics: Annotated[str, typer.Option("--rubrics", help="merg: name or file of the rubrics to score by.")] = "",
+    by: Annotated[str, typer.Option(help=f"{_of('by')}: name of a rubric, or a .toml file.")] = "",
+    variant: Annotated[str, typer.Option(help="merg: original-4-stage (default), baseline-score, ...")] = "",
+    rubric_judge: Annotated[str, typer.Option(help="merg: whose rubric all score by.")] = "",
+    rubrics: Annotated[str, typer.Option(help="merg: name or file of the rubrics to score by.")] = "",
     overwrite: Overwrite = False,
 ) -> None:
     """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
@@ -1041,7 +1031,7 @@ def collect(
     answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder that the runner wrote.")],
     out: Annotated[Path, typer.Option("--out", help="CSV file of the verdicts.")] = Path("verdicts.csv"),
     page: Annotated[Path | None, typer.Option("--report", help="Write the datasheet to this file, too.")] = None,
-    left: Annotated[Path | None, typer.Option("--left", help="Folder for a plan of the calls left to ask.")] = None,
+    left: Annotated[Path | None, typer.Option(help="Folder for a plan of the calls left to ask.")] = None,
     labels: Annotated[str, _LABELS] = "",
     trust: Trust = False,
     overwrite: Overwrite = False,
@@ -1092,12 +1082,12 @@ def power(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="dark-current, vacuum or ladder.")],
     measure: Annotated[str, typer.Option("--measure", help="A measure, such as dark_current or consistency.")],
     planted: Annotated[
-        str, typer.Option("--planted", metavar="NAME=NUMBER,...", help="Properties of the judge: dark_current=0.2.")
+        str, typer.Option(metavar="NAME=NUMBER,...", help="Properties of the judge: dark_current=0.2.")
     ] = "",
-    null: Annotated[float, typer.Option("--null", help="The value that an interval has to exclude.")] = 0.0,
-    replications: Annotated[int, typer.Option("--replications", help="Simulated studies.")] = 1000,
-    processes: Annotated[int, typer.Option("--processes", help="Processes that share the work.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+    null: Annotated[float, typer.Option(help="The value that an interval has to exclude.")] = 0.0,
+    replications: Annotated[int, typer.Option(help="Simulated studies.")] = 1000,
+    processes: Annotated[int, typer.Option(help="Processes that share the work.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = SEED,
 ) -> None:
     """Power of a study by simulation: judgestats power vacuum --measure dark_current --planted dark_current=0.2"""
     from judgestats import design
