@@ -20,7 +20,7 @@ from judgestats.reporting.plots.matrices import SEQUENTIAL, heat, name_sides
 # ---- What a judge finds, step by step of the ladder (Figure 2 of the dark_current paper) -----------------------------
 
 
-@canvas.picture()
+@canvas.picture(needs="target sensitivity")
 def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = None, title: str | None = None) -> Any:
     """Draw target sensitivity against the step of the ladder, with its intervals (Figure 2).
 
@@ -37,11 +37,6 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
         Points are the shares; the line is their isotonic fit, weighted by the number of calls, on which
         :func:`judgestats.detection_threshold` reads the threshold. The curves of more than 8 judges are a matrix of the
         shares, the most sensitive judge on top, with a mark at the step from which the fit reaches `level`.
-
-    Raises
-    ------
-    DesignError
-        If there is no target sensitivity, or its columns or steps are not there.
 
     See Also
     --------

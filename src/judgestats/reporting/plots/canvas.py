@@ -133,21 +133,28 @@ class Picture:
         return buffer.getvalue(), {"width": wide, "height": high}
 
 
-def picture(axes: str = "") -> Callable[[_Drawing], _Drawing]:
-    """Decorator of a function that draws: its docstring says what `ax` and `title` are, which every picture takes.
+def picture(axes: str = "", *, needs: str = "") -> Callable[[_Drawing], _Drawing]:
+    """Decorator of a function that draws: its docstring says what every picture takes, and what all of them refuse.
 
-    `axes`: which axes a picture of several panels is drawn on.
+    `axes`: which axes a picture of several panels is drawn on. `needs`: the estimate without which there is no picture;
+    empty where the function says itself what it refuses.
     """
     kind, where = ("Axes or sequence of Axes", "first panel") if axes else ("Axes", "axes")
-    shared = (
+    takes = (
         f"ax : matplotlib.axes.{kind}, optional\n    {axes or 'Axes to draw on.'}\n"
-        f"title : str, optional\n    Put above the {where}."
+        f"title : str, optional\n    Put above the {where}.\n\nReturns"
     )
+    each = ", or `ax` does not have one for each panel" if axes else ""
+    missing = f"If there is no {needs} with a value, or a column is not there{each}."
+    refuses = "\n    ".join(["Raises\n------\nDesignError", *textwrap.wrap(missing, 110)]) + "\n\nSee Also"
 
     def described(function: _Drawing) -> _Drawing:
-        if function.__doc__:  # there is none under python -OO
-            before, space, after = re.split(r"\n\n( *)Returns\n", function.__doc__, maxsplit=1)
-            function.__doc__ = f"{before}\n{textwrap.indent(shared, space)}\n\n{space}Returns\n{after}"
+        text = function.__doc__
+        if text:  # there is none under python -OO
+            space = re.search(r"\n( *)Returns\n", text)[1]  # type: ignore[index]
+            text = text.replace(f"\n\n{space}Returns", f"\n{textwrap.indent(takes, space)}", 1)
+            text = text.replace(f"{space}See Also", textwrap.indent(refuses, space), 1) if needs else text
+            function.__doc__ = text
         return function
 
     return described

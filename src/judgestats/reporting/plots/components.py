@@ -41,7 +41,7 @@ _LINE = {"linewidth": 1.5, "markersize": 4.5, "markeredgecolor": "white"}
 _SHORT = {"generalizability": "ranking", "dependability": "scores"}
 
 
-@canvas.picture()
+@canvas.picture(needs="share")
 def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the share of each component in the variance of scores, a stacked bar a group.
 
@@ -55,11 +55,6 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     Picture
         Shares below 0.055 have no number. Components that are not identifiable, or were set to 0, are named
         below.
-
-    Raises
-    ------
-    DesignError
-        If no component has a share.
 
     See Also
     --------
@@ -104,7 +99,7 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     return canvas.Picture(ax, here)
 
 
-@canvas.picture("An axes for generalizability and one for dependability.")
+@canvas.picture("An axes for generalizability and one for dependability.", needs="reliability")
 def decision_study(
     study: pd.DataFrame, *, target_reliability: float = 0.8, ax: Any = None, title: str | None = None
 ) -> Any:
@@ -122,11 +117,6 @@ def decision_study(
     Picture
         The smallest numbers that reach the target are ringed, where they are drawn, and given in the legend. Where
         judges do not vary, the first facet that does is along the axis.
-
-    Raises
-    ------
-    DesignError
-        If there is no reliability with a value.
 
     See Also
     --------

@@ -26,7 +26,7 @@ FLAGGED = canvas.PALETTE[1]
 _LIMIT = re.compile(re.escape(flags.BEYOND_LIMIT).replace(r"\{at\}", r"([\d.]+(?:e-?\d+)?)"))
 
 
-@canvas.picture()
+@canvas.picture(needs="shift")
 def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the agreement of the judges before and after, a row a group.
 
@@ -40,11 +40,6 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     Picture
         Hollow before, filled after; at the right the shift with its interval. Rows whose shift is farther from 0 than
         the threshold of the measure are of another colour.
-
-    Raises
-    ------
-    DesignError
-        If there is no shift with a value.
 
     See Also
     --------
@@ -86,7 +81,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     return canvas.Picture(ax, here)
 
 
-@canvas.picture("Two axes to draw on.")
+@canvas.picture("Two axes to draw on.", needs="deviation or RMSE")
 def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw what calibration does to each judge: deviation and RMSE on held-out items, before and after.
 
@@ -99,11 +94,6 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     -------
     Picture
         Deviation from the reference, and RMSE; hollow before, filled after, each with its interval.
-
-    Raises
-    ------
-    DesignError
-        If there are no such terms with a value.
 
     See Also
     --------

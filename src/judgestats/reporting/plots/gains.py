@@ -18,7 +18,7 @@ from judgestats.reporting.plots import canvas
 # ---- What a prompt saves and what it costs (Figure 4 of the dark_current paper) --------------------------------------
 
 
-@canvas.picture()
+@canvas.picture(needs="criterion")
 def operating_point(
     shift: pd.DataFrame,
     sensitivity: pd.DataFrame | None = None,
@@ -44,11 +44,6 @@ def operating_point(
     Picture
         A segment for each judge and step of the ladder, from the first prompt (open) to the second (filled). The marker
         is the step; the colour is the judge, or for more than 8 judges the step, and the judges have numbers.
-
-    Raises
-    ------
-    DesignError
-        If there are no criteria with a value, or a column is missing.
 
     See Also
     --------
@@ -179,7 +174,7 @@ MOST_ABSENT = 8
 DOMINATED = "#9aa5b1"
 
 
-@canvas.picture()
+@canvas.picture(needs="difference")
 def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the gain of each strategy over the baseline, in points: filled where it survives the correction.
 
@@ -194,11 +189,6 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
         A row a judge and strategy; at its right McNemar's counts: the pairs that the baseline alone had right, and
         those that the strategy alone had right. Strategies without a pair in common with the baseline (not run, say)
         are named below.
-
-    Raises
-    ------
-    DesignError
-        If there is no difference with a value.
 
     See Also
     --------

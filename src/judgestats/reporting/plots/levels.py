@@ -346,7 +346,7 @@ def _bars(ax: Any, table: pd.DataFrame, labels: list[str], color: str, *, ends: 
             canvas.interval(ax, at, row["conf_low"], row["conf_high"], canvas.INK, 1.1)
 
 
-@canvas.picture("Two axes to draw on.")
+@canvas.picture("Two axes to draw on.", needs="mean")
 def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how each judge uses the scale: mean with its interval, sd, and the share of scores at the top.
 
@@ -360,11 +360,6 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     Picture
         Mean, with a thin line one sd to either side and a thick one for the interval; and the ceiling, on an axis from
         0 to the largest.
-
-    Raises
-    ------
-    DesignError
-        If there is no mean with a value.
 
     See Also
     --------
@@ -513,7 +508,7 @@ GAPS = {"gap_system_sample": "ρ − r", "gap_sample_icc": "r − ICC"}
 GAP_WIDTH = 112.0
 
 
-@canvas.picture()
+@canvas.picture(needs="level")
 def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the three levels of agreement of each group under one another, with the gaps between them.
 
@@ -526,11 +521,6 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     -------
     Picture
         On the right the two gaps, with their intervals.
-
-    Raises
-    ------
-    DesignError
-        If there is no level with a value.
 
     See Also
     --------

@@ -21,7 +21,7 @@ ROLES = {
 CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": "#e6e9ee"}
 
 
-@canvas.picture("Two axes to draw on.")
+@canvas.picture("Two axes to draw on.", needs="rate")
 def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how often people and judges prefer the target, and how far each judge is from people.
 
@@ -34,11 +34,6 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     -------
     Picture
         Rates of people (pooled, and each) and of judges, with the pooled interval as a band; and the gaps of judges.
-
-    Raises
-    ------
-    DesignError
-        If there is no rate with a value.
 
     See Also
     --------
@@ -93,7 +88,7 @@ def _people_named(table: pd.DataFrame) -> list[str]:
     return [p if role == "people" else n for p, n, role in zip(pooled, names, table["role"], strict=True)]
 
 
-@canvas.picture("Two axes to draw on.")
+@canvas.picture("Two axes to draw on.", needs="agreement")
 def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how far each judge agrees with people, beside the agreement of people with each other.
 
@@ -107,11 +102,6 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     Picture
         Kappa or concordance, and the share of equal answers: of people with each other (with its interval as a band)
         and of each judge. A dashed line is the best constant answer.
-
-    Raises
-    ------
-    DesignError
-        If there is no agreement with a value.
 
     See Also
     --------

@@ -23,7 +23,7 @@ SHIFTS = {
 TOWARDS, AWAY = "#E79A6B", "#7FB2D9"
 
 
-@canvas.picture("Axes to draw on, two a probe.")
+@canvas.picture("Axes to draw on, two a probe.", needs="shift")
 def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how verdicts shift from blind to each probe, and the tie rates beside them.
 
@@ -37,11 +37,6 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
     Picture
         For each probe the changes of the three shares, with their intervals, and the tie rate from blind (hollow) to
         the probe (filled). A judge that hardly moves because it answers tie shows at the right end.
-
-    Raises
-    ------
-    DesignError
-        If there is no shift with a value.
 
     See Also
     --------
@@ -108,7 +103,7 @@ def _ties(ax: Any, here: pd.DataFrame, row: int) -> None:
             canvas.point(ax, end, row, canvas.INK, filled=filled)
 
 
-@canvas.picture()
+@canvas.picture(needs="share")
 def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how many verdicts were revised towards the side that the shown label favours, and away from it.
 
@@ -122,11 +117,6 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     Picture
         Bars to the right (towards) and to the left (away), which add up to the share revised; the diamond is their
         difference with its interval. A group without a favoured side has one bar, its share revised.
-
-    Raises
-    ------
-    DesignError
-        If there is no share with a value.
 
     See Also
     --------
@@ -181,7 +171,7 @@ def _revised(ax: Any, here: pd.DataFrame, row: int) -> None:
         canvas.interval(ax, row, here.loc["revision", "conf_low"], here.loc["revision", "conf_high"], canvas.INK, 1.1)
 
 
-@canvas.picture("Axes to draw on, one a probe.")
+@canvas.picture("Axes to draw on, one a probe.", needs="drift")
 def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how far explanations move where the verdict stays, a panel a probe.
 
@@ -194,11 +184,6 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     -------
     Picture
         A marker for each embedder. At the right of a row: items with the same verdict, of those with a verdict in both.
-
-    Raises
-    ------
-    DesignError
-        If there is no drift with a value.
 
     See Also
     --------

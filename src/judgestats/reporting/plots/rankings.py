@@ -12,7 +12,7 @@ from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
 
 
-@canvas.picture("Two axes to draw on.")
+@canvas.picture("Two axes to draw on.", needs="rank")
 def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the strength of each system, and the ranks that are not excluded.
 
@@ -25,11 +25,6 @@ def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None
     -------
     Picture
         Strengths with their intervals, and ranks with their sets, which hold for all systems at once.
-
-    Raises
-    ------
-    DesignError
-        If there is no rank with a value.
 
     See Also
     --------

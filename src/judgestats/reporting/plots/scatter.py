@@ -83,7 +83,7 @@ def _grid(table: pd.DataFrame, value: str) -> pd.DataFrame:
     return wide.reindex(index=estimate_rows.distinct(table["_row"]), columns=estimate_rows.distinct(table["_column"]))
 
 
-@canvas.picture("Axes to draw on, one a panel.")
+@canvas.picture("Axes to draw on, one a panel.", needs="bias")
 def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the signed bias b of each judge with its interval, a panel a bias (and topic).
 
@@ -96,11 +96,6 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     -------
     Picture
         All panels have the same range; right of zero the target is preferred.
-
-    Raises
-    ------
-    DesignError
-        If there is no bias with a value, or `ax` does not have one for each panel.
 
     See Also
     --------
