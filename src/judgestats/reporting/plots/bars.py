@@ -122,16 +122,9 @@ def _label_ends(ax: Any, ends: list[tuple[float, float]], labels: list[str]) -> 
     heights = canvas.spread([y for _, y in ends], 0.055, 0.0, 1.03)
     for i, ((x, y), height, label) in enumerate(zip(ends, heights, labels, strict=True)):
         color = canvas.style_of(i)["color"]
-        ax.annotate(
-            label,
-            (x, y),
-            (right + 0.02 * (right - start), height),
-            fontsize=canvas.TEXT,
-            color=color,
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 4},
-        )
+        line = {"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 4}
+        look = {"fontsize": canvas.TEXT, "color": color, "va": "center", "annotation_clip": False}
+        ax.annotate(label, (x, y), (right + 0.02 * (right - start), height), arrowprops=line, **look)
 
 
 # ---- Stacked bars: what false preference is made of (Figure 3 of the dark_current paper), and what judges answer

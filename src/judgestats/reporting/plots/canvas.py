@@ -161,10 +161,7 @@ def picture(axes: str = "", *, needs: str = "") -> Callable[[_Drawing], _Drawing
 
 
 def new_axes(ax: Any, width: float, height: float) -> Any:
-    """Return `ax`, or the axes of a new figure outside pyplot.
-
-    `ax`: axes to draw on. `width`, `height`: inches of a new figure.
-    """
+    """Return `ax`, or the axes of a new figure outside pyplot, `width` by `height` inches."""
     if ax is None:
         ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
     ax.set_axisbelow(True)
@@ -222,8 +219,6 @@ def label_width(labels: Iterable[str]) -> float:
 
 def literal(text: object, *, lines: bool = False) -> str:
     """Escape text so that matplotlib shows it unchanged: no formula between dollar signs, no control characters.
-
-    `text`: what comes from the data. `lines`: keep line breaks.
 
     >>> literal("cost: $5\\tor $6")
     'cost: \\\\$5 or \\\\$6'
@@ -446,9 +441,8 @@ def panels(
 ) -> list[Any]:
     """Axes side by side, of a new figure or as given.
 
-    `ax`: axes to draw on. `names`: what the panels show, for the message. `rows`: labels of the rows, for the size.
-    `wide`: inches of each panel. `each`: inches of a row. `across`: most panels side by side. `sharey`: the panels have
-    the same rows. Raises DesignError if `ax` does not have one for each panel.
+    `names`: what the panels show, for the message if `ax` does not have one for each. `rows`: labels of the rows.
+    `wide`: inches of each panel. `each`: inches of a row. `across`: most panels side by side. `sharey`: same rows.
     """
     if ax is None:
         columns = min(len(names), across or len(names))
@@ -508,10 +502,9 @@ def key_below(ax: Any, text: str) -> None:
 
 
 def limits(ax: Any, *values: Any, zero: bool = False, even: bool = False, bounds: tuple[float, float]) -> None:
-    """Set the horizontal range to what is drawn.
+    """Set the horizontal range to the finite values.
 
-    `ax`: axes. `*values`: values to show; non-finite ones are ignored. `zero`: zero is shown. `even`: as far to the
-    left of zero as to the right. `bounds` (float, float): interval ends beyond them are cut off, with an arrow.
+    `zero`: it is shown. `even`: as far to its left as to its right. `bounds`: ends beyond are cut off, with an arrow.
     """
     drawn = np.concatenate([np.ravel(np.asarray(v, dtype=float)) for v in values])
     drawn = np.clip(drawn[np.isfinite(drawn)], *bounds)
@@ -577,13 +570,9 @@ def series(
 
 def face(color: str, filled: bool) -> dict[str, Any]:
     """Look of a marker: filled, or an outline."""
-    return {
-        "markersize": 6,
-        "color": color,
-        "markerfacecolor": color if filled else "white",
-        "markeredgecolor": "white" if filled else color,
-        "markeredgewidth": 0.8 if filled else 1.4,
-    }
+    inside, edge, width = (color, "white", 0.8) if filled else ("white", color, 1.4)
+    look = {"markerfacecolor": inside, "markeredgecolor": edge, "markeredgewidth": width}
+    return {"markersize": 6, "color": color, **look}
 
 
 def key(label: str, color: str, *, filled: bool = True, marker: str = "o", **more: Any) -> Line2D:
@@ -601,18 +590,12 @@ def beside(
     ax: Any, height: float | None, text: str, offset: float = 8.0, *, color: str = INK, ha: str = "left"
 ) -> None:
     """Write to the right of a row, or above all rows for `height` None, `offset` points from the axes."""
-    ax.annotate(
-        literal(text, lines=True),
-        (1, 1 if height is None else height),
-        (offset, 3 if height is None else 0),
-        xycoords="axes fraction" if height is None else ax.get_yaxis_transform(),
-        textcoords="offset points",
-        fontsize=SMALL + 0.5,
-        color=MUTED if height is None else color,
-        va="bottom" if height is None else "center",
-        ha=ha,
-        annotation_clip=False,
-    )
+    look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "color": color, "va": "center"}
+    if height is None:
+        look = {"xycoords": "axes fraction", "color": MUTED, "va": "bottom"}
+    at, up = (1, 3) if height is None else (height, 0)
+    look |= {"textcoords": "offset points", "fontsize": SMALL + 0.5, "ha": ha, "annotation_clip": False}
+    ax.annotate(literal(text, lines=True), (1, at), (offset, up), **look)
 
 
 def with_interval(row: Any, decimals: int = 2) -> str:
@@ -639,18 +622,8 @@ def below(ax: Any, *remarks: str) -> None:
     if notes := _notes(ax):
         notes[0].set_text(f"{notes[0].get_text()}\n{lines}")
         return
-    drawn = ax.annotate(
-        lines,
-        (0, 0),
-        (0, 0),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        va="top",
-        ha="left",
-        fontsize=SMALL,
-        color=MUTED,
-        annotation_clip=False,
-    )
+    place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
+    drawn = ax.annotate(lines, (0, 0), (0, 0), va="top", ha="left", fontsize=SMALL, color=MUTED, **place)
     drawn.set_label(_NOTE)
 
 
@@ -722,20 +695,10 @@ def label_around(
                 continue
             _, dx, dy, ha, boxes = min(options, key=lambda o: o[0])
         taken += boxes
-        ax.annotate(
-            labels[i],
-            (x[i], y[i]),
-            tuple((at[i] + [dx, dy]) / inches),
-            textcoords="axes fraction",
-            fontsize=size,
-            color=INK,
-            ha=ha,
-            va="center",
-            zorder=6,
-            arrowprops={"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 3}
-            if np.hypot(dx, dy) > _FAR
-            else None,
-        )
+        arrow = {"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 3}
+        look = {"fontsize": size, "color": INK, "ha": ha, "va": "center", "zorder": 6, "textcoords": "axes fraction"}
+        place = tuple((at[i] + [dx, dy]) / inches)
+        ax.annotate(labels[i], (x[i], y[i]), place, arrowprops=arrow if np.hypot(dx, dy) > _FAR else None, **look)
     return left
 
 

@@ -143,15 +143,9 @@ def _ends(table: pd.DataFrame, at: tuple[str, float, tuple[str, str]] | None) ->
 
 def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], *, faint: bool) -> None:
     color, marker = style["color"], style["marker"]
-    ax.annotate(
-        "",
-        (x[1][0], y[1][0]),
-        (x[0][0], y[0][0]),
-        arrowprops={
-            "arrowstyle": "-" if faint else "-|>", "color": color, "lw": 0.8 if faint else 1.6,
-            "alpha": 0.5 if faint else 1.0, "shrinkA": 4, "shrinkB": 4,
-        },
-    )  # fmt: skip
+    head, width, alpha = ("-", 0.8, 0.5) if faint else ("-|>", 1.6, 1.0)
+    line = {"arrowstyle": head, "color": color, "lw": width, "alpha": alpha, "shrinkA": 4, "shrinkB": 4}
+    ax.annotate("", (x[1][0], y[1][0]), (x[0][0], y[0][0]), arrowprops=line)
     for i in (0, 1):
         if not faint:
             ax.plot(x[i][1:], [y[i][0]] * 2, color=color, linewidth=1.1, alpha=0.6, zorder=2)
