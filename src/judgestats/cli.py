@@ -141,6 +141,12 @@ def _options(
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_FILES = typer.Argument(
+    metavar="FILE", help="Files, glob pattern or folder of saved verdicts; - for standard input.", show_default=False
+)
+_OF_FORMAT = typer.Option(
+    metavar="NAME=VALUE", help="Option of the format (docs/formats.md), such as judge=gpt-4; several times for several."
+)
 _LABELS = typer.Option(metavar="LABEL=ANSWER,...", help="What the answers mean: A=first,B=second,C=tie.")
 Trust = Annotated[
     bool, typer.Option("--trust", help="Read a plan whose files are not as they were written, or have no digests.")
@@ -264,15 +270,7 @@ def _switch(name: str, help: str) -> Any:
 class _Reading:
     """The options by which verdicts are read and grouped, of ``check`` and ``report`` alike."""
 
-    source: list[str] = field(
-        metadata={
-            "option": typer.Argument(
-                metavar="FILE",
-                help="Files, glob pattern or folder of saved verdicts; - for standard input.",
-                show_default=False,
-            )
-        }
-    )
+    source: list[str] = field(metadata={"option": _FILES})
     map: str = _value(
         "Which column holds what: judge=evaluator,item=question_id,... item=subset+item joins two columns, judge==g "
         "sets a constant, delta= (or delta=None) ignores a column delta that is something else.",
@@ -280,15 +278,7 @@ class _Reading:
     )
     labels: str = field(default="", metadata={"option": _LABELS})
     format: str = _value("Name of a format (see judgestats formats); detected by default.")
-    option: list[str] | None = field(
-        default=None,
-        metadata={
-            "option": typer.Option(
-                metavar="NAME=VALUE",
-                help="Option of the format (docs/formats.md), such as judge=gpt-4; several times for several.",
-            )
-        },
-    )
+    option: list[str] | None = field(default=None, metadata={"option": _OF_FORMAT})
     encoding: str = _value("Encoding of the files if it is not UTF-8: cp1252, utf-16.")
     scale: str = _value("Lowest and highest possible score; a score outside is an error.", "LOW,HIGH")
     off_scale: str = _value("A score outside the scale is an error (the default) or missing.", "error|missing")

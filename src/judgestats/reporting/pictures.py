@@ -87,7 +87,8 @@ def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options, left_o
     if kind == "ratings":
         return [*_of_ratings(data, options)]
     if "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
-        found = [*_of_instrument(sheet), *_of_prompts(data, sheet, options)]
+        found = [p for name, draw, *words in _INSTRUMENT for p in drawing(name, *words, partial(draw, sheet))]
+        found += _of_prompts(data, sheet, options)
     else:
         found = [*_of_verdicts(sheet)]
     return [replace(picture, caption=f"{picture.caption} {left_out}".strip()) for picture in found]
@@ -102,11 +103,6 @@ def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool =
             return
         picture = inline(axes, f"{title}. {caption}", name)
     yield Picture(title, caption, picture, wide)
-
-
-def _of_instrument(sheet: pd.DataFrame) -> Iterator[Picture]:
-    for name, function, title, caption in _INSTRUMENT:
-        yield from drawing(name, title, caption, partial(function, sheet))
 
 
 def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:

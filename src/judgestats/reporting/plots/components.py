@@ -137,7 +137,8 @@ def decision_study(
             "The study has no column of numbers (judges, items, runs). Give a result of decision_study()."
         )
     rest = [f for f in facets if f != along and here[f].nunique() > 1]
-    study = study.assign(_line=estimate_rows.joined(_counted(study, rest), [*estimate_rows.groups_of(study), *rest]))
+    numbers = study.astype(dict.fromkeys(rest, float))
+    study = study.assign(_line=estimate_rows.joined(numbers, [*estimate_rows.groups_of(study), *rest]))
     here = study.loc[here.index]
     terms, lines = [t for t in _TERMS if t in set(here["term"])], estimate_rows.distinct(here["_line"])
     axes = canvas.panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
@@ -163,10 +164,6 @@ def decision_study(
     _legend(axes[-1], study, terms, lines, along, target_reliability)
     canvas.headed(axes if len(axes) > 1 else [*axes, axes[0]], title)
     return canvas.Picture(axes, study)
-
-
-def _counted(study: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    return study.assign(**{c: study[c].astype(float) for c in columns})
 
 
 def _enough(study: pd.DataFrame, term: str, along: str, line: str) -> float:
