@@ -183,7 +183,7 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     raw = estimate_rows.one_each(sheet, "raw_false_preference")
     keys: list[Any] = [Patch(color=color, label=label) for label, color in used.values()]
     if len(raw):
-        look = {"marker": "v", "color": canvas.INK}
+        look: dict[str, Any] = {"marker": "v", "color": canvas.INK}
         ax.scatter(raw["estimate"].reindex(wide.index), rows - 0.4, s=26, linewidths=0, zorder=4, clip_on=False, **look)
         keys.append(Line2D([], [], linestyle="none", markersize=5, label="raw rate over calls (RFP₀)", **look))
     canvas.legend_above(ax, keys, 3)

@@ -186,7 +186,7 @@ def row_axes(ax: Any, labels: Sequence[str], width: float, each: float = 0.34) -
     return new_axes(ax, width + label_width(shortened(labels, NAME)), height_of(len(labels), each))
 
 
-def small(ax: Any, x: float, y: float, text: str, **look: Any) -> None:
+def small(ax: Any, x: Any, y: Any, text: str, **look: Any) -> None:
     """Write small text at a point, muted and in the middle of its height unless `look` says otherwise."""
     ax.text(x, y, text, **({"fontsize": SMALL, "color": MUTED, "va": "center"} | look))
 
@@ -388,7 +388,7 @@ def keep_legend(ax: Any) -> None:
 
 def legend_above(ax: Any, handles: Sequence[Any], columns: int) -> None:
     """Put a legend in a line above the axes."""
-    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.5, "labelspacing": 0.5}
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.5, "labelspacing": 0.5}
     legend(ax, handles, columns=columns, columnspacing=1.4, handlelength=1.2, handletextpad=0.5, **place)
 
 

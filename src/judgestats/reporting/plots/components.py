@@ -37,7 +37,7 @@ _TERMS = {
     "generalizability": "generalizability: ranking the systems",
     "dependability": "dependability Φ: scores as they are",
 }
-_LINE = {"linewidth": 1.5, "markersize": 4.5, "markeredgecolor": "white"}
+_LINE: dict[str, Any] = {"linewidth": 1.5, "markersize": 4.5, "markeredgecolor": "white"}
 _SHORT = {"generalizability": "ranking", "dependability": "scores"}
 
 

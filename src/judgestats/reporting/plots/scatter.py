@@ -279,5 +279,10 @@ def _size_legend(ax: Any) -> None:
         canvas.key(f"{p:g}", "#9aa5b1", markersize=float(np.sqrt(_area(p))), markeredgecolor="white")
         for p in (0.25, 0.5, 1.0)
     ]
-    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.01), "borderaxespad": 0.2, "labelspacing": 0.5}
+    place: dict[str, Any] = {
+        "loc": "lower left",
+        "bbox_to_anchor": (0, 1.01),
+        "borderaxespad": 0.2,
+        "labelspacing": 0.5,
+    }
     canvas.legend(ax, sizes, "target sensitivity at the first step", 3, columnspacing=1.6, handletextpad=0.4, **place)
