@@ -443,13 +443,9 @@ class _Reading:
 
     def typed(self) -> str:
         """The options that were given beside the mapping, for the command that is suggested."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _MAPPING}
-        given = {name: value for name, value in given.items() if value != _Reading.__dataclass_fields__[name].default}
-        each = [
-            (f"--{name.replace('_', '-')}", v)
-            for name, value in given.items()
-            for v in (value if isinstance(value, list) else [value])
-        ]
+        given = [(f, getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING]
+        said = [(f"--{f.name.replace('_', '-')}", value) for f, value in given if value != f.default]
+        each = [(name, v) for name, value in said for v in (value if isinstance(value, list) else [value]) if v]
         return "".join(f" {name}" if v is True else f" {name} {as_typed([masked(str(v))])}" for name, v in each)
 
     def record(self) -> dict[str, Any]:
