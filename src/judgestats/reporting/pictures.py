@@ -87,7 +87,11 @@ def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options, left_o
     if kind == "ratings":
         return [*_of_ratings(data, options)]
     if "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
-        found = [p for name, draw, *words in _INSTRUMENT for p in drawing(name, *words, partial(draw, sheet))]
+        found = [
+            picture
+            for name, draw, title, caption in _INSTRUMENT
+            for picture in drawing(name, title, caption, partial(draw, sheet))
+        ]
         found += _of_prompts(data, sheet, options)
     else:
         found = [*_of_verdicts(sheet)]
