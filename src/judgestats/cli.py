@@ -495,7 +495,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
-    from judgestats.metrics.measure_registry import describe
+    from judgestats.metrics.measure_registry import describe, tried
     from judgestats.schema import check as check_frame
 
     console = _console()
@@ -504,8 +504,7 @@ def check(
         _show_proposal(console, reading, found)
         raise typer.Exit(ExitCode.REFUSED)
     data = reading.verdicts()
-    against = reading.against()
-    groups = reading.groups
+    against, groups = reading.against(), reading.groups
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
 
@@ -523,8 +522,6 @@ def check(
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
     _show_rows(console, rows)
-    from judgestats.metrics.measure_registry import tried
-
     with working("Measuring") as say:
         measured, split = tried(data, say=say, **groups, **against)
     _show_judges(console, measured, split)
