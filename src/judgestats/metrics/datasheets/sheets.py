@@ -13,7 +13,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -339,6 +338,8 @@ def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple
 
 def judges_apart(data: Any) -> set[Any]:
     """Judges that share no item with some other judge, so that the two are not comparable."""
+    from scipy.sparse import csr_array
+
     frame = nw.from_native(data)
     if not {"judge", "item"} <= set(frame.collect_schema().names()):
         return set()
