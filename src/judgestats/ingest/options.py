@@ -11,10 +11,10 @@ from judgestats.errors import SchemaError
 
 
 def parse_mapping(text: str, option: str = "--map") -> dict[str, str | None]:
-    """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it.
+    """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it, for ``columns=``.
 
-    ``canonical==constant`` gives a constant, ``canonical=`` or ``canonical=None`` excludes a column of that name.
-    A pair that contains a comma stands in double quotes.
+    ``canonical==constant`` gives a constant, ``canonical=`` (or ``canonical=None``) excludes a column with a canonical
+    name; a pair that contains a comma is put into double quotes. `option`: its name, for messages.
 
     >>> parse_mapping("judge=evaluator,order_known==false,task=,n=None")
     {'judge': 'evaluator', 'order_known': '=false', 'task': None, 'n': None}
@@ -24,9 +24,7 @@ def parse_mapping(text: str, option: str = "--map") -> dict[str, str | None]:
 
 
 def parse_labels(text: str, option: str = "--labels") -> dict[str, str]:
-    """Read ``A=first,B=second,C=tie`` as the command line takes it.
-
-    The last ``=`` divides, so that ``A=B=tie`` reads the label ``A=B``.
+    """Read ``A=first,B=second,C=tie`` for ``labels=``; the last ``=`` divides: ``A=B=tie`` is the label ``A=B``.
 
     >>> parse_labels("A>B=first,A=B=tie")
     {'A>B': 'first', 'A=B': 'tie'}
@@ -35,7 +33,7 @@ def parse_labels(text: str, option: str = "--labels") -> dict[str, str]:
 
 
 def parse_on(text: str) -> dict[str, str]:
-    """Read ``item=question_id,turn`` as the command line takes it.
+    """Read ``item=question_id,turn`` for ``on=``: columns of the verdicts, with that of the labels if it differs.
 
     >>> parse_on("item=question_id,turn")
     {'item': 'question_id', 'turn': 'turn'}
@@ -45,7 +43,7 @@ def parse_on(text: str) -> dict[str, str]:
 
 
 def parse_identity(text: str) -> dict[str, str]:
-    """Read ``SYSTEM=JUDGE,...`` as the command line takes it.
+    """Read ``SYSTEM=JUDGE,...`` for ``identity=``.
 
     >>> parse_identity("Expert 1=GPT-5.1,Expert 2=Claude")
     {'Expert 1': 'GPT-5.1', 'Expert 2': 'Claude'}
@@ -61,7 +59,7 @@ def parse_identity(text: str) -> dict[str, str]:
 
 
 def parse_scale(text: str) -> tuple[float, float]:
-    """Read ``LOW,HIGH`` as the command line takes it.
+    """Read ``LOW,HIGH`` for ``scale=``.
 
     >>> parse_scale("1,5")
     (1.0, 5.0)
@@ -76,7 +74,7 @@ def parse_scale(text: str) -> tuple[float, float]:
 
 
 def parse_options(texts: Iterable[str]) -> dict[str, Any]:
-    """Read ``NAME=VALUE`` options of a format as the command line takes them.
+    """Read ``NAME=VALUE`` options of a format; a list has commas, a mapping pairs (``graders=scorer=model``).
 
     >>> parse_options(["judge=gpt-4", "model_graded=fluency,accuracy", "graders=grade=gpt-4"])
     {'judge': 'gpt-4', 'model_graded': ['fluency', 'accuracy'], 'graders': {'grade': 'gpt-4'}}
@@ -96,7 +94,7 @@ def parse_options(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def parse_planted(text: str) -> dict[str, float]:
-    """Read ``dark_current=0.2,slot_bias=1`` as the command line takes it.
+    """Read ``dark_current=0.2,slot_bias=1``: properties of a :class:`judgestats.design.Judge`.
 
     >>> parse_planted("dark_current=0.2")
     {'dark_current': 0.2}
