@@ -40,7 +40,7 @@ from judgestats.metrics.standings import (
 )
 from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.formatting import count, noun, number, signed
-from judgestats.schema.coding import combine, yes_or_no
+from judgestats.schema.coding import Codes, combine, yes_or_no
 from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
 
 #: Names that a card lists.
