@@ -91,3 +91,47 @@ def test_each_package_can_be_imported_first():
         "    importlib.import_module(name)\n"
     )
     subprocess.run([sys.executable, "-c", code, *packages], check=True)
+
+
+#: Libraries that are felt at the first answer: only what uses one may load it.
+HEAVY = (
+    "duckdb", "great_tables", "jinja2", "matplotlib", "numba", "pandas", "polars", "pyarrow.dataset", "rich",
+    "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "sklearn", "statsmodels", "typer",
+)  # fmt: skip
+TABLE = TESTS.parent / "docs" / "verdicts.csv"
+READ = f"import judgestats as js; calls = js.read({str(TABLE)!r}); "
+COMMAND = "import sys; from judgestats.cli import app; app({}, standalone_mode=False)"
+READS, MEASURES = {"pandas"}, {"pandas", "scipy.special"}
+#: What is run in a fresh interpreter -> the heavy libraries that it may load.
+ENTRIES = {
+    "import": ("import judgestats", set()),
+    "version": (COMMAND.format(["--version"]), {"rich", "typer"}),
+    "help": (COMMAND.format(["--help"]), {"rich", "typer"}),
+    "read": (READ, READS),
+    "check": (READ + "js.check(calls)", READS),
+    "a measure": (READ + "js.consistency(calls)", MEASURES),
+    "kappa": (READ + "js.kappa(calls, n_resamples=0)", MEASURES),
+    "alpha": (READ + "js.alpha(calls)", {"scipy.sparse"} | MEASURES),
+    "what can be measured": (READ + "js.available_measures(calls)", {"scipy.sparse"} | MEASURES),
+    "judgestats check": (COMMAND.format(["check", str(TABLE)]), {"rich", "scipy.sparse", "typer"} | MEASURES),
+    "a picture": (
+        READ + "from judgestats.reporting import plots; plots.answers(js.position_bias(calls))",
+        {"matplotlib"} | MEASURES,
+    ),
+    "judgestats report": (
+        COMMAND.format(["report", str(TABLE), "--to", "md"]),
+        {"jinja2", "matplotlib", "rich", "scipy.linalg", "scipy.optimize", "scipy.sparse", "typer"} | MEASURES,
+    ),
+    "a fitted model": (
+        READ + "js.fit('correct ~ 1 + (1|item)', js.read(calls.assign(correct=1)))",
+        {"numba", "scipy.linalg", "scipy.optimize", "scipy.sparse"} | MEASURES,
+    ),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_what_an_entry_point_may_load(entry):
+    code, allowed = ENTRIES[entry]
+    code += f"\nimport sys; print('LOADED', *sorted(m for m in {HEAVY} if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert set(done.stdout.splitlines()[-1].split()[1:]) <= allowed

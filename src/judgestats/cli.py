@@ -7,11 +7,12 @@ import inspect
 import itertools
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import MISSING, dataclass, fields, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
 from functools import wraps
 from pathlib import Path
@@ -24,7 +25,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from judgestats.defaults import SEED
-from judgestats.errors import Advice, JudgestatsError, SchemaError, masked, printable
+from judgestats.errors import Advice, JudgestatsError, SchemaError, masked, no_file, printable
 from judgestats.terminal import as_typed, sturdy_streams, visible, working
 
 #: What typer raises where an option is wrong.
@@ -141,157 +142,13 @@ def _options(
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Source = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE",
-        help="Files, glob pattern or folder of saved verdicts; - for standard input.",
-        show_default=False,
-    ),
-]
-Map = Annotated[
-    str,
-    typer.Option(
-        "--map",
-        metavar="NAME=COLUMN,...",
-        help="Which column holds what: judge=evaluator,item=question_id,... item=subset+item joins two columns, "
-        "judge==g sets a constant, delta= (or delta=None) ignores a column delta that is something else.",
-    ),
-]
-Labels = Annotated[
-    str, typer.Option("--labels", metavar="LABEL=ANSWER,...", help="What the answers mean: A=first,B=second,C=tie.")
-]
-Format = Annotated[
-    str, typer.Option("--format", help="Name of a format (see judgestats formats); detected by default.")
-]
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the files if it is not UTF-8: cp1252, utf-16.")]
-Scale = Annotated[
-    str,
-    typer.Option("--scale", metavar="LOW,HIGH", help="Lowest and highest possible score; a score outside is an error."),
-]
-OffScale = Annotated[
-    str,
-    typer.Option(
-        "--off-scale", metavar="error|missing", help="A score outside the scale is an error (the default) or missing."
-    ),
-]
-Counts = Annotated[
-    str,
-    typer.Option("--counts", metavar="COLUMN", help="Column with the number of identical calls that a row stands for."),
-]
-NoCounts = Annotated[bool, typer.Option("--no-counts", help="Each row is one call, and a column n is something else.")]
-MaxUnpacked = Annotated[
-    int | None,
-    typer.Option(
-        "--max-unpacked",
-        metavar="BYTES",
-        help="Largest size that a compressed file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
-    ),
-]
-Strict = Annotated[
-    bool,
-    typer.Option("--strict", help="Refuse several files if one cannot be read; by default it is left, and listed."),
-]
-Wide = Annotated[
-    str,
-    typer.Option(
-        "--wide",
-        metavar="NAME=COLUMN,COLUMN",
-        help="Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
-        "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
-    ),
-]
-Explode = Annotated[
-    str, typer.Option("--explode", metavar="COLUMN,...", help="Columns with lists of records; each becomes a row.")
-]
-PathOption = Annotated[
-    str,
-    typer.Option(
-        "--path",
-        metavar="PATTERN",
-        help="Names parts of the paths: '{strategy}/{judge}_run{replicate}.json' gives columns of these names.",
-    ),
-]
-Parse = Annotated[
-    str,
-    typer.Option(
-        "--parse",
-        metavar="auto|sentences|FORM|REGEX",
-        help="The column mapped to choice or score holds replies as text; read the answers out of them (sentences: "
-        "also out of free sentences).",
-    ),
-]
-TableOption = Annotated[
-    str, typer.Option("--table", help="Sheet of an Excel workbook or table of an SQLite database, if it holds several.")
-]
-Sep = Annotated[
-    str,
-    typer.Option(
-        "--sep", metavar="SIGN", help="Separator of the columns if the first rows do not show it: ';', '\\t'."
-    ),
-]
-Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers if it is a comma: ','.")]
-Humans = Annotated[
-    str,
-    typer.Option(
-        "--humans", metavar="NAME,... | COLUMN=VALUE", help="Judges that are people: the reference; not measured."
-    ),
-]
-Gold = Annotated[
-    str, typer.Option("--gold", metavar="COLUMN | JUDGE | CANDIDATE", help="Source of the correct answers.")
-]
-Baseline = Annotated[
-    str,
-    typer.Option(
-        "--baseline",
-        metavar="VALUE | COLUMN=VALUE,...",
-        help="The control condition: a value of strategy, prompt, probe, scheme or condition.",
-    ),
-]
-ReaderOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option",
-        metavar="NAME=VALUE",
-        help="Option of the format (docs/formats.md), such as judge=gpt-4; several times for several.",
-    ),
-]
-LabelsFile = Annotated[
-    str,
-    typer.Option(
-        "--labels-file",
-        metavar="FILE",
-        help="People's labels, joined to the verdicts; they are the reference (--humans).",
-    ),
-]
-On = Annotated[
-    str,
-    typer.Option(
-        "--on",
-        metavar="NAME[=COLUMN],...",
-        help="Columns that match labels with verdicts: item=question_id, the second name as in the labels file.",
-    ),
-]
-LabelsMap = Annotated[
-    str,
-    typer.Option(
-        "--labels-map",
-        metavar="NAME=COLUMN,...",
-        help="Other columns of the labels file, as in --map: judge=annotator,winner=vote.",
-    ),
-]
-LabelsAnswers = Annotated[
-    str, typer.Option("--labels-answers", metavar="LABEL=ANSWER,...", help="What the labels mean, as in --labels.")
-]
-LabelsWide = Annotated[
-    str,
-    typer.Option(
-        "--labels-wide",
-        metavar="NAME=COLUMN,COLUMN",
-        help="Columns of the labels file with one annotator each, as in --wide.",
-    ),
-]
-
+_FILES = typer.Argument(
+    metavar="FILE", help="Files, glob pattern or folder of saved verdicts; - for standard input.", show_default=False
+)
+_OF_FORMAT = typer.Option(
+    metavar="NAME=VALUE", help="Option of the format (docs/formats.md), such as judge=gpt-4; several times for several."
+)
+_LABELS = typer.Option(metavar="LABEL=ANSWER,...", help="What the answers mean: A=first,B=second,C=tie.")
 Trust = Annotated[
     bool, typer.Option("--trust", help="Read a plan whose files are not as they were written, or have no digests.")
 ]
@@ -301,9 +158,6 @@ Overwrite = Annotated[
         "--overwrite", help="Replace files that exist; what was read, or has answers in it, is never written over."
     ),
 ]
-By = Annotated[str, typer.Option("--by", metavar="COLUMN,...", help="Further grouping columns.")]
-Cluster = Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")]
-NoCluster = Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")]
 
 #: Argument of the library -> the option that does the same, for a value of it.
 _OPTIONS: dict[str, Callable[[Any], str]] = {
@@ -354,11 +208,7 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            sizes, signs = (
-                _unpacking(cast("int | None", kwargs.pop("max_unpacked", None))),
-                _separated(kwargs.get("sep")),
-            )
-            with sizes, signs, _standard_input(kwargs):
+            with _input(kwargs):
                 return command(*args, **kwargs)
         except JudgestatsError as error:
             message = f"{error}{_in_options(error.advice)}"
@@ -370,39 +220,31 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def _unpacking(most: int | None) -> AbstractContextManager[None]:
-    """What may be unpacked, where it is said; without the readers of verdicts, which an audit does not need."""
-    if most is None:
-        return nullcontext()
-    from judgestats.ingest.files import unpacking
-
-    return unpacking(most)
-
-
-def _separated(sign: Any) -> AbstractContextManager[Any]:
-    """The separator of CSV files, where it is given."""
-    if not sign:
-        return nullcontext()
-    from judgestats.ingest.files import separated_by
-
-    return separated_by(sign)
-
-
 @contextmanager
-def _standard_input(arguments: dict[str, Any]) -> Iterator[None]:
-    """Where the source is ``-``, read standard input once, into a file that is deleted afterwards."""
-    if arguments.get("source") != ["-"]:
-        yield
-        return
-    from judgestats.ingest.sources import spooled
+def _input(arguments: dict[str, Any]) -> Iterator[None]:
+    """Read as the options say what may be unpacked and what separates columns, and standard input once.
 
-    with tempfile.TemporaryDirectory(prefix="judgestats-") as folder:
-        arguments["source"] = [str(spooled(sys.stdin, folder))]
+    It goes into a file that is deleted afterwards. An audit needs no readers of verdicts.
+    """
+    most, sign = arguments.get("max_unpacked"), arguments.get("sep")
+    with ExitStack() as settings:
+        if most is not None or sign:
+            from judgestats.ingest.files import separated_by, unpacking
+
+            settings.enter_context(unpacking(most))
+            settings.enter_context(separated_by(sign))
+        if arguments.get("source") == ["-"]:
+            from judgestats.ingest.sources import spooled
+
+            folder = settings.enter_context(tempfile.TemporaryDirectory(prefix="judgestats-"))
+            arguments["source"] = [str(spooled(sys.stdin, folder))]
         yield
 
 
 def _in_options(advice: Advice) -> str:
     """The advice of an error in options of the command line; labels are one option."""
+    if not advice:
+        return ""
     from judgestats.ingest.guesses import sides
     from judgestats.ingest.options import joined
 
@@ -413,43 +255,88 @@ def _in_options(advice: Advice) -> str:
     return f"\nOn the command line: {'; '.join(dict.fromkeys(options))}" if options else ""
 
 
+#: A path that is no pattern, no address, no query and no mapping.
+_PLAIN_PATH = re.compile(r"(?!.*://)[^\s*?\[=]{2,200}")
 #: The source, and what a proposal says of it.
 _MAPPING = ("source", "map", "labels", "wide", "explode")
 
 
+def _value(help: str, form: str | None = None, default: Any = "") -> Any:
+    """A field that is an option with a value: what it is for, and what its value looks like."""
+    return field(default=default, metadata={"option": typer.Option(metavar=form, help=help)})
+
+
+def _switch(name: str, help: str) -> Any:
+    """A field that is an option without a value."""
+    return field(default=False, metadata={"option": typer.Option(name, help=help)})
+
+
 @dataclass(frozen=True)
 class _Reading:
-    """The options by which verdicts are read, of ``check`` and ``report`` alike."""
+    """The options by which verdicts are read and grouped, of ``check`` and ``report`` alike."""
 
-    source: Source
-    map: Map = ""
-    labels: Labels = ""
-    format: Format = ""
-    option: ReaderOption = None
-    encoding: Encoding = ""
-    scale: Scale = ""
-    off_scale: OffScale = ""
-    decimal: Decimal = ""
-    sep: Sep = ""
-    counts: Counts = ""
-    no_counts: NoCounts = False
-    wide: Wide = ""
-    explode: Explode = ""
-    path: PathOption = ""
-    table: TableOption = ""
-    parse: Parse = ""
-    labels_file: LabelsFile = ""
-    on: On = ""
-    labels_map: LabelsMap = ""
-    labels_answers: LabelsAnswers = ""
-    labels_wide: LabelsWide = ""
-    humans: Humans = ""
-    gold: Gold = ""
-    baseline: Baseline = ""
-    strict: Strict = False
+    source: list[str] = field(metadata={"option": _FILES})
+    map: str = _value(
+        "Which column holds what: judge=evaluator,item=question_id,... item=subset+item joins two columns, judge==g "
+        "sets a constant, delta= (or delta=None) ignores a column delta that is something else.",
+        "NAME=COLUMN,...",
+    )
+    labels: str = field(default="", metadata={"option": _LABELS})
+    format: str = _value("Name of a format (see judgestats formats); detected by default.")
+    option: list[str] | None = field(default=None, metadata={"option": _OF_FORMAT})
+    encoding: str = _value("Encoding of the files if it is not UTF-8: cp1252, utf-16.")
+    scale: str = _value("Lowest and highest possible score; a score outside is an error.", "LOW,HIGH")
+    off_scale: str = _value("A score outside the scale is an error (the default) or missing.", "error|missing")
+    decimal: str = _value("Decimal mark of the numbers if it is a comma: ','.")
+    sep: str = _value("Separator of the columns if the first rows do not show it: ';', '\\t'.", "SIGN")
+    counts: str = _value("Column with the number of identical calls that a row stands for.", "COLUMN")
+    no_counts: bool = _switch("--no-counts", "Each row is one call, and a column n is something else.")
+    wide: str = _value(
+        "Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
+        "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
+        "NAME=COLUMN,COLUMN",
+    )
+    explode: str = _value("Columns with lists of records; each becomes a row.", "COLUMN,...")
+    path: str = _value(
+        "Names parts of the paths: '{strategy}/{judge}_run{replicate}.json' gives columns of these names.", "PATTERN"
+    )
+    table: str = _value("Sheet of an Excel workbook or table of an SQLite database, if it holds several.")
+    parse: str = _value(
+        "The column mapped to choice or score holds replies as text; read the answers out of them (sentences: also "
+        "out of free sentences).",
+        "auto|sentences|FORM|REGEX",
+    )
+    labels_file: str = _value("People's labels, joined to the verdicts; they are the reference (--humans).", "FILE")
+    on: str = _value(
+        "Columns that match labels with verdicts: item=question_id, the second name as in the labels file.",
+        "NAME[=COLUMN],...",
+    )
+    labels_map: str = _value(
+        "Other columns of the labels file, as in --map: judge=annotator,winner=vote.", "NAME=COLUMN,..."
+    )
+    labels_answers: str = _value("What the labels mean, as in --labels.", "LABEL=ANSWER,...")
+    labels_wide: str = _value("Columns of the labels file with one annotator each, as in --wide.", "NAME=COLUMN,COLUMN")
+    humans: str = _value("Judges that are people: the reference; not measured.", "NAME,... | COLUMN=VALUE")
+    gold: str = _value("Source of the correct answers.", "COLUMN | JUDGE | CANDIDATE")
+    baseline: str = _value(
+        "The control condition: a value of strategy, prompt, probe, scheme or condition.", "VALUE | COLUMN=VALUE,..."
+    )
+    strict: bool = _switch("--strict", "Refuse several files if one cannot be read; by default it is left, and listed.")
+    max_unpacked: int | None = _value(
+        "Largest size that a compressed file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
+        "BYTES",
+        None,
+    )
+    by: str = _value("Further grouping columns.", "COLUMN,...")
+    cluster: str = _value("Cluster column; auto finds it in the data.", None, "auto")
+    no_cluster: bool = _switch("--no-cluster", "Treat all calls as independent.")
 
     def __post_init__(self) -> None:
-        """Refuse a mapping that is given as a file: ``judge=model`` without ``--map``."""
+        """Refuse a file that is not there, and a mapping that is given as one: ``judge=model`` without ``--map``."""
+        for path in [*self.source, *([self.labels_file] if self.labels_file else [])]:
+            folder = os.path.dirname(path) or "."
+            if _PLAIN_PATH.fullmatch(path) and not os.path.lexists(path) and os.access(folder, os.X_OK):
+                raise no_file(path)
         from judgestats.ingest.mapping import NAMES, not_there
 
         pairs = [s for s in self.source if "=" in s and s.partition("=")[0] in NAMES and not os.path.exists(s)]
@@ -495,8 +382,8 @@ class _Reading:
             encoding = self.encoding or None
             return detect_format(self.files, encoding=encoding, path=self.path, table=self.table, strict=self.strict)
 
-    def verdicts(self) -> Any:
-        """The verdicts, with the labels of people if a file of them is given."""
+    def verdicts(self, found: Any = None) -> Any:
+        """The verdicts, with labels of people if a file of them is given; `found`: the format, if it was detected."""
         from judgestats.ingest import parse_labels, parse_mapping, parse_options, parse_scale, read
 
         if self.counts and self.no_counts:
@@ -511,7 +398,7 @@ class _Reading:
             raise SchemaError(f"--option {name}=...: {name} is not an option of a format. {own}.")
         with working(f"Reading {self.name}"):
             data = read(
-                self.files,
+                self.files if found is None else found,
                 format=self.format or None,
                 columns=parse_mapping(self.map) if self.map else None,
                 labels=parse_labels(self.labels) if self.labels else None,
@@ -557,13 +444,18 @@ class _Reading:
         given = {"humans": named(humans) if humans else None, "gold": self.gold or None, "baseline": control or None}
         return {name: value for name, value in given.items() if value}
 
+    @property
+    def groups(self) -> dict[str, Any]:
+        """Groups and clusters, as arguments of the library."""
+        columns = [b.strip() for b in self.by.split(",") if b.strip()]
+        return {"by": columns, "cluster": False if self.no_cluster else self.cluster or "auto"}
+
     def typed(self) -> str:
         """The options that were given beside the mapping, for the command that is suggested."""
-        said = [
-            (f"--{f.name.replace('_', '-')}", getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING
-        ]
+        given = [(f, getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING]
+        said = [(f"--{f.name.replace('_', '-')}", value) for f, value in given if value != f.default]
         each = [(name, v) for name, value in said for v in (value if isinstance(value, list) else [value]) if v]
-        return "".join(f" {name}" if v is True else f" {name} {as_typed([masked(v)])}" for name, v in each)
+        return "".join(f" {name}" if v is True else f" {name} {as_typed([masked(str(v))])}" for name, v in each)
 
     def record(self) -> dict[str, Any]:
         """How the source was read, for the page."""
@@ -581,13 +473,13 @@ class _Reading:
 
 def _reads(command: Callable[..., R]) -> Callable[..., R]:
     """Give a command the options of :class:`_Reading`, and pass them on as one argument, its first."""
-    hints = get_type_hints(_Reading, include_extras=True)
+    hints = get_type_hints(_Reading)
     shared = [
         inspect.Parameter(
             f.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if f.default is MISSING else f.default,
-            annotation=hints[f.name],
+            annotation=Annotated[hints[f.name], f.metadata["option"]],
         )
         for f in fields(_Reading)
     ]
@@ -604,25 +496,15 @@ def _reads(command: Callable[..., R]) -> Callable[..., R]:
     return run
 
 
-def _grouped(by: str, cluster: str, *, no_cluster: bool) -> dict[str, Any]:
-    """Groups and clusters, as arguments of the library."""
-    columns = [b.strip() for b in by.split(",") if b.strip()]
-    return {"by": columns, "cluster": False if no_cluster else cluster or "auto"}
-
-
 @app.command()
 @_readable
 @_reads
 def check(
     reading: _Reading,
-    by: By = "",
-    cluster: Cluster = "auto",
-    no_cluster: NoCluster = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
-    max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
-    from judgestats.metrics.measure_registry import describe
+    from judgestats.metrics.measure_registry import describe, tried
     from judgestats.schema import check as check_frame
 
     console = _console()
@@ -630,9 +512,9 @@ def check(
     if found is not None and found.confidence == "needs a mapping" and not reading.mapped:
         _show_proposal(console, reading, found)
         raise typer.Exit(ExitCode.REFUSED)
-    data = reading.verdicts()
-    against = reading.against()
-    groups = _grouped(by, cluster, no_cluster=no_cluster)
+    data = reading.verdicts(found)
+    found = found and replace(found, opened=None)  # the table it was read from, and a folder it was unpacked to
+    against, groups = reading.against(), reading.groups
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
 
@@ -650,8 +532,6 @@ def check(
     _show_totals(console, rows)
     _print_table(console, "Design", describe(data))
     _show_rows(console, rows)
-    from judgestats.metrics.measure_registry import tried
-
     with working("Measuring") as say:
         measured, split = tried(data, say=say, **groups, **against)
     _show_judges(console, measured, split)
@@ -668,27 +548,20 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
             help="File to write: a page, or Markdown if its name ends in .md; report.html by default.",
             show_default=False,
         ),
     ] = None,
     to: Annotated[
         str,
-        typer.Option("--to", metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
+        typer.Option(metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
     ] = "",
-    by: By = "",
-    cluster: Cluster = "auto",
-    no_cluster: NoCluster = False,
-    identity: Annotated[
-        str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")
-    ] = "",
+    identity: Annotated[str, typer.Option(metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")] = "",
     sampling: Annotated[
-        str, typer.Option("--sampling", metavar="random|by-class", help="How the items with a gold label were drawn.")
+        str, typer.Option(metavar="random|by-class", help="How the items with a gold label were drawn.")
     ] = "",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = SEED,
     overwrite: Overwrite = False,
-    max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
     """Write which judge to trust, and everything measured, as one self-contained page; the summary is printed, too."""
     from judgestats.errors import choose
@@ -716,7 +589,7 @@ def report(
     with working("Measuring") as say:
         found = measure_all(
             data,
-            **_grouped(by, cluster, no_cluster=no_cluster),
+            **reading.groups,
             identity=known or None,
             sampling=cast("Any", sampling.replace("-", " ") or None),
             seed=seed,
@@ -775,12 +648,11 @@ def audit(
     source: Annotated[str, typer.Argument(metavar="FILE | PAPER", help="A CSV file, or one of the papers.")] = "",
     rules: Annotated[Path | None, typer.Option("--rules", help="Rules (TOML) for the CSV file.")] = None,
     claims: Annotated[
-        Path | None, typer.Option("--claims", help="Numbers and statements of the prose (CSV) for the CSV file.")
+        Path | None, typer.Option(help="Numbers and statements of the prose (CSV) for the CSV file.")
     ] = None,
     out: Annotated[
         list[Path] | None,
         typer.Option(
-            "--out",
             metavar="PAGE.html | FINDINGS.csv | FINDINGS.jsonl",
             help="Write a page, or the findings, by the ending; may be given for each.",
         ),
@@ -964,17 +836,16 @@ def _show_summary(console: Console, summary: Any) -> None:
     """The cards of the page, and its comparison of the judges."""
     import pandas as pd
 
+    from judgestats.reporting.pages import plain_comparison
+
     console.print(_text(summary.title), style="bold")
     console.print(_text(summary.line))
     for card in summary.cards:
         console.print(_text(f"- {card.head}: {card.claim} ({card.detail})"))
     console.print()
     for group in summary.groups if summary.columns else ():
-        cells = {"judge": list(group.judges)}
-        for column in summary.columns:
-            pairs = [column.text(j) for j in group.judges]
-            cells[column.label] = [f"{value} ({ends})" if ends else value for value, ends in pairs]
-        _print_table(console, group.about, pd.DataFrame(cells))
+        heads, rows = plain_comparison(summary, group.judges)
+        _print_table(console, group.about, pd.DataFrame(rows, columns=heads))
     if summary.columns and summary.note:
         console.print(_text(summary.note))
         console.print()
@@ -1061,33 +932,27 @@ def _of(option: str) -> str:
 def plan(
     study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(_STUDIES)}.")],
     judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("plan"),
-    prompt: Annotated[str, typer.Option("--prompt", help=f"{_of('prompt')}: name of a prompt, or a .toml file.")] = "",
-    temperature: Annotated[float | None, typer.Option("--temperature", help="Temperature of the calls.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("plan"),
+    prompt: Annotated[str, typer.Option(help=f"{_of('prompt')}: name of a prompt, or a .toml file.")] = "",
+    temperature: Annotated[float | None, typer.Option(help="Temperature of the calls.")] = None,
     format: Annotated[
-        str, typer.Option("--format", help="jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.")
+        str, typer.Option(help="jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.")
     ] = "jsonl",
     seed: Annotated[
-        int | None, typer.Option("--seed", help=f"{_of('seed')}: seed of the random numbers (by default {SEED}).")
+        int | None, typer.Option(help=f"{_of('seed')}: seed of the random numbers (by default {SEED}).")
     ] = None,
-    pairs: Annotated[str, typer.Option("--pairs", help=f"{_of('pairs')}: file of pairs of responses.")] = "",
-    responses: Annotated[
-        str, typer.Option("--responses", help=f"{_of('responses')}: file of responses of systems.")
-    ] = "",
-    strategies: Annotated[str, typer.Option("--strategies", help=f"{_of('strategies')}: B0,S1,S8, say.")] = "",
-    panel: Annotated[str, typer.Option("--panel", help="Judges of S3 and S7: a,b,c.")] = "",
-    models: Annotated[
-        str, typer.Option("--models", help=f"{_of('models')}: models whose answers are compared: a,b,c.")
-    ] = "",
+    pairs: Annotated[str, typer.Option(help=f"{_of('pairs')}: file of pairs of responses.")] = "",
+    responses: Annotated[str, typer.Option(help=f"{_of('responses')}: file of responses of systems.")] = "",
+    strategies: Annotated[str, typer.Option(help=f"{_of('strategies')}: B0,S1,S8, say.")] = "",
+    panel: Annotated[str, typer.Option(help="Judges of S3 and S7: a,b,c.")] = "",
+    models: Annotated[str, typer.Option(help=f"{_of('models')}: models whose answers are compared: a,b,c.")] = "",
     written: Annotated[
-        str, typer.Option("--written", help=f"{_of('written')}: texts of the first step, collected; plans the second.")
+        str, typer.Option(help=f"{_of('written')}: texts of the first step, collected; plans the second.")
     ] = "",
-    by: Annotated[str, typer.Option("--by", help=f"{_of('by')}: name of a rubric, or a .toml file.")] = "",
-    variant: Annotated[
-        str, typer.Option("--variant", help="merg: original-4-stage (default), baseline-score, ...")
-    ] = "",
-    rubric_judge: Annotated[str, typer.Option("--rubric-judge", help="merg: whose rubric all score by.")] = "",
-    rubrics: Annotated[str, typer.Option("--rubrics", help="merg: name or file of the rubrics to score by.")] = "",
+    by: Annotated[str, typer.Option(help=f"{_of('by')}: name of a rubric, or a .toml file.")] = "",
+    variant: Annotated[str, typer.Option(help="merg: original-4-stage (default), baseline-score, ...")] = "",
+    rubric_judge: Annotated[str, typer.Option(help="merg: whose rubric all score by.")] = "",
+    rubrics: Annotated[str, typer.Option(help="merg: name or file of the rubrics to score by.")] = "",
     overwrite: Overwrite = False,
 ) -> None:
     """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
@@ -1159,8 +1024,8 @@ def collect(
     answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder that the runner wrote.")],
     out: Annotated[Path, typer.Option("--out", help="CSV file of the verdicts.")] = Path("verdicts.csv"),
     page: Annotated[Path | None, typer.Option("--report", help="Write the datasheet to this file, too.")] = None,
-    left: Annotated[Path | None, typer.Option("--left", help="Folder for a plan of the calls left to ask.")] = None,
-    labels: Labels = "",
+    left: Annotated[Path | None, typer.Option(help="Folder for a plan of the calls left to ask.")] = None,
+    labels: Annotated[str, _LABELS] = "",
     trust: Trust = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -1210,12 +1075,12 @@ def power(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="dark-current, vacuum or ladder.")],
     measure: Annotated[str, typer.Option("--measure", help="A measure, such as dark_current or consistency.")],
     planted: Annotated[
-        str, typer.Option("--planted", metavar="NAME=NUMBER,...", help="Properties of the judge: dark_current=0.2.")
+        str, typer.Option(metavar="NAME=NUMBER,...", help="Properties of the judge: dark_current=0.2.")
     ] = "",
-    null: Annotated[float, typer.Option("--null", help="The value that an interval has to exclude.")] = 0.0,
-    replications: Annotated[int, typer.Option("--replications", help="Simulated studies.")] = 1000,
-    processes: Annotated[int, typer.Option("--processes", help="Processes that share the work.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
+    null: Annotated[float, typer.Option(help="The value that an interval has to exclude.")] = 0.0,
+    replications: Annotated[int, typer.Option(help="Simulated studies.")] = 1000,
+    processes: Annotated[int, typer.Option(help="Processes that share the work.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = SEED,
 ) -> None:
     """Power of a study by simulation: judgestats power vacuum --measure dark_current --planted dark_current=0.2"""
     from judgestats import design

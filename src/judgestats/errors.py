@@ -9,10 +9,14 @@ import difflib
 import re
 from collections.abc import Collection, Iterable
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Longest path that an error quotes whole.
+_LONGEST_NAME = 200
 
 
 #: Arguments that correct an error, with their values where they are known (None: any).
@@ -186,6 +190,35 @@ class AuditError(JudgestatsError):
     ...     print("rules=" in str(error))
     True
     """
+
+
+def shortened(path: str) -> str:
+    """A path as errors quote it."""
+    shown = masked(path)
+    return repr(shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}...")
+
+
+def no_file(path: str) -> SchemaError:
+    """The error for a file that is not there, which needs no library that reads files."""
+    return SchemaError(f"There is no file {shortened(path)}. {files_nearby(Path(path).parent, Path(path).name)}")
+
+
+def files_nearby(folder: Path, name: str) -> str:
+    """What a folder, or the first above it that exists, holds that may be meant."""
+    while not folder.is_dir():
+        if folder == folder.parent:
+            return ""
+        folder = folder.parent
+    names = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if close:
+        return f"Near by: {', '.join(close)}."
+    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return (
+        f"The folder {folder.name or str(folder)!r} holds: {listed}."
+        if names
+        else f"The folder {folder.name!r} is empty."
+    )
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

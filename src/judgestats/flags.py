@@ -201,6 +201,9 @@ OTHER_SCALE = Flag("other_scale", "not on one scale: {high}, and {low}",
     "The scores are on scales of different length, so that their distance and their equality say nothing. Bring them "
     "to one scale, or use measures that are free of scale: rank_correlation(), the term pearson of score_error().",
     "invalid")
+OWN_SCALE = Flag("own_scale", "in points of its own scale: {high}, and {low}",
+    "The judges are on scales of different length. The number describes this judge alone: it cannot be compared with "
+    "that of a judge on another scale.")
 NO_PAIRS = Flag("no_pairs", "no unit with two answers", "Agreement needs units that two judges answered.", "invalid")
 ONE_PERSON = Flag("one_person", "one person only", "Agreement between people needs two of them.", "invalid")
 NOT_TESTED = Flag("not_tested", "not tested: {why}",

@@ -104,12 +104,13 @@ def working(what: str, console: Any = None, after: float = 2.0) -> Iterator[Call
     Gives a function that says the step that the work has come to.
     """
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = console or Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None
         return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     progress = Progress(*columns, console=console, transient=True)
     task = progress.add_task(visible(what), total=None)

@@ -337,3 +337,19 @@ def test_answers_by_judge_and_item_are_a_wide_table(turned: bool, write: Write) 
     assert proposal.wide == "judge=gpt,claude"
     data = read(path, wide=proposal.wide, columns=proposal.mapping)
     assert {j: dict(zip(g["item"], g["score"], strict=True)) for j, g in data.groupby("judge")} == answers
+
+
+def test_letters_and_numbers_are_not_the_answers_of_one_wide_table():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "pick": rng.choice(["A", "B", "C"], 60),
+            "assessor": rng.choice(["x", "y"], 60),
+            "prompt_no": range(60),
+            "pass_no": rng.choice([1, 2, 3], 60),
+            "left": rng.choice(["s", "t"], 60),
+            "right": rng.choice(["u", "v"], 60),
+        }
+    )
+    assert "pass_no" not in str(suggest_mapping(table)).split("Note: It looks wide")[-1].partition(":")[0]
+    assert "wide=" not in str(suggest_mapping(table))

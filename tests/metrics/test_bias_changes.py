@@ -187,7 +187,7 @@ def test_independent_samples_tell_their_invalid_calls_and_keep_a_judge_with_noth
     told = result[result["term"] == "change"].set_index("judge")["flag"]
     assert told["g"] == "7 calls without an answer excluded"
     assert told["h"] == "no data; 80 calls without an answer excluded"
-    assert (result.loc[result["judge"].isna(), "flag"] == "1 of 2 judges").all()
+    assert (result.loc[result["judge"].isna(), "flag"] == "1 of 2 judges; 7 calls without an answer excluded").all()
 
 
 def test_a_strategy_that_is_missing_is_refused() -> None:

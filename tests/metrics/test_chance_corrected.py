@@ -972,7 +972,7 @@ def test_alpha_is_not_a_number_where_nothing_can_be_said(level):
     assert (same["observed_disagreement"], same["flag"]) == (0, "one label only")
     apart = alpha(scores_of([[1, NAN, NAN], [NAN, 2, 3]]), level_of_measurement=level).iloc[0]
     assert (apart["n"], apart["values"]) == (0, 0)
-    assert apart["flag"] == "no unit with two answers; 3 units rated once"
+    assert apart["flag"] == "no unit with two answers; 3 units rated once; 3 scores missing"
     one = alpha(scores_of([[1, NAN], [2, 2]]), level_of_measurement=level).iloc[0]
     assert ONE_UNIT in one["flag"]
     assert one["estimate"] == 0  # two answers that differ, as two at random do

@@ -98,11 +98,14 @@ def test_single_run_missing_scores_and_the_check_of_the_mean():
     )
     result = score_matrix(table).set_index("judge")
     assert result["gap"].tolist() == [0.5, 0.0]
-    assert result["flag"].tolist() == ["single run; final is not the mean of criteria", "single run; unequal criteria"]
+    assert result["flag"].tolist() == [
+        "single run; final is not the mean of criteria",
+        "single run; unequal criteria; 1 score missing",
+    ]
     assert result["sd"].isna().all()
     assert score_matrix(table, decimals=0).set_index("judge")["flag"]["a"] == "single run"
     criteria = score_matrix(table, per_criterion=True).set_index(["judge", "criterion"])
-    assert criteria["flag"]["b", "u"] == "no data; missing scores excluded"
+    assert criteria["flag"]["b", "u"] == "no data; 1 missing score excluded"
     assert criteria["estimate"]["a", "v"] == 6
 
 

@@ -116,8 +116,9 @@ def tally(
         return cells(frame, by)
     options = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
     counts = count(frame, measure, by, beside=beside, **options)
-    if counts.clusters.items and "item" not in counts.columns:  # of which the pairs are
-        counts = count(frame, measure, by, beside=[*names(beside), "item"], **options)
+    if counts.clusters.items:  # the table carries what its clusters are levels of
+        above = [c for c in dict.fromkeys(["item", pattern.cluster]) if c in Study.of(frame).names]
+        counts = count(frame, measure, by, beside=[*names(beside), *above], **options)
     return counts.table
 
 

@@ -79,11 +79,7 @@ def candidates(table: pd.DataFrame, pair: Pair | None) -> set[str]:
 
 
 def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> tuple[Answer | None, list[str]]:
-    """Choose the column that most surely holds the answer.
-
-    `table`: the table. `pair`: its candidate columns. `swapped`: a column that says that the order was swapped. Returns
-    `answer`: the best guess; None if no column looks like an answer. `notes`: further observations.
-    """
+    """Choose the column that most surely holds the answer."""
     found, notes = [], []
     for column in table.columns:
         if plain(str(column)) in guesses.CHOICE:
@@ -201,14 +197,12 @@ def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes
 
 
 def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
-    """Columns that look like one judge each: the same few answers under several names.
-
-    A column that uses only some of these answers counts as one, and so does one with other values in a few cells,
-    unless its name says that it is something else.
-    """
+    """Columns that look like one judge each: the same few answers under several names."""
     values = {c: {v.lower() for v in distinct(table[c])} for c in map(str, table.columns) if may_be_judge(c, taken)}
     pairs = ({"1", "2"}, {"a", "b"}, {"first", "second"}, {"0", "1"}, {"0.0", "1.0"}, *({y, n} for y, n in _YES_NO))
     found = {c for c, v in values.items() if 2 <= len(v) <= 10 and any(pair <= v for pair in pairs)}
+    numbers = {c for c in found if all(v.replace(".", "", 1).isdigit() for v in values[c])}
+    found = max(found - numbers, numbers, key=len)  # letters and numbers are not answers to one question
     if len(found) < 2:
         return []
     labels = set().union(*(values[c] for c in found))
@@ -232,18 +226,3 @@ def may_be_judge(column: str, taken: set[str]) -> bool:
     named = name in known or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
     named |= (len(words) > 1 and words[-1] in guesses.BESIDE) or column.lower().rpartition(".")[2] in guesses.ORDERS
     return column not in taken and not named and not name.startswith(guesses.FEATURES)
-
-
-__all__ = [
-    "Answer",
-    "Pair",
-    "all_numbers",
-    "candidates",
-    "distinct",
-    "find_answer",
-    "find_pair",
-    "is_number",
-    "may_be_judge",
-    "texts",
-    "wide_judges",
-]

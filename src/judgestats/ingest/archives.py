@@ -34,13 +34,6 @@ class Archive:
 
     `path`: the file. `most`: how many bytes all members may unpack to (``files.unpacked_limit(path)``). `repeated`: how
     often each name stands in the archive that is there more than once; the last member of a name counts.
-
-    Raises SchemaError for a truncated or damaged archive, an encrypted member, a name outside the folder, another
-    method of compression, more than `most` bytes; :meth:`read` also for a wrong checksum and a nested archive::
-
-        with Archive(path, unpacked_limit(path)) as archive:
-            for name in archive.names():
-                content = archive.read(name)
     """
 
     def __init__(self, path: Path, most: int) -> None:

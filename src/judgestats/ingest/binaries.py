@@ -22,12 +22,7 @@ _LARGEST_SHEET = 2 * 10**9
 
 
 def binary_batches(path: Path, container: str, table: str = "") -> Iterator[pa.RecordBatch]:
-    """Read a table in batches, its cells as they are.
-
-    `path`: the file. `container`: ``arrow``, ``orc``, ``excel`` or ``sqlite``. `table`: name of a sheet or a table; it
-    may be left out where there is one. Raises SchemaError for a damaged file, a repeated column, several tables of
-    which none is named.
-    """
+    """Read a table in batches, its cells as they are."""
     reader: Callable[[Path, str], Iterator[pa.RecordBatch]] = {
         "arrow": _arrow,
         "orc": _orc,

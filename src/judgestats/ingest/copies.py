@@ -48,10 +48,6 @@ def copies(
     Two files are copies where they agree in every call that both hold: no column contradicts, though one file may lack
     a column or a text. The later file's calls are then excluded. Calls are matched by all columns but the answers and
     fractions.
-
-    `table`: of all files. `file`: number of the file of each row. `files`: their names. `places`: of each row.
-    `answers`: columns that do not say which call it is. Raises SchemaError where two files contradict each other in
-    calls that both hold.
     """
     found = Copies(np.zeros(len(table), dtype=bool))
     if len(files) < 2:
@@ -81,11 +77,7 @@ def copies(
 def empty_repeats(
     table: pd.DataFrame, places: Sequence[str], answers: Collection[str], answer: Collection[str]
 ) -> Copies:
-    """Find rows without an answer that repeat a call which another row holds.
-
-    `table`, `places`, `answers`: as for :func:`copies`. `answer`: columns that hold the answer itself. A row that has
-    nothing but the key of a call counts no second time: not as a failed call, and not as disagreement.
-    """
+    """Find rows without an answer that repeat a call which another row holds."""
     found = Copies(np.zeros(len(table), dtype=bool))
     keys = [c for c in table.columns if c not in answers and not fractions(table[c])]
     empty = table[[c for c in table.columns if c in answer]].isna().all(axis=1).to_numpy()

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import itertools
 import json
+import math
 import re
 import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, Literal, NamedTuple, cast
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.json as arrow_json
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.archives import Archive
@@ -85,7 +91,10 @@ _MOST: ContextVar[int | None] = ContextVar("max_unpacked", default=None)
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file, unpacking it if it is compressed with gzip or zstd (by its first bytes, not by its name)."""
-    return cast("IO[bytes]", io.BufferedReader(_Unpacked(path), _PEEK)) if is_packed(path) else path.open("rb")
+    raw = path.open("rb")
+    mark = raw.peek(4)[:4]
+    packed = mark.startswith((_GZIP, _ZSTD))
+    return cast("IO[bytes]", io.BufferedReader(_Unpacked(path, raw, mark), _PEEK)) if packed else raw
 
 
 def unpacked_limit(path: Path) -> int:
@@ -97,9 +106,10 @@ def unpacked_limit(path: Path) -> int:
 class _Unpacked(io.RawIOBase):
     """A file compressed with gzip or zstd, with a limit on its unpacked size."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._size = path, path.stat().st_size
-        self._raw: Any = pa.CompressedInputStream(str(path), "zstd") if _begins(path, _ZSTD) else gzip.GzipFile(path)
+    def __init__(self, path: Path, packed: IO[bytes], mark: bytes) -> None:
+        self._path, self._size, self._packed = path, path.stat().st_size, packed
+        zstd = mark.startswith(_ZSTD)
+        self._raw: Any = pa.CompressedInputStream(packed, "zstd") if zstd else gzip.GzipFile(fileobj=packed)
         self._most = unpacked_limit(path)
         self._got = 0
 
@@ -119,6 +129,7 @@ class _Unpacked(io.RawIOBase):
 
     def close(self) -> None:
         self._raw.close()
+        self._packed.close()
         super().close()
 
 
@@ -210,22 +221,29 @@ def _encoding_error(path: Path, wanted: str, where: str, guess: str) -> SchemaEr
     )
 
 
-def peek(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked; an empty file is a SchemaError."""
+class Look(NamedTuple):
+    """The first bytes of a file, unpacked, and the schema of one that is Parquet."""
+
+    head: bytes
+    schema: pa.Schema | None = None
+
+
+def look(path: Path) -> Look:
+    """Open a file to see what it is."""
     with bytes_of(path) as raw:
-        start = raw.read(_PEEK)
+        head = raw.read(_PEEK)
+        try:
+            return Look(head, pq.read_schema(raw) if head.startswith(b"PAR1") and raw.seekable() else None)
+        except (pa.ArrowException, OSError):
+            return Look(head)  # damaged, as reading will say
+
+
+def container_of(path: Path, encoding: str | None = None, head: bytes = b"") -> Container:
+    """Detect CSV, TSV, JSON, JSONL, Parquet or a zipped log of Inspect, by the name and by the content of the file."""
+    _known(encoding)
+    start = head or look(path).head
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
         raise SchemaError(f"{path.name} is empty. Check that it was written completely and is the right file.")
-    return start
-
-
-def container_of(path: Path, encoding: str | None = None) -> Container:
-    """Detect CSV, TSV, JSON, JSONL, Parquet or a zipped log of Inspect, by the name and by the content of the file.
-
-    `path`: the file. `encoding`: its encoding, if not UTF-8. Raises SchemaError if it is empty, or none of these.
-    """
-    _known(encoding)
-    start = peek(path)
     if start.startswith(_ZIP):
         if any(name in LOG_HEADERS for name in archive_of(path).names()):
             return "eval"
@@ -261,9 +279,9 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
     )
 
 
-def is_zip_of_tables(path: Path) -> bool:
-    """Whether a file is a zip archive, and neither a zipped log nor a workbook."""
-    if not _begins(path, *_ZIP):
+def is_zip_of_tables(path: Path, head: bytes) -> bool:
+    """Whether a file with these first bytes is a zip archive, and neither a zipped log nor a workbook."""
+    if not head.startswith(_ZIP):
         return False
     names = archive_of(path).names()
     return _WORKBOOK not in names and not any(name in LOG_HEADERS for name in names)
@@ -320,8 +338,8 @@ def qrels_batches(path: Path, encoding: str | None = None) -> Iterator[pa.Record
             yield _text_batch(found, schema)
 
 
-def _text_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = [pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)]
+def _text_batch(rows: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [pa.array([cell or None for cell in column], pa.large_string()) for column in zip(*rows, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -338,6 +356,8 @@ _FIRST_ROWS = 20
 #: Name of a first column that has none.
 NAMELESS = "column_1"
 _CHUNK = 8192
+#: Characters that are parsed at a time.
+_BLOCK = 2**24
 _LARGEST_FIELD = 2**31 - 1
 
 
@@ -353,16 +373,13 @@ def separated_by(sign: str | None) -> Iterator[None]:
         _SEPARATOR.reset(token)
 
 
-def separator_of(path: Path, container: str, encoding: str | None = None) -> str:
-    """The separator of a CSV or TSV file: by its first rows, where the usual one divides them unevenly or not at all.
-
-    `path`: the file. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
-    """
+def separator_of(file: File) -> str:
+    """The separator of a CSV or TSV file: by its first rows, where the usual one divides them unevenly."""
     if _SEPARATOR.get():
         return _SEPARATOR.get()
-    usual = DELIMITERS[container]
-    start = peek(path)
-    lines = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff").splitlines(keepends=True)
+    usual = DELIMITERS[file.container]
+    start = file.look.head or look(file.path).head
+    lines = start.decode(file.encoding or "utf-8", "replace").lstrip("\ufeff").splitlines(keepends=True)
     lines = lines[: -(len(start) == _PEEK) or None] or lines  # the last may be cut off
     widths = {}
     for sign in SEPARATORS:
@@ -376,45 +393,158 @@ def separator_of(path: Path, container: str, encoding: str | None = None) -> str
 
 
 def delimited_batches(
-    path: Path,
-    container: str,
-    encoding: str | None = None,
-    lines: array[int] | None = None,
-    broken: list[Broken] | None = None,
+    file: File, lines: array[int] | None = None, broken: list[Broken] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a CSV or TSV file as batches of text, one column per column of the file.
 
     Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
-
-    `path`: the file, plain or compressed. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
-    `lines`: takes the line at which each row begins. `broken`: takes the rows of another width than the header, which
-    are an error otherwise. Raises SchemaError for a repeated column name, a row of another width (with its line), a
-    quote that is never closed, a header without rows, another encoding, a truncated archive.
     """
-    separator = separator_of(path, container, encoding)
-    with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
-        rows = csv.reader(text, delimiter=separator, strict=True)
-        empty = True
-        try:
-            header = next((row for row in rows if row), [])
-            names = column_names(header, path)
-            schema = pa.schema([(name, pa.large_string()) for name in names])
-            checked = _checked(rows, names, path, separator, lines, broken)
-            while chunk := list(itertools.islice(checked, _CHUNK)):
-                columns = [
-                    pa.array([v or None for v in column], pa.large_string()) for column in zip(*chunk, strict=True)
-                ]
-                empty = False
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
-        except csv.Error as problem:
-            raise SchemaError(
-                f"{path.name}, line {rows.line_num}: not valid {container.upper()} ({problem}). A quote is left "
-                'open or not escaped; inside a quoted field, write it twice ("").'
-            ) from None
+    empty = True
+    with text_of(file.path, file.encoding) as text:
+        separator = separator_of(file)
+        names, line = _header(text, file, separator)
+        for batch in _delimited(text, line, names, file, separator, lines, broken):
+            empty = False
+            yield batch
     if empty and broken:
         raise broken[0][1]
     if empty:
-        raise SchemaError(f"{path.name} has a header ({few(names, 30)}) but no rows.")
+        raise SchemaError(f"{file.path.name} has a header ({few(names, 30)}) but no rows.")
+
+
+def delimited_names(file: File) -> list[str]:
+    """Names of the columns of a CSV or TSV file, from its header alone."""
+    separator = separator_of(file)
+    head, whole = head_of(file)
+    start = io.StringIO(head, newline="")
+    with suppress(SchemaError):
+        names, _ = _header(start, file, separator)
+        if whole or start.tell() < len(head):
+            return names
+    with text_of(file.path, file.encoding) as text:
+        return _header(text, file, separator)[0]
+
+
+def head_of(file: File) -> tuple[str, bool]:
+    """The beginning of a text, and whether it is all of it."""
+    decoder = codecs.getincrementaldecoder(file.encoding or "utf-8-sig")()
+    try:
+        return decoder.decode(file.look.head), 0 < len(file.look.head) < _PEEK
+    except UnicodeError:
+        raise wrong_encoding(file.path, file.encoding) from None
+
+
+def _header(text: IO[str], file: File, separator: str) -> tuple[list[str], int]:
+    """Names of the columns, and the line at which the header ends; the text is then at its first row."""
+    rows = csv.reader(iter(text.readline, ""), delimiter=separator, strict=True)
+    with _valid(rows, 0, file):
+        header = next((row for row in rows if row), [])
+    return column_names(header, file.path), rows.line_num
+
+
+@contextmanager
+def _valid(rows: Any, before: int, file: File) -> Iterator[None]:
+    """Report what the csv module refuses, with its line; `before`: lines that other readers have read."""
+    with _LARGE_FIELDS.held():
+        try:
+            yield
+        except csv.Error as problem:
+            raise SchemaError(
+                f"{file.path.name}, line {before + rows.line_num}: not valid {file.container.upper()} ({problem}). A "
+                'quote is left open or not escaped; inside a quoted field, write it twice ("").'
+            ) from None
+
+
+def _delimited(
+    text: IO[str],
+    line: int,
+    names: list[str],
+    file: File,
+    separator: str,
+    lines: array[int] | None,
+    broken: list[Broken] | None,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a CSV or TSV file: by Arrow block by block, and from the first block that looks odd by the csv module."""
+    schema = pa.schema([(name, pa.large_string()) for name in names])
+    rest = ""
+    while more := text.read(_BLOCK):
+        block = (rest + more).encode()
+        rows = _plain_rows(block, separator, schema, last=len(more) < _BLOCK)
+        if rows is None:
+            rest += more
+            break
+        rest = block[rows.end :].decode()
+        if lines is not None:
+            lines.frombytes((rows.lines + line + 1).astype(np.int64).tobytes())
+        line += rows.n_lines
+        if rows.cells:
+            yield rows.cells
+    rest += text.readline()
+    strict = csv.reader(itertools.chain(io.StringIO(rest, newline=""), text), delimiter=separator, strict=True)
+    with _valid(strict, line, file):
+        checked = _checked(strict, line, names, file.path, separator, lines, broken)
+        while chunk := list(itertools.islice(checked, _CHUNK)):
+            yield _text_batch(chunk, schema)
+
+
+class _Rows(NamedTuple):
+    """Rows at the start of a block: cells, the line of each (from 0), where they end, and how many lines that is."""
+
+    cells: pa.RecordBatch
+    lines: NDArray[np.integer[Any]]
+    end: int
+    n_lines: int
+
+
+def _plain_rows(block: bytes, separator: str, schema: pa.Schema, last: bool) -> _Rows | None:
+    """Whole rows at the start of a block.
+
+    None where the csv module must decide: a quote that neither opens nor closes a field, a lone CR, a NUL, a blank line
+    in a single column, a row of another width.
+    """
+    if b"\0" in block or _has_lone_cr(block) or not separator.isascii():
+        return None
+    signs = np.frombuffer(block, dtype=np.uint8)
+    ends = line_ends = np.flatnonzero(signs == ord("\n"))
+    if last and not block.endswith(b"\n"):
+        ends = line_ends = np.append(ends, len(block))
+    quotes = np.flatnonzero(signs == ord('"')) if b'"' in block else np.empty(0, dtype=np.intp)
+    if quotes.size:
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    end = min(int(ends[-1]) + 1, len(block)) if ends.size else 0
+    if not end or (last and end < len(block)) or not _are_fields(signs[:end], quotes[quotes < end], separator):
+        return None
+    starts = np.append(0, ends[:-1] + 1)
+    blank = (ends == starts) | ((ends == starts + 1) & (signs[np.minimum(starts, len(block) - 1)] == ord("\r")))
+    numbers = np.searchsorted(line_ends, starts) if quotes.size else np.arange(starts.size)
+    numbers = numbers[~blank] if blank.any() else numbers
+    if blank.any() and len(schema) == 1:
+        return None
+    try:
+        table = arrow_csv.read_csv(
+            pa.py_buffer(block)[:end],
+            arrow_csv.ReadOptions(column_names=schema.names, block_size=end + 1),
+            arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=quotes.size > 0),
+            arrow_csv.ConvertOptions(column_types=schema, strings_can_be_null=True, null_values=[""], check_utf8=False),
+        )
+    except pa.ArrowException:
+        return None
+    if table.num_rows != numbers.size:
+        return None
+    batches = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
+    return _Rows(batches[0], numbers, end, int(np.searchsorted(line_ends, end)))
+
+
+def _has_lone_cr(block: bytes) -> bool:
+    return b"\r" in block and block.count(b"\r") != block.count(b"\r\n")
+
+
+def _are_fields(signs: NDArray[np.uint8], quotes: NDArray[np.intp], separator: str) -> bool:
+    """Whether every quote opens a field, closes it, or is one of two that stand for one."""
+    around = np.concatenate([[ord("\n")], signs, [ord("\n")]]) if quotes.size else signs
+    before, after = around[quotes[::2]], around[quotes[1::2] + 2]
+    edges = [ord(sign) for sign in (separator, "\n", '"')]
+    return bool(np.isin(before, edges).all() and np.isin(after, [*edges, ord("\r")]).all())
 
 
 def column_names(header: list[str], path: Path) -> list[str]:
@@ -431,18 +561,20 @@ def column_names(header: list[str], path: Path) -> list[str]:
 
 def _checked(
     rows: Any,
+    before: int,
     names: list[str],
     path: Path,
     separator: str,
     lines: array[int] | None,
     broken: list[Broken] | None,
 ) -> Iterator[list[str]]:
-    """Yield the rows, checked to be as wide as the header; skip blank lines."""
+    """Yield the rows, checked to be as wide as the header; skip blank lines. `before`: lines before the first."""
     width = len(names)
-    start = rows.line_num + 1
+    start = before + 1
     for row in rows:
+        end = before + rows.line_num
         if len(row) != width and row:
-            where = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
+            where = f"line {start}" if start == end else f"lines {start} to {end}"
             shown = separator.join(row)[:80]
             problem = SchemaError(
                 f"{path.name}, {where}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
@@ -456,7 +588,7 @@ def _checked(
             if lines is not None:
                 lines.append(start)
             yield row or [""]
-        start = rows.line_num + 1
+        start = end + 1
 
 
 class RowNumbers:
@@ -471,9 +603,10 @@ class RowNumbers:
         if batch.num_columns < 2 or batch.schema.names[0] != NAMELESS:
             self._starts = set()
         elif self._starts:
-            found = batch.column(0).to_pylist()
-            ahead = range(self._at, self._at + batch.num_rows)
-            self._starts = {s for s in self._starts if found == [str(i + s) for i in ahead]}
+            column = batch.column(0)
+            texts = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            ahead = np.arange(self._at, self._at + batch.num_rows)
+            self._starts = {s for s in self._starts if texts.equals(pa.array(ahead + s).cast(pa.large_string()))}
         self._at += batch.num_rows
 
     @property
@@ -501,18 +634,29 @@ _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Name of a nameless pandas index in a Parquet file.
 ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 _BATCH = 8192
+#: Rows of a Parquet file that are read at a time into memory, and bytes a cell below which its text is taken as a code.
+_LARGE_BATCH, _CODE_SIZE = 2**20, 8
 #: Most columns that nested records open into if few records have them, and the share of records that is few.
 _MOST_SPARSE, _RARE = 1000, 0.05
+#: Types of the values of JSON as Arrow has them, and numbers below which a float is written in one way.
+_JSON_TYPES = {str: pa.large_string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+_EXACT = 1e15
+#: Lines of a JSONL file that tell its fields.
+_FIRST_LINES = 100
 _SHAPES = 'a list of records, a dict of columns, or {"data": [...]}'
 
 
 def json_lines(path: Path, encoding: str | None = None) -> Iterator[Record]:
     """Yield the records of a JSONL file with their lines; a broken line is a SchemaError that names it."""
     with text_of(path, encoding) as text:
-        for place, record in _line_values(text, path):
-            if isinstance(record, SchemaError):
-                raise record
-            yield place, record
+        yield from _sound(_line_values(text, path))
+
+
+def _sound(values: Iterable[Record | Broken]) -> Iterator[Record]:
+    for place, record in values:
+        if isinstance(record, SchemaError):
+            raise record
+        yield place, record
 
 
 def lines_or_errors(path: Path) -> Iterator[Record | Broken]:
@@ -521,8 +665,9 @@ def lines_or_errors(path: Path) -> Iterator[Record | Broken]:
         yield from _line_values(text, path)
 
 
-def _line_values(text: IO[str], path: Path) -> Iterator[Record | Broken]:
-    lines = ((number, line) for number, line in enumerate(text, start=1) if line.strip())
+def _line_values(text: Iterable[str], path: Path, before: int = 0, ends: bool = True) -> Iterator[Record | Broken]:
+    """Records of lines, or errors. `before`: lines before these. `ends`: whether the file ends with them."""
+    lines = ((number, line) for number, line in enumerate(text, start=before + 1) if line.strip())
     following = next(lines, None)
     while following is not None:
         (number, line), following = following, next(lines, None)
@@ -530,7 +675,7 @@ def _line_values(text: IO[str], path: Path) -> Iterator[Record | Broken]:
         try:
             record = _loaded(line)
         except (ValueError, RecursionError) as problem:
-            record = SchemaError(_broken_line(path, number, line, problem, following is None))
+            record = SchemaError(_broken_line(path, number, line, problem, ends and following is None))
         if _ESCAPED_BYTE.search(line):
             record = SchemaError(f"{path.name}, line {number}: not utf-8. Correct or delete the line.")
         elif not isinstance(record, dict | SchemaError):
@@ -635,10 +780,7 @@ def _archive(path: Path, most: int, *_: int) -> Archive:
 
 
 def member_object(archive: Archive, name: str, until: Collection[str] = ()) -> dict[str, Any]:
-    """Parse a member of an archive that is a JSON object.
-
-    `until`: where the object has all of these fields, only they are read, no further than to the last of them.
-    """
+    """Parse a member of an archive that is a JSON object."""
     content = archive.read(name)
     try:
         text = content.decode("utf-8-sig")
@@ -729,35 +871,37 @@ def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[st
     return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def parquet_schema(path: Path) -> pa.Schema:
+def parquet_schema(file: File) -> pa.Schema:
     """Names and types of the columns of a Parquet file, nameless row numbers left out; a repeated name is refused."""
-    with _parquet_file(path) as file:
-        return _columns_of(file, path)
+    if file.look.schema is not None:
+        return _columns_of(file.look.schema, file.path)
+    with _parquet_file(file.path) as parquet:
+        return _columns_of(parquet.schema_arrow, file.path)
 
 
-def parquet_batches(path: Path, lines: array[int] | None = None) -> Iterator[pa.RecordBatch]:
-    """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text.
-
-    `path`: the file, plain or compressed. `lines`: takes the number of each row. Raises SchemaError for a damaged file,
-    a repeated column, text that is not UTF-8, no rows.
-    """
-    with _parquet_file(path) as file:
-        names = _columns_of(file, path).names
-        batches = file.iter_batches(batch_size=_BATCH, columns=names)
-        yield from _plain_batches(batches, path, lines, names)
+def parquet_batches(path: Path, lines: array[int] | None = None, coded: bool = False) -> Iterator[pa.RecordBatch]:
+    """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text."""
+    with _parquet_file(path, coded) as file:
+        names = _columns_of(file.schema_arrow, path).names
+        batches = file.iter_batches(batch_size=_LARGE_BATCH if coded else _BATCH, columns=names)
+        yield from _plain_batches(batches, path, lines, names, coded)
 
 
 def _plain_batches(
-    batches: Iterable[pa.RecordBatch], path: Path, lines: array[int] | None, names: Sequence[str] = ()
+    batches: Iterable[pa.RecordBatch],
+    path: Path,
+    lines: array[int] | None,
+    names: Sequence[str] = (),
+    coded: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of a binary table with numbers and booleans as they are, all else as text."""
     at = 0
     for batch in batches:
         names = batch.schema.names
         where = f"{path.name}, rows {at} to {at + len(batch) - 1}"
-        arrays = [_plain_column(batch.column(n), n, where) for n in names]
+        arrays = [_plain_column(batch.column(n), n, where, coded) for n in names]
         if lines is not None:
-            lines.extend(range(at, at + len(batch)))
+            lines.frombytes(np.arange(at, at + len(batch), dtype=np.int64).tobytes())
         at += len(batch)
         if len(batch):
             yield pa.RecordBatch.from_arrays(arrays, names=names)
@@ -767,22 +911,28 @@ def _plain_batches(
 
 
 @contextmanager
-def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
+def _parquet_file(path: Path, coded: bool = False) -> Iterator[pq.ParquetFile]:
     try:
-        if is_packed(path):
-            with bytes_of(path) as raw:
-                yield pq.ParquetFile(io.BytesIO(raw.read()))
-        else:
-            with bytes_of(path), pq.ParquetFile(path) as file:
-                yield file
+        with bytes_of(path) as raw:
+            source = raw if raw.seekable() else io.BytesIO(raw.read())
+            file = pq.ParquetFile(source)
+            yield pq.ParquetFile(source, metadata=file.metadata, read_dictionary=_repeated(file)) if coded else file
     except (pa.ArrowException, OSError) as problem:
         raise SchemaError(
             f"{path.name}: not a complete Parquet file ({str(problem).splitlines()[0][:200]}). Write or fetch it again."
         ) from None
 
 
-def _columns_of(file: pq.ParquetFile, path: Path) -> pa.Schema:
-    schema = file.schema_arrow
+def _repeated(file: pq.ParquetFile) -> list[str]:
+    """Columns of text that take few bytes a cell: texts that occur many times."""
+    parts = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    names = [column.path for column in map(file.metadata.schema.column, range(len(file.metadata.schema)))]
+    sizes = {name: sum(part.column(i).total_uncompressed_size for part in parts) for i, name in enumerate(names)}
+    texts = [field.name for field in file.schema_arrow if is_text(field.type)]
+    return [name for name in texts if sizes.get(name, math.inf) < _CODE_SIZE * file.metadata.num_rows]
+
+
+def _columns_of(schema: pa.Schema, path: Path) -> pa.Schema:
     refuse_repeated_names(schema.names, path.name)
     return pa.schema([field for field in schema if not ROW_NUMBERS.fullmatch(field.name)])
 
@@ -792,10 +942,16 @@ def is_plain(type_: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_))
 
 
-def _plain_column(column: pa.Array, name: str, where: str) -> pa.Array:
+def _plain_column(column: pa.Array, name: str, where: str, coded: bool) -> pa.Array:
     """A column of a Parquet file as numbers or booleans, if it holds such, or as the text a CSV cell would hold."""
     try:
         if pa.types.is_dictionary(column.type):
+            if coded and is_text(column.type.value_type):
+                texts = _plain_column(column.dictionary, name, where, coded)
+                codes = column.indices
+                if texts.null_count:
+                    codes = pc.if_else(texts.is_null().take(codes), None, codes)
+                return pa.DictionaryArray.from_arrays(codes, texts.fill_null(""))
             column = column.dictionary_decode()
         if pa.types.is_float16(column.type):
             return column.cast(pa.float32())
@@ -819,16 +975,121 @@ def is_text(type_: pa.DataType) -> bool:
     return str(type_) in ("string", "large_string", "string_view")
 
 
+class JsonLines:
+    """A JSONL file of flat records, parsed by Arrow block by block; blocks that look odd are parsed record by record.
+
+    Arrow is given the fields and their types as they are in the blocks before: it refuses any other, a field that
+    occurs twice, and what is no JSON.
+    """
+
+    def __init__(self, path: Path, encoding: str | None, lines: array[int] | None = None) -> None:
+        self._path, self._encoding, self._lines = path, encoding, lines
+        self._types: dict[str, pa.DataType | None] = {}
+
+    @property
+    def flat(self) -> bool:
+        """Whether each field holds values of one type only, of records that have few."""
+        return None not in self._types.values() and 0 < len(self._types) <= _MOST_SPARSE
+
+    def parts(self) -> Iterator[pa.RecordBatch | list[Record]]:
+        """Cells as text, or records where Arrow does not read a block."""
+        n_lines = 0
+        with text_of(self._path, self._encoding) as text:
+            for block, last in _line_blocks(text):
+                rows = self._cells(block.encode()) if self.flat else None
+                part: pa.RecordBatch | list[Record]
+                if rows is not None:
+                    numbers, part = rows.lines + n_lines + 1, rows.cells
+                    n_lines += rows.n_lines
+                else:
+                    found = list(io.StringIO(block, newline=""))
+                    part = list(_sound(_line_values(found, self._path, n_lines, last)))
+                    numbers = np.array([int(place.rpartition(" ")[2]) for place, _ in part], dtype=np.int64)
+                    n_lines += len(found)
+                    self._learn(part)
+                if self._lines is not None:
+                    self._lines.frombytes(numbers.astype(np.int64).tobytes())
+                if len(numbers):
+                    yield part
+
+    def _learn(self, records: list[Record]) -> None:
+        for _, record in records:
+            for name, value in record.items():
+                kind, before = _JSON_TYPES.get(type(value)), self._types.get(name, pa.null())
+                if value is not None and kind != before:
+                    numbers = {str(kind), str(before)} == {"int64", "double"}
+                    self._types[name] = kind if before == pa.null() else pa.float64() if numbers else None
+                else:
+                    self._types.setdefault(name, before)
+
+    def _cells(self, block: bytes) -> _Rows | None:
+        """The records of a block as text, if each line holds one, of the fields and types that there are."""
+        signs = np.frombuffer(block, dtype=np.uint8)
+        ends = np.flatnonzero(signs == ord("\n"))
+        ends = ends if block.endswith(b"\n") else np.append(ends, len(block))
+        starts = np.append(0, ends[:-1] + 1)
+        full = ends > starts
+        stops = ends[full] - 1
+        if b"\r" in block:
+            if _has_lone_cr(block):
+                return None
+            stops = np.where(signs[stops] == ord("\r"), stops - 1, stops)
+        if not ((signs[starts[full]] == ord("{")) & (signs[stops] == ord("}"))).all():
+            return None
+        try:
+            table = arrow_json.read_json(
+                pa.py_buffer(block),
+                arrow_json.ReadOptions(block_size=len(block) + 1),
+                arrow_json.ParseOptions(
+                    explicit_schema=pa.schema(list(self._types.items())), unexpected_field_behavior="error"
+                ),
+            )
+        except pa.ArrowException:
+            return None
+        columns = [_json_cells(column.combine_chunks()) for column in table.columns]
+        if table.num_rows != stops.size or any(column is None for column in columns):
+            return None
+        cells = pa.RecordBatch.from_arrays(columns, names=table.column_names)
+        return _Rows(cells, np.flatnonzero(full), len(block), ends.size)
+
+
+def _json_cells(column: pa.Array) -> pa.Array | None:
+    """A column of JSON as text; None if a number may be written in more digits than it has here."""
+    if pa.types.is_floating(column.type):
+        coded = column.dictionary_encode()
+        numbers = coded.dictionary.to_numpy()
+        if not (np.abs(numbers) < _EXACT).all():
+            return None
+        return pa.array([cell_text(float(v)) for v in numbers], pa.large_string()).take(coded.indices)
+    text = column.cast(pa.large_string())
+    empty = pc.equal(text, "")
+    return pc.if_else(empty, None, text) if pc.any(empty).as_py() else text
+
+
+def _line_blocks(text: IO[str]) -> Iterator[tuple[str, bool]]:
+    """Whole lines of a text, the first few and then many at a time; and whether the text ends with them."""
+    block, rest = "".join(text.readline() for _ in range(_FIRST_LINES)), text.read(_BLOCK)
+    while rest:
+        yield block, False
+        more = text.read(_BLOCK)
+        end = rest.rfind("\n") + 1 if more else len(rest)
+        block, rest = rest[:end], rest[end:] + more
+    yield block, True
+
+
 def record_batches(path: Path, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
     """Read a JSONL file in batches of text; a batch has the columns that its records have."""
-    records = json_lines(path, encoding)
     empty = True
-    while chunk := list(itertools.islice(records, _BATCH)):
+    for part in JsonLines(path, encoding).parts():
         empty = False
-        columns = columns_of(chunk)
-        yield pa.RecordBatch.from_arrays([pa.array(v, pa.large_string()) for v in columns.values()], names=[*columns])
+        yield part if isinstance(part, pa.RecordBatch) else _record_batch(part)
     if empty:
         raise SchemaError(f"{path.name} holds no records.")
+
+
+def _record_batch(records: list[Record]) -> pa.RecordBatch:
+    columns = columns_of(records)
+    return pa.RecordBatch.from_arrays([pa.array(v, pa.large_string()) for v in columns.values()], names=[*columns])
 
 
 def table_of(records: list[Record]) -> pd.DataFrame:
@@ -911,11 +1172,7 @@ class _Branch:
 
 
 def _gathered(records: list[Record]) -> list[Record]:
-    """Records whose objects stay whole where their names are data: ids, say, of which each record has others.
-
-    Opened, they would be a column for each name, nearly all of it empty. Rare fields of the records themselves go
-    together into one, ``other_fields``.
-    """
+    """Records whose objects stay whole where their names are data: ids, say, of which each record has others."""
     root = _Branch(records=len(records))
     for _, record in records:
         root.see(record)
@@ -1000,12 +1257,20 @@ class File:
     `container`: what it is: a table of text, JSON, a binary table, or ``eval`` (a log of Inspect, zipped).
     `encoding`: its encoding, if not UTF-8.
     `inner`: name of the sheet or table in it, if it holds several.
+    `look`: what was seen when it was opened, if it was.
     """
 
     path: Path
     container: Container
     encoding: str | None = None
     inner: str = ""
+    look: Look = field(default=Look(b""), repr=False, compare=False)
+
+    @classmethod
+    def opened(cls, path: Path, encoding: str | None = None, seen: Look | None = None) -> File:
+        """A file of unknown kind, opened to see what it is; `seen`: what was seen, if it has been opened."""
+        seen = look(path) if seen is None else seen
+        return cls(path, container_of(path, encoding, seen.head), encoding, look=seen)
 
     def records(self) -> list[Record]:
         """All records of a JSON or JSONL file, each with its place."""
@@ -1031,40 +1296,71 @@ class File:
     def column_names(self) -> list[str]:
         """Names of the columns of a CSV, TSV or Parquet file."""
         if self.container == "parquet":
-            return list(parquet_schema(self.path).names)
+            return list(parquet_schema(self).names)
+        if self.container in DELIMITERS:
+            return delimited_names(self)
         return list(next(self.batches()).schema.names)
 
     def first_record(self) -> dict[str, Any] | None:
         """Return the first record, or None if the file is not JSON or has no records."""
         if self.container == "jsonl":
-            return next((record for _, record in json_lines(self.path, self.encoding)), None)
+            head, whole = head_of(self)
+            start = io.StringIO(head if whole else head[: head.rfind("\n") + 1], newline="")
+            record = next(_sound(_line_values(start, self.path, ends=whole)), None)
+            return record[1] if record else next((r for _, r in json_lines(self.path, self.encoding)), None)
         if self.container == "json":
             return next((record for _, record in json_records(self.path, self.encoding)), None)
         return None
 
     def table(self, lines: array[int] | None = None, broken: list[Broken] | None = None) -> pd.DataFrame:
-        """Return the file as a plain table (text, except numbers and booleans of Parquet).
+        """Return the file as a plain table (text, except numbers and booleans of Parquet)."""
+        return decoded(self._table(lines, broken))
 
-        `lines`: takes the line, record or row at which each row begins; see :attr:`counted_in`. `broken`: takes the
-        rows of a CSV or TSV file that are of another width than its header, which are an error otherwise.
-        """
-        if self.container in ("json", "jsonl"):
+    @cached_property
+    def coded_table(self) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+        """The table, with the texts that a Parquet file stores once each as categories, and the place of each row."""
+        lines = array("q")
+        return self._table(lines), np.frombuffer(lines, dtype=np.int64)
+
+    def _table(self, lines: array[int] | None, broken: list[Broken] | None = None) -> pd.DataFrame:
+        if self.container == "jsonl":
+            return self._table_of_lines(lines)
+        if self.container == "json":
             records = self.records()
             if not records:
-                raise SchemaError(f"{self.path.name} holds no records.")
+                raise self._no_records
             if lines is not None:
-                lines.extend(int(place.rpartition(" ")[2]) for place, _ in records)
+                lines.extend(range(1, len(records) + 1))
             return table_of(records)
         numbers, batches = RowNumbers(), []
-        for batch in self.batches(lines, broken):
+        parquet = self.container == "parquet"
+        for batch in parquet_batches(self.path, lines, coded=True) if parquet else self.batches(lines, broken):
             numbers.see(batch)
             batches.append(batch)
-        whole = pa.Table.from_batches(batches)
+        whole = pa.Table.from_batches(batches).unify_dictionaries()
         table: pd.DataFrame = whole.drop_columns(whole.column_names[:1] if numbers.only else []).to_pandas(
             integer_object_nulls=True
         )
         gaps = [n for n in table.columns if table[n].dtype == object]
         return table.assign(**{n: [cell_text(v) for v in table[n]] for n in gaps}) if gaps else table
+
+    def _table_of_lines(self, lines: array[int] | None) -> pd.DataFrame:
+        reader = JsonLines(self.path, self.encoding, lines)
+        parts = list(reader.parts())
+        if not parts:
+            raise self._no_records
+        if all(isinstance(part, list) for part in parts):
+            return table_of([record for part in parts for record in part])
+        if not reader.flat:  # records of a later block are nested, or have many fields
+            return table_of(self.records())
+        batches = [part if isinstance(part, pa.RecordBatch) else _record_batch(part) for part in parts]
+        tables = [pa.Table.from_batches([batch]) for batch in batches]
+        table: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        return table
+
+    @property
+    def _no_records(self) -> SchemaError:
+        return SchemaError(f"{self.path.name} holds no records.")
 
     @property
     def counted_in(self) -> str:
@@ -1092,7 +1388,15 @@ class File:
             raise self.no_table
         if self.container == "qrels":
             return qrels_batches(self.path, self.encoding)
-        return delimited_batches(self.path, self.container, self.encoding, lines, broken)
+        return delimited_batches(self, lines, broken)
+
+
+def decoded(table: pd.DataFrame, keep: Collection[str] = ()) -> pd.DataFrame:
+    """A table with its categories as text; `keep`: columns that stay as they are."""
+    coded = [n for n, dtype in table.dtypes.items() if isinstance(dtype, pd.CategoricalDtype) and n not in keep]
+    labels = {n: table[n].cat for n in coded}
+    texts = {n: c.categories.array.astype("str").take(c.codes.to_numpy(), allow_fill=True) for n, c in labels.items()}
+    return table.assign(**texts) if texts else table
 
 
 def suffix_of(name: str) -> str:

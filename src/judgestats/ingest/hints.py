@@ -72,12 +72,7 @@ def errors(frame: pd.DataFrame) -> list[str]:
 
 
 def numbered_per_subset(frame: pd.DataFrame, names: Mapping[str, str], item: str) -> tuple[str | None, str]:
-    """Find a subset column within which the items are numbered from the start again.
-
-    `frame`: the table. `names`: plain name -> column. `item`: column taken for the item. Returns `column`: a subset,
-    task, dataset ... of few values across which an item recurs with other contents: a further column is constant given
-    both, but not given the item alone. `note`: the evidence.
-    """
+    """Find a subset column within which the items are numbered from the start again."""
     for wanted in _COLLECTIONS:
         group = names.get(wanted)
         if group is None or group == item or not 2 <= frame[group].nunique() <= _MOST_LEVELS:

@@ -58,10 +58,7 @@ JOINABLE = ("judge", "item", "system", "first", "second", "task")
 
 
 def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> Kind:
-    """Determine which canonical frame a mapping is for.
-
-    `columns`: the mapping. `present`: columns of the table. `frame`: given by the user; it takes precedence.
-    """
+    """Determine which canonical frame a mapping is for."""
     if frame is not None:
         return frame
     names = {n for n, source in columns.items() if source is not None}
@@ -90,11 +87,6 @@ def canonical(
     **options: Any,
 ) -> Any:
     """Map a table onto a canonical frame and validate it.
-
-    `table`: whatever Narwhals accepts. `kind`: the frame to make. `columns`: canonical name -> column of the table,
-    ``=constant`` or None. `labels`: answer labels of the table -> canonical answers. `counts`: the column of declared
-    counts; False for none. `**options`: ``scale`` and ``off_scale``, for ratings. Returns of the kind given. Raises
-    SchemaError with every fault at once.
 
     >>> table = pd.DataFrame({"q": ["1", "1"], "swap": ["0", "1"], "best": ["x", "x"]})
     >>> canonical(table, "preferences", {"judge": "=g", "item": "q", "first": "=x", "second": "=y", "winner": "best",
@@ -374,15 +366,3 @@ def _as_number(data: Any, column: str) -> Any:
 
 #: All names of a mapping.
 NAMES = frozenset({*PSEUDO, RATER_TYPE, *(c.name for columns in VOCABULARY.values() for c in columns)})
-
-__all__ = [
-    "JOINABLE",
-    "NAMES",
-    "Mapped",
-    "canonical",
-    "kind_of_mapping",
-    "not_there",
-    "refuse_absent",
-    "source_columns",
-    "with_columns",
-]

@@ -11,29 +11,11 @@ from judgestats.errors import SchemaError
 
 
 def parse_mapping(text: str, option: str = "--map") -> dict[str, str | None]:
-    """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it.
+    """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it, for ``columns=``.
 
-    Parameters
-    ----------
-    text : str
-        Pairs ``canonical=column``, separated by commas; ``canonical==constant`` gives a constant, ``canonical=`` (or
-        ``canonical=None``) excludes a column with a canonical name. Put a pair that contains a comma into double
-        quotes.
-    option : str
-        Its name, for messages.
+    ``canonical==constant`` gives a constant, ``canonical=`` (or ``canonical=None``) excludes a column with a canonical
+    name; a pair that contains a comma is put into double quotes. `option`: its name, for messages.
 
-    Returns
-    -------
-    dict
-        For ``columns=`` of :func:`judgestats.read`.
-
-    Raises
-    ------
-    SchemaError
-        If a pair has no ``=``, or a name comes twice.
-
-    Examples
-    --------
     >>> parse_mapping("judge=evaluator,order_known==false,task=,n=None")
     {'judge': 'evaluator', 'order_known': '=false', 'task': None, 'n': None}
     """
@@ -42,27 +24,8 @@ def parse_mapping(text: str, option: str = "--map") -> dict[str, str | None]:
 
 
 def parse_labels(text: str, option: str = "--labels") -> dict[str, str]:
-    """Read ``A=first,B=second,C=tie`` as the command line takes it.
+    """Read ``A=first,B=second,C=tie`` for ``labels=``; the last ``=`` divides: ``A=B=tie`` is the label ``A=B``.
 
-    Parameters
-    ----------
-    text : str
-        Pairs ``label=answer``; the last ``=`` divides, so that ``A=B=tie`` reads the label ``A=B``.
-    option : str
-        Its name, for messages.
-
-    Returns
-    -------
-    dict
-        For ``labels=`` of :func:`judgestats.read`.
-
-    Raises
-    ------
-    SchemaError
-        If a pair has no ``=``, or a label comes twice.
-
-    Examples
-    --------
     >>> parse_labels("A>B=first,A=B=tie")
     {'A>B': 'first', 'A=B': 'tie'}
     """
@@ -70,21 +33,8 @@ def parse_labels(text: str, option: str = "--labels") -> dict[str, str]:
 
 
 def parse_on(text: str) -> dict[str, str]:
-    """Read ``item=question_id,turn`` as the command line takes it.
+    """Read ``item=question_id,turn`` for ``on=``: columns of the verdicts, with that of the labels if it differs.
 
-    Parameters
-    ----------
-    text : str
-        Columns of the verdicts, separated by commas, each with ``=`` and the column of the labels if it has another
-        name.
-
-    Returns
-    -------
-    dict
-        For ``on=`` of :func:`judgestats.join_labels`.
-
-    Examples
-    --------
     >>> parse_on("item=question_id,turn")
     {'item': 'question_id', 'turn': 'turn'}
     """
@@ -93,25 +43,8 @@ def parse_on(text: str) -> dict[str, str]:
 
 
 def parse_identity(text: str) -> dict[str, str]:
-    """Read ``SYSTEM=JUDGE,...`` as the command line takes it.
+    """Read ``SYSTEM=JUDGE,...`` for ``identity=``.
 
-    Parameters
-    ----------
-    text : str
-        Pairs ``system=judge``.
-
-    Returns
-    -------
-    dict
-        For ``identity=`` of :func:`judgestats.report`.
-
-    Raises
-    ------
-    SchemaError
-        If a pair has no ``=`` or names no judge, or a system comes twice.
-
-    Examples
-    --------
     >>> parse_identity("Expert 1=GPT-5.1,Expert 2=Claude")
     {'Expert 1': 'GPT-5.1', 'Expert 2': 'Claude'}
     """
@@ -126,25 +59,8 @@ def parse_identity(text: str) -> dict[str, str]:
 
 
 def parse_scale(text: str) -> tuple[float, float]:
-    """Read ``LOW,HIGH`` as the command line takes it.
+    """Read ``LOW,HIGH`` for ``scale=``.
 
-    Parameters
-    ----------
-    text : str
-        Two numbers, the lowest and the highest score.
-
-    Returns
-    -------
-    (float, float)
-        For ``scale=`` of :func:`judgestats.read`.
-
-    Raises
-    ------
-    SchemaError
-        If it is anything else.
-
-    Examples
-    --------
     >>> parse_scale("1,5")
     (1.0, 5.0)
     """
@@ -158,25 +74,8 @@ def parse_scale(text: str) -> tuple[float, float]:
 
 
 def parse_options(texts: Iterable[str]) -> dict[str, Any]:
-    """Read ``NAME=VALUE`` options of a format as the command line takes them.
+    """Read ``NAME=VALUE`` options of a format; a list has commas, a mapping pairs (``graders=scorer=model``).
 
-    Parameters
-    ----------
-    texts : iterable of str
-        ``judge=gpt-4``; a list has commas (``metrics=a,b``), a mapping pairs (``graders=scorer=model``).
-
-    Returns
-    -------
-    dict
-        Further options of :func:`judgestats.read`.
-
-    Raises
-    ------
-    SchemaError
-        If one has no ``=``, or a name comes twice.
-
-    Examples
-    --------
     >>> parse_options(["judge=gpt-4", "model_graded=fluency,accuracy", "graders=grade=gpt-4"])
     {'judge': 'gpt-4', 'model_graded': ['fluency', 'accuracy'], 'graders': {'grade': 'gpt-4'}}
     """
@@ -195,25 +94,8 @@ def parse_options(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def parse_planted(text: str) -> dict[str, float]:
-    """Read ``dark_current=0.2,slot_bias=1`` as the command line takes it.
+    """Read ``dark_current=0.2,slot_bias=1``: properties of a :class:`judgestats.design.Judge`.
 
-    Parameters
-    ----------
-    text : str
-        Pairs ``property=number``, separated by commas.
-
-    Returns
-    -------
-    dict
-        Properties of a :class:`judgestats.design.Judge`.
-
-    Raises
-    ------
-    SchemaError
-        If a pair has no ``=``, a name comes twice, or a value is no number.
-
-    Examples
-    --------
     >>> parse_planted("dark_current=0.2")
     {'dark_current': 0.2}
     """
@@ -250,15 +132,3 @@ def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
             )
         pairs[name] = value
     return pairs
-
-
-__all__ = [
-    "joined",
-    "parse_identity",
-    "parse_labels",
-    "parse_mapping",
-    "parse_on",
-    "parse_options",
-    "parse_planted",
-    "parse_scale",
-]

@@ -27,8 +27,6 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 def named_values(path: PurePath) -> dict[str, str | None]:
     """Values in names of folders and of a file of the form ``key=value,key=value``; other names say nothing.
 
-    A shard of a Hugging Face data set names its ``split``.
-
     >>> named_values(PurePath("judge=gpt-4/prompt=cot,run=2.jsonl.gz"))
     {'judge': 'gpt-4', 'prompt': 'cot', 'run': '2'}
     """

@@ -141,9 +141,6 @@ def _ranks(pairs: list[tuple[str | None, Any]], where: str) -> dict[str, float]:
 def expected(table: pd.DataFrame, source: str) -> Long:
     """Replace columns of probabilities of the scores by the expected score.
 
-    `table`: one rating a row. `source`: pattern of the columns, such as ``answer{score}_prob``. Raises SchemaError
-    where probabilities are outside 0 to 1 or do not add up to 1, up to rounding.
-
     >>> expected(pd.DataFrame({"item": ["q"], "p1": ["0.25"], "p2": ["0.75"]}), "p{score}").table
       item  score
     0    q   1.75

@@ -244,11 +244,7 @@ class Reader:
     def table(
         self, logs: Iterable[Log], *, strict: bool = True, **options: Any
     ) -> tuple[pd.DataFrame, Account, list[int | SchemaError]]:
-        """Read the records of all files: the rows, what became of each record, and how many rows each file gives.
-
-        A file that cannot be read is a SchemaError, raised or, without `strict`, in place of its number of rows. Raises
-        it too where no file can be read, or no log has a row.
-        """
+        """Read the records of all files: the rows, what became of each record, and how many rows each file gives."""
         rows: list[Mapping[str, Any]] = []
         places: list[str] = []
         files: list[int] = []
@@ -310,6 +306,12 @@ def only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str, also
 def has(record: Mapping[str, Any], *names: str) -> bool:
     """Whether a record has all these fields."""
     return all(name in record for name in names)
+
+
+def having(*names: str, lead: str = "records have", lists: str = "") -> Callable[[Mapping[str, Any]], str]:
+    """What recognises records by these fields, of which `lists` holds a list, and names them as the evidence."""
+    evidence = f"{lead} {', '.join(names[:-1])} and {names[-1]}"
+    return lambda record: evidence if has(record, *names) and (not lists or isinstance(record[lists], list)) else ""
 
 
 def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
@@ -474,10 +476,7 @@ def part(record: Any, *names: str) -> dict[str, Any]:
 
 
 def beside(path: Path) -> dict[str, Any]:
-    """The JSON object in a file beside a log; empty if there is no such file.
-
-    `path`: the other file. Raises SchemaError if it is damaged.
-    """
+    """The JSON object in a file beside a log; empty if there is no such file."""
     found = json_document(path) if path.is_file() else {}
     return found if isinstance(found, dict) else {}
 

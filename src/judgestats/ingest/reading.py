@@ -15,16 +15,24 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import databases, scans
-from judgestats.ingest.copies import copies, empty_repeats
+from judgestats.ingest.copies import Copies, copies, empty_repeats
 from judgestats.ingest.databases import Params
-from judgestats.ingest.files import File, forget_document, separated_by, unpacking
+from judgestats.ingest.files import Container, decoded, forget_document, separated_by, unpacking
 from judgestats.ingest.mapping import NAMES, Mapped, canonical, kind_of_mapping, not_there, refuse_absent
 from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, TEXT_OPTIONS, reader
 from judgestats.ingest.replies import Form, parse_column
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
-from judgestats.ingest.sniffing import column_names, find_files, logs, native_reader, native_table, plain_name
+from judgestats.ingest.sniffing import (
+    DetectedFormat,
+    column_names,
+    find_files,
+    logs,
+    native_reader,
+    native_table,
+    plain_name,
+)
 from judgestats.ingest.sources import Files, is_table
 from judgestats.ingest.tables import check_numbers, plain_rows, plain_table, with_numbers
 from judgestats.ingest.wide import exploded, lengthened
@@ -60,8 +68,8 @@ def read(
     source : path, glob, folder, list of paths, stream, SQL query, or frame
         A file (plain, gzipped or compressed with zstd; CSV, TSV, JSON, JSONL, Parquet, Feather, Arrow IPC, ORC, Excel,
         SQLite, a zip archive of tables, or the log of a tool), several, a folder (of tables, or with one JSON per
-        call), a stream (``sys.stdin``, ``io.BytesIO``), a query (with `connection`), or whatever Narwhals accepts as a
-        frame.
+        call), a stream (``sys.stdin``, ``io.BytesIO``), a query (with `connection`), whatever Narwhals accepts as a
+        frame, or what :func:`judgestats.detect_format` gave.
     format : str, optional
         Name of a reader (see :func:`judgestats.formats`); without it the format is detected from the records. Of a
         folder or glob that mixes formats, the files of this one are read; `check` lists the others.
@@ -155,6 +163,8 @@ def read(
     0     g  007     x      y  first
     1     g  007     y      x    tie
     """
+    if isinstance(source, DetectedFormat):
+        source = source.source(encoding=options.get("encoding"), sep=options.get("sep"))
     if frame not in (None, "preferences", "ratings"):
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
     unmapped = columns is None
@@ -235,7 +245,7 @@ def read(
             options.pop(name, None)
         if lazy:
             return _scanned(files, target)
-        rows = plain_rows(files, columns)
+        rows = plain_rows(files, columns, coded=target.keeps_labels)
         files = rows.files
         return target.of_text(rows.table, rows.places, label=files.label, files=files, calls=files.calls)
 
@@ -290,6 +300,12 @@ class _Target:
         return self.frame or kind
 
     @property
+    def keeps_labels(self) -> bool:
+        """Whether the columns are renamed only, so that their labels may be codes until the frame is made."""
+        names = (self.columns or {}).keys()
+        return self.parse is None and self.labels is None and names <= {c.name for c in VOCABULARY["preferences"]}
+
+    @property
     def with_counts(self) -> dict[str, str | None]:
         """The mapping, with the column of declared counts in it."""
         return {**(self.columns or {}), **({COUNTS: self.counts} if self.counts else {})}
@@ -315,11 +331,7 @@ class _Target:
         files: Files | None = None,
         calls: bool = False,
     ) -> Any:
-        """Map a table of text, as it comes from a file or a query.
-
-        `places`: of its rows. `excluded`: parts that gave none. `files`: it was read from; with `calls` each of them is
-        a call of its own.
-        """
+        """Map a table of text, as it comes from a file or a query."""
         if self.parse is not None:
             target, table = self.parsed(table, label)
             return target.of_text(table, places, excluded, label=label, files=files, calls=calls)
@@ -334,7 +346,7 @@ class _Target:
             table = check_numbers(table, kind, self.columns or {}, decimal)
             table = with_numbers(table, kind, self.with_counts)
             result = canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
-            return account.attached(result)
+            return account.attached(decoded(result, [c.name for c in VOCABULARY[kind] if c.type == "category"]))
         except SchemaError as problem:
             raise problem.labelled(label, _place(problem, account)) from None
 
@@ -345,14 +357,18 @@ class _Target:
         other = answer | {columns.get(c.name, c.name) for c in VOCABULARY[kind] if not c.key}
         others = [c for c in present if c in other]
         found = copies(table, places.file, [name for name, _ in places.files], places, others)
-        rest = ~found.excluded
-        empty = empty_repeats(table[rest], places.take(rest), others, [c for c in present if c in answer])
-        keep = ~found.excluded
-        keep[np.flatnonzero(keep)[empty.excluded]] = False
-        if keep.all():
-            return table, account
-        excluded = (*account.excluded, *found.why, *empty.why)
-        return table[keep].reset_index(drop=True), replace(account, places=places.take(keep), excluded=excluded)
+        table, account = _remaining(table, account, found)
+        empty = empty_repeats(table, account.places, others, [c for c in present if c in answer])
+        return _remaining(table, account, empty)
+
+
+def _remaining(table: pd.DataFrame, account: Account, repeats: Copies) -> tuple[pd.DataFrame, Account]:
+    """The rows of a table that repeat no other, and the account of all."""
+    if not repeats.why:
+        return table, account
+    places = cast("Places", account.places).take(~repeats.excluded)
+    account = replace(account, places=places, excluded=(*account.excluded, *repeats.why))
+    return table[~repeats.excluded].reset_index(drop=True), account
 
 
 def _long(
@@ -364,10 +380,7 @@ def _long(
     options: Mapping[str, Any],
     lacks: Mapping[str, Sequence[int]],
 ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
-    """A table made long, with the places of its rows and of the cells that gave none.
-
-    `lacks`: columns that some files do not have, which give no rows there.
-    """
+    """A table made long, with the places of its rows and of the cells that gave none."""
     excluded: list[Exclusion] = []
     steps: list[partial[Any]] = [partial(exploded, name=n.strip()) for n in explode.split(",") if n.strip()]
     steps += [partial(lengthened, wide=wide, one_scale="scale" in options)] if wide else []
@@ -469,7 +482,7 @@ def _forced(files: Files, name: str | None) -> Files:
         if not all(f.container == "json" for f in files.files):
             raise SchemaError(f"{files.label}: format='calls' needs a folder with one JSON file per call.")
         return replace(files, calls=True)
-    forced = tuple(File(f.path, name, f.encoding) for f in files.files)  # type: ignore[arg-type]
+    forced = tuple(replace(f, container=cast("Container", name)) for f in files.files)
     return replace(files, files=forced, calls=False)
 
 

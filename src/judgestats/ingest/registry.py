@@ -193,10 +193,7 @@ def readers() -> tuple[Reader, ...]:
 
 
 def reader(name: str) -> Reader:
-    """Return the reader of this name.
-
-    Raises SchemaError if there is none; the message lists the names.
-    """
+    """Return the reader of this name."""
     for candidate in readers():
         if candidate.name == name:
             return candidate

@@ -510,11 +510,7 @@ def _frame(rows: list[Outcome], kind: AnswerKind | None, index: Any) -> pd.DataF
 def parse_column(
     table: Any, columns: Mapping[str, str | None] | None, form: Any, labels: Mapping[Any, Any] | None, scale: Any
 ) -> tuple[Any, dict[str, str | None]]:
-    """Put the answers of a column of replies into a table, and map the canonical columns onto them.
-
-    `columns`: the mapping; ``choice`` or ``score`` is the column of replies, and ``finish`` one that says why they
-    ended. The reply becomes the ``rationale`` where there is none. A status mapped has priority where it is not ok.
-    """
+    """Put the answers of a column of replies into a table, and map the canonical columns onto them."""
     data, mapped = nw.from_native(table), dict(columns or {})
     if isinstance(data, nw.LazyFrame):
         raise SchemaError("parse= reads texts in memory, and this frame is lazy. Collect it first.")
@@ -550,6 +546,3 @@ def parse_column(
         values = found[name].to_numpy() if found[name].dtype == float else found[name].to_list()
         data = data.with_columns(nw.new_series(f"_parsed_{name}", values, backend=data.implementation))
     return data.to_native(), mapped
-
-
-__all__ = ["AnswerKind", "Form", "parse_column", "parse_verdicts"]

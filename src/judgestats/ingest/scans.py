@@ -48,15 +48,7 @@ OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": F
 
 
 def scan(files: Files, columns: Mapped | None = None) -> Any:
-    """Open plain tables as one lazy DuckDB relation.
-
-    CSV, TSV and JSONL come as text. They are read once, piece by piece and by the same readers as into memory, into a
-    temporary database on disk, which is deleted with the relation. Parquet is scanned in place if its columns are
-    text, numbers and booleans only, else read like the others.
-
-    `files`: all of one kind. `columns`: the mapping to come: path columns are added where it asks for them. Raises
-    SchemaError if a file is damaged or ragged, or if there is nothing to scan lazily (JSON, one call per file).
-    """
+    """Open plain tables as one lazy DuckDB relation."""
     kinds = {f.container for f in files.files}
     if len(kinds) > 1 or files.calls or kinds == {"json"}:
         listed = "one call per file" if files.calls else ", ".join(sorted(kinds))
@@ -101,7 +93,7 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
     paths = [f.path.absolute() for f in files.files]
     if files.files[0].container != "parquet" or any(is_packed(p) for p in paths):
         return None
-    schemas = [parquet_schema(p) for p in paths]
+    schemas = [parquet_schema(f) for f in files.files]
     same_columns(files.files, [s.names for s in schemas])
     odd = any(map(_is_pattern, paths))
     asked = path_columns(files, files.files[0], columns, schemas[0].names)
@@ -225,11 +217,7 @@ def _literal(text: str | None) -> str:
 
 
 def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str] | None = None) -> Any:
-    """Cast the text columns that hold numbers, or yes and no, as the eager readers do.
-
-    `relation`: from :func:`scan`. `kind`: the frame to come. `columns`: the mapping to come. `labels`: of ratings: what
-    the verdicts mean. Raises SchemaError if a canonical number is text.
-    """
+    """Cast the text columns that hold numbers, or yes and no, as the eager readers do."""
     wanted = {columns.get(c.name, c.name): c for c in VOCABULARY[kind] if c.type in ("number", "integer", "boolean")}
     wanted[columns.get("graded")] = Column("graded", "number", "")
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))

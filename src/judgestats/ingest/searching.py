@@ -155,31 +155,6 @@ def preview(
 ) -> pd.DataFrame:
     """Show a few rows of a table as a mapping would read them.
 
-    Parameters
-    ----------
-    table : frame, path, glob or folder
-        Whatever Narwhals accepts, or files of plain tables.
-    mapping : mapping
-        As for ``columns=`` of :func:`judgestats.read`.
-    labels : mapping, optional
-        As for ``labels=``.
-    rows : int
-        How many of the first rows.
-    frame : {'preferences', 'ratings'}, optional
-        Overrules what the mapping says.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The canonical columns only.
-
-    Raises
-    ------
-    SchemaError
-        If the mapping does not fit.
-
-    Examples
-    --------
     >>> table = pd.DataFrame({"rater": ["a"], "writer": ["w"], "story": ["007"], "points": ["3.5"]})
     >>> preview(table, {"judge": "rater", "system": "writer", "item": "story", "score": "points"})
       judge system item criterion  score

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pandas as pd
@@ -43,6 +43,9 @@ class DetectedFormat:
     unread : str
         How many files of a folder are read and which are not, with the reason; empty if all are. It is also
         the end of `why`.
+    opened : object
+        The table, or what was opened: :func:`judgestats.read` takes a detected format as a source, and reads no file
+        again.
     """
 
     format: str
@@ -52,6 +55,14 @@ class DetectedFormat:
     files: int = 0
     proposal: Proposal | None = None
     unread: str = ""
+    opened: Any = field(default=None, repr=False, compare=False)
+
+    def source(self, *, encoding: str | None = None, sep: str | None = None) -> Any:
+        """What was opened; files to be read with another separator or encoding are read anew."""
+        files = self.opened
+        if not isinstance(files, Files) or not (sep or any(encoding not in (None, f.encoding) for f in files.files)):
+            return files
+        return replace(files, files=tuple(replace(f, encoding=encoding or f.encoding) for f in files.files))
 
 
 def detect_format(
@@ -103,7 +114,7 @@ def detect_format(
     'needs a mapping'
     """
     if is_table(source):
-        return _table("table", source, "a table was given", 0)
+        return replace(_table("table", source, "a table was given", 0), opened=source)
     with unpacking(max_unpacked):
         files = resolve(source, encoding, pattern=path, table=table, strict=strict)
         found, why, files = native_reader(files)
@@ -114,25 +125,13 @@ def detect_format(
             rows = plain_rows(files)
             files = rows.files
             result = _table(name, rows.table, f"{reader(name).about}", len(files.files))
-    if not files.unread_note:
-        return result
-    return replace(result, why=f"{result.why}; {files.unread_note}", unread=files.unread_note)
+    note = files.unread_note
+    return replace(result, why=f"{result.why}; {note}" if note else result.why, unread=note, opened=files)
 
 
 def format_of(source: Any, *, encoding: str | None = None, mapped: bool = False) -> str:
     """Name of the reader that :func:`judgestats.read` takes for a source, without reading it all.
 
-    Parameters
-    ----------
-    source : path, glob, folder, list of paths, or table
-        As for :func:`judgestats.read`.
-    encoding : str, optional
-        Encoding of the files, if not UTF-8.
-    mapped : bool
-        Whether a mapping is given: it is then read as a plain table.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> format_of(pd.DataFrame({"judge": ["g"]}))
     'table'
@@ -172,10 +171,7 @@ def plain_name(files: Files) -> str:
 
 
 def native_reader(files: Files) -> tuple[Reader | None, str, Files]:
-    """Find the tool that wrote these files; all files must be of one format.
-
-    Returns `reader`: None for plain tables. `why`: the evidence. `files`: those that can be read.
-    """
+    """Find the tool that wrote these files; all files must be of one format."""
     if files.calls:
         found, why = _recognised(files.files[0])
         return found, why, files
@@ -262,11 +258,9 @@ def find_files(
     *,
     strict: bool = False,
 ) -> Files:
-    """Find the files of a source; with `format`, those of a folder or glob that are of that format.
-
-    `source`, `encoding`, `format`, `path`, `table`, `strict`: as for :func:`judgestats.read`. Files of other formats
-    are in ``unread``.
-    """
+    """Find the files of a source; with `format`, those of a folder or glob that are of that format."""
+    if isinstance(source, Files):
+        return source
     if format is None:
         return resolve(source, encoding, pattern=path, table=table, strict=strict)
     chosen = reader(format)

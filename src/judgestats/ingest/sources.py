@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import glob
 import os
@@ -19,14 +18,14 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
-from judgestats.errors import SchemaError, masked, printable
+from judgestats.errors import SchemaError, files_nearby, no_file, printable, shortened
 from judgestats.ingest.archives import Archive
 from judgestats.ingest.files import (
     SUFFIXES,
     File,
-    container_of,
     is_single_record,
     is_zip_of_tables,
+    look,
     stem_of,
     suffix_of,
     unpacked_limit,
@@ -39,7 +38,6 @@ from judgestats.schema.opening import cell_text, few
 _WILD = "*?["
 #: Beginning of an SQL query: one of three words, after brackets and comments.
 _QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
-_LONGEST_NAME = 200
 #: Name of the file that a stream is written to.
 STREAM = "standard input"
 _CHUNK = 1 << 20
@@ -90,22 +88,19 @@ class Files:
     strict: bool = True
 
     def each(self, read: Callable[[File], T]) -> tuple[Files, list[T]]:
-        """What `read` gives of each file, and the files without those that it refuses.
-
-        Raises the first error with `strict`, or if no file is left.
-        """
-        results: dict[Path, T] = {}
+        """What `read` gives of each file, and the files without those that it refuses."""
+        results: list[T] = []
         left: list[tuple[File, SchemaError]] = []
         for file in self.files:
             try:
-                results[file.path] = read(file)
+                results.append(read(file))
             except SchemaError as problem:
                 if self.strict:
                     raise
                 left.append((file, problem))
         if not results:
             raise left[0][1]
-        return self.without(left), list(results.values())
+        return self.without(left), results
 
     def without(self, left: Sequence[tuple[File, SchemaError]]) -> Files:
         """The files without those that turned out to be unreadable."""
@@ -201,14 +196,7 @@ def resolve(
     why_left: Callable[[File], str] | None = None,
     strict: bool = True,
 ) -> Files:
-    """Find the files of a source.
-
-    `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. `pattern`: for the paths, see
-    :class:`PathPattern`. `table`: name of the sheet or table in each file. `why_left`: why a file of a folder or glob
-    is not of the format asked for, empty if it is. `strict`: whether a file among several that cannot be read is
-    refused, or left. Raises SchemaError if there is no such file (the message suggests
-    similar names), or a folder holds no data file, or files of several kinds.
-    """
+    """Find the files of a source."""
     files = _found(source, encoding, why_left, strict)
     if files.searched and why_left is not None:
         files = _taken(files, why_left)
@@ -240,9 +228,7 @@ def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | 
                 f"{text!r} is not a file but {_kind_of_node(mode)}, which cannot be read more than once. Write its "
                 "content to a file first."
             )
-        if is_zip_of_tables(path):
-            return _archived(path, encoding, strict)
-        return _files([path], path.parent, path.name, encoding, strict)
+        return _one_file(path, path.parent, path.name, encoding, strict)
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
         if not source:
             raise SchemaError("The list of paths is empty. Give at least one path.")
@@ -322,9 +308,8 @@ def _streamed(source: Any, encoding: str | None, strict: bool) -> Files:
     """The one file of a stream, such as standard input, written to a temporary folder that is deleted with it."""
     folder = tempfile.TemporaryDirectory(prefix="judgestats-")
     path = spooled(source, folder.name)
-    if is_zip_of_tables(path):
-        return replace(_archived(path, encoding, strict), label=STREAM)
-    return replace(_files([path], path.parent, STREAM, encoding, strict), keep=folder)
+    files = _one_file(path, path.parent, STREAM, encoding, strict)
+    return replace(files, label=STREAM, keep=files.keep or folder)
 
 
 def spooled(source: Any, folder: str) -> Path:
@@ -341,8 +326,7 @@ def spooled(source: Any, folder: str) -> Path:
 
 def _absent(text: str, problem: Exception, encoding: str | None, strict: bool) -> Files:
     """The files of a pattern, or the error for a path that does not exist."""
-    shown = masked(text)
-    shown = repr(shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}...")
+    shown = shortened(text)
     if _QUERY.match(text):
         raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.")
     if "://" in text:
@@ -356,7 +340,7 @@ def _absent(text: str, problem: Exception, encoding: str | None, strict: bool) -
         raise SchemaError(f"{shown} may not be read ({problem.strerror}).")
     if any(c in text for c in _WILD):
         return _glob(text, encoding, strict)
-    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}")
+    raise no_file(text)
 
 
 def _kind_of_node(mode: int) -> str:
@@ -369,11 +353,19 @@ def _kind_of_node(mode: int) -> str:
     return next((name for is_one, name in kinds if is_one(mode)), "something else")
 
 
+def _one_file(path: Path, root: Path, label: str, encoding: str | None, strict: bool) -> Files:
+    """A file, or those in it if it is a zip archive of tables."""
+    seen = look(path)
+    if is_zip_of_tables(path, seen.head):
+        return _archived(path, encoding, strict)
+    return Files((File.opened(path, encoding, seen),), root, False, label, strict=strict)
+
+
 def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None, strict: bool) -> Files:
     unopened = Files(tuple(File(p, "csv", encoding) for p in paths), root, False, label, strict=strict)
 
     def opened(unknown: File) -> tuple[File, bool]:
-        file = replace(unknown, container=container_of(unknown.path, encoding))
+        file = File.opened(unknown.path, encoding)
         return file, len(paths) > 1 and _is_call(file)
 
     files, found = unopened.each(opened)
@@ -406,7 +398,7 @@ def _glob(pattern: str, encoding: str | None, strict: bool) -> Files:
         fixed.append(part)
     root = Path(*fixed)
     if not found:
-        raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
+        raise SchemaError(f"No file matches {pattern!r}. {files_nearby(root, Path(pattern).name)}")
     return replace(_files(found, root, pattern, encoding, strict), unread=unread, searched="glob")
 
 
@@ -493,23 +485,6 @@ def _one_kind(files: Files, folder: Path) -> str:
 def _ending(name: str) -> str:
     """Suffix as written, including that of the compression."""
     return "".join(Path(name).suffixes[-2:] if unpacked_name(name) != name else Path(name).suffixes[-1:])
-
-
-def _nearby(folder: Path, name: str) -> str:
-    while not folder.is_dir():
-        if folder == folder.parent:
-            return ""
-        folder = folder.parent
-    names = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if close:
-        return f"Near by: {', '.join(close)}."
-    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return (
-        f"The folder {folder.name or str(folder)!r} holds: {listed}."
-        if names
-        else f"The folder {folder.name!r} is empty."
-    )
 
 
 def is_table(source: Any) -> bool:

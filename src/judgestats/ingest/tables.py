@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, data_rows
-from judgestats.ingest.files import File, Record, table_of
+from judgestats.ingest.files import File, Record, decoded, table_of
 from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.wide import Wide, parse_wide
 from judgestats.schema.account import Places
-from judgestats.schema.coding import neither
+from judgestats.schema.coding import hashed, neither
 from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Finding, Kind, as_frame
 from judgestats.schema.opening import few
 
@@ -34,10 +33,7 @@ _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
 
 
 def call_record(files: Files, file: File) -> Record:
-    """The record of a file with one judge call, with the parts of its path as columns.
-
-    A path column never replaces a field of the record.
-    """
+    """The record of a file with one judge call, with the parts of its path as columns."""
     ((_, record),) = file.records()
     files.check_named(file, {n: [v] for n, v in record.items()})
     return files.relative(file), {**files.parts(file), **files.said(file), **record}
@@ -60,14 +56,8 @@ def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
     return plain_rows(files, columns).table
 
 
-def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "") -> Rows:
-    """Read all files as one table of text, with the place of each row.
-
-    `files`: one or more files of plain tables, or a folder of calls. `columns`: the mapping to come: path columns of
-    several tables are added only where it asks for them, or where the paths name them. `wide`: as for
-    :func:`judgestats.read`; a file may lack a column that it names. Raises SchemaError if a file lacks another column
-    that is needed.
-    """
+def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "", coded: bool = False) -> Rows:
+    """Read all files as one table of text; `coded`: texts of a single Parquet file may be categories."""
     if files.calls:
         files, records = files.each(lambda file: call_record(files, file))
         table = _numbered_repeats(table_of(records))
@@ -75,17 +65,15 @@ def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "") -> R
         places = Places(tuple((files.relative(f), "record") for f in files.files), at, np.ones(len(at), dtype=np.int64))
         return Rows(table, places, files, {})
 
-    def opened(file: File) -> tuple[pd.DataFrame, Any]:
-        lines = array("q")
-        return file.table(lines), lines
-
-    files, tables = files.each(opened)
+    files, tables = files.each(lambda file: file.coded_table)
+    coded = coded and len(tables) == 1
     names, parts = [], []
-    for file, (table, _) in zip(files.files, tables, strict=True):
+    for file, (cells, _) in zip(files.files, tables, strict=True):
+        table = cells if coded else decoded(cells)
         files.check_named(file, table)
         names.append(list(table.columns))
         parts.append(table.assign(**path_columns(files, file, columns, names[-1])))
-    numbers = [np.frombuffer(lines, dtype=np.int64) for _, lines in tables]
+    numbers = [lines for _, lines in tables]
     places = Places(
         tuple((files.relative(f), f.counted_in) for f in files.files),
         np.repeat(np.arange(len(numbers), dtype=np.int32), [len(n) for n in numbers]),
@@ -165,23 +153,26 @@ def _numbered_repeats(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFrame:
-    """Convert text columns to numbers that are neither canonical nor names of something.
-
-    The canonical ones are cast by the schema. A column becomes a number only if every cell is a plain number: ``007``,
-    or an id, stays text.
-
-    `table`: of text. `kind`: the frame to come. `columns`: the mapping to come.
-    """
+    """Convert text columns to numbers that are neither canonical nor names of something."""
     table = _whole_numbers(table, kind, columns)
     new = {}
     for name in conditions(table.columns, kind, columns):
         values = table[name]
         if pd.api.types.is_numeric_dtype(values):
             continue
-        given = [str(v) for v in values.tolist() if not (v is None or v is pd.NA or v != v)]
-        if given and all(map(NUMBER.fullmatch, given)):
-            new[name] = pd.to_numeric(values.astype(object))
+        code, labels = _coded(values)
+        if len(labels) and all(NUMBER.fullmatch(str(label)) for label in labels):
+            missing = [None] * bool((code < 0).any())
+            new[name] = pd.to_numeric(pd.Series([*labels, *missing], dtype=object)).to_numpy()[code]
     return table.assign(**new) if new else table
+
+
+def _coded(values: pd.Series[Any]) -> tuple[Any, Any]:
+    """Code of each cell (-1 for a missing one) and the distinct texts; cells that are not text are all distinct."""
+    if isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
+        return hashed(values)
+    cells = values[values.notna()].to_numpy(dtype=object)
+    return np.where(values.isna(), -1, np.cumsum(values.notna()) - 1), cells
 
 
 def conditions(names: Collection[str], kind: Kind, columns: Mapped) -> list[str]:
@@ -200,10 +191,11 @@ def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataF
         if source is None or column.type != "integer" or source not in table.columns:
             continue
         if not pd.api.types.is_numeric_dtype(table[source]):
-            numbers = pd.to_numeric(table[source], errors="coerce")
-            if numbers.notna().all() and ((numbers % 1 == 0) & (numbers.abs() < LARGEST)).all():
-                whole = table[source].map(lambda v: int(v) if WHOLE.fullmatch(v) else int(float(v)))
-                new[source] = whole.astype("int64")
+            code, labels = _coded(table[source])
+            numbers = pd.to_numeric(pd.Series(labels, dtype=object), errors="coerce")
+            if (code >= 0).all() and ((numbers % 1 == 0) & (numbers.abs() < LARGEST)).all():
+                whole = [int(v) if WHOLE.fullmatch(v) else int(float(v)) for v in labels]
+                new[source] = np.array(whole, dtype="int64")[code]
     return table.assign(**new) if new else table
 
 
@@ -212,9 +204,6 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
 
     A word is an error in the required columns; in any other only if it stands for a missing value (``NA``, ``NaN``):
     the validation of the frame reports the rest, with all other faults.
-
-    `table`: of text. `kind`: the frame to come. `columns`: the mapping to come. `decimal`: decimal mark of the file.
-    Raises SchemaError it names the column and the first row, and says what to do.
     """
     if decimal not in (".", ","):
         raise SchemaError(f"decimal={decimal!r} is not known. Allowed: '.', ','.")
@@ -231,7 +220,8 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
 def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.DataFrame:
     if decimal == ",":
         return table.assign(**{source: _without_points(table[source], name, source)})
-    comma = table[source].map(lambda v: isinstance(v, str) and _COMMA.fullmatch(v) is not None).to_numpy(dtype=bool)
+    code, labels = _coded(table[source])
+    comma = np.array([*(isinstance(v, str) and _COMMA.fullmatch(v) is not None for v in labels), False])[code]
     if not comma.any():
         return table
     row = int(comma.argmax())
@@ -263,14 +253,16 @@ def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series
 
 def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     """Raise if text is found in place of a number; only the empty cell is missing."""
-    text = values.astype("string")
-    if name == "score" and not neither(text).any():
+    code, labels = _coded(values)
+    distinct = pd.Series(labels, dtype="string")
+    if name == "score" and not neither(distinct).any():
         return  # verdicts that are right or wrong
-    wrong = pd.to_numeric(text, errors="coerce").isna() & text.notna()
+    wrong = pd.to_numeric(distinct, errors="coerce").isna()
     if name not in NEEDED:
-        wrong &= text.str.strip().str.lower().isin(_NO_VALUE)
+        wrong &= distinct.str.strip().str.lower().isin(_NO_VALUE)
     if not wrong.any():
         return
+    text, wrong = values.astype("string"), pd.Series(np.append(wrong, False)[code], index=values.index)
     rows = tuple(int(r) for r in wrong.to_numpy(dtype=bool).nonzero()[0])
     words = text[wrong].value_counts()
     listed = ", ".join(f"{str(w)[:40]!r} in {n} row{'s' * (n != 1)}" for w, n in words.head(3).items())

@@ -92,11 +92,6 @@ class Wide:
 def parse_wide(text: str, present: Sequence[str]) -> Wide:
     """Read ``judge=gpt,claude*``, ``judge_criterion=gpt_5_style,...`` or ``{judge}_scores[replicate]``.
 
-    `text`: meaning of the names of the columns, ``=``, and the columns, separated by commas; ``*`` stands for any
-    letters, and ``-`` before a name leaves it out (``judge=*,-id``). With names in braces (:class:`NamePattern`) the
-    columns need not be listed: all that match. Names in square brackets: what the place in a list is. `present`:
-    columns of the table. Raises SchemaError if the form is another, a column is not there, or a name has too few parts.
-
     >>> parse_wide("judge_criterion=gpt_*", ["id", "gpt_style", "gpt_truth"]).columns
     ('gpt_style', 'gpt_truth')
     >>> parse_wide("judge=*,-id", ["id", "gpt", "claude"]).columns
@@ -191,13 +186,6 @@ def lengthened(
     absent: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Long:
     """Make a wide table long: one row for each of its wide columns, and for each place in the lists of their cells.
-
-    `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. `one_scale`: the scale is known
-    otherwise. `proposed`: nobody named the columns, so that less is enough to say that their scales differ. `absent`:
-    rows of files without a column, by column: they give none. Gives the other columns (but those of lists, where lists
-    are opened), those that `wide` names, and the answers in ``verdict``, ``score`` or ``correct``, depending on their
-    values. An empty cell is a missing answer. Raises SchemaError if the table already has a column of that name, if
-    lists have another depth than `wide` names, or the columns are on scales too far apart.
 
     >>> table = pd.DataFrame({"id": [1], "a_scores": ["[[1, 2], [3, 4]]"]})
     >>> lengthened(table, "{judge}_scores[system][replicate]").table
@@ -345,10 +333,6 @@ def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool, p
 def exploded(table: pd.DataFrame, name: str) -> Long:
     """Give each element of the lists in a column a row of its own.
 
-    `table`: of text, or any cells. `name`: the column. The fields of objects become columns; one of a name that the
-    table has becomes ``name.field``. Other elements stay in the column, with their place in ``name.index``. Raises
-    SchemaError if the column is not there, or holds something else.
-
     >>> table = pd.DataFrame({"item": ["1"], "labels": ['[{"by": "ann", "value": 3}, {"by": "bob", "value": 4}]']})
     >>> exploded(table, "labels").table
       item   by value
@@ -387,10 +371,7 @@ def exploded(table: pd.DataFrame, name: str) -> Long:
 
 
 def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) -> Wide | None:
-    """Guess which columns of a table hold one judge, or one criterion, each.
-
-    `frame`: the table. `pair`: its candidate columns. `names`: plain name -> column.
-    """
+    """Guess which columns of a table hold one judge, or one criterion, each."""
     if len(frame) < 2:  # one row of many numbers is a summary
         return None
     taken = {pair.first, pair.second} if pair is not None else set()
@@ -468,10 +449,7 @@ def _parts(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_lists(frame: pd.DataFrame, names: Mapping[str, str]) -> Wide | None:
-    """Guess the meaning of columns whose cells are lists of numbers, all of one shape.
-
-    `frame`: the table. `names`: plain name -> column. Returns None where no such column is, or shapes differ.
-    """
+    """Guess the meaning of columns whose cells are lists of numbers, all of one shape."""
     first = {c: listed(cell) for c, (cell, *_) in first_cells(frame).items()}
     columns = [c for c, cell in first.items() if cell and _depth(cell)]
     depths = {_depth(first[c] or []) for c in columns}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # scipy.sparse is loaded by its first use
 from numpy.typing import ArrayLike, NDArray
 
 from judgestats.kernels.compiling import njit
@@ -66,7 +67,8 @@ def krippendorff(units: Units, weight: NDArray[Any], values: Floats, level: str)
     elif level == "ordinal":
         inner, outer = _ordinal(units.start, units.code, units.times, judges, weight, values.size)
     else:
-        margins = _margins(units.start, units.code, units.times, weight, values.size)
+        answers = scipy.sparse.csr_array((units.times, units.code, units.start), (judges.size, values.size))
+        margins = weight @ answers
         if level == "nominal":
             outer = counted**2 - (margins**2).sum(axis=1)
             within = judges**2 - units.total(units.times**2)
@@ -101,18 +103,6 @@ def _interval(units: Units, weight: Floats, values: Floats, judges: Floats) -> t
     outer = 2 * (counted * second - first**2)
     outer = np.where(outer > 1e-14 * counted * second, outer, 0.0)
     return (weight @ _per_pair(2 * judges * spread, judges)) * scale**2, outer * scale**2
-
-
-@njit(cache=True)
-def _margins(start, code, times, weight, size):  # type: ignore[no-untyped-def]
-    resamples, patterns = weight.shape
-    margins = np.zeros((resamples, size))
-    for b in range(resamples):
-        for q in range(patterns):
-            if weight[b, q] != 0:
-                for e in range(start[q], start[q + 1]):
-                    margins[b, code[e]] += weight[b, q] * times[e]
-    return margins
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""numba's ``njit``, with a cache folder even if neither the package nor the home folder is writable."""
+"""numba's ``njit``: loaded with the first call, and with a cache folder even if the usual ones are not writable."""
 
 from __future__ import annotations
 
@@ -6,43 +6,81 @@ import os
 import pickle
 import stat
 import tempfile
+import threading
 from contextlib import suppress
+from functools import cache, partial, update_wrapper
 from pathlib import Path
 from typing import Any
 
-import numba
-from numba.core.compiler_lock import global_compiler_lock
-
 from judgestats.threads import wait_for
 
-wait_for(global_compiler_lock)
+#: Held while a dispatcher is made: two threads make one.
+_MAKING = threading.RLock()
+wait_for(_MAKING)
+
+
+class Kernel:
+    """A function that numba compiles on its first call, and that compiled code may call."""
+
+    def __init__(self, function: Any, **options: Any) -> None:
+        if not callable(function):
+            raise TypeError(f"{function!r} is no function.")
+        self._function, self._options = function, options
+        self._made: Any = None
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call what is compiled."""
+        return (self._made or self._dispatcher())(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        """What numba's dispatcher has, such as its type, ``_numba_type_``."""
+        if name.startswith("__") or name in ("_made", "_function", "_options"):
+            raise AttributeError(name)
+        return getattr(self._made or self._dispatcher(), name)
+
+    def _dispatcher(self) -> Any:
+        with _MAKING:
+            self._made = self._made or _compiled(self._function, self._options)
+        return self._made
 
 
 def njit(**options: Any) -> Any:
     """Compile a function on its first call, as ``numba.njit(**options)`` does, and cache it where that is possible.
 
     The cache is where numba puts it; failing that, the user's folder among the temporary ones; failing that, there is
-    none.
+    none. numba itself is loaded by the first call of a :class:`Kernel`.
     """
+    return partial(Kernel, **options)
 
-    def decorate(function: Any) -> Any:
+
+@cache
+def _numba() -> Any:
+    import numba
+    from numba.core.compiler_lock import global_compiler_lock
+
+    wait_for(global_compiler_lock)
+    return numba
+
+
+def _compiled(function: Any, options: dict[str, Any]) -> Any:
+    """numba's dispatcher of a function."""
+    numba = _numba()
+    try:
+        return _tolerant(numba.njit(**options)(function))
+    except RuntimeError as why:  # "cannot cache function ...: no locator available"
+        if not options.get("cache") or "cache" not in str(why):
+            raise
+    folder, given = temporary_folder(), numba.config.CACHE_DIR
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
         try:
             return _tolerant(numba.njit(**options)(function))
-        except RuntimeError as why:  # "cannot cache function ...: no locator available"
-            if not options.get("cache") or "cache" not in str(why):
-                raise
-        folder, given = temporary_folder(), numba.config.CACHE_DIR
-        if folder is not None:
-            numba.config.CACHE_DIR = str(folder)
-            try:
-                return _tolerant(numba.njit(**options)(function))
-            except RuntimeError:
-                pass
-            finally:
-                numba.config.CACHE_DIR = given
-        return numba.njit(**{**options, "cache": False})(function)
-
-    return decorate
+        except RuntimeError:
+            pass
+        finally:
+            numba.config.CACHE_DIR = given
+    return numba.njit(**{**options, "cache": False})(function)
 
 
 class _Cache:

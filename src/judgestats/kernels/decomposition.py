@@ -66,25 +66,18 @@ class Decomposition:
     non_ties: Floats  # (G,): those of them that are not ties
 
 
-@njit(cache=True)
-def _pair_orders(unit, reverse, answer, n_units):  # type: ignore[no-untyped-def]
-    answers = np.full((n_units, 2), MISSING, np.int8)
-    duplicates = 0
-    first_duplicate = -1
-    for i in range(unit.size):
-        order = 1 if reverse[i] else 0
-        if answers[unit[i], order] != MISSING:
-            duplicates += 1
-            if first_duplicate < 0:
-                first_duplicate = i
-        answers[unit[i], order] = answer[i]
-    return answers, duplicates, first_duplicate
-
-
 def pair_orders(unit: NDArray[np.integer[Any]], reverse: Mask, answer: NDArray[np.int8], n_units: int) -> PairOrders:
     """Match the two orders of each of U pairs: pair, order and answer by slot of N calls."""
-    answers, duplicates, first = _pair_orders(unit, reverse, answer, n_units)
-    return PairOrders(answers, int(duplicates), int(first))
+    answers = np.full(2 * n_units, MISSING, np.int8)
+    slot = 2 * unit.astype(np.int64) + reverse
+    answers[slot] = answer  # of several calls the last one stays
+    duplicates = unit.size - int(np.count_nonzero(answers != MISSING))
+    first = -1
+    if duplicates:
+        again = np.ones(unit.size, np.bool_)
+        again[np.unique(slot, return_index=True)[1]] = False
+        first = int(again.argmax())
+    return PairOrders(answers.reshape(-1, 2), duplicates, first)
 
 
 def pair_table(

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.linalg is loaded by its first use
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats, Ints
@@ -259,7 +259,7 @@ def factorise(layout: Structure, flat: Floats) -> bool:
     if not np.isfinite(np.diagonal(tail)).all():
         return False
     if len(tail):
-        factor, wrong = lapack.dpotrf(tail.T, lower=0, clean=1, overwrite_a=1)
+        factor, wrong = scipy.linalg.lapack.dpotrf(tail.T, lower=0, clean=1, overwrite_a=1)
         tail[:] = factor.T  # it is there already where LAPACK took the array as it is
         return bool(wrong == 0)
     return True
@@ -339,7 +339,7 @@ def solve_many(layout: Structure, flat: Floats, B: Floats) -> Floats:
     else:
         _forward(*given)
     if size:
-        x[s:] = lapack.dpotrs(corner.T, x[s:], lower=0)[0]
+        x[s:] = scipy.linalg.lapack.dpotrs(corner.T, x[s:], lower=0)[0]
     if layout.arrow:
         x[:s] /= diagonal[:, None]
         x[:s] -= beside @ x[s:]
@@ -373,7 +373,7 @@ def invert(layout: Structure, flat: Floats) -> Floats:
     Z, s, size = np.zeros_like(flat), layout.s, layout.q - layout.s
     corner = flat[layout.entries + s :].reshape(size, size)
     if size:
-        upper = lapack.dpotri(corner.T, lower=0)[0]  # its other triangle is 0
+        upper = scipy.linalg.lapack.dpotri(corner.T, lower=0)[0]  # its other triangle is 0
         Z[layout.entries + s :] = (upper + np.triu(upper, 1).T).ravel()
     if not layout.arrow:
         _recur(layout.start, layout.rows, s, layout.q, flat, Z)

@@ -15,15 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import (
-    NegativeCycleError,
-    bellman_ford,
-    breadth_first_order,
-    connected_components,
-    shortest_path,
-)
+import scipy  # scipy.linalg and scipy.sparse are loaded by their first use
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.simultaneous import errors_of_differences
@@ -206,11 +198,11 @@ def strengths(
     for _ in range(_MOST_STEPS):
         value, gradient, hessian = found[:3]
         try:
-            factor = cho_factor(-hessian[np.ix_(free, free)])
+            factor = scipy.linalg.cho_factor(-hessian[np.ix_(free, free)])
         except np.linalg.LinAlgError:
             break
         step = np.zeros(last + 1)
-        step[free] = cho_solve(factor, gradient[free])
+        step[free] = scipy.linalg.cho_solve(factor, gradient[free])
         gain = float(step @ gradient)
         converged = gain < _TOLERANCE * _TOLERANCE * max(1.0, abs(value)) * 1e4
         length = 1.0
@@ -257,7 +249,7 @@ def _objective(
 
 def pieces(met: Mask) -> Ints:
     """Connected component of each system; `met` (K, K): whether two systems were compared."""
-    component: Ints = connected_components(csr_array(met), directed=False)[1]
+    component: Ints = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(met), directed=False)[1]
     return component
 
 
@@ -276,20 +268,21 @@ def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bo
     Ford, L. R. (1957). American Mathematical Monthly 64, 28-33; with ties: Davidson, R. R. (1970). Journal of the
     American Statistical Association 65, 317-328.
     """
+    graph, matrix = scipy.sparse.csgraph, scipy.sparse.csr_array
     won = wins > 0
     size = len(won)
-    cycles = connected_components(csr_array(won), connection="strong")[0]
+    cycles = graph.connected_components(matrix(won), connection="strong")[0]
     if cycles == 1:
         return np.zeros(size, dtype=np.int64), np.zeros(size)
     edges = won | (ties > 0)
     if tied and (ties > 0).any() and cycles == size:
         length = np.where(won, -2.0, np.where(ties > 0, 2.0, 0.0))
         try:
-            bellman_ford(csr_array(_with_source(length)), indices=size)
+            graph.bellman_ford(matrix(_with_source(length)), indices=size)
             edges = won
-        except NegativeCycleError:
+        except graph.NegativeCycleError:
             pass
-    count, component = connected_components(csr_array(edges), connection="strong")
+    count, component = graph.connected_components(matrix(edges), connection="strong")
     members = np.bincount(component, minlength=count)
     main = int(component[reference]) if reference is not None else int(members.argmax())
     if reference is None and (members[main] == 1 < size or (members == members[main]).sum() > 1):
@@ -299,15 +292,15 @@ def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bo
         return component, np.where(beats & ~beaten, np.inf, np.where(beaten & ~beats, -np.inf, np.nan))
     one = int(np.flatnonzero(component == main)[0])
     limit = np.full(size, np.nan)
-    limit[breadth_first_order(csr_array(edges.T), one, return_predecessors=False)] = np.inf
-    limit[breadth_first_order(csr_array(edges), one, return_predecessors=False)] = -np.inf
+    limit[graph.breadth_first_order(matrix(edges.T), one, return_predecessors=False)] = np.inf
+    limit[graph.breadth_first_order(matrix(edges), one, return_predecessors=False)] = -np.inf
     limit[component == main] = 0.0
     return component, limit
 
 
 def reached_by_wins(wins: Floats, ties: Floats) -> Mask:
     """Whether the row beat or equalled the column, itself or through others: (K, K). Arguments as in :func:`limits`."""
-    lengths = shortest_path(csr_array((wins > 0) | (ties > 0)), unweighted=True)
+    lengths = scipy.sparse.csgraph.shortest_path(scipy.sparse.csr_array((wins > 0) | (ties > 0)), unweighted=True)
     reached: Mask = np.isfinite(lengths)
     return reached
 

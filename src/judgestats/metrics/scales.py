@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from judgestats import flags
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
+from judgestats.typing import Floats, Mask
 
 #: Fewest scores of a rater that show its scale.
 _FEWEST_SCORES = 10
@@ -17,46 +21,76 @@ _FEWEST_SCORES = 10
 _APART = 3
 #: A name that ends in the range of a scale: ``gpt_0_5``, ``gpt 1-10``, ``0_100``.
 _RANGE = re.compile(r"(?:.*[_ ])?([01])[-_](\d+)")
+_NUMBERS = ("estimate", "std_error", "conf_low", "conf_high", "p_value", "p_adjusted", "share", "raw")
 _CURE = (
     "Differences of scores say nothing then. Name the scale in a column and in by=, bring all scores to one scale, or "
     "use measures that are free of scale, such as rank correlations."
 )
 
 
-def tops(scores: pd.Series[Any], raters: pd.Series[Any]) -> pd.DataFrame:
-    """The score that 99 % of a rater's scores do not exceed (``top``); whether it gave one score only (``same``)."""
-    grouped = pd.to_numeric(scores, errors="coerce").abs().groupby(raters.astype(object))
-    top = grouped.quantile(0.99)
-    table = pd.DataFrame({"top": top, "same": grouped.nunique() == 1})
-    return table[(grouped.count() >= _FEWEST_SCORES) & (top > 0)]
+class _Ends(NamedTuple):
+    """Where the scores of raters end."""
+
+    names: list[str]  # of the raters, sorted
+    n: Floats  # how many scores they gave
+    low: Floats
+    high: Floats
+    top: Floats  # absolute value that 99 % of their scores do not exceed
+    same: Mask  # whether all have one absolute value
 
 
-def scales_apart(scores: pd.Series[Any], raters: pd.Series[Any]) -> tuple[str, str] | None:
+def _ends(scores: Any, raters: Any) -> _Ends:
+    x = pd.to_numeric(pd.Series(scores), errors="coerce").to_numpy(dtype=float)
+    code, names = pd.factorize(np.asarray(raters, dtype=object))
+    rank = np.argsort([str(name) for name in names], kind="stable")
+    code = np.append(np.argsort(rank), -1)[code]
+    used = ~np.isnan(x) & (code >= 0)
+    x, code = x[used], code[used]
+    order = np.lexsort((np.abs(x), code))
+    x, size = x[order], np.abs(x[order])
+    present, start, n = np.unique(code[order], return_index=True, return_counts=True)
+    if not n.size:
+        none = np.empty(0)
+        return _Ends([], none, none, none, none, none.astype(bool))
+    place = 0.99 * (n - 1)
+    below, above = start + np.floor(place).astype(int), start + np.ceil(place).astype(int)
+    top = size[below] + (size[above] - size[below]) * (place % 1)
+    low, high = (f.reduceat(x, start) for f in (np.minimum, np.maximum))
+    listed = [str(names[rank[k]]) for k in present]
+    return _Ends(listed, n.astype(float), low, high, top, size[start] == size[start + n - 1])
+
+
+def scales_apart(scores: Any, raters: Any) -> tuple[str, str] | None:
     """Two raters who are on different scales, each as ``name, which goes up to top``; None if nothing shows that.
 
     A name that ends in a range (``gpt_0_5``) declares a scale where the scores bear it out. Else a top that is three
     times another: scales of 5 and 10 points look alike without names, and a rater that gave one score only may be on
     any scale.
     """
-    table = tops(scores, raters)
-    pair = _declared_apart(pd.to_numeric(scores, errors="coerce").groupby(raters.astype(object)).agg(["min", "max"]))
-    varied = table.loc[~table["same"], "top"]
-    if pair is None and len(varied) and table["top"].max() >= _APART * varied.min():
-        pair = table["top"].idxmax(), varied.idxmin()
+    ends = _ends(scores, raters)
+    pair = _declared_apart(ends)
+    known = (ends.n >= _FEWEST_SCORES) & (ends.top > 0)
+    varied = known & ~ends.same
+    if pair is None and varied.any():
+        highest, lowest = np.where(known, ends.top, -math.inf), np.where(varied, ends.top, math.inf)
+        pair = int(highest.argmax()), int(lowest.argmin())
+        if highest.max() < _APART * lowest.min():
+            return None
     if pair is None:
         return None
-    high, low = (f"{name}, which goes up to {table['top'].get(name, scores[raters == name].max()):g}" for name in pair)
+    tops = np.where(known, ends.top, ends.high)
+    high, low = (f"{ends.names[k]}, which goes up to {tops[k]:g}" for k in pair)
     return high, low
 
 
-def _declared_apart(ends: pd.DataFrame) -> tuple[Any, Any] | None:
-    """Names of two raters that declare different ranges, the higher one first; `ends`: their ``min`` and ``max``."""
-    ranges = {name: found for name in ends.index if (found := _RANGE.fullmatch(str(name)))}
-    spans = {name: (float(m[1]), float(m[2])) for name, m in ranges.items()}
-    fit = [n for n, (low, high) in spans.items() if low <= ends.loc[n, "min"] and ends.loc[n, "max"] <= high]
-    for one in sorted(fit, key=lambda n: spans[n][1], reverse=True):
+def _declared_apart(ends: _Ends) -> tuple[int, int] | None:
+    """Places of two raters whose names declare different ranges, the higher one first."""
+    ranges = {k: found for k, name in enumerate(ends.names) if (found := _RANGE.fullmatch(name))}
+    spans = {k: (float(m[1]), float(m[2])) for k, m in ranges.items()}
+    fit = [k for k, (low, high) in spans.items() if low <= ends.low[k] and ends.high[k] <= high]
+    for one in sorted(fit, key=lambda k: spans[k][1], reverse=True):
         for two in fit:
-            if spans[one] != spans[two] and ends.loc[one, "max"] > spans[two][1]:
+            if spans[one] != spans[two] and ends.high[one] > spans[two][1]:
                 return one, two
     return None
 
@@ -96,3 +130,48 @@ def beside_gold(scores: Any, right: Any, judge: str, whose: Sequence[Any] = ()) 
     return scales_apart(
         pd.concat([score, gold], ignore_index=True), pd.Series([judge] * len(score) + names, dtype=object)
     )
+
+
+def columns_apart(scores: Floats, raters: Sequence[Any]) -> tuple[str, str] | None:
+    """As :func:`scales_apart`, of raters in the columns of a matrix; at once where nothing exceeds another's scale."""
+    highest = np.fmax.reduce(np.abs(scores))
+    if not (highest >= _APART * np.fmin.reduce(highest)).any() and not any(_RANGE.fullmatch(str(r)) for r in raters):
+        return None
+    return scales_apart(scores.ravel(order="F"), np.repeat(np.array(raters, dtype=object), len(scores)))
+
+
+def unmeasured(row: Mapping[str, Any], apart: tuple[str, str] | None) -> dict[str, Any]:
+    """A row of results, without its numbers and with a flag if what it compares is on different scales."""
+    if apart is None:
+        return dict(row)
+    none = {c: math.nan for c in _NUMBERS if c in row}
+    return {**row, **none, "flag": flags.join(flags.OTHER_SCALE.of(high=apart[0], low=apart[1]), row.get("flag", ""))}
+
+
+def across_scales(
+    found: pd.DataFrame, scores: pd.DataFrame, groups: Sequence[str], compared: Collection[str], own: Collection[str]
+) -> pd.DataFrame:
+    """Results of judges, checked for scales within each group of `scores` (``judge``, ``mean``).
+
+    `compared`: terms without a number where the judges, or ``judge`` and ``other`` of a row, are on different scales.
+    `own`: terms of one judge, which get a flag.
+    """
+    groups, replaced = [c for c in groups if c != "judge"], dict[int, dict[Any, Any]]()
+    for key, part in scores.groupby(groups, dropna=False) if groups else [((), scores)]:
+        if not (pair := scales_apart(part["mean"], part["judge"])):
+            continue
+        here = [found[c].isna() if pd.isna(v) else found[c] == v for c, v in zip(groups, key, strict=True)]
+        for i in map(int, np.flatnonzero(np.logical_and.reduce([found["term"].isin([*compared, *own]), *here]))):
+            row: dict[Any, Any] = found.iloc[i].to_dict()
+            apart: tuple[str, str] | None = pair
+            if row["term"] in own:
+                replaced[i] = {**row, "flag": flags.join(flags.OWN_SCALE.of(high=pair[0], low=pair[1]), row["flag"])}
+                continue
+            if row.get("judge") and row.get("other"):
+                two = part[part["judge"].isin([row["judge"], row["other"]])]
+                apart = scales_apart(two["mean"], two["judge"])
+            replaced[i] = unmeasured(row, apart)
+    if not replaced:
+        return found
+    rows = [replaced.get(i, row) for i, row in enumerate(found.to_dict("records"))]
+    return pd.DataFrame(rows, columns=found.columns).astype(found.dtypes)

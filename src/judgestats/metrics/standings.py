@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
 from judgestats.counting.raters import is_answer, matched_calls
@@ -197,6 +195,9 @@ def together(judges: pd.Series[Any], items: pd.Series[Any]) -> list[list[str]]:
     >>> together(pd.Series(["a", "a", "b", "b", "c"]), pd.Series(["1", "2", "1", "2", "9"]))
     [['a', 'b'], ['c']]
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     who, names = pd.factorize(judges.astype(str), sort=True)
     what, things = pd.factorize(items.astype(str))
     marks = csr_array((np.ones(len(who)), (who, what)), shape=(len(names), len(things)))

@@ -32,12 +32,6 @@ _MEANING = {
     "needs holds no number",
     FOLLOWS: "the other printed numbers give it, within the precision of their print",
 }
-_COUNTED = (
-    "Numbers are counted first: every one that is printed, by the strongest check on it: recomputed from other printed "
-    "numbers, copied (compared with the same quantity printed elsewhere), only bounded (an input of other numbers, or "
-    "within bounds), or not touched. Faults are findings that do not follow, those of one altered number or one row "
-    "taken together. Then the verdicts of all checks."
-)
 #: Makes the figures of a paper.
 Figures = Callable[[], "Iterator[Picture]"]
 
@@ -119,7 +113,6 @@ def html(
         lead=lead,
         example=example,
         summary=_summary(audits, named),
-        counted=_COUNTED,
         verdicts=[{**_verdict(v), "meaning": _MEANING[v]} for v in VERDICTS],
         papers=[_paper(a, named[a.paper], figures.get(a.paper)) for a in audits],
     )
@@ -155,10 +148,9 @@ def _paper(a: Audited, title: str, figures: Figures | None) -> dict[str, Any]:
         if here
     ]  # fmt: skip
     return {
-        "id": anchor(a.paper), "title": title, "cautions": a.cautions, "findings": findings,
+        "id": anchor(a.paper), "paper": a.paper, "title": title, "cautions": a.cautions, "findings": findings,
         "tables": [*_tables(a)], "folded": folded,
         "figures": None if figures is None else [*figures()],
-        "not_drawn": [f"{name}: {why}" for name, why in NOT_DRAWN.get(a.paper, {}).items()] if figures else [],
     }  # fmt: skip
 
 
@@ -247,32 +239,3 @@ def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> dic
     twins = [d for d in found if d.statement.printed == cell and d.shown and d.shown != text]
     twin = twins[0].shown if twins else ""
     return {"text": text, "class": _CLASSES.get(_own(cell, found), "used"), "title": heading, "twin": twin}
-
-
-#: Figures that the printed numbers do not determine, and why.
-NOT_DRAWN: dict[str, dict[str, str]] = {
-    "merchant_risk": {
-        "Figures 1, 3 and 4": "prompts, texts and a scheme",
-        "Figures 2 and 10": "lists of categories; their codes are in the tables above",
-        "Figure 5": "an example of two texts; its scores are in the tables above",
-        "Figure 7": "scores of people by criterion are not printed, their means are in the tables above",
-    },
-    "debiasing": {
-        "Figure 1, position": "position bias is printed as a bound only",
-        "Figure 2": "changes of bias by strategy are printed for few judges",
-        "Figure 3": "agreement by category is not printed",
-    },
-    "dark_current": {"Figure 2": "target sensitivity at the steps 2 to 4 is not printed"},
-    "consensus_illusion": {
-        "Figure 1": "an example; its scores are in the tables above",
-        "Figure 2, eight temperatures": "agreement at 0.1, 0.2 and from 0.4 to 0.9 is not printed",
-        "Figure 4": "three of the domains are printed",
-        "Figure 5": "correlations by model, pair and temperature are not printed",
-        "Figure 6": "scores by evaluator are not printed",
-    },
-    "rationalization": {
-        "Figure 1": "a scheme",
-        "Figures 3 and 5": "revisions and similarities by judge are not printed",
-        "Figures 6 and 7": "the parameters under attack are printed as ranges over judges",
-    },
-}

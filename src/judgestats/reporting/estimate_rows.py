@@ -19,10 +19,7 @@ _STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
 
 
 def require(frame: Any, *columns: str) -> None:
-    """Raise unless `frame` is a table of estimates with these columns.
-
-    `frame`: what a picture was given. `*columns`: columns that the picture reads. Raises DesignError it names what is
-    needed and what there is.
+    """Raise DesignError, which names what is needed and what there is, unless `frame` has these columns.
 
     >>> require(pd.DataFrame({"judge": ["g"], "term": ["x"]}), "judge", "term")
     """
@@ -36,9 +33,7 @@ def require(frame: Any, *columns: str) -> None:
 
 
 def whose(frame: pd.DataFrame) -> pd.Series[Any]:
-    """Label of each row: its judge, and the values of the further grouping columns.
-
-    `frame`: estimates, or a datasheet. Returns text, on the index of `frame`.
+    """Label of each row, on its index: the judge, and the values of the further grouping columns.
 
     >>> whose(pd.DataFrame({"judge": ["g"], "strategy": ["CoT"], "term": ["x"], "estimate": [1.0]})).item()
     'g · CoT'
@@ -71,21 +66,22 @@ def step(frame: pd.DataFrame) -> pd.Series[Any]:
 
 
 def terms(frame: pd.DataFrame, *wanted: str, needed: bool = True) -> pd.DataFrame:
-    """Rows of these terms, with columns ``who`` and ``step``.
-
-    `frame`: estimates, or a datasheet. `*wanted`: terms. `needed`: refuse a frame without any. Raises DesignError if
-    there is none, and one is needed; or if `frame` lacks ``judge``, ``term`` or ``estimate``.
-    """
+    """Rows of these terms, with columns ``who`` and ``step``; `needed`: refuse a frame without a value of any."""
     require(frame, "judge", "term", "estimate")
     here = frame[frame["term"].isin(wanted)]
     if "section" in here.columns:
         here = here[~here["section"].astype(str).str.endswith("different subset")]
-    if needed and not here["estimate"].notna().any():
+    if needed:
+        _require_value(here, frame, ", ".join(wanted))
+    return here.assign(who=whose(here), step=step(here))
+
+
+def _require_value(here: pd.DataFrame, frame: pd.DataFrame, wanted: str, advice: str = "") -> None:
+    if not here["estimate"].notna().any():
         have = ", ".join(sorted(set(map(str, frame["term"])))) or "none"
         raise DesignError(
-            f"The picture needs {', '.join(wanted)}, and the estimates have no such row with a value. Terms: {have}."
+            f"The picture needs {wanted}, and the estimates have no such row with a value. Terms: {have}.{advice}"
         )
-    return here.assign(who=whose(here), step=step(here))
 
 
 def one_each(frame: pd.DataFrame, term: str) -> pd.DataFrame:
@@ -104,19 +100,13 @@ def order_of(frame: pd.DataFrame) -> list[str]:
 
 
 def chosen(frame: pd.DataFrame, wanted: Sequence[str], *columns: str, source: str) -> pd.DataFrame:
-    """Rows of these terms.
+    """Rows of these terms; a frame without one of the columns, or without a value, is refused.
 
-    `frame`: estimates. `wanted`: terms. `*columns`: columns that are read, beside ``term`` and ``estimate``. `source`:
-    the measure that gives them. Raises DesignError if a column is not there, or no such row has a value.
+    `source`: the measure that gives them.
     """
     require(frame, "term", "estimate", *columns)
     here = frame[frame["term"].isin(wanted)]
-    if not here["estimate"].notna().any():
-        have = ", ".join(sorted(set(map(str, frame["term"])))) or "none"
-        raise DesignError(
-            f"The picture needs {' or '.join(wanted)}, and the estimates have no such row with a value. Terms: {have}. "
-            f"Give a result of {source}()."
-        )
+    _require_value(here, frame, " or ".join(wanted), f" Give a result of {source}().")
     return here
 
 
@@ -127,10 +117,9 @@ def groups_of(table: pd.DataFrame, *skip: str) -> list[str]:
 
 
 def names_of(table: pd.DataFrame, *skip: str) -> pd.Series[Any]:
-    """Name of the group of each row.
+    """Name of the group of each row, by the grouping columns but `skip`: ``all`` without any.
 
-    `table`: estimates. `*skip`: grouping columns that do not make the name. Returns ``all`` without grouping columns; a
-    number is prefixed with the name of its column.
+    A number is prefixed with the name of its column.
 
     >>> names_of(pd.DataFrame({"pair": ["a/b"], "temperature": [0.3], "term": ["shift"]})).item()
     'a/b · temperature 0.3'
@@ -159,10 +148,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def one_row_each(table: pd.DataFrame, columns: Sequence[str]) -> None:
-    """Raise if two rows would be drawn in the same place.
-
-    Raises DesignError it names the first.
-    """
+    """Raise DesignError, which names the first, if two rows would be drawn in the same place."""
     twice = table.duplicated(list(columns))
     if twice.any():
         first = " · ".join(map(str, table.loc[twice, list(columns)].iloc[0]))

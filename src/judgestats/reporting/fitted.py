@@ -39,10 +39,8 @@ class Model:
     call: str
 
 
-def described(models: Models | None, conf_level: float) -> tuple[Model, ...]:
+def described(models: Models, conf_level: float) -> tuple[Model, ...]:
     """Describe each model; one that has no parameters or no diagnostics is refused by its name."""
-    if models is None:
-        return ()
     given = models if isinstance(models, Mapping) else {"": models}
     named: list[tuple[str, Any]] = []
     for name, found in given.items():

@@ -21,10 +21,7 @@ def _terms() -> Any:
 
 
 def number(value: float, decimals: int = 3) -> str:
-    """Print a number with a fixed number of decimals.
-
-    `value`: infinite and missing values are ``∞`` and ``n/a``. `decimals`: decimals. Returns with a true minus sign,
-    thin spaces in thousands, and no minus before zero.
+    """Print a number: with a true minus sign, but none before zero, thin spaces in thousands, ``∞`` and ``n/a``.
 
     >>> number(0.66666), number(-0.0001), number(-1.5, 1), number(float("nan"))
     ('0.667', '0.000', '−1.5', 'n/a')
@@ -70,10 +67,7 @@ def noun(value: float, one: str, many: str | None = None) -> str:
 def interval(
     low: float, high: float, *, decimals: int = 3, first: float | None = None, last: float | None = None
 ) -> str:
-    """Print an interval; a censored end says so.
-
-    `low`, `high`: ends; ``-inf`` is at most the first step, ``inf`` above the last. `decimals`: decimals. `first`,
-    `last`: first and last step of the ladder, for censored ends.
+    """Print an interval; a censored end says that it is at most the first step of the ladder, or above the last.
 
     >>> interval(0.57827, 0.74469), interval(-float("inf"), 2.7, first=1), interval(2.0, float("inf"), last=5)
     ('[0.578, 0.745]', '[≤ 1, 2.700]', '[2.000, > 5]')

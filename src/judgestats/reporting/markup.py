@@ -64,12 +64,9 @@ def places(value: object) -> Markup:
         if name != before:
             half = _WHOLE // 2
             short = name if len(name) <= _WHOLE else f"{name[:half]}…{name[-half:]}"
-            title = Markup(' title="{}"').format(name) if short != name else ""
-            shown.append(
-                Markup("<span{}>{}</span>, line {}").format(title, breakable(short), rest)
-                if title
-                else Markup("{}, line {}").format(breakable(short), rest)
-            )
+            file = breakable(short)
+            file = file if short == name else Markup('<span title="{}">{}</span>').format(name, file)
+            shown.append(Markup("{}, line {}").format(file, rest))
         else:
             shown.append(Markup("line {}").format(rest))
         before = name
@@ -136,11 +133,6 @@ def bar(
     def at(x: float) -> str:
         return f"{4 + (width - 8) * (min(max(x, start), end) - start) / (end - start):.1f}"
 
-    known = low == low and high == high
-    mark = 0.0 if mark is None and start < 0 else mark
-    return {
-        "at": at(value),
-        "low": at(low) if known else None,
-        "high": at(high) if known else None,
-        "mark": at(mark) if mark is not None and mark == mark else None,
-    }
+    ends = {"low": low, "high": high} if low == low and high == high else {"low": None, "high": None}
+    places = {"at": value, **ends, "mark": 0.0 if mark is None and start < 0 else mark}
+    return {name: None if x is None or x != x else at(x) for name, x in places.items()}

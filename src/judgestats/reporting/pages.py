@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -42,12 +42,10 @@ from judgestats.metrics.references import CONTROLLED, Baseline, Humans, Referenc
 from judgestats.outputs import MarkedOutputs
 from judgestats.reporting import plots
 from judgestats.reporting.estimate_rows import whose
-from judgestats.reporting.fitted import Model, Models, described
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
 from judgestats.reporting.markup import anchor, bar, breakable, page, places, visible
 from judgestats.reporting.pictures import PAIRS, Picture, beside_people, between_judges, concordances, drawing, pictures
 from judgestats.reporting.sheets import (
-    NON_CLAIMS,
     datasheet_rows,
     drawn,
     flag_marks,
@@ -63,6 +61,9 @@ from judgestats.schema import check, kind_of
 from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
 from judgestats.schema.opening import engine_errors, opened
 from judgestats.schema.validation import raise_faults
+
+if TYPE_CHECKING:
+    from judgestats.reporting.fitted import Model, Models
 
 # ---- What was read, the design of the data, rows used and excluded ---------------------------------------------------
 
@@ -695,7 +696,11 @@ def measure_all(
     """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
     say("Checking the rows")
     confidence(conf_level)
-    fitted = described(models, conf_level)
+    fitted: tuple[Model, ...] = ()
+    if models is not None:
+        from judgestats.reporting.fitted import described  # loads all of judgestats.models
+
+        fitted = described(models, conf_level)
     if sampling is not None:
         choose(sampling, get_args(Sampling), "sampling")
     frame = opened(data).lazy().collect(backend="pandas").to_native()
@@ -810,7 +815,6 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
         separately=shown_separately(found.splits),
         judges=judge_cards(sheet, level),
         left_out=summary.left_out,
-        non_claims=NON_CLAIMS,
         lead=" ".join(t for t in lead if t),
         read=sources(source),
         rows=rows_section(found.findings),
@@ -846,7 +850,7 @@ def as_markdown(found: PageData, command: str = "") -> str:
     lines = [f"# {markdown_text(summary.title)}", "", markdown_text(summary.line), ""]
     lines += [f"- **{c.head}**: {markdown_text(c.claim)}. {markdown_text(c.detail)}." for c in summary.cards]
     for g in summary.groups if summary.columns else ():
-        lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*_plain_comparison(summary, g.judges))]
+        lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*plain_comparison(summary, g.judges))]
     lines += ["", summary.note] if summary.note else []
     lines += ["", "## Datasheets", "", *([f"{markdown_text(summary.left_out)}", ""] if summary.left_out else [])]
     lines += [to_markdown(found.of_shown(found.sheet))]
@@ -874,7 +878,7 @@ def _plain_estimates(rows: pd.DataFrame, conf_level: float) -> tuple[list[str], 
     return heads, cells
 
 
-def _plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+def plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the comparison as text."""
     rows = [
         [j, *(" (".join(filter(None, c.text(j))) + ")" * bool(c.text(j)[1]) for c in summary.columns)] for j in judges

@@ -87,7 +87,12 @@ def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options, left_o
     if kind == "ratings":
         return [*_of_ratings(data, options)]
     if "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
-        found = [*_of_instrument(sheet), *_of_prompts(data, sheet, options)]
+        found = [
+            picture
+            for name, draw, title, caption in _INSTRUMENT
+            for picture in drawing(name, title, caption, partial(draw, sheet))
+        ]
+        found += _of_prompts(data, sheet, options)
     else:
         found = [*_of_verdicts(sheet)]
     return [replace(picture, caption=f"{picture.caption} {left_out}".strip()) for picture in found]
@@ -104,32 +109,22 @@ def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool =
     yield Picture(title, caption, picture, wide)
 
 
-def _of_instrument(sheet: pd.DataFrame) -> Iterator[Picture]:
-    for name, function, title, caption in _INSTRUMENT:
-        yield from drawing(name, title, caption, partial(function, sheet))
-
-
 def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:
     shifts = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
     for _, shift in shifts.groupby("section", sort=False) if not options.by else ():
-        base, other = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
-        yield from _of_two_prompts(data, shift, base, other, options)
+        base, strict = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
+        at = step(shift)
+        ends = shift[at.isna() | at.isin([at.min(), at.max()])]
 
+        def draw(ends: pd.DataFrame = ends, prompts: tuple[str, str] = (base, strict)) -> Any:
+            found = options.call(target_sensitivity, data, by=["prompt"])
+            return plots.operating_point(ends, found, prompts=prompts)
 
-def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, options: Options) -> Iterator[Picture]:
-    at = step(shift)
-    shift = shift[at.isna() | at.isin([at.min(), at.max()])]
-
-    def draw() -> Any:
-        found = options.call(target_sensitivity, data, by=["prompt"])
-        return plots.operating_point(shift, found, prompts=(base, strict))
-
-    caption = (
-        f"From the prompt “{base}” to “{strict}”: to the left, fewer false preferences between equals; down, "
-        "fewer right choices. Two operating "
-        "points and the segment between them, not an ROC curve."
-    )
-    yield from drawing(f"operating-point-{anchor(strict)}", f"Operating point, {base} to {strict}", caption, draw)
+        caption = (
+            f"From the prompt “{base}” to “{strict}”: to the left, fewer false preferences between equals; down, "
+            "fewer right choices. Two operating points and the segment between them, not an ROC curve."
+        )
+        yield from drawing(f"operating-point-{anchor(strict)}", f"Operating point, {base} to {strict}", caption, draw)
 
 
 def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
@@ -222,7 +217,7 @@ def between_judges(data: Any, kind: str, taken: Mapping[str, Any], options: Opti
         if len(judges) < 3:
             continue
         part, cut = _most_and_least(part)
-        alone = sorted({*data["judge"].astype(str)} - judges)
+        alone = sorted({str(judge) for judge in data["judge"].unique()} - judges)
         note = f" Not drawn, because no other judge has the same items: {listed(alone)}." if alone else ""
         more = f" Drawn are {MOST_GROUPS} of {count(len(groups))} groups." if len(groups) > MOST_GROUPS else ""
         title = f"Which judges agree{label and f', {label}'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from judgestats.reporting import plots
 from judgestats.reporting.audits import Figures, audit_outputs, html
 from judgestats.reporting.pages import comparison, judge_cards
 from judgestats.reporting.pictures import Picture, drawing
-from judgestats.reporting.sheets import NON_CLAIMS
 from judgestats.reporting.summary import overview
 
 #: Paper -> its title.
@@ -98,7 +98,6 @@ def _example() -> dict[str, Any]:
         "lead": lead,
         "table": comparison(overview(sheet)),
         "judges": judge_cards(sheet, 0.95),
-        "non_claims": NON_CLAIMS,
     }
 
 
@@ -155,22 +154,10 @@ def _merchant_risk_figures() -> Iterator[Picture]:
     ):
         for condition in ("attributed", "anonymized"):
             here = _in_paper_order(table_[table_["condition"] == condition].drop(columns="condition"))
-            draw: Callable[[], Any] = _Draw(here, None if kind == "scores" else limit)
+            draw: Callable[[], Any] = partial(plots.score_matrix, here)
+            if kind != "scores":
+                draw = partial(plots.deviation_matrix, here, limit=limit)
             yield from drawing(f"merchant-risk-{kind}-{condition}", f"{title}, {condition}, drawn again", caption, draw)
-
-
-class _Draw:
-    """A matrix, to be drawn later."""
-
-    def __init__(self, table_: pd.DataFrame, limit: float | None) -> None:
-        self._table, self._limit = table_, limit
-
-    def __call__(self) -> Any:
-        return (
-            plots.score_matrix(self._table)
-            if self._limit is None
-            else plots.deviation_matrix(self._table, limit=self._limit)
-        )
 
 
 def _in_paper_order(table_: pd.DataFrame) -> pd.DataFrame:

@@ -69,25 +69,6 @@ OVERVIEW = (
 )
 
 
-#: What a datasheet does not show, after Table 5 of the dark_current paper, and why.
-NON_CLAIMS = (
-    ("Nothing that was concluded from this judge's verdicts is confirmed by it.", "Only the judge was measured here."),
-    (
-        "No explanation of why models differ is tested.",
-        "A datasheet describes the instrument, not what it is pointed at.",
-    ),
-    (
-        "The judge is not shown to be a good judge in general.",
-        "The numbers are for these stimuli, prompts and settings; other tasks need their own.",
-    ),
-    ("No trend over model sizes or families follows.", "A few judges are cases, not a sample of models."),
-    (
-        "Another judge, however strong, is no ground truth.",
-        "It is a comparator, or an estimate of what can be reached.",
-    ),
-)
-
-
 def shown_measures(sheet: pd.DataFrame) -> set[str]:
     """Measures of :func:`judgestats.available_measures` of which a datasheet shows some number, or some bound.
 

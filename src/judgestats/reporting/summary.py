@@ -40,7 +40,7 @@ from judgestats.metrics.standings import (
 )
 from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.formatting import count, noun, number, signed
-from judgestats.schema.coding import yes_or_no
+from judgestats.schema.coding import Codes, combine, yes_or_no
 from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
 
 #: Names that a card lists.
@@ -315,11 +315,12 @@ def summarise(
     care = _care(data, kind, sheet, shown, ranked, findings, people.why, found.apart, options)
     cards += [care] if care else []
     judges = [j for g in ranked for j in g]
-    groups = _most_of(ranked, shown, data, kind, who)
+    calls = Study.of(data)
+    groups = _most_of(ranked, shown, calls, kind, who)
     left_out = _left_out(groups, judges, who)
     return Summary(
         masked(title) if title else _title(judges, who, bool(shown and found.against), found.against),
-        _line(data, kind, findings, found.against, people.why or found.apart, options),
+        _line(data, _things(calls, kind), kind, findings, found.against, people.why or found.apart, options),
         tuple(cards),
         shown,
         groups,
@@ -901,13 +902,19 @@ def _title(labels: Sequence[str], who: _Contenders, trusted: bool, against: str)
 
 
 def _line(
-    data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, against: str, without_people: str, options: Options
+    data: pd.DataFrame,
+    judged: str,
+    kind: Kind,
+    findings: pd.DataFrame,
+    against: str,
+    without_people: str,
+    options: Options,
 ) -> str:
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
     used, excluded = int(rows.get("rows used", len(data))), int(rows.get("rows excluded", 0))
     verdicts = kind == "preferences" or answer_column(data.columns) == "correct"
     things = "verdicts on " if verdicts else "scores of "
-    things += _things(data, kind)
+    things += judged
     parts = [f"{count(used)} {things}"]
     if kind == "preferences":
         lone = findings.loc[findings["what"] == "only one order of the pair", "n"].sum()
@@ -937,17 +944,14 @@ def _again(data: pd.DataFrame) -> bool:
     return bool(data.duplicated([c for c in data.columns if c in names]).any()) and COUNTS not in data.columns
 
 
-def _units(data: pd.DataFrame, kind: Kind) -> pd.DataFrame:
+def _units(calls: Study, kind: Kind) -> Codes:
     """What each row judged: an item, or a pair of an item, in whichever order it was shown."""
-    if kind != "preferences":
-        return data[["item"]]
-    one, two = (data[c].astype(str).to_numpy(object) for c in ("first", "second"))
-    return data[["item"]].assign(low=np.minimum(one, two), high=np.maximum(one, two))
+    return calls.columns.codes(["item"]) if kind != "preferences" else calls.pairs
 
 
-def _things(data: pd.DataFrame, kind: Kind) -> str:
+def _things(calls: Study, kind: Kind) -> str:
     """What was judged: items, or pairs, and of how many items if an item has several."""
-    items, units = data["item"].nunique(), len(_units(data, kind).drop_duplicates())
+    items, units = len(calls.columns.labels("item")), _units(calls, kind).size
     if kind != "preferences":
         return noun(items, "item")
     return noun(units, "pair") + (f" of {noun(items, 'item')}" if units > items else "")
@@ -974,10 +978,10 @@ def _ranked(judges: Sequence[str], columns: Sequence[Column]) -> list[str]:
 
 
 def _most_of(
-    ranked: Sequence[Sequence[str]], columns: Sequence[Column], data: pd.DataFrame, kind: Kind, who: _Contenders
+    ranked: Sequence[Sequence[str]], columns: Sequence[Column], calls: Study, kind: Kind, who: _Contenders
 ) -> tuple[Group, ...]:
     """The groups with at most MOST_JUDGES judges in all: of a group that does not fit, its two ends."""
-    rows = data.groupby("judge", sort=False).indices
+    judge, names = calls.columns["judge"]
     groups: list[Group] = []
     room = MOST_JUDGES
     for judges in ranked:
@@ -985,7 +989,8 @@ def _most_of(
             break
         low = room // 2
         ends = judges if len(judges) <= room else [*judges[: room - low], *judges[len(judges) - low :]]
-        about = _about(data.iloc[np.concatenate([rows[j] for j in judges])], judges, kind, who)
+        among = np.array([name in {*judges} for name in names])[judge]
+        about = _about(calls.where(among), judges, kind, who)
         top = _sorted_by(judges, columns)
         other = f"; sorted by “{top.label}”" if top and top is not columns[0] and len(judges) > 1 else ""
         groups.append(Group(tuple(ends), about + other))
@@ -1004,10 +1009,10 @@ def _left_out(groups: Sequence[Group], judges: Sequence[str], who: _Contenders) 
     return f"Shown are {count(size)} of {who.said(judges)}: the {which}. The CSV of the page has all."
 
 
-def _about(here: pd.DataFrame, judges: Sequence[str], kind: Kind, who: _Contenders) -> str:
-    units = _units(here, kind)
-    judged = units.assign(judge=here["judge"]).drop_duplicates().groupby(list(units), dropna=False).size()
-    shared = int((judged == len(judges)).sum())
+def _about(calls: Study, judges: Sequence[str], kind: Kind, who: _Contenders) -> str:
+    units, (judge, names) = _units(calls, kind), calls.columns["judge"]
+    met = combine([(units.code, units.size), (judge, len(names))], len(judge))
+    shared = int((np.bincount(units.code[met.first], minlength=units.size) == len(judges)).sum())
     one = "pair" if kind == "preferences" else "item"
     if len(judges) == 1:
         return f"{judges[0]}: {noun(shared, one)}"

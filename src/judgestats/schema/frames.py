@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -11,7 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError, choose, nearest, refuse_unknown, score_range, suggestion
-from judgestats.schema.coding import yes_or_no
+from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
 from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind, N, answer_column, required
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
 from judgestats.schema.opening import opened
@@ -85,9 +85,12 @@ def preferences(
     extra = {"choice": winner} if winner is not None else {}
     mapped = _map(frame, "preferences", {**columns, **extra}, counts)
     if winner is not None:
-        mapped = mapped.with_columns(_choice_of_winner())
-    mapped = mapped.with_columns(_answers(dict(labels or {})))
-    mapped = _status(_gold(mapped, dict(labels or {}), columns))
+        position = _choice_of_winner()
+        mapped = _once_each(mapped, ("choice",), lambda some: some.with_columns(position), ("first", "second"))
+    words = dict(labels or {})
+    answers = _answers(words)
+    mapped = _once_each(mapped, ("choice", "status"), lambda some: _status(some.with_columns(answers)))
+    mapped = _once_each(mapped, ("gold",), lambda some: _gold(some, words, columns), ("first", "second"))
     return _finish(mapped, "preferences", counts)
 
 
@@ -292,16 +295,29 @@ def _as_text(values: pd.Series[Any]) -> Any:
 
 def _from_text(values: pd.Series[Any], column: Column) -> Any:
     """Text as numbers, or as yes and no, where every value is one; None where some value is not."""
-    text = values.astype("string").str.strip()
+    code, labels = hashed(values)
+    text = pd.Series([*labels, None], dtype=object).astype("string").str.strip()  # code -1 is the missing one
     text = text.mask(text == "")
-    if column.type == "boolean":
-        known = yes_or_no(text)
-        if column.default is not None:
-            known = known.fillna(column.default).mask(text.notna() & known.isna())
-        complete = bool(known.notna().all())
-        return None if (known.isna() & text.notna()).any() else known.to_numpy(dtype=bool) if complete else known.array
-    number = pd.to_numeric(text, errors="coerce")
-    return number.to_numpy(dtype="float64", na_value=np.nan) if number.isna().equals(text.isna()) else None
+    known = yes_or_no(text) if column.type == "boolean" else pd.to_numeric(text, errors="coerce")
+    if (known.isna() & text.notna()).any():
+        return None
+    if column.type != "boolean":
+        return known.to_numpy(dtype="float64", na_value=np.nan)[code]
+    verdicts = (known if column.default is None else known.fillna(column.default)).array.take(code)
+    return verdicts if verdicts.isna().any() else verdicts.to_numpy(dtype=bool)
+
+
+def _once_each(data: Any, columns: Sequence[str], function: Callable[[Any], Any], beside: Sequence[str] = ()) -> Any:
+    """What `function` makes of some columns, and of those beside: in pandas once for each combination of values."""
+    have = [c for c in (*columns, *beside) if c in data.collect_schema().names()]
+    if not (isinstance(data, nw.DataFrame) and data.implementation.is_pandas() and len(data)):
+        return function(data)
+    some, codes = distinct_rows(data, have)
+    made = _categories(function(some), "preferences").to_native()
+    before = some.to_native().select_dtypes("category")
+    same = [c for c, v in before.items() if v.cat.categories.dtype == made[c].dtype and made[c].equals(v.astype("str"))]
+    taken = {c: made[c].array.take(codes.code) for c in columns if c in made and c not in same}
+    return nw.from_native(data.to_native().assign(**taken), eager_only=True)
 
 
 def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | None]) -> Any:
@@ -419,6 +435,11 @@ def _status(data: Any) -> Any:
     return data.with_columns(nw.when(invalid).then(nw.lit("parse")).otherwise(nw.lit("ok")).alias("status"))
 
 
+def _categories(data: nw.DataFrame[Any], kind: Kind) -> nw.DataFrame[Any]:
+    names = [c.name for c in VOCABULARY[kind] if c.type == "category" and c.name in data.columns]
+    return data.with_columns(nw.col(c).cast(nw.Categorical) for c in names) if names else data
+
+
 def _finish(
     data: Any, kind: Kind, counts: str | Literal[False] | None, scale: tuple[float, float] | None = None
 ) -> Any:
@@ -426,8 +447,7 @@ def _finish(
         counted(data, kind=kind)
     else:
         raise_faults(data, kind, scale)
-        category = [c.name for c in VOCABULARY[kind] if c.type == "category" and c.name in data.columns]
-        data = data.with_columns(nw.col(c).cast(nw.Categorical) for c in category) if category else data
+        data = _categories(data, kind)
         whole = [c.name for c in VOCABULARY[kind] if c.type == "integer" and c.name in data.columns]
         whole = [
             c for c in whole if data[c].dtype.is_float() and not data[c].is_null().any() and not data[c].is_nan().any()

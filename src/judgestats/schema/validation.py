@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError, data_rows, score_range, suggestion
 from judgestats.schema.account import Account, Exclusion, account_of
-from judgestats.schema.coding import candidates, column_codes, combine, neither
+from judgestats.schema.coding import Coded, candidates, column_codes, combine, hashed, joint, neither
 from judgestats.schema.columns import (
     CHOICES,
     COUNTS,
@@ -81,6 +81,7 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     data = opened(frame)
     data = data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
     kind = kind_of(data.columns)
+    data = _in_codes(data, kind)
     source = str(getattr(frame, "attrs", {}).get(SOURCE, COUNTS))
     findings = [*_faults(data, kind, scale), *_excluded(data, kind), *_counted(data, kind, source)]
     excluded = {r for f in findings if f.level in ("fault", "excluded") for r in f.rows}
@@ -116,7 +117,23 @@ def _excluded_while_reading(account: Account) -> list[Finding]:
 
 def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:
     """Raise one SchemaError that carries every fault of an eager frame, if there is any."""
-    _raise(list(_faults(data, kind, scale)), data, kind)
+    _raise(list(_faults(_in_codes(data, kind), kind, scale)), data, kind)
+
+
+def _in_codes(data: Any, kind: Kind) -> Any:
+    """The frame in pandas with its labels as categories: faults are found among labels, not among rows."""
+    table = data.to_pandas()
+    texts = [c.name for c in VOCABULARY[kind] if c.type in ("text", "category") and (c.key or c.name in _ANSWERED)]
+    coded = {
+        n: pd.Categorical.from_codes(*hashed(table[n]))
+        for n in texts
+        if n in table and len(table) and not isinstance(table[n].dtype, pd.CategoricalDtype)
+    }
+    return nw.from_native(table.assign(**coded) if coded else table, eager_only=True)
+
+
+#: Columns of labels that are no key of a call.
+_ANSWERED = ("choice", "status", "gold", "better", "target")
 
 
 def refuse_doubled(frame: Any) -> None:
@@ -143,7 +160,17 @@ def _raise(faults: list[Finding], data: Any, kind: Kind) -> None:
 
 
 def _where(mask: Any) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.flatnonzero(np.asarray(mask, dtype=bool)))
+    return tuple(np.flatnonzero(np.asarray(mask, dtype=bool)).tolist())
+
+
+def _marked(
+    level: str, column: str, what: str, mask: Any, cure: str = "", values: Any = None, advice: Advice = ()
+) -> Iterator[Finding]:
+    """A finding about the rows that a mask marks, if it marks any; its example is the first of `values` there."""
+    rows = _where(mask)
+    if rows:
+        example = str(values.iloc[rows[0]])[:80] if values is not None else ""
+        yield Finding(level, column, what, rows, example, cure, advice)
 
 
 def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterator[Finding]:
@@ -174,64 +201,36 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
 def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
     name = column.name
     missing = values.isna().to_numpy()
-    needed = (column.required and name not in ("choice", "score")) or name == COUNTS
-    if needed and missing.any():
-        yield Finding("fault", name, f"{name!r} is missing", _where(missing), cure=f"Every call needs its {name}.")
+    meaning = f"{name!r} is read as: {column.meaning}."
+    elsewhere: Advice = (("columns", name),)
+    another = f"If yours is something else, pass {name}=None to keep it as '{name}_source', or map another column."
+    if (column.required and name not in ("choice", "score")) or name == COUNTS:
+        yield from _marked("fault", name, f"{name!r} is missing", missing, f"Every call needs its {name}.")
     if column.type == "boolean":
-        wrong = neither(values).to_numpy(dtype=bool)
-        if wrong.any():
-            yield Finding(
-                "fault",
-                name,
-                f"{name!r} is neither yes nor no",
-                _where(wrong),
-                _example(values, wrong),
-                f"{name!r} is read as: {column.meaning}. Allowed: true and false, 1 and 0, right and wrong, or an "
-                f"empty cell. If yours is something else, pass {name}=None to keep it as '{name}_source', or map "
-                "another column.",
-                (("columns", name),),
-            )
+        allowed = "Allowed: true and false, 1 and 0, right and wrong, or an empty cell."
+        cure = f"{meaning} {allowed} {another}"
+        yield from _marked("fault", name, f"{name!r} is neither yes nor no", neither(values), cure, values, elsewhere)
         return
     if column.type in ("number", "integer") and not (
         pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
     ):
         numbers = pd.to_numeric(values.astype("string"), errors="coerce")
         wrong = (numbers.isna() & ~values.isna()).to_numpy()
-        if wrong.any():
-            comma = values[wrong].astype("string").str.fullmatch(r"\s*[+-]?\d+,\d+\s*").all()
-            yield Finding(
-                "fault",
-                name,
-                f"{name!r} holds text where a number is expected",
-                _where(wrong),
-                _example(values, wrong),
-                f"{name!r} is read as: {column.meaning}. "
-                + "If the comma is a decimal comma, read(..., decimal=',') reads it. " * bool(comma)
-                + (
-                    "Leave the cell empty where there is none, or map another column."
-                    if column.required or name == "mean"
-                    else f"If yours is something else, pass {name}=None to keep it as '{name}_source', or map another "
-                    "column."
-                ),
-                (("decimal", ","),) if comma else () if column.required or name == "mean" else (("columns", name),),
-            )
+        comma = wrong.any() and values[wrong].astype("string").str.fullmatch(r"\s*[+-]?\d+,\d+\s*").all()
+        needed = column.required or name == "mean"
+        cure = "If the comma is a decimal comma, read(..., decimal=',') reads it. " * bool(comma)
+        cure += "Leave the cell empty where there is none, or map another column." if needed else another
+        advice: Advice = (("decimal", ","),) if comma else () if needed else elsewhere
+        what = f"{name!r} holds text where a number is expected"
+        yield from _marked("fault", name, what, wrong, f"{meaning} {cure}", values, advice)
         return
     if column.type == "integer":
         number = values.astype(float).to_numpy()
         wrong = ~missing & ~((number == np.floor(number)) & (number >= 0) & (number < LARGEST))
-        if wrong.any():
-            yield Finding(
-                "fault",
-                name,
-                f"{name!r} is not a whole number from 0",
-                _where(wrong),
-                _example(values, wrong),
-                f"{name!r} is read as: {column.meaning}.",
-            )
+        yield from _marked("fault", name, f"{name!r} is not a whole number from 0", wrong, meaning, values)
     if column.type == "number":
-        wrong = np.isinf(values.astype(float).to_numpy())
-        if wrong.any():
-            yield Finding("fault", name, f"{name!r} is infinite", _where(wrong), cure="Use an empty cell for no value.")
+        infinite = np.isinf(values.astype(float).to_numpy())
+        yield from _marked("fault", name, f"{name!r} is infinite", infinite, "Use an empty cell for no value.")
     if column.allowed:
         yield from _unknown_values(values, column)
 
@@ -241,8 +240,11 @@ _REPLY = 40
 
 
 def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
+    distinct = [v for v in pd.unique(values) if not pd.isna(v)]
+    unknown = [v for v in distinct if v not in set(column.allowed)]
+    if not unknown:
+        return
     text = values.astype(object)
-    unknown = [v for v in pd.unique(text) if not pd.isna(v) and v not in set(column.allowed)]
     replies = {v for v in map(str, unknown) if len(v) > _REPLY or "[[" in v} if column.name == "choice" else set()
     if replies:
         first = next(str(v) for v in unknown if str(v) in replies)
@@ -256,7 +258,7 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
             "in free sentences, parse_verdicts(texts, sentences=True).",
             (("parse", "auto"),),
         )
-    labels = [v for v in pd.unique(text) if not pd.isna(v) and str(v) not in replies]
+    labels = [v for v in distinct if str(v) not in replies]
     for value in unknown:
         if str(value) in replies:
             continue
@@ -275,10 +277,11 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
 
 def _other_answers(data: Any) -> Iterator[Finding]:
     """A choice that names the winner, or is a probability: there is a name for each in a mapping."""
-    values = data["choice"].to_pandas().astype("string")
-    unknown = values.notna() & ~values.isin(CHOICES)
-    if not unknown.any() or not {"first", "second"} <= set(data.columns):
+    values = data["choice"].to_pandas()
+    if {*map(str, pd.unique(values.dropna()))} <= {*CHOICES} or not {"first", "second"} <= set(data.columns):
         return
+    values = values.astype("string")
+    unknown = values.notna() & ~values.isin(CHOICES)
     names = {str(v) for c in ("first", "second") for v in data[c].to_pandas().dropna().unique()}
     numbers = pd.to_numeric(values[unknown], errors="coerce").to_numpy(dtype=float)
     rows, example = _where(unknown), str(values[unknown].iloc[0])
@@ -299,45 +302,27 @@ def _other_answers(data: Any) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _example(values: pd.Series[Any], mask: Any) -> str:
-    where = np.flatnonzero(mask)
-    return str(values.iloc[where[0]])[:80] if len(where) else ""
-
-
 def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
     name = answer_column(data.columns)
     values = pd.to_numeric(data[name].to_pandas(), errors="coerce")
     off = ((values < scale[0]) | (values > scale[1])).to_numpy()
-    if off.any():
-        yield Finding(
-            "fault",
-            name,
-            f"{name!r} is off the scale {scale[0]:g} to {scale[1]:g}",
-            _where(off),
-            _example(values, off),
-            "Pass off_scale='missing' to exclude such scores.",
-            (("off_scale", "missing"),),
-        )
+    what = f"{name!r} is off the scale {scale[0]:g} to {scale[1]:g}"
+    cure = "Pass off_scale='missing' to exclude such scores."
+    yield from _marked("fault", name, what, off, cure, values, (("off_scale", "missing"),))
 
 
 def _strange_gold(data: Any) -> Iterator[Finding]:
     """The right answer is one of the two candidates, or a tie."""
     if not {"gold", "first", "second"} <= set(data.columns):
         return
-    gold, first, second = (data[c].to_pandas().astype(object) for c in ("gold", "first", "second"))
-    known = gold.notna() & (gold != "")
-    strange = (known & ~(gold.eq(first) | gold.eq(second) | gold.eq("tie"))).to_numpy()
-    if strange.any():
-        yield Finding(
-            "fault",
-            "gold",
-            "'gold' is neither of the two candidates, nor a tie",
-            _where(strange),
-            _example(gold, strange),
-            "Give the id of the right candidate, its slot (first, second), tie, or nothing; labels= translates others. "
-            "Without right answers pass gold=None.",
-            (("columns", "gold"),),
-        )
+    gold = data["gold"].to_pandas()
+    right = gold.isna() | gold.isin(["", "tie"]) | _same(data, "gold", "first") | _same(data, "gold", "second")
+    cure = (
+        "Give the id of the right candidate, its slot (first, second), tie, or nothing; labels= translates others. "
+        "Without right answers pass gold=None."
+    )
+    what = "'gold' is neither of the two candidates, nor a tie"
+    yield from _marked("fault", "gold", what, ~right, cure, gold, (("columns", "gold"),))
 
 
 def _strange_strength(data: Any) -> Iterator[Finding]:
@@ -356,17 +341,16 @@ def _strange_strength(data: Any) -> Iterator[Finding]:
         ),
         (against, "is on the other side than 'choice'", "0 is the one shown first, 1 the one shown second."),
     ):
-        if wrong.any():
-            shown = str(strength[np.flatnonzero(wrong)[0]])
-            cure = f"{cure} If yours is something else, pass strength=None to keep it as 'strength_source'."
-            advice: Advice = (("columns", "strength"),)
-            yield Finding("fault", "strength", f"'strength' {what}", _where(wrong), shown, cure, advice)
+        cure = f"{cure} If yours is something else, pass strength=None to keep it as 'strength_source'."
+        advice: Advice = (("columns", "strength"),)
+        yield from _marked("fault", "strength", f"'strength' {what}", wrong, cure, pd.Series(strength), advice)
 
 
-def _meets_itself(data: Any) -> Any:
-    if not {"first", "second"} <= set(data.columns):
-        return np.zeros(len(data), dtype=bool)
-    return (data["first"].to_pandas().astype(object) == data["second"].to_pandas().astype(object)).to_numpy()
+def _same(data: Any, one: str, two: str) -> Any:
+    """Rows in which two columns of categories hold the same label."""
+    first, second = (data[c].to_pandas().cat for c in (one, two))
+    number = np.append(second.categories.get_indexer(first.categories), -1)[first.codes]
+    return (number >= 0) & (number == second.codes.to_numpy())
 
 
 def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
@@ -381,9 +365,9 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
         if c not in answers and not dtype.is_nested() and (c in known or not dtype.is_float() or _whole(data[c]))
     ]
     table = data.select(*keys).to_pandas()
-    again = table.duplicated(keep=False).to_numpy()
-    if not again.any():
+    if _unique(table[[c for c in keys if c in known]]) or _unique(table):
         return
+    again = table.duplicated(keep=False).to_numpy()
     first = ", ".join(f"{k}={v}" for k, v in table[again].iloc[0].items())
     given = data[answer].to_pandas()
     none = again & (given.isna() | (given.astype(object) == "invalid")).to_numpy(dtype=bool)
@@ -401,6 +385,24 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
     )
 
 
+def _unique(table: pd.DataFrame) -> bool:
+    """Whether no two rows of a table are equal."""
+    code, size = joint((_key_codes(values) for _, values in table.items()), len(table))
+    if size <= 4 * len(table):
+        return int(np.bincount(code).max(initial=0)) <= 1
+    ordered = np.sort(code)
+    return not (ordered[1:] == ordered[:-1]).any()
+
+
+def _key_codes(values: pd.Series[Any]) -> Coded:
+    """Codes of a column; whole numbers of a small range are codes as they are."""
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < len(values):
+            return values.to_numpy() - low, high - low + 1
+    return column_codes(values)
+
+
 def _whole(values: Any) -> bool:
     """Whether known numbers are whole: labels that a missing value made floats."""
     known = values.to_pandas().dropna()
@@ -409,23 +411,16 @@ def _whole(values: Any) -> bool:
 
 def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
     if COUNTS in data.columns:
-        none = (pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce") == 0).to_numpy(dtype=bool)
-        if none.any():
-            yield Finding("excluded", COUNTS, "count is zero", _where(none), cure="Such rows stand for no call.")
+        none = pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce") == 0
+        yield from _marked("excluded", COUNTS, "count is zero", none, "Such rows stand for no call.")
     if kind == "ratings":
         name = answer_column(data.columns)
         missing = data[name].to_pandas().isna().to_numpy()
         status = _reasons(data) if "status" in data.columns else None
-        for reason in [None] if status is None else sorted(set(status[missing])):
+        for reason in [None] if status is None else sorted(set(status[missing]), key=str):
             rows = missing if status is None else missing & (status == reason).to_numpy()
-            if rows.any():
-                yield Finding(
-                    "excluded",
-                    name,
-                    f"{name} is missing" + (f" ({reason})" if reason else ""),
-                    _where(rows),
-                    cure="Such rows count in no mean.",
-                )
+            what = f"{name} is missing" + (f" ({reason})" if reason else "")
+            yield from _marked("excluded", name, what, rows, "Such rows count in no mean.")
         return
     yield from _without_stimulus(data)
     choice = data["choice"].to_pandas().astype(object)
@@ -433,13 +428,8 @@ def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
     invalid = (choice == "invalid").to_numpy() | choice.isna().to_numpy()
     for reason in sorted(set(status[invalid].astype(str))):
         rows = invalid & (status.astype(str) == reason).to_numpy()
-        yield Finding(
-            "excluded",
-            "choice",
-            f"choice is invalid (status {reason})",
-            _where(rows),
-            cure="invalid='wrong' or 'tie' counts them instead, where a measure offers it.",
-        )
+        cure = "invalid='wrong' or 'tie' counts them instead, where a measure offers it."
+        yield from _marked("excluded", "choice", f"choice is invalid (status {reason})", rows, cure)
 
 
 def _reasons(data: Any) -> pd.Series[Any]:
@@ -456,14 +446,11 @@ def _without_stimulus(data: Any) -> Iterator[Finding]:
     if "stimulus" not in data.columns:
         return
     stimulus = data["stimulus"].to_pandas().astype(object)
-    none = stimulus.isna().to_numpy()
-    if none.any():
-        yield Finding("excluded", "stimulus", "no stimulus", _where(none), cure="Give what the judge was shown.")
+    yield from _marked("excluded", "stimulus", "no stimulus", stimulus.isna(), "Give what the judge was shown.")
     for name, what in (("delta", "ladder call without a step"), ("better", "ladder call without a better candidate")):
         if name in data.columns:
             rows = (stimulus == "ladder").to_numpy() & data[name].to_pandas().isna().to_numpy()
-            if rows.any():
-                yield Finding("excluded", name, what, _where(rows), cure=f"Fill in {name!r}.")
+            yield from _marked("excluded", name, what, rows, f"Fill in {name!r}.")
 
 
 def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
@@ -476,35 +463,17 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
             data["reply_note"].to_pandas().astype(object) if "reply_note" in data.columns else pd.Series(dtype=object)
         )
         yield from _sentinels(data)
-        claimed = (note == "self-reported runs").to_numpy(dtype=bool)
-        if claimed.any():
-            what = "self-reported runs: mean and sd are the claim of a single reply"
-            yield Finding(
-                "counted", "sd", what, _where(claimed), cure="Each counts as one score; no measure uses this sd."
-            )
+        what = "self-reported runs: mean and sd are the claim of a single reply"
+        cure = "Each counts as one score; no measure uses this sd."
+        yield from _marked("counted", "sd", what, note == "self-reported runs", cure)
         return
-    choice = data["choice"].to_pandas().astype(object)
-    abstained = (choice == "abstain").to_numpy()
-    if abstained.any():
-        yield Finding("counted", "choice", "choice is abstain", _where(abstained), cure="Counted as no preference.")
-    same = _meets_itself(data)
-    if same.any():
-        yield Finding(
-            "counted",
-            "second",
-            "'first' and 'second' are the same candidate",
-            _where(same),
-            cure="Measures of position use the row; measures of preference between candidates leave it out.",
-        )
-    lone = _lone_orders(data)
-    if lone.any():
-        yield Finding(
-            "counted",
-            "first",
-            "only one order of the pair",
-            _where(lone),
-            cure="Call-level measures use the row; pair-level measures drop the pair and count it.",
-        )
+    abstained = data["choice"].to_pandas() == "abstain"
+    yield from _marked("counted", "choice", "choice is abstain", abstained, "Counted as no preference.")
+    what = "'first' and 'second' are the same candidate"
+    cure = "Measures of position use the row; measures of preference between candidates leave it out."
+    yield from _marked("counted", "second", what, _same(data, "first", "second"), cure)
+    cure = "Call-level measures use the row; pair-level measures drop the pair and count it."
+    yield from _marked("counted", "first", "only one order of the pair", _lone_orders(data), cure)
 
 
 #: Numbers that stand for no answer in many tables.
@@ -523,15 +492,11 @@ def _sentinels(data: Any) -> Iterator[Finding]:
         return
     low, high = rest.min(), rest.max()
     far = codes & ((score < 0) | (score > 5 * high))
-    if far.any():
-        shown = " and ".join(f"{v:g}" for v in np.unique(score[far]))
-        cure = (
-            f"Such rows are used as scores. If they mean no answer, pass scale=({low:g}, {high:g}) and "
-            "off_scale='missing'."
-        )
-        yield Finding(
-            "counted", name, f"score is {shown}; the others run from {low:g} to {high:g}", _where(far), cure=cure
-        )
+    shown = " and ".join(f"{v:g}" for v in np.unique(score[far]))
+    cure = (
+        f"Such rows are used as scores. If they mean no answer, pass scale=({low:g}, {high:g}) and off_scale='missing'."
+    )
+    yield from _marked("counted", name, f"score is {shown}; the others run from {low:g} to {high:g}", far, cure)
 
 
 #: Words of the name of a column that holds a text that was judged, or its size, and the side that it is of.
@@ -554,9 +519,8 @@ def _empty_texts(data: Any, kind: Kind) -> Iterator[Finding]:
             empty = values.astype("string").fillna("").str.strip().eq("") & bool(words & _TEXTS)
             what = f"{column!r} is empty"
         rows = empty.fillna(False).to_numpy(bool) & ~np.asarray(meant, bool)
-        if rows.any():
-            cure = "Such rows are used. If the text was lost, leave them out: a judge had nothing to judge there."
-            yield Finding("counted", str(column), what, _where(rows), cure=cure)
+        cure = "Such rows are used. If the text was lost, leave them out: a judge had nothing to judge there."
+        yield from _marked("counted", str(column), what, rows, cure)
 
 
 def _look_alikes(data: Any) -> Iterator[Finding]:

@@ -28,10 +28,6 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     AlpacaEval shuffles the order by itself and does not record it: ``first`` is generator_1 by convention only, and
     ``order_known`` is false, so that measures of order refuse these data. A generator that meets itself keeps two names
     (see :func:`judgestats.ingest.readers.against`).
-
-    `judge`: name of the annotator where the records do not give it. Yields preferences with
-    ``strength`` (preference - 1), ``cost``, ``latency``, ``length_first`` and ``length_second``. The item is the place
-    in the file; the dataset becomes ``task``.
     """
     annotator = record.get("annotator") or judge
     if annotator is None:

@@ -34,16 +34,7 @@ def _matches(record: Mapping[str, Any], item: str) -> str:
 def _rows(
     record: Mapping[str, Any], place: Place, baseline: str | Mapping[str, str] = "baseline", *, item: str
 ) -> Iterator[dict[str, Any]]:
-    """Read the games: game 1 shows the baseline as A, game 2 shows the model as A.
-
-    Scores are in position frame (A is what was shown first), so no verdict is flipped; the candidates are. A record
-    with a single game gives a single row. A model that meets itself as the baseline keeps two names (see
-    :func:`judgestats.ingest.readers.against`).
-
-    `baseline`: id of the baseline where the record does not name it; a mapping gives one by
-    category. `item`: field with the id of the question: ``question_id`` in 0.1, ``uid`` in 2.0. Yields preferences
-    with ``strength``.
-    """
+    """Read the games: game 1 shows the baseline as A, game 2 shows the model as A."""
     games = place.need(record, "games")
     if not isinstance(games, list) or not 1 <= len(games) <= 2:
         raise place.wrong("games", games, "a list of one or two games")
@@ -90,29 +81,6 @@ def _answer(game: Any, place: Place, number: int) -> dict[str, Any]:
     return {"choice": choice, "status": "ok", "strength": strength, "rationale": reason}
 
 
-_OPTIONS = {"baseline": "id of the baseline where records do not name it (a text, or a mapping of category to id)"}
-
-V01 = Reader(
-    name="arena_hard",
-    frame="preferences",
-    about="Arena-Hard 0.1, five levels (strength kept); game 1 shows the baseline first, game 2 the model",
-    example='{"question_id": ..., "model": ..., "judge": ..., "games": [{"score": "A>>B"}, {"score": "B>A"}]}',
-    both_orders="yes",
-    order_known="yes",
-    verdicts_in="position frame",
-    matches=partial(_matches, item="question_id"),
-    rows=partial(_rows, item="question_id"),
-    options=_OPTIONS,
-    fields={
-        "question_id": "item",
-        "model": "the candidate shown first in game 2",
-        "judge": "judge",
-        "games[].score": "choice and strength",
-        "games[].judgment": "rationale",
-    },
-    sample="public Arena-Hard judgments",
-)
-
 V2 = Reader(
     name="arena_hard_v2",
     frame="preferences",
@@ -123,7 +91,7 @@ V2 = Reader(
     verdicts_in="position frame",
     matches=partial(_matches, item="uid"),
     rows=partial(_rows, item="uid"),
-    options=_OPTIONS,
+    options={"baseline": "id of the baseline where records do not name it (a text, or a mapping of category to id)"},
     fields={
         "uid": "item",
         "category": "task",
@@ -134,4 +102,15 @@ V2 = Reader(
         "games[].judgment": "rationale",
     },
     sample="records in the documented shape",
+)
+
+V01 = replace(
+    V2,
+    name="arena_hard",
+    about="Arena-Hard 0.1, five levels (strength kept); game 1 shows the baseline first, game 2 the model",
+    example='{"question_id": ..., "model": ..., "judge": ..., "games": [{"score": "A>>B"}, {"score": "B>A"}]}',
+    matches=partial(_matches, item="question_id"),
+    rows=partial(_rows, item="question_id"),
+    fields={"question_id": "item", **{k: v for k, v in V2.fields.items() if k not in ("uid", "category", "baseline")}},
+    sample="public Arena-Hard judgments",
 )

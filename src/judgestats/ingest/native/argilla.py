@@ -31,14 +31,7 @@ def rows(
     scores: Mapping[str, float] | None = None,
     judge: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read every user's answer to every question, and the suggestions, whose agents are models.
-
-    A question is a criterion. Ratings are scores, labels need `scores`; drafts, discarded responses, rankings, several
-    labels and texts are excluded.
-
-    `item`, `system`: names of metadata or fields (by default the record's id, and none). `scores`: number of each
-    label. `judge`: name of the user, where the export has the same for several. Yields ratings.
-    """
+    """Read every user's answer to every question, and the suggestions, whose agents are models."""
     parts = [opened_cell(record.get(k)) for k in ("metadata", "fields")]
     known = {**record, **{k: v for part in reversed(parts) if isinstance(part, dict) for k, v in part.items()}}
     ids = (known.get("external_id"), known.get("id"), known.get("_server_id"), place.index)

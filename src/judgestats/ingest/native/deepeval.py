@@ -79,14 +79,7 @@ def _text_of(case: Any) -> str:
 def rows(
     record: Mapping[str, Any], place: Place, judge: str | None = None, system: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Read one verdict per metric.
-
-    ``judge`` is the evaluation model; a metric without one is code, and its own judge. A span of the trace is an item
-    of its own, ``<test case>/<span>``. Metrics of the whole trace are the test case's, and a copy of them is excluded.
-
-    `judge`: model behind metrics that name none. `system`: what was tested, where the hyperparameters name no model.
-    Yields ratings, 0 to 1, with ``passed`` and ``rater_type``.
-    """
+    """Read one verdict per metric."""
     case = record.get("case")
     if not isinstance(case, dict):
         raise place.wrong("the test case", case, "an object")

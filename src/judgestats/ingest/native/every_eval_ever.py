@@ -26,13 +26,7 @@ def _is_aggregate(record: Mapping[str, Any]) -> bool:
 
 
 def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
-    """Read the score of one sample.
-
-    ``<name>.json`` beside ``<name>_samples.jsonl`` names the metric and the model that judged, if one did; a jury is
-    one judge, for the schema holds its aggregate. Without it the judge is the metric, else the evaluation.
-
-    `judge`: the model that judged, where that file does not name it. Yields ratings with ``passed`` (is_correct).
-    """
+    """Read the score of one sample."""
     if _is_aggregate(record):
         return place.exclude("results over all samples; the scores are in <name>_samples.jsonl")
     evaluation = place.need(record, "evaluation")

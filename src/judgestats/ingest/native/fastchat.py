@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, has, scalars, words
+from judgestats.ingest.readers import Place, Reader, has, having, scalars, words
 
 _WINNERS = "model_1, model_2, tie, error"
 #: Fields that are read, and texts; others become conditions.
@@ -30,21 +30,8 @@ def _judge(record: Mapping[str, Any], place: Place) -> tuple[str, str | None]:
     raise place.wrong("judge", judge, "[name, prompt]")
 
 
-def matches_pair(record: Mapping[str, Any]) -> str:
-    """Recognise a record of ``model_judgment/*_pair.jsonl``."""
-    if has(record, "question_id", "model_1", "model_2", "g1_winner", "g2_winner"):
-        return "records have question_id, model_1, model_2, g1_winner and g2_winner"
-    return ""
-
-
 def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any]]:
-    """Read pairwise judgments: two rows a record, game 1 with model_1 shown first, game 2 with model_2 first.
-
-    The winners are in item frame (``model_1`` is model_1 in both games), so game 2 is flipped here, once. FastChat
-    writes ``error`` both for a failed call and for an answer it could not parse: status ``error``.
-
-    Yields preferences.
-    """
+    """Read pairwise judgments: two rows a record, game 1 with model_1 shown first, game 2 with model_2 first."""
     for name in ("question_id", "g1_winner", "g2_winner"):
         place.need(record, name)
     models = {m: str(place.need(record, m)) for m in ("model_1", "model_2")}
@@ -80,10 +67,7 @@ def matches_single(record: Mapping[str, Any]) -> str:
 
 
 def single_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any]]:
-    """Read single-answer ratings; FastChat's -1 (no score found) is a missing score with status ``parse``.
-
-    Yields ratings, 1 to 10.
-    """
+    """Read single-answer ratings; FastChat's -1 (no score found) is a missing score with status ``parse``."""
     place.need(record, "question_id")
     judge, prompt = _judge(record, place)
     score = place.need(record, "score")
@@ -112,7 +96,7 @@ PAIR = Reader(
     both_orders="yes",
     order_known="yes",
     verdicts_in="item frame",
-    matches=matches_pair,
+    matches=having("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
     rows=pair_rows,
     fields={
         "question_id, turn": "item",
@@ -129,9 +113,6 @@ SINGLE = Reader(
     frame="ratings",
     about="FastChat (MT-Bench) ratings of single answers, 1 to 10; -1 is a missing score",
     example='{"question_id": 81, "model": ..., "judge": ["gpt-4", "single-v1"], "score": 8, "turn": 1}',
-    both_orders="n/a",
-    order_known="n/a",
-    verdicts_in="",
     matches=matches_single,
     rows=single_rows,
     fields={

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, Record, beside, graded, has, part, scalars, words
+from judgestats.ingest.readers import Place, Reader, Record, beside, graded, has, having, part, scalars, words
 
 #: Statistics that describe the request, its cost or the model's probabilities: no scores of the response.
 _REQUEST = re.compile(
@@ -40,13 +40,7 @@ def _is_spec(record: Mapping[str, Any]) -> bool:
 
 
 def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = None) -> Iterator[dict[str, Any]]:
-    """Read the scores of one instance; statistics of the request (tokens, runtime, log-probabilities) are excluded.
-
-    The judge is the name of the statistic, for the file names no grader: a mean over jurors is one judge here, and
-    each juror is one in ``scenario_state.json``. ``run_spec.json`` beside the file names the evaluated model.
-
-    `system`: the evaluated model, where there is no such file. Yields ratings with ``rater_type``.
-    """
+    """Read the scores of one instance; statistics of the request (tokens, runtime, log-probabilities) are excluded."""
     if _is_spec(record):
         return place.exclude("the specification of a run; the scores are in per_instance_stats.json")
     spec = {} if system else beside(_spec_path(place.path))
@@ -121,13 +115,6 @@ def _trial(record: Mapping[str, Any]) -> dict[str, Any]:
 # ---- scenario_state.json: each juror is a judge ---------------------------------------------------------------------
 
 
-def matches_state(document: Mapping[str, Any]) -> str:
-    """Recognise ``scenario_state.json``."""
-    if has(document, "adapter_spec", "request_states") and isinstance(document["request_states"], list):
-        return "the object has adapter_spec and request_states"
-    return ""
-
-
 def states(document: Any, path: Path) -> Iterator[Record]:
     """Yield the requests, each with the specification of the model and of the annotators."""
     head = {name: document.get(name) for name in ("adapter_spec", "annotator_specs")}
@@ -140,16 +127,7 @@ def states(document: Any, path: Path) -> Iterator[Record]:
 
 
 def state_rows(record: Mapping[str, Any], place: Place, system: str | None = None) -> Iterator[dict[str, Any]]:
-    """Read what each juror said of one response.
-
-    Annotators write ``<juror>_score`` (with ``<juror>_reasoning``), ``{<juror>: {<criterion>: {score, explanation}}}``,
-    ``{<criterion>: {score, reasoning}}``, or a single ``score`` or ``label``; the judge is the juror, or the annotator
-    where it names none. A juror without a score has status ``error``, as HELM does not say whether the call or the
-    reading failed (``parse`` where it kept the unreadable answer). A score that HELM gave to an empty response without
-    asking anybody is of rater_type ``code``.
-
-    `system`: the evaluated model, where the log does not name it. Yields ratings with ``rater_type`` and ``annotator``.
-    """
+    """Read what each juror said of one response."""
     state = place.need(record, "request_state")
     if not isinstance(state, dict):
         raise place.wrong("the request", state, "an object")
@@ -261,7 +239,7 @@ STATE = Reader(
     frame="ratings",
     about="HELM scenario_state.json; what each juror said of each response; a juror is a judge",
     example='{"adapter_spec": {"model": ...}, "request_states": [{"instance": ..., "annotations": {...}}]}',
-    matches=matches_state,
+    matches=having("adapter_spec", "request_states", lead="the object has", lists="request_states"),
     rows=state_rows,
     records=states,
     options=_SYSTEM,

@@ -275,10 +275,7 @@ def rows(
     graders: Mapping[str, str] | None = None,
     values: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read a sample: a row for each scorer, and for each key of a score that is a dict.
-
-    Yields ratings.
-    """
+    """Read a sample: a row for each scorer, and for each key of a score that is a dict."""
     sample = record["sample"]
     if sample.get("superseded"):
         place.exclude("a later record of the sample in the same archive replaces it")
@@ -483,10 +480,7 @@ def frame_rows(
     graders: Mapping[str, str] | None = None,
     values: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read a row of the frame: a rating for each scorer, and for each key of a score that is a dict.
-
-    Yields ratings.
-    """
+    """Read a row of the frame: a rating for each scorer, and for each key of a score that is a dict."""
     cells = {name: None if absent(value) else value for name, value in record.items()}
     scorers, details = _scorers_of(cells)
     epoch = cells["epoch"]

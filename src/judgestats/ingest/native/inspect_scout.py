@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.ingest.native.inspect_ai import by_scorer, rating
-from judgestats.ingest.readers import Place, Reader, absent, has, words
+from judgestats.ingest.readers import Place, Reader, absent, having, words
 
 # ---- Labels of people: a validation set ------------------------------------------------------------------------------
 
@@ -30,10 +30,7 @@ def label_rows(
     judge: str = "human",
     values: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read what people say of a transcript: a rating for each label.
-
-    Yields ratings.
-    """
+    """Read what people say of a transcript: a rating for each label."""
     item, values = record["id"], by_scorer(values, "values", dict)
     if absent(item):
         raise place.wrong("id", "", "the id of a transcript")
@@ -62,20 +59,10 @@ def label_rows(
 # ---- Results of a scan -----------------------------------------------------------------------------------------------
 
 
-def matches_scan(record: Mapping[str, Any]) -> str:
-    """Recognise the table of a scan's results by the names of its columns."""
-    if has(record, "transcript_id", "scan_id", "scanner_name", "value", "value_type"):
-        return "columns transcript_id, scan_id, scanner_name, value and value_type"
-    return ""
-
-
 def scan_rows(
     record: Mapping[str, Any], place: Place, values: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Read a result: a rating, or one for each key of an object, each place of a list and each result of a set.
-
-    Yields ratings.
-    """
+    """Read a result: a rating, or one for each key of an object, each place of a list and each result of a set."""
     cells = {name: None if absent(value) else value for name, value in record.items()}
     scanner, item = cells["scanner_name"], cells["transcript_id"]
     if scanner is None or item is None:
@@ -175,7 +162,7 @@ SCAN = Reader(
     frame="ratings",
     about="results of a scan by Inspect Scout, Parquet",
     example="transcript_id,scan_id,scanner_name,value,value_type,explanation,model",
-    matches=matches_scan,
+    matches=having("transcript_id", "scan_id", "scanner_name", "value", "value_type", lead="columns"),
     rows=scan_rows,
     containers=("csv", "tsv", "parquet"),
     options=_VALUES,

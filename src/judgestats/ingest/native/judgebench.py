@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, has, scalars, words
+from judgestats.ingest.readers import Place, Reader, having, scalars, words
 
 _DECISIONS = {"A>B": "first", "B>A": "second", "A=B": "tie"}
 _GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}
@@ -17,23 +17,8 @@ _GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}
 _FIELDS = ("pair_id", "original_id", "source", "question", "response_A", "response_B", "label", "judge_name")
 
 
-def matches(record: Mapping[str, Any]) -> str:
-    """Recognise a record of JudgeBench's ``outputs``."""
-    if has(record, "pair_id", "label", "judgments") and isinstance(record["judgments"], list):
-        return "records have pair_id, label and judgments"
-    return ""
-
-
 def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
-    """Read both presentations of every pair.
-
-    The candidates are the contents, ``A`` (response_A) and ``B`` (response_B). The first judgment shows A first, the
-    second B first, and each ``decision`` refers to the order shown (position frame): ``A>B`` in the second judgment is
-    a win of B.
-
-    `judge`: name of the judge where neither the judgments nor the file name (``judge_model=...``)
-    give it. Yields preferences with ``gold``. A null decision is invalid (``parse``), a null judgment too (``error``).
-    """
+    """Read both presentations of every pair."""
     in_name = re.search(r"judge_model=([^,]+?)(\.jsonl)?(\.gz)?$", place.path.name)
     default = judge or (in_name.group(1) if in_name else None)
     label = place.need(record, "label")
@@ -94,7 +79,7 @@ READER = Reader(
     both_orders="yes",
     order_known="yes",
     verdicts_in="position frame",
-    matches=matches,
+    matches=having("pair_id", "label", "judgments", lists="judgments"),
     rows=rows,
     options={"judge": "name of the judge, where neither judgments nor file name give it"},
     fields={

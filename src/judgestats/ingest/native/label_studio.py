@@ -100,16 +100,7 @@ def rows(
     scores: Mapping[str, float] | None = None,
     judge: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read the ratings, numbers and single choices of every annotator, and those of models in ``predictions``.
-
-    A question (``from_name``) is a criterion; annotators are people. What an annotator skipped, texts and regions are
-    excluded. In JSON-MIN and CSV the answers stand among the data of the task: they are the columns that `questions`
-    names, else those that hold a rating or a number as Label Studio writes it.
-
-    `item`, `system`: fields of the task's data (by default the task's id, and none). `questions`: columns of answers,
-    separated by commas. `scores`: number of each choice. `judge`: name of the annotator, where the export has the same
-    for several. Yields ratings.
-    """
+    """Read the ratings, numbers and single choices of every annotator, and those of models in ``predictions``."""
     if not _is_task(record):
         yield from _minimal(record, place, item, system, questions, scores, judge)
         return
@@ -174,11 +165,7 @@ def pairwise_rows(
     second: str | None = None,
     judge: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read pairwise comparisons: ``left`` is what the task shows first, ``right`` second.
-
-    `item`, `first`, `second`: fields of the task's data with the ids of the item and of the candidates (by default the
-    task's id, and ``left`` and ``right``). `judge`: name of the annotator. Yields preferences.
-    """
+    """Read pairwise comparisons: ``left`` is what the task shows first, ``right`` second."""
     common = _ids(record, place, item, (first or "", second or ""))
     for name, field, default in (("first", first, "left"), ("second", second, "right")):
         common[name] = str(place.need(record["data"], field)) if field else default

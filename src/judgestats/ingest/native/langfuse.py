@@ -38,17 +38,7 @@ def rows(
     api: str | None = None,
     scores: Mapping[str, float] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read a score: its name is the criterion, and the item is what it is on.
-
-    The item is the trace, ``trace/observation``, the session or the dataset run. ``ANNOTATION`` is a person, named by
-    ``authorUserId`` where the export has it; ``EVAL`` an evaluator, whose model Langfuse does not export: it is
-    ``evaluatorId`` or `judge`. Who wrote a score of source ``API`` is not recorded: its ``rater_type`` is empty unless
-    `api` gives it. The value of a category counts only where a score configuration gives it one
-    (without, it is always 0).
-
-    `judge`: name of the evaluator. `api`: ``human``, ``model`` or ``code``. `scores`: number of each category. Yields
-    ratings.
-    """
+    """Read a score: its name is the criterion, and the item is what it is on."""
     if api is not None:
         choose(api, ("human", "model", "code"), "api")
     field = {k: record.get(k, record.get(v)) for k, v in _SNAKE.items()}

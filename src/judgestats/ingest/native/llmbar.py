@@ -37,17 +37,9 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Read both orders of every item; ``winner`` names an output whatever the order (item frame).
 
-    Judge, strategy and subset (read as ``task``) are in the path:
-    ``<subset>/evaluators/<judge>/<strategy>/result.json``, or ``native_<subset>_<judge>_<strategy>_result.json``. No
-    strategy of LLMBar allows ties.
-
     In the Rating strategies the tool writes equal scores as a win of the output shown second in either order. That
     looks like position bias and is a tie. The published figures count it as written, so that is the default;
     ``equal_scores="tie"`` reads it as the tie it is (and then sets ``ties_allowed``).
-
-    `judge`, `strategy`, `task`: what the path does not say, or says wrongly. `equal_scores`: how
-    two equal scores are read. Yields preferences with ``gold``, ``length_first``, ``length_second`` and, for Rating
-    strategies, ``score_1``, ``score_2``.
     """
     choose(equal_scores, ("winner", "tie"), "equal_scores")
     named = names_in_path(place.path)

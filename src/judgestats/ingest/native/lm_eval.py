@@ -34,16 +34,7 @@ def rows(
     system: str | None = None,
     model_graded: str | Sequence[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Read the scores of one document: a row per metric.
-
-    The judge is the metric, with its filter if it has one (``exact_match,strict-match``, as the tool's results name
-    it). ``results_<date>.json`` beside the file names the evaluated model, and the name of the file the task. The
-    harness does not say which metrics a model gave: all are code, but those in `model_graded`. A metric of a whole
-    corpus (a perplexity, a list of pairs) has no score for a document and is excluded.
-
-    `system`: the evaluated model, where there is no such file. `model_graded`: metrics that a model gave, by name.
-    Yields ratings with ``rater_type``, ``task`` and ``run`` (the date).
-    """
+    """Read the scores of one document: a row per metric."""
     if _is_results(record):
         return place.exclude("results over all documents; the scores are in samples_<task>_<date>.jsonl")
     named = _NAME.search(place.path.name)

@@ -42,15 +42,7 @@ def matches(record: Mapping[str, Any]) -> str:
 def rows(
     record: Mapping[str, Any], place: Place, judge: str | None = None, scores: Mapping[str, float] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Read the feedback on a trace: its name is the criterion, its source the judge.
-
-    An expectation (what an answer should be) and an assessment that a later one replaces are excluded; feedback with
-    an error is a missing score with status ``error``; of a record of values each is a criterion, ``name.key``. The item
-    is the trace, or ``trace/span``. A table of ``<metric>/value`` does not say who judged: each scorer is named by
-    `judge`, else by its metric, and ``rater_type`` is empty.
-
-    `judge`: name of the scorers of a table of results. `scores`: number of each category. Yields ratings.
-    """
+    """Read the feedback on a trace: its name is the criterion, its source the judge."""
     info = opened_cell(record.get("info"))
     info = info if isinstance(info, dict) else {}
     trace = record.get("trace_id", info.get("trace_id", record.get("request_id")))

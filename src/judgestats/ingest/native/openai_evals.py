@@ -29,15 +29,7 @@ def rows(
     system: str | None = None,
     scores: str | Mapping[str, float] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read the events that hold a verdict: ``match``, ``metrics``, and the errors of model-graded evals.
-
-    In a model-graded eval the last completion function grades the others, or itself if it is the only one. A choice
-    that could not be read has status ``parse`` and no score: the tool gives it the lowest. ``metascore`` says whether
-    the choice is the person's.
-
-    `judge`, `system`: the models, where the log has no specification. `scores`: score of each choice, where the eval
-    has none (``"A=1,B=0"``). Yields ratings with ``rater_type`` and ``verdict`` (the choice).
-    """
+    """Read the events that hold a verdict: ``match``, ``metrics``, and the errors of model-graded evals."""
     if "type" not in record:
         what = next((n for n in ("spec", "final_report") if n in record), "")
         return place.exclude(f"the {what} of the run, no verdict" if what else "no event")

@@ -40,16 +40,7 @@ def rows(
     criterion: str | None = None,
     scores: Mapping[str, float] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read the annotations of a span, or the evaluations in one row of a frame.
-
-    The score is ``score``; where there is none, the label, if it is a number, yes or no, or has one in `scores`. A
-    failed execution is a missing score with status ``error``. The item is the span, trace, session or example, else the
-    number of the row. An annotator is named by ``user_id`` or ``identifier``; an evaluator by the model in the
-    metadata, `judge`, or its kind.
-
-    `judge`: name of the model. `item`: column of the item. `criterion`: name of the evaluation, where the frame has
-    none. `scores`: number of each label. Yields ratings.
-    """
+    """Read the annotations of a span, or the evaluations in one row of a frame."""
     ids = [k for k in ((item,) if item else _IDS) if not absent(place.need(record, k) if item else record.get(k))]
     thing = str(record[ids[0]]) if ids else str(place.index)
     part = record.get("document_position", record.get("position"))

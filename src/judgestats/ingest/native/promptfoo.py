@@ -74,16 +74,7 @@ def _of_test(result: Mapping[str, Any], name: str) -> Any:
 
 
 def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
-    """Read one verdict per assertion.
-
-    ``judge`` is the grader's provider, where the assertion, the test or the default test of the log names it, else
-    the option, else the type of the assertion; code is named by the type. ``system`` is the evaluated provider. The
-    criterion is the assertion's ``metric``, else its type, followed by its value where a result has several of a type.
-    promptfoo scores a failed grader 0: such rows have no score, but status ``error`` or ``parse``.
-
-    `judge`: name of the grader where the log does not give it. Yields ratings, 0 to 1 unless an assertion's code
-    says otherwise, with ``passed`` and ``rater_type``.
-    """
+    """Read one verdict per assertion."""
     grading = record.get("gradingResult")
     if not isinstance(grading, dict):
         if grading is not None:

@@ -59,12 +59,7 @@ def samples(document: Any, _: Path) -> Iterator[Record]:
 
 
 def annotation_rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
-    """Read the verdict of the metric's model; ``is_accepted`` is a person's verdict on that verdict.
-
-    ``edited_score`` is what the person wrote in its place, if anything. The file does not name the model.
-
-    `judge`: the model behind the metrics, else the metric's name. Yields ratings with ``is_accepted``.
-    """
+    """Read the verdict of the metric's model; ``is_accepted`` is a person's verdict on that verdict."""
     metric, sample = str(place.need(record, "metric")), place.need(record, "sample")
     if not isinstance(sample, dict):
         raise place.wrong("the sample", sample, "an object")
@@ -110,14 +105,7 @@ def frame_rows(
     system: str | None = None,
     metrics: str | list[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read a verdict per metric: every column that is no field of ragas' data sets.
-
-    A missing value is a metric that failed (status ``error``), as ragas writes it. The item is the id, if there is
-    one, else the row.
-
-    `judge`: the model behind the metrics, else the metric's name. `system`: whose responses these are. `metrics`:
-    names of the metrics, where the frame has further columns; these become conditions. Yields ratings.
-    """
+    """Read a verdict per metric: every column that is no field of ragas' data sets."""
     named = [m.strip() for m in metrics.split(",")] if isinstance(metrics, str) else metrics
     for name in named or ():
         place.need(record, name)

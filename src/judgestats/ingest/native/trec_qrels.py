@@ -21,13 +21,7 @@ def rows(
     judge: str | None = None,
     rater_type: Literal["model", "code", "human"] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read one grade of one document for one topic.
-
-    The judge is the name of the file without ``.qrels`` and ``.txt``, for the format names none; the item is
-    ``<topic>/<document>``.
-
-    `judge`: the assessor or the run. `rater_type`: what it is, which the file does not say. Yields ratings.
-    """
+    """Read one grade of one document for one topic."""
     if rater_type is not None:
         choose(rater_type, RATER_TYPES, "rater_type")
     grade = str(record["grade"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +42,9 @@ from judgestats.kernels.chance import (
 )
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges, several_judges
+from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, compact, joint
 from judgestats.schema.columns import By, answer_column, kind_of, names
@@ -51,6 +54,8 @@ from judgestats.typing import Floats
 
 #: Weights for partial agreement.
 Weights = Literal["linear", "quadratic"]
+#: So many answers are looked at for the scales of judges where identical ones are counted.
+_MOST_COUNTED = 10_000
 #: Weighting -> power of the distance between two answers.
 _POWERS: dict[Weights, float] = {"linear": 1, "quadratic": 2}
 
@@ -310,7 +315,8 @@ def panel(
         group = replace(group, units=group.units._replace(code=code[group.units.code]))
         rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     extra = EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"]
-    return estimates(rows, list(dict.fromkeys(names(by))), extra)
+    by = list(dict.fromkeys(names(by)))
+    return missing_counted(estimates(rows, by, extra), data, by)
 
 
 def pairwise(
@@ -555,6 +561,7 @@ def alpha(
         )
     plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
     rows = []
+    apart = _scales_apart(found, by, values) if level_of_measurement in ("interval", "ratio") else {}
     for group in unit_groups(found, by, column):
         fit = krippendorff(group.units, group.n[None, :], values, level_of_measurement)
         cells: dict[str, Any] = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
@@ -567,8 +574,26 @@ def alpha(
             cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
         cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
         left = unsettled.get(plain(group.key), "")
+        cells = unmeasured(cells, apart.get(plain(group.key)))
         rows.append({**group.key, **cells, "flag": flags.join(cells["flag"], *group.exclusions, left, dependent)})
-    return estimates(rows, list(dict.fromkeys(names(by))), ["observed_disagreement", "expected_disagreement", "values"])
+    by = list(dict.fromkeys(names(by)))
+    extra = ["observed_disagreement", "expected_disagreement", "values"]
+    return missing_counted(estimates(rows, by, extra), data, by)
+
+
+def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[Any, tuple[str, str] | None]:
+    """Two judges of each group who are on different scales."""
+    by, n = list(dict.fromkeys(names(by))), labels.weight[labels.unit]
+    number, _ = compact(*joint([labels.code(c) for c in by], labels.row.size))
+    score = np.where(labels.answer < 0, np.nan, values[labels.answer])
+    judge = np.asarray(labels.judges, dtype=object)[labels.judge]
+    times = np.ceil(n * min(1.0, max(_MOST_COUNTED, n.size) / max(n.sum(), 1.0))).astype(int)  # may be of millions
+    found = {}
+    for start, end in itertools.pairwise(np.append(np.unique(number, return_index=True)[1], number.size)):
+        rows = slice(*np.searchsorted(labels.unit, [start, end]))
+        key = plain({c: labels.label(c, np.array([start]))[0] for c in by})
+        found[key] = scales_apart(*(np.repeat(x[rows], times[rows]) for x in (score, judge)))
+    return found
 
 
 #: Level of measurement -> what stands for the repeats of a judge on one unit.
@@ -945,7 +970,8 @@ def scott_pi(
     data, reference, repeats, _ = _of_categories(data, reference, weights, by)
     counts = _pair_counts(data, by, cluster, reference)
     drawing = (interval, n_resamples, seed, conf_level)
-    return _noted(pairwise(counts, "pi", "fleiss", weights, None, by, drawing), repeats)
+    found = pairwise(counts, "pi", "fleiss", weights, None, by, drawing)
+    return missing_counted(_noted(found, repeats), data, names(by))
 
 
 def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> Counts:

@@ -40,7 +40,9 @@ from judgestats.metrics.agreement.levels import (
     whole,
 )
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
+from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats
@@ -179,7 +181,9 @@ def disagreement(
             if name not in groups:
                 row.setdefault(name, "")
     extra = [c for c in ("judge", "other", "threshold", "system", "item", "unit") if c not in groups]
-    return estimates(rows, groups, extra, sort=False)
+    found = estimates(rows, groups, extra, sort=False)
+    found = across_scales(found, table, groups, set(found["term"]), ())
+    return missing_counted(found, ratings, [*groups, "system", "item"])
 
 
 def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
@@ -420,7 +424,8 @@ def score_distribution(
                 {**named, **row, "flag": "" if len(means) > 1 else flags.ONE_SYSTEM if len(means) else flags.NO_DATA}
             )
     rows = [{**row, "flag": flags.join(row.get("flag"), drawn.flag)} for row in rows]
-    return estimates(rows, groups, [tier] if tier and tier not in groups else [])
+    found = estimates(rows, groups, [tier] if tier and tier not in groups else [])
+    return across_scales(found, table, groups, ("ceiling",), set(found["term"]) - {"ceiling", "skew"})
 
 
 def _moments(

@@ -14,7 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
-from judgestats.counting.cells import ABOUT, score_counts
+from judgestats.counting.cells import ABOUT, cells, score_counts
 from judgestats.counting.splitting import as_runs, refuse_splits, splits_here, splits_there
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -23,7 +23,9 @@ from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
+from judgestats.metrics.scales import across_scales
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
@@ -254,7 +256,12 @@ def variance_components(
     rows: list[dict[str, Any]] = []
     for labels, design in groups:
         rows += [{**labels, **row} for row in _components(design, kept, interactions, max_levels, conf_level)]
-    return estimates(rows, [*dict.fromkeys(names(by))], EXTRA)
+    columns = [*dict.fromkeys(names(by))]
+    found = estimates(rows, columns, EXTRA)
+    if "judge" not in kept:
+        return found
+    scores = cells(ratings, list(dict.fromkeys([*columns, *(f for f in kept if f not in FACETS)])))
+    return across_scales(found, scores, columns, set(found["term"]), ())
 
 
 def _components(
@@ -478,7 +485,7 @@ def decision_study(
             f"target_reliability={target_reliability} is not a reliability. Allowed: between 0 and 1, e.g. 0.8."
         )
     given = {"judge": judges, "item": items, "system": systems, "criterion": criteria}
-    table = as_runs(data, average_over, by)
+    table = ratings = as_runs(data, average_over, by)
     if isinstance(table, pd.DataFrame) and {"term", "estimate"} <= set(table.columns):
         keys = [c for c in table.columns if c not in (*COLUMNS, *EXTRA)]
     else:
@@ -491,7 +498,7 @@ def decision_study(
         numbers = {f: _numbers(given[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
         found = study.rows(numbers, _numbers(runs, 1, "runs"), target_reliability)
         rows += [{**dict(zip(keys, labels, strict=True)), **row} for row in found]
-    return estimates(rows, keys, (*_COLUMNS, "error_variance"))
+    return missing_counted(estimates(rows, keys, (*_COLUMNS, "error_variance")), ratings, keys)
 
 
 def _numbers(given: int | Iterable[int] | None, observed: float | None, argument: str) -> list[int]:

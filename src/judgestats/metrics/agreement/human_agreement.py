@@ -197,7 +197,7 @@ def _rows(
     """Chance-corrected and raw agreement of pooled pairs of answers."""
     total, part = float(part["n"].sum()), part[part["_known"]]
     n = part["n"].to_numpy(dtype=float)
-    excluded = flags.EXCLUDED.of((total - n.sum()) * (named["role"] == "judge"), what="unit(s) without two answers")
+    excluded = flags.EXCLUDED.of(total - n.sum(), what="unit(s) without two answers")
     term = "concordance" if kind == "ratings" else "kappa"
     if part.empty:
         yield from (

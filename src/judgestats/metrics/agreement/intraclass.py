@@ -24,7 +24,9 @@ from judgestats.kernels.variance import clustered_correlations, correlations, me
 from judgestats.metrics.agreement.components import Components, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, several_judges
+from judgestats.metrics.scales import columns_apart
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
@@ -45,6 +47,7 @@ class Matrices:
     start: Ints  # (G,): first row of each group
     silent: Mask  # (G, J): raters with rows but no score in a group
     notes: list[list[str]]  # flags of each group for what was averaged
+    raters: list[Any]  # (J,): their labels
     cluster: Ints | None = None  # (S,): code of each subject's cluster
 
     @property
@@ -129,15 +132,16 @@ def _laid_out(
     if missing.any():
         silent[group[table.cell[missing]], table.judge[missing]] = True
         silent &= ~np.logical_or.reduceat(~np.isnan(scores), start, axis=0)
+    raters = list(table.labels["judge"])
     if not cluster:
-        return Matrices(labels, scores, start, silent, notes)
+        return Matrices(labels, scores, start, silent, notes, raters)
     clusters = _of_row(table.keys[within], row, rows.size)
     if (clusters[row] != table.keys[within]).any():
         raise DesignError(
             f"cluster={within!r} differs within a subject. Name a column with one value for each subject, or put it "
             "into subjects=."
         )
-    return Matrices(labels, scores, start, silent, notes, clusters.astype(np.int64))
+    return Matrices(labels, scores, start, silent, notes, raters, clusters.astype(np.int64))
 
 
 def _of_row(code: Any, row: Any, rows: int) -> Any:
@@ -309,7 +313,9 @@ def icc(
     if data.cluster is not None:
         ignored_by = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
         _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, ignored_by)
-    return rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
+    _without_scales(rows)
+    found = rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
+    return missing_counted(found, ratings, names(by))
 
 
 class _Rows:
@@ -353,6 +359,15 @@ class _Rows:
         ]
         frame = pd.DataFrame(columns).reindex(columns=[*dict.fromkeys(by), *COLUMNS, *EXTRA])
         return frame.astype({"term": "str", "method": "str", "flag": "str"})
+
+
+def _without_scales(rows: _Rows) -> None:
+    """No correlation where raters are on different scales."""
+    data = rows.data
+    for g, (start, size) in enumerate(zip(data.start, data.sizes, strict=True)):
+        if apart := columns_apart(data.scores[start : start + size], data.raters):
+            rows.put(g, **dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high", *EXTRA[1:]), np.nan))
+            rows.notes[g].append(flags.OTHER_SCALE.of(high=apart[0], low=apart[1]))
 
 
 def _by_squares(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:

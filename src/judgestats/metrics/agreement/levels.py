@@ -35,7 +35,9 @@ from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.pingouin_engine import repeated_measures, version
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
+from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats, Ints
@@ -490,7 +492,7 @@ def correlation(
             row["flag"] = flags.join(flags.NOT_INDEPENDENT, row["flag"])
     labels = [] if level == "system" else [*named, *([] if "system" in groups else ["system"])]
     columns = [*groups, *labels, *(["judge", "other"] if pairs == "each" else [])]
-    return estimates(rows, columns, ["p_value", "unit"], sort=False)
+    return missing_counted(estimates(rows, columns, ["p_value", "unit"], sort=False), ratings, columns)
 
 
 def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
@@ -519,7 +521,8 @@ def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: fl
             flag = flags.join(drawn.flag, flags.NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])
             labels = {**block.key, "judge": judge, "other": other, "term": "r_within", "unit": unit}
             rows.append({**labels, **cells, "n": int(both.sum()), "flag": flag})
-    return estimates(rows, [*groups, "judge", "other"], ["p_value", "unit"], sort=False)
+    found = estimates(rows, [*groups, "judge", "other"], ["p_value", "unit"], sort=False)
+    return missing_counted(found, ratings, groups)
 
 
 def _cell_columns(ratings: Any, by: By, cell: By) -> list[str]:
@@ -712,7 +715,8 @@ def agreement_levels(
             {**items.key, **row, "flag": flags.join(row["flag"], drawn.flag)}
             for row in _levels(items, units, unit, plan, ddof)
         ]
-    return estimates(rows, groups, ["unit"])
+    of_scores = ("icc", "gap_sample_icc", "sd_icc")
+    return across_scales(estimates(rows, groups, ["unit"]), table, groups, of_scores, ())
 
 
 def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) -> list[dict[str, Any]]:

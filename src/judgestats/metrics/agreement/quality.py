@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -33,8 +34,10 @@ from judgestats.metrics.agreement.levels import (
     whole,
 )
 from judgestats.metrics.consensus.correlations import correlated
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.references import labels
+from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
@@ -150,7 +153,11 @@ def quality_agreement(
         if within is not None:
             for value, inside in part.groupby(within, dropna=False, sort=True):
                 rows.append({**key, within: str(value), **_over_systems(inside, conf_level, family)})
-    return estimates(rows, [*groups, *([within] if within else [])], ["p_value"], sort=False)
+    columns = [*groups, *([within] if within else [])]
+    result = estimates(rows, columns, ["p_value"], sort=False)
+    if not {score, agreement} <= set(present):
+        result = across_scales(result, cells(data, groups), groups, ("spearman",), ())
+    return missing_counted(result, data, columns)
 
 
 def _family(cluster: Cluster, present: list[str]) -> str:
@@ -330,7 +337,10 @@ def ordering_accuracy(
     rows: list[dict[str, Any]] = []
     for key, part in _parts(table, groups):
         rows += [{**key, **row} for row in _ordered(part, order, tier, plan, key)]
-    return estimates(rows, [*groups, "lower", "higher"], ["correct"], sort=False)
+    result = estimates(rows, [*groups, "lower", "higher"], ["correct"], sort=False)
+    if "judge" in groups or score in nw.from_native(data).collect_schema().names():
+        return result
+    return across_scales(result, cells(data, groups), groups, ("ordering_accuracy",), ())
 
 
 def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.DataFrame, list[str]]:

@@ -314,6 +314,7 @@ class Matched:
     def exclusions(self, unit: str, pairs: slice = slice(None)) -> str:
         """Flags for what the correlations of these pairs exclude."""
         return flags.join(
+            flags.MISSING.of(self.block.n_missing, what="score(s)"),
             flags.EXCLUDED.of(int(self.undefined[pairs].sum()), what="correlation(s)"),
             flags.ONE_SIDED.of(self.one_sided, what=f"{unit}(s)"),
         )

@@ -26,9 +26,10 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, with_people
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.references import Baseline, Humans, controls, references
+from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, count_rows, each_group
-from judgestats.schema.columns import By, Kind, grouping, kind_of, names
+from judgestats.schema.columns import By, Kind, answer_column, grouping, kind_of, names
 from judgestats.typing import Floats
 
 #: Column with the version of a call, and the two versions that are compared.
@@ -269,6 +270,34 @@ class _Pair:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Rows of all terms."""
+        apart = self._scales_apart() if self.kind == "ratings" else {}
+        answer = self.calls["choice" if self.kind == "preferences" else answer_column(self.calls.columns)]
+        lost = flags.INVALID_EXCLUDED.of(int((answer.isna() | (answer.astype(str) == "invalid")).sum()))
+        for row in self._measured():
+            row = unmeasured(row, apart.get(row["term"]))
+            yield row if "excluded" in row.get("flag", "") else {**row, "flag": flags.join(row.get("flag", ""), lost)}
+
+    def _scales_apart(self) -> dict[str, tuple[str, str] | None]:
+        """Terms that compare scores, and two of the versions and the people who are on different scales."""
+        score = "score" if "score" in self.calls.columns else "mean"
+        both = self.calls.assign(_by=self.calls[_VERSION].map({_OLD: "the old version", _NEW: "the new version"}))
+        sides = [side for _, side in both.groupby("_by", sort=False)]
+        if len(self.people):
+            sides.append(self.people.assign(_by="the people"))
+
+        def apart(*of: pd.DataFrame) -> tuple[str, str] | None:
+            table = pd.concat([side[[score, "_by"]] for side in of], ignore_index=True)
+            return scales_apart(table[score], table["_by"])
+
+        versions = apart(*sides[:2])
+        found: dict[str, tuple[str, str] | None] = dict.fromkeys(("flips", "flips_above_noise", "mean_shift"), versions)
+        if len(self.people):
+            found |= {f"agreement_{v}": apart(sides[i], sides[2]) for i, v in enumerate(("old", "new"))}
+            change = found["agreement_old"] or found["agreement_new"]
+            found |= {"agreement_change": change, "concordance_change": change}
+        return found
+
+    def _measured(self) -> Iterator[dict[str, Any]]:
         yield from self._flips()
         if self.kind == "ratings":
             yield self._mean_shift()

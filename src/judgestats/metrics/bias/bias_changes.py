@@ -375,8 +375,7 @@ def _clusters(samples: list[Sample], column: str) -> _Clusters:
 def _rows(sample: Sample, column: str | None) -> list[dict[str, Any]]:
     """Rows of one sample."""
     terms = ("baseline_bias", "bias", *_TERMS)
-    lacking = "pairs without an answer under both" if sample.answers.shape[1] == 9 else "calls without an answer"
-    left_out = flags.EXCLUDED.of(sample.left_out, what=lacking)
+    left_out = _left_out([sample])
     if not sample.n > 0:
         none = flags.join(flags.NO_DATA, left_out)
         return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
@@ -427,6 +426,12 @@ def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]
     return [s for s in samples if judges is None or str(s.key["judge"]) in names(judges)]
 
 
+def _left_out(samples: Sequence[Sample]) -> str:
+    """Flag of the pairs, or independent calls, that lack an answer."""
+    lacking = "pairs without an answer under both" if samples[0].answers.shape[1] == 9 else "calls without an answer"
+    return flags.EXCLUDED.of(sum(s.left_out for s in samples), what=lacking)
+
+
 def _means(samples: list[Sample], column: str | None) -> list[dict[str, Any]]:
     """Means over judges."""
     key = {**samples[0].key, "judge": None}
@@ -452,7 +457,7 @@ def _means(samples: list[Sample], column: str | None) -> list[dict[str, Any]]:
             "conf_high": value + float(np.sqrt(((parts["conf_high"] - parts["estimate"]) ** 2).sum())) / k,
             "n": sum(s.n for s in filled),
             "method": f"{cells[0][term]['method']}, mean of {k} judges",
-            "flag": flags.join(lacking, dependent),
+            "flag": flags.join(lacking, dependent, _left_out(filled)),
         }
         if clustered is not None:
             influence = np.sum([clustered.influence(s, term) for s in filled], axis=0) / k

@@ -30,7 +30,7 @@ from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure, Term, gold_column
-from judgestats.metrics.scales import beside_gold
+from judgestats.metrics.scales import beside_gold, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite
 from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, kind_of, names, required
@@ -418,10 +418,8 @@ def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent:
         {"term": "pearson", **_pearson(score, right, unit, plan)},
     ]
     small = flags.SMALL_N if n < 30 else ""
-    if pair := beside_gold(score, right, str(key["judge"])):
-        none = dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high"), math.nan)
-        apart = {**none, "flag": flags.OTHER_SCALE.of(high=pair[0], low=pair[1])}
-        rows = [row if row["term"] == "pearson" else {**row, **apart} for row in rows]
+    pair = beside_gold(score, right, str(key["judge"]))
+    rows = [row if row["term"] == "pearson" else unmeasured(row, pair) for row in rows]
     return [{**key, **row, "n": float(n), "flag": flags.join(row["flag"], dependent, small, excluded)} for row in rows]
 
 

@@ -20,6 +20,7 @@ from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import Spread, Uncertainty, interval, own_and_others, own_systems
 from judgestats.metrics.consensus.panel import Panel, panel
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
@@ -149,7 +150,7 @@ def blinding_effect(
         key = dict(zip(shown, values, strict=True))
         sides = [_side(data, where, {**key, condition: c}) for c in (baseline, blinded)]
         rows += _group_rows(uncertainty, weights, sides, key, round_first, conf_level)
-    return estimates(rows, [*shown, "judge"], sort=False)
+    return missing_counted(estimates(rows, [*shown, "judge"], sort=False), ratings, shown)
 
 
 def _side(data: Panel, where: list[dict[str, Any]], key: dict[str, Any]) -> Mask:

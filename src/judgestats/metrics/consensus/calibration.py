@@ -26,6 +26,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
+from judgestats.metrics.scales import beside_gold, refuse_several_scales, unmeasured
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
@@ -402,16 +403,32 @@ def calibrate(
     target = reference_of(table, groups, reference, overall_criterion, identity)
     rows: list[dict[str, Any]] = []
     maps: dict[tuple[str, ...], Fit | None] = {}
-    for key, cells in cells_of_judges(table, groups, target, identity or {}):
+    judged = list(cells_of_judges(table, groups, target, identity or {}))
+    if isinstance(reference, str):
+        _refuse_several_scales(judged)
+    for key, cells in judged:
         used = cells.where(usable(cells, options.include_own))
-        maps[name_of(key.values())] = fit(used.x, used.y, method)
+        apart = beside_gold(used.x, used.y, str(key["judge"]))
+        maps[name_of(key.values())] = None if apart and method == "shift" else fit(used.x, used.y, method)
         if output == "estimates":
             of_judge = _rows(cells, used, options)
+            far = [row["term"] for row in of_judge if method == "shift" or row["term"].endswith("_before")]
+            of_judge = [unmeasured(row, apart if row["term"] in far else None) for row in of_judge]
             rows += [{**key, **row, "flag": flags.join(chosen.flag, row["flag"])} for row in of_judge]
     if output == "ratings":
         scores = to_table(as_scores(Study.of(ratings).data).to_native())
         return to_native(mapped(scores, groups, maps, overall_criterion), ratings)
     return estimates(rows, [*groups, "judge"], sort=False)
+
+
+def _refuse_several_scales(judged: list[tuple[dict[str, Any], Cells]]) -> None:
+    """Raise DesignError where the judges of a group, of whom each is the reference of others, have several scales."""
+    groups: dict[tuple[str, ...], list[tuple[str, Floats]]] = {}
+    for key, cells in judged:
+        groups.setdefault(name_of(v for k, v in key.items() if k != "judge"), []).append((str(key["judge"]), cells.x))
+    for sides in groups.values():
+        names_of = np.repeat(np.array([name for name, _ in sides], dtype=object), [len(x) for _, x in sides])
+        refuse_several_scales(pd.Series(np.concatenate([x for _, x in sides])), pd.Series(names_of))
 
 
 def _rows(cells: Cells, used: Cells, options: _Options) -> list[_Row]:

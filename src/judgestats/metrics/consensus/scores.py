@@ -18,7 +18,9 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import COUNTS, By, grouping, names
 
@@ -146,7 +148,8 @@ def score_matrix(
     )
     several = result["items"] > 1
     result.loc[several, "flag"] = [flags.join(f, chosen.flag) for f in result.loc[several, "flag"]]
-    return result
+    result = across_scales(result, scores, by, (), ("score", *result["term"].unique()))
+    return missing_counted(result, data, groups)
 
 
 def _with_cluster(scores: pd.DataFrame, data: Any, by: Sequence[str], column: str) -> pd.DataFrame:
@@ -230,7 +233,7 @@ def _over_items(
         runs=runs,
         _free=free,
         _squares=free * scores["sd"] ** 2,
-        _missing=scores["n_missing"] > 0,
+        _missing=scores["n_missing"],
         _paired=scores["mean"].where(scores["mean_of_criteria"].notna()),
     )
     table = (
@@ -248,7 +251,7 @@ def _over_items(
             paired=("_paired", "mean"),
             unequal=("_unequal", "any"),
             no_sd=("_no_sd", "any"),
-            missing=("_missing", "any"),
+            missing=("_missing", "sum"),
         )
         .reset_index()
     )
@@ -302,7 +305,7 @@ def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
         flags.UNEQUAL_RUNS: row["most"] > row["runs"],
         flags.UNEQUAL_CRITERIA: row["unequal"],
         flags.SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
-        flags.SCORES_EXCLUDED: row["missing"],
+        flags.N_SCORES_EXCLUDED.of(row["missing"]): row["missing"] > 0,
         str(row["few"]): several,
         flags.CONSTANT: known and np.isnan(row["conf_low"]),
         flags.FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,

@@ -19,7 +19,9 @@ from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats
@@ -131,7 +133,9 @@ def run_sd(
             {**label, **row, "flag": flags.join(chosen.flag, row["flag"])}
             for row in _of_group(part, ratios, conf_level)
         ]
-    return estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
+    found = estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
+    found = across_scales(found, table, groups, ("ratio",), ("run_sd",))
+    return missing_counted(found, ratings, groups)
 
 
 def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -328,6 +327,8 @@ def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple
 
 def judges_apart(data: Any) -> set[Any]:
     """Judges that share no item with some other judge, so that the two are not comparable."""
+    from scipy.sparse import csr_array
+
     study = Study.of(data)
     if not {"judge", "item"} <= {*study.names}:
         return set()

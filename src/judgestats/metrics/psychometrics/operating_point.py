@@ -182,13 +182,16 @@ class _Cell:
     named: dict[str, Any]  # the key columns
     counts: tuple[pd.DataFrame, pd.DataFrame]  # the two tallies
     calls: Sides | None  # the matched calls, if the data identify them
-    dependent: str  # flag of intervals that treat dependent calls as independent
-    column: str | None  # cluster column
+    clusters: Clusters  # how intervals are clustered
 
     def of_prompt(self, table: pd.DataFrame, conf_level: float) -> Counts:
-        """The counts of one prompt; their flag is `dependent`, beside the difference."""
-        by = Clusters(() if self.column is None else (self.column,))
-        return Counts.of(table, ["prompt"], by, conf_level=conf_level)
+        """The counts of one prompt."""
+        return Counts.of(table, ["prompt"], self.clusters, conf_level=conf_level)
+
+    @property
+    def column(self) -> str | None:
+        """Cluster column."""
+        return self.clusters.column
 
     def share(self, side: int, outcome: str) -> tuple[float, float]:
         """Hits and trials of one side."""
@@ -199,7 +202,7 @@ class _Cell:
 def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _Cell]:
     """Cells that both prompts judged."""
     tallied = count(calls, "criterion_shift", cluster=cluster)
-    table, column, dependent = tallied.table, tallied.clusters.column, tallied.clusters.flag
+    table, column = tallied.table, tallied.clusters.column
     prompts = sorted(str(p) for p in table["prompt"].dropna().unique())
     for name in (base, strict):
         refuse_unknown(name, prompts, f"prompt {name!r} does not occur", "Prompts")
@@ -211,7 +214,7 @@ def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _
     for key, here in counts.items():
         columns = dict(zip(_KEYS, here[0].iloc[0][_KEYS], strict=True))
         calls_here = matched_sides(*single[key], _CALL) if key in single else None
-        cells[key] = _Cell(columns, here, calls_here, dependent, column)
+        cells[key] = _Cell(columns, here, calls_here, tallied.clusters)
     return cells
 
 
@@ -267,7 +270,7 @@ def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss
     elif row is None:
         before, after = (cell.share(side, outcome) for side in (0, 1))
         row = independent_difference(*(before + after if loss else after + before), conf_level)
-    return {"term": term, **row, "flag": flags.join(cell.dependent, flag, size_flag(row["n"]))}
+    return {"term": term, **row, "flag": flags.join(cell.clusters.flag, flag, size_flag(row["n"]))}
 
 
 def _rate(cell: _Cell, side: int, outcome: str, conf_level: float) -> _Row:

@@ -161,7 +161,12 @@ def delta0(
     zero = {**no_interval, "term": "other_conflict", "estimate": 0.0, "method": "identity", "flag": flags.BY_STRUCTURE}
     empty = {**zero, "estimate": math.nan, "flag": flags.NO_DATA}
     terms["other_conflict"] = [{**row, **(zero if row["n"] > 0 else empty)} for row in terms["no_preference"]]
-    rows = [{**row, "n_dropped": classes[g, DROPPED]} for t in _ORDER for g, row in enumerate(terms[t])]
+    dropped = classes[:, DROPPED]
+    lacking = [flags.EXCLUDED.of(n, what="pair(s) without two valid answers") for n in dropped]
+    rows = [
+        {**row, "n_dropped": dropped[g], "flag": flags.join(row["flag"], lacking[g])}
+        for t in _ORDER for g, row in enumerate(terms[t])
+    ]  # fmt: skip
     return estimates(rows, groups, extra=["n_dropped"])
 
 

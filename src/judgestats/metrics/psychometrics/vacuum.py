@@ -16,8 +16,9 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
-from judgestats.schema.columns import ANSWERS, By, answer_column, grouping
+from judgestats.schema.columns import ANSWERS, COUNTS, By, N, answer_column, grouping
 from judgestats.schema.declared_counts import counted
+from judgestats.schema.factors import Factors, factor_of
 
 #: Gates in their order -> statuses of the calls that fail them.
 GATES = {
@@ -156,28 +157,34 @@ def validity_gates(
     1     parse      0.75  4.0
     2    schema      1.00  3.0
     """
-    data = Study.of(calls).data
-    present = data.collect_schema().names()
+    study = Study.of(calls)
+    present = study.names
     if "judge" not in present or not {"choice", *ANSWERS} & set(present):
         raise SchemaError(f"validity_gates needs judge and choice, or judge and score. Columns: {', '.join(present)}.")
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    answer = nw.col("choice" if "choice" in present else answer_column(present))
-    lost = answer.cast(nw.String) == "invalid" if "choice" in present else answer.is_null()
-    if "choice" not in present and data.collect_schema()[answer_column(present)].is_float():
-        lost = lost | answer.is_nan()
-    status = nw.when(lost).then(nw.lit("parse")).otherwise(nw.lit("ok"))
-    if "status" in present:
-        given = nw.col("status").cast(nw.String)
-        status = nw.when(given.is_null() | given.is_in(["ok", ""])).then(status).otherwise(given)
-    weight = counted(data, groups)
-    study, found = clustered(Study.of(calls), groups, cluster)
-    n = nw.len() if weight is None else nw.col(weight).sum()
-    keys = list(dict.fromkeys([*groups, *found.columns, "_status"]))
-    grouped = study.data.lazy().with_columns(status.alias("_status")).group_by(*keys).agg(n.alias("n"))
-    table = grouped.collect(backend="pandas").to_native().sort_values(keys, ignore_index=True)
-    counts = Counts.of(table, groups, found).inferred(conf_level)
+    counted(study.data, groups)
+    study, found = clustered(study, groups, cluster)
+    keys = list(dict.fromkeys([*groups, *found.columns]))
+    answer = "choice" if "choice" in present else answer_column(present)
+    read = [*dict.fromkeys([*keys, answer, *(c for c in ("status",) if c in present)])]
+    if study.lazy:
+        n = nw.col(COUNTS).sum() if COUNTS in present else nw.len()
+        grouped = study.data.group_by(*read).agg(n.alias(N)).collect(backend="pandas").to_native()
+        columns, weight = Factors(grouped), grouped[N].to_numpy(dtype=float)
+    else:
+        columns, weight = study.columns, np.ones(len(study.columns)) if study.weight is None else study.weight
+    given = columns[answer]
+    lost = np.array([pd.isna(x) or (answer == "choice" and str(x) == "invalid") for x in given.labels])[given.code]
+    status = factor_of(np.where(lost, "parse", "ok"))
+    if "status" in columns:
+        reason = columns["status"]
+        known = np.array([not pd.isna(x) and str(x) not in ("ok", "") for x in reason.labels])[reason.code]
+        texts = np.array([str(x) for x in reason.labels], dtype=object)[reason.code]
+        status = factor_of(np.where(known, texts, np.where(lost, "parse", "ok")))
+    counts = Counts(*columns.but(_status=status).counted([*keys, "_status"], weight), tuple(groups), found)
+    counts = counts.inferred(conf_level)
     rows = []
-    reached = np.ones(len(table), dtype=bool)
+    reached = np.ones(len(counts.n), dtype=bool)
     for gate, failures in GATES.items():
         failed = counts.among("_status", *failures)
         rows += counts.rates(gate, ~failed, reached)

@@ -15,11 +15,12 @@ from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import number
 from judgestats.reporting.plots import canvas
-from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
+from judgestats.reporting.plots.matrices import SEQUENTIAL, heat, name_sides
 
 # ---- What a judge finds, step by step of the ladder (Figure 2 of the dark_current paper) -----------------------------
 
 
+@canvas.picture(needs="target sensitivity")
 def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = None, title: str | None = None) -> Any:
     """Draw target sensitivity against the step of the ladder, with its intervals (Figure 2).
 
@@ -29,10 +30,6 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
         A datasheet, or a result of :func:`target_sensitivity`.
     level : float
         Level of the detection threshold, drawn as a line.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -40,11 +37,6 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
         Points are the shares; the line is their isotonic fit, weighted by the number of calls, on which
         :func:`judgestats.detection_threshold` reads the threshold. The curves of more than 8 judges are a matrix of the
         shares, the most sensitive judge on top, with a mark at the step from which the fit reaches `level`.
-
-    Raises
-    ------
-    DesignError
-        If there is no target sensitivity, or its columns or steps are not there.
 
     See Also
     --------
@@ -73,15 +65,7 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     steps = np.unique(table["step"].to_numpy(float))
     nearest = float(np.diff(steps).min()) if steps.size > 1 else 1.0
     ax.axhline(level, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-    ax.text(
-        steps[0] - 0.3 * nearest,
-        level + 0.012,
-        f"{level:g}",
-        fontsize=canvas.SMALL,
-        color=canvas.MUTED,
-        va="bottom",
-        ha="left",
-    )
+    canvas.small(ax, steps[0] - 0.3 * nearest, level + 0.012, f"{level:g}", va="bottom")
     shift = np.linspace(-1, 1, len(judges)) * min(0.16, 0.03 * (len(judges) - 1)) * nearest
     ends = []
     for i, here in enumerate(fits.values()):
@@ -95,9 +79,7 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     ax.set(xticks=steps, ylim=(-0.03, 1.05), xlim=(steps[0] - 0.35 * nearest, steps[-1] + 0.35 * nearest))
     _label_ends(ax, ends, labels)
     canvas.named(ax, _STEPS, "right choices, share of all calls (a tie is a miss)", title)
-    canvas.below(ax, "points: shares with their intervals · lines: isotonic fits")
-    if labels.key:
-        canvas.below(ax, labels.key)
+    canvas.below(ax, "points: shares with their intervals · lines: isotonic fits", labels.key)
     return canvas.Picture(ax, table)
 
 
@@ -129,9 +111,7 @@ def _sensitivities(fits: dict[str, pd.DataFrame], level: float, ax: Any, title: 
             ax.plot(
                 [first] * 2, [i, i + 1], color=canvas.PALETTE[1], linewidth=3.0, solid_capstyle="butt", clip_on=False
             )
-    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
-    ax.xaxis.set_label_position("top")
-    ax.set_xlabel(_STEPS, fontsize=canvas.TEXT, color=canvas.MUTED)
+    name_sides(ax, "judge", _STEPS)
     canvas.below(ax, f"orange: from this step on the isotonic fit reaches {level:g}")
     return ax
 
@@ -142,16 +122,9 @@ def _label_ends(ax: Any, ends: list[tuple[float, float]], labels: list[str]) -> 
     heights = canvas.spread([y for _, y in ends], 0.055, 0.0, 1.03)
     for i, ((x, y), height, label) in enumerate(zip(ends, heights, labels, strict=True)):
         color = canvas.style_of(i)["color"]
-        ax.annotate(
-            label,
-            (x, y),
-            (right + 0.02 * (right - start), height),
-            fontsize=canvas.TEXT,
-            color=color,
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 4},
-        )
+        line = {"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 4}
+        look = {"fontsize": canvas.TEXT, "color": color, "va": "center", "annotation_clip": False}
+        ax.annotate(label, (x, y), (right + 0.02 * (right - start), height), arrowprops=line, **look)
 
 
 # ---- Stacked bars: what false preference is made of (Figure 3 of the dark_current paper), and what judges answer
@@ -175,6 +148,7 @@ ANSWERS = {
 }
 
 
+@canvas.picture()
 def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw what false preference between equals is made of, a stacked bar a judge (Figure 3).
 
@@ -182,10 +156,6 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     ----------
     sheet : pandas.DataFrame
         A datasheet, or a result of :func:`delta0`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -213,26 +183,15 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     raw = estimate_rows.one_each(sheet, "raw_false_preference")
     keys: list[Any] = [Patch(color=color, label=label) for label, color in used.values()]
     if len(raw):
-        ax.scatter(
-            raw["estimate"].reindex(wide.index),
-            rows - 0.4,
-            marker="v",
-            s=26,
-            color=canvas.INK,
-            linewidths=0,
-            zorder=4,
-            clip_on=False,
-        )
-        keys.append(
-            Line2D(
-                [], [], linestyle="none", marker="v", color=canvas.INK, markersize=5, label="raw rate over calls (RFP₀)"
-            )
-        )
+        look: dict[str, Any] = {"marker": "v", "color": canvas.INK}
+        ax.scatter(raw["estimate"].reindex(wide.index), rows - 0.4, s=26, linewidths=0, zorder=4, clip_on=False, **look)
+        keys.append(Line2D([], [], linestyle="none", markersize=5, label="raw rate over calls (RFP₀)", **look))
     canvas.legend_above(ax, keys, 3)
     canvas.named(ax, "share of pairs of equals, both orders valid", title=title, pad=38)
     return canvas.Picture(ax, table)
 
 
+@canvas.picture()
 def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how often each judge gives each answer, a stacked bar a judge.
 
@@ -240,10 +199,6 @@ def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     ----------
     estimates : pandas.DataFrame
         A result of :func:`position_bias`, or a datasheet that has it.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -284,18 +239,11 @@ def stack(ax: Any, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) -
         ax.barh(rows, share, left=left, height=0.68, color=color, edgecolor="white", linewidth=0.8)
         for row, value in zip(rows, share, strict=True):
             if value >= 0.055:
-                ax.text(
-                    left[row] + value / 2,
-                    row,
-                    f"{value:.3f}".removeprefix("0"),
-                    ha="center",
-                    va="center",
-                    fontsize=canvas.SMALL,
-                    color="white" if canvas.is_dark(color) else canvas.INK,
-                )
+                ink = "white" if canvas.is_dark(color) else canvas.INK
+                canvas.small(ax, left[row] + value / 2, row, f"{value:.3f}".removeprefix("0"), ha="center", color=ink)
         left += share
     for row in rows[wide.notna().sum(axis=1).to_numpy() == 0]:
-        ax.text(0.01, row, "n/a", fontsize=canvas.SMALL, color=canvas.MUTED, va="center")
+        canvas.small(ax, 0.01, row, "n/a")
     ax.set(yticks=rows, ylim=(len(wide) - 0.5, -0.5), xlim=(0, 1), xticks=np.arange(0, 1.01, 0.25))
     ax.spines["left"].set_visible(False)
     canvas.row_names(ax, wide.index)

@@ -6,9 +6,9 @@ import io
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from judgestats.reporting.estimate_rows import distinct
 from judgestats.reporting.formatting import signed
 
 Box = tuple[float, float, float, float]
+_Drawing = TypeVar("_Drawing", bound=Callable[..., Any])
 #: Text, secondary text, grid and background lines.
 INK, MUTED, GRID, FAINT = "#1c2733", "#5f6b7a", "#dfe4ea", "#f1f3f6"
 #: Okabe and Ito's colours, without the yellow that vanishes on white.
@@ -132,11 +133,35 @@ class Picture:
         return buffer.getvalue(), {"width": wide, "height": high}
 
 
-def new_axes(ax: Any, width: float, height: float) -> Any:
-    """Return `ax`, or the axes of a new figure outside pyplot.
+def picture(axes: str = "", *, needs: str = "") -> Callable[[_Drawing], _Drawing]:
+    """Decorator of a function that draws: its docstring says what every picture takes, and what all of them refuse.
 
-    `ax`: axes to draw on. `width`, `height`: inches of a new figure.
+    `axes`: which axes a picture of several panels is drawn on. `needs`: the estimate without which there is no picture;
+    empty where the function says itself what it refuses.
     """
+    kind, where = ("Axes or sequence of Axes", "first panel") if axes else ("Axes", "axes")
+    takes = (
+        f"ax : matplotlib.axes.{kind}, optional\n    {axes or 'Axes to draw on.'}\n"
+        f"title : str, optional\n    Put above the {where}.\n\nReturns"
+    )
+    each = ", or `ax` does not have one for each panel" if axes else ""
+    missing = f"If there is no {needs} with a value, or a column is not there{each}."
+    refuses = "\n    ".join(["Raises\n------\nDesignError", *textwrap.wrap(missing, 110)]) + "\n\nSee Also"
+
+    def described(function: _Drawing) -> _Drawing:
+        text = function.__doc__
+        if text:  # there is none under python -OO
+            space = re.search(r"\n( *)Returns\n", text)[1]  # type: ignore[index]
+            text = text.replace(f"\n\n{space}Returns", f"\n{textwrap.indent(takes, space)}", 1)
+            text = text.replace(f"{space}See Also", textwrap.indent(refuses, space), 1) if needs else text
+            function.__doc__ = text
+        return function
+
+    return described
+
+
+def new_axes(ax: Any, width: float, height: float) -> Any:
+    """Return `ax`, or the axes of a new figure outside pyplot, `width` by `height` inches."""
     if ax is None:
         ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
     ax.set_axisbelow(True)
@@ -154,6 +179,16 @@ def named(ax: Any, xlabel: str = "", ylabel: str = "", title: str | None = None,
     ax.set_ylabel(ylabel, fontsize=TEXT, color=INK)
     if title:
         ax.set_title(literal(title), fontsize=TEXT + 1.5, color=INK, loc="left", fontweight="bold", pad=pad)
+
+
+def row_axes(ax: Any, labels: Sequence[str], width: float, each: float = 0.34) -> Any:
+    """Return `ax`, or new axes that hold rows with these labels: `width` without them and `each` row in inches."""
+    return new_axes(ax, width + label_width(shortened(labels, NAME)), height_of(len(labels), each))
+
+
+def small(ax: Any, x: Any, y: Any, text: str, **look: Any) -> None:
+    """Write small text at a point, muted and in the middle of its height unless `look` says otherwise."""
+    ax.text(x, y, text, **({"fontsize": SMALL, "color": MUTED, "va": "center"} | look))
 
 
 def grid(ax: Any, axis: str = "both") -> None:
@@ -184,8 +219,6 @@ def label_width(labels: Iterable[str]) -> float:
 
 def literal(text: object, *, lines: bool = False) -> str:
     """Escape text so that matplotlib shows it unchanged: no formula between dollar signs, no control characters.
-
-    `text`: what comes from the data. `lines`: keep line breaks.
 
     >>> literal("cost: $5\\tor $6")
     'cost: \\\\$5 or \\\\$6'
@@ -342,8 +375,7 @@ def name_points(
             ax, [*more, *keys], handlelength=1.2 if more else 0.0, handletextpad=0.4 if more else 0.0, labelspacing=0.35
         )
         label_around(ax, x, y, [str(i + 1) for i in range(len(labels))], size=SMALL, avoid=avoid)
-    if labels.key:
-        below(ax, labels.key)
+    below(ax, labels.key)
 
 
 def keep_legend(ax: Any) -> None:
@@ -356,19 +388,8 @@ def keep_legend(ax: Any) -> None:
 
 def legend_above(ax: Any, handles: Sequence[Any], columns: int) -> None:
     """Put a legend in a line above the axes."""
-    ax.legend(
-        handles=list(handles),
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        frameon=False,
-        fontsize=SMALL + 0.5,
-        borderaxespad=0.5,
-        ncols=columns,
-        columnspacing=1.4,
-        handlelength=1.2,
-        handletextpad=0.5,
-        labelcolor=INK,
-    )
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.5, "labelspacing": 0.5}
+    legend(ax, handles, columns=columns, columnspacing=1.4, handlelength=1.2, handletextpad=0.5, **place)
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -420,9 +441,8 @@ def panels(
 ) -> list[Any]:
     """Axes side by side, of a new figure or as given.
 
-    `ax`: axes to draw on. `names`: what the panels show, for the message. `rows`: labels of the rows, for the size.
-    `wide`: inches of each panel. `each`: inches of a row. `across`: most panels side by side. `sharey`: the panels have
-    the same rows. Raises DesignError if `ax` does not have one for each panel.
+    `names`: what the panels show, for the message if `ax` does not have one for each. `rows`: labels of the rows.
+    `wide`: inches of each panel. `each`: inches of a row. `across`: most panels side by side. `sharey`: same rows.
     """
     if ax is None:
         columns = min(len(names), across or len(names))
@@ -482,10 +502,9 @@ def key_below(ax: Any, text: str) -> None:
 
 
 def limits(ax: Any, *values: Any, zero: bool = False, even: bool = False, bounds: tuple[float, float]) -> None:
-    """Set the horizontal range to what is drawn.
+    """Set the horizontal range to the finite values.
 
-    `ax`: axes. `*values`: values to show; non-finite ones are ignored. `zero`: zero is shown. `even`: as far to the
-    left of zero as to the right. `bounds` (float, float): interval ends beyond them are cut off, with an arrow.
+    `zero`: it is shown. `even`: as far to its left as to its right. `bounds`: ends beyond are cut off, with an arrow.
     """
     drawn = np.concatenate([np.ravel(np.asarray(v, dtype=float)) for v in values])
     drawn = np.clip(drawn[np.isfinite(drawn)], *bounds)
@@ -525,7 +544,7 @@ def point(ax: Any, value: float, height: float, color: str, *, filled: bool = Tr
     """Draw an estimate, or "n/a" where it is missing."""
     if not np.isfinite(value):
         start, end = ax.get_xlim()
-        ax.text(start + 0.015 * (end - start), height, "n/a", fontsize=SMALL, color=MUTED, va="center")
+        small(ax, start + 0.015 * (end - start), height, "n/a")
         return
     ax.plot(value, height, marker=marker, linestyle="none", zorder=4, **face(color, filled))
 
@@ -539,39 +558,44 @@ def whisker(
     point(ax, row["estimate"], height, color, filled=filled, marker=marker)
 
 
+def series(
+    ax: Any, table: pd.DataFrame, labels: Sequence[str], column: str, values: Sequence[Any], reach: float = 0.26
+) -> None:
+    """Draw a row of estimates for each label, those of each value of a column in a style of their own, side by side."""
+    shifts = np.linspace(-reach, reach, len(values)) if len(values) > 1 else [0.0]
+    for row in table.to_dict("records"):
+        i = values.index(row[column])
+        whisker(ax, row, labels.index(row["_row"]) + shifts[i], **style_of(i))
+
+
 def face(color: str, filled: bool) -> dict[str, Any]:
     """Look of a marker: filled, or an outline."""
-    return {
-        "markersize": 6,
-        "color": color,
-        "markerfacecolor": color if filled else "white",
-        "markeredgecolor": "white" if filled else color,
-        "markeredgewidth": 0.8 if filled else 1.4,
-    }
+    inside, edge, width = (color, "white", 0.8) if filled else ("white", color, 1.4)
+    look = {"markerfacecolor": inside, "markeredgecolor": edge, "markeredgewidth": width}
+    return {"markersize": 6, "color": color, **look}
 
 
-def key(label: str, color: str, *, filled: bool = True, marker: str = "o") -> Line2D:
+def key(label: str, color: str, *, filled: bool = True, marker: str = "o", **more: Any) -> Line2D:
     """Entry of a legend for a marker."""
-    look = {**face(color, filled), "markeredgecolor": color}
+    look = {**face(color, filled), "markeredgecolor": color, **more}
     return Line2D([], [], linestyle="none", marker=marker, label=literal(label), **look)
+
+
+def series_keys(labels: Iterable[str]) -> list[Line2D]:
+    """Entries of a legend for series in the order of their styles."""
+    return [key(label, **style_of(i)) for i, label in enumerate(labels)]
 
 
 def beside(
     ax: Any, height: float | None, text: str, offset: float = 8.0, *, color: str = INK, ha: str = "left"
 ) -> None:
     """Write to the right of a row, or above all rows for `height` None, `offset` points from the axes."""
-    ax.annotate(
-        literal(text, lines=True),
-        (1, 1 if height is None else height),
-        (offset, 3 if height is None else 0),
-        xycoords="axes fraction" if height is None else ax.get_yaxis_transform(),
-        textcoords="offset points",
-        fontsize=SMALL + 0.5,
-        color=MUTED if height is None else color,
-        va="bottom" if height is None else "center",
-        ha=ha,
-        annotation_clip=False,
-    )
+    look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "color": color, "va": "center"}
+    if height is None:
+        look = {"xycoords": "axes fraction", "color": MUTED, "va": "bottom"}
+    at, up = (1, 3) if height is None else (height, 0)
+    look |= {"textcoords": "offset points", "fontsize": SMALL + 0.5, "ha": ha, "annotation_clip": False}
+    ax.annotate(literal(text, lines=True), (1, at), (offset, up), **look)
 
 
 def with_interval(row: Any, decimals: int = 2) -> str:
@@ -584,11 +608,13 @@ def with_interval(row: Any, decimals: int = 2) -> str:
     return f"{estimate}  [{signed(row['conf_low'], decimals)}, {signed(row['conf_high'], decimals)}]"
 
 
-def below(ax: Any, text: str) -> None:
-    """Put a small remark under the axes, below the axis label; a further one goes under the first.
+def below(ax: Any, *remarks: str) -> None:
+    """Put small remarks under the axes, below the axis label and those that are there; empty ones are left out.
 
-    `text`: wrapped to the width of the axes, line by line.
+    `remarks`: wrapped to the width of the axes, line by line.
     """
+    if not (text := "\n".join(filter(None, remarks))):
+        return
     inches = ax.figure.get_size_inches()[0] * ax.get_position().width
     wide = max(34, int(inches / 0.058))
     lines = literal("\n".join(w for line in text.split("\n") for w in textwrap.wrap(line, wide) or [""]), lines=True)
@@ -596,18 +622,8 @@ def below(ax: Any, text: str) -> None:
     if notes := _notes(ax):
         notes[0].set_text(f"{notes[0].get_text()}\n{lines}")
         return
-    drawn = ax.annotate(
-        lines,
-        (0, 0),
-        (0, 0),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        va="top",
-        ha="left",
-        fontsize=SMALL,
-        color=MUTED,
-        annotation_clip=False,
-    )
+    place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
+    drawn = ax.annotate(lines, (0, 0), (0, 0), va="top", ha="left", fontsize=SMALL, color=MUTED, **place)
     drawn.set_label(_NOTE)
 
 
@@ -679,20 +695,10 @@ def label_around(
                 continue
             _, dx, dy, ha, boxes = min(options, key=lambda o: o[0])
         taken += boxes
-        ax.annotate(
-            labels[i],
-            (x[i], y[i]),
-            tuple((at[i] + [dx, dy]) / inches),
-            textcoords="axes fraction",
-            fontsize=size,
-            color=INK,
-            ha=ha,
-            va="center",
-            zorder=6,
-            arrowprops={"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 3}
-            if np.hypot(dx, dy) > _FAR
-            else None,
-        )
+        arrow = {"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 3}
+        look = {"fontsize": size, "color": INK, "ha": ha, "va": "center", "zorder": 6, "textcoords": "axes fraction"}
+        place = tuple((at[i] + [dx, dy]) / inches)
+        ax.annotate(labels[i], (x[i], y[i]), place, arrowprops=arrow if np.hypot(dx, dy) > _FAR else None, **look)
     return left
 
 

@@ -37,9 +37,11 @@ _TERMS = {
     "generalizability": "generalizability: ranking the systems",
     "dependability": "dependability Φ: scores as they are",
 }
+_LINE: dict[str, Any] = {"linewidth": 1.5, "markersize": 4.5, "markeredgecolor": "white"}
 _SHORT = {"generalizability": "ranking", "dependability": "scores"}
 
 
+@canvas.picture(needs="share")
 def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the share of each component in the variance of scores, a stacked bar a group.
 
@@ -47,21 +49,12 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     ----------
     components : pandas.DataFrame
         A result of :func:`variance_components`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
     Picture
         Shares below 0.055 have no number. Components that are not identifiable, or were set to 0, are named
         below.
-
-    Raises
-    ------
-    DesignError
-        If no component has a share.
 
     See Also
     --------
@@ -74,9 +67,8 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     >>> [t.get_text() for t in variance_components(rows).texts]
     ['.100', '.500', '.400']
     """
-    known = (
-        estimate_rows.distinct(components["term"].astype(str)) if "term" in getattr(components, "columns", ()) else []
-    )
+    there = "term" in getattr(components, "columns", ())
+    known = estimate_rows.distinct(components["term"].astype(str)) if there else []
     here = estimate_rows.chosen(components, known, "share", source="variance_components")
     here = here.assign(_row=estimate_rows.names_of(here), term=here["term"].astype(str))
     if not here["share"].notna().any():
@@ -91,24 +83,23 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     used = [t for t in known if (wide[t] > 0).any()]
     lines = -(-len(used) // 5)
     columns = -(-len(used) // lines)
-    ax = canvas.new_axes(
-        ax,
-        6.0 + canvas.label_width(canvas.shortened(labels, canvas.NAME)),
-        canvas.height_of(len(labels), 0.38) + 0.18 * lines,
-    )
+    width = 6.0 + canvas.label_width(canvas.shortened(labels, canvas.NAME))
+    ax = canvas.new_axes(ax, width, canvas.height_of(len(labels), 0.38) + 0.18 * lines)
     shown = stack(ax, wide, classes)
     canvas.legend_above(ax, [Patch(color=color, label=label) for label, color in shown.values()], columns)
     canvas.named(ax, "share of the variance", title=title, pad=10 + 15 * lines)
     estimated = wide[wide.notna().any(axis=1)]
     unknown = [t.replace(":", " × ") for t in known if estimated[t].isna().any()]
     zero = [t.replace(":", " × ") for t in known if t not in used and estimated[t].notna().all()]
-    remarks = [f"0: {', '.join(zero)}"] if zero else []
-    remarks += [f"not identifiable in every design: {', '.join(unknown)}"] if unknown else []
-    if remarks:
-        canvas.below(ax, "\n".join(remarks))
+    canvas.below(
+        ax,
+        f"0: {', '.join(zero)}" if zero else "",
+        f"not identifiable in every design: {', '.join(unknown)}" if unknown else "",
+    )
     return canvas.Picture(ax, here)
 
 
+@canvas.picture("An axes for generalizability and one for dependability.", needs="reliability")
 def decision_study(
     study: pd.DataFrame, *, target_reliability: float = 0.8, ax: Any = None, title: str | None = None
 ) -> Any:
@@ -120,21 +111,12 @@ def decision_study(
         A result of :func:`decision_study`.
     target_reliability : float
         Reliability that was asked for there, drawn as a line.
-    ax : sequence of matplotlib.axes.Axes, optional
-        An axes for generalizability and one for dependability.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         The smallest numbers that reach the target are ringed, where they are drawn, and given in the legend. Where
         judges do not vary, the first facet that does is along the axis.
-
-    Raises
-    ------
-    DesignError
-        If there is no reliability with a value.
 
     See Also
     --------
@@ -155,7 +137,8 @@ def decision_study(
             "The study has no column of numbers (judges, items, runs). Give a result of decision_study()."
         )
     rest = [f for f in facets if f != along and here[f].nunique() > 1]
-    study = study.assign(_line=estimate_rows.joined(_counted(study, rest), [*estimate_rows.groups_of(study), *rest]))
+    numbers = study.astype(dict.fromkeys(rest, float))
+    study = study.assign(_line=estimate_rows.joined(numbers, [*estimate_rows.groups_of(study), *rest]))
     here = study.loc[here.index]
     terms, lines = [t for t in _TERMS if t in set(here["term"])], estimate_rows.distinct(here["_line"])
     axes = canvas.panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
@@ -166,7 +149,9 @@ def decision_study(
         canvas.grid(panel)
         panel.axhline(target_reliability, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         for i, line in enumerate(lines):
-            _curve(panel, here[(here["term"] == term) & (here["_line"] == line)], along, i)
+            curve = here[(here["term"] == term) & (here["_line"] == line)].dropna(subset=["estimate"])
+            curve = curve.sort_values(along)
+            panel.plot(curve[along], curve["estimate"], zorder=3, **_LINE, **canvas.style_of(i))
             _ring(panel, _enough(study, term, along, line), here, term, line, along)
         panel.set(ylim=(-0.02, 1.03))
         values = here[along].to_numpy(float)
@@ -174,29 +159,11 @@ def decision_study(
         panel.set_xticks(found if found.size <= 10 else found[:: -(-found.size // 8)])
         canvas.named(panel, f"number of {along}", "reliability (0 to 1)" if panel is axes[0] else "")
         panel.set_title(_TERMS[term], fontsize=canvas.TEXT, color=canvas.INK, loc="left")
-    end = axes[0].get_xlim()[1]
-    axes[0].text(
-        end,
-        target_reliability - 0.015,
-        f"target: {target_reliability:g}",
-        fontsize=canvas.SMALL,
-        color=canvas.MUTED,
-        va="top",
-        ha="right",
-    )
+    text, end = f"target: {target_reliability:g}", axes[0].get_xlim()[1]
+    canvas.small(axes[0], end, target_reliability - 0.015, text, va="top", ha="right")
     _legend(axes[-1], study, terms, lines, along, target_reliability)
     canvas.headed(axes if len(axes) > 1 else [*axes, axes[0]], title)
     return canvas.Picture(axes, study)
-
-
-def _counted(study: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    return study.assign(**{c: study[c].astype(float) for c in columns})
-
-
-def _curve(ax: Any, table: pd.DataFrame, along: str, index: int) -> None:
-    table = table.dropna(subset=["estimate"]).sort_values(along)
-    style = canvas.style_of(index)
-    ax.plot(table[along], table["estimate"], linewidth=1.5, markersize=4.5, markeredgecolor="white", zorder=3, **style)
 
 
 def _enough(study: pd.DataFrame, term: str, along: str, line: str) -> float:
@@ -208,16 +175,7 @@ def _enough(study: pd.DataFrame, term: str, along: str, line: str) -> float:
 def _ring(ax: Any, enough: float, here: pd.DataFrame, term: str, line: str, along: str) -> None:
     found = here[(here["term"] == term) & (here["_line"] == line) & (here[along] == enough)]["estimate"].dropna()
     if len(found):
-        ax.plot(
-            enough,
-            found.iloc[0],
-            marker="o",
-            markersize=11,
-            markerfacecolor="none",
-            markeredgecolor=canvas.INK,
-            zorder=4,
-            linestyle="none",
-        )
+        ax.plot(enough, found.iloc[0], "o", ms=11, markerfacecolor="none", markeredgecolor=canvas.INK, zorder=4)
 
 
 def _legend(ax: Any, study: pd.DataFrame, terms: list[str], lines: list[str], along: str, target: float) -> None:
@@ -228,13 +186,10 @@ def _legend(ax: Any, study: pd.DataFrame, terms: list[str], lines: list[str], al
         known = known or bool(np.isfinite(list(enough.values())).any())
         said = [f"{'never' if np.isinf(k) else f'{k:g}'} ({_SHORT[t]})" for t, k in enough.items() if not np.isnan(k)]
         label = f"{name}: {', '.join(said)}" if said and len(lines) > 1 else ", ".join(said) or name
-        keys.append(
-            Line2D([], [], linewidth=1.5, markersize=4.5, markeredgecolor="white", label=label, **canvas.style_of(i))
-        )
+        keys.append(Line2D([], [], label=label, **_LINE, **canvas.style_of(i)))
     if len(lines) > 1 or known:
         canvas.legend(ax, keys, f"number of {along} that reach {target:g}" if known else "")
-    if names.key:
-        canvas.below(ax, names.key)
+    canvas.below(ax, names.key)
 
 
 def _name(line: str) -> str:

@@ -14,6 +14,7 @@ from judgestats.reporting.plots import canvas
 ACROSS = 4
 
 
+@canvas.picture("Axes to draw on, one a judge.", needs="curve")
 def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the share of right verdicts at each confidence, with its band.
 
@@ -21,21 +22,12 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     ----------
     result : pandas.DataFrame
         A result of :func:`confidence_calibration`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on, one a judge.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         A panel for each judge: the isotonic curve and its pointwise band. On the dashed line the judge is right as
         often as it says; below it, it is overconfident. The marks are as large as the share of verdicts.
-
-    Raises
-    ------
-    DesignError
-        If there is no curve with a value.
 
     See Also
     --------
@@ -69,6 +61,7 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     return canvas.Picture(axes, here)
 
 
+@canvas.picture("Axes to draw on, one a judge.", needs="curve")
 def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the risk of the verdicts that are used against the share that is used, and the threshold that was chosen.
 
@@ -76,21 +69,12 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
     ----------
     result : pandas.DataFrame
         A result of :func:`abstention_threshold`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on, one a judge.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         A panel for each judge: from the right, where all is answered, to the left with a rising threshold. The mark is
         the threshold, its value beside it; there is none where no threshold holds. The band is pointwise.
-
-    Raises
-    ------
-    DesignError
-        If there is no curve with a value.
 
     See Also
     --------

@@ -26,6 +26,7 @@ FLAGGED = canvas.PALETTE[1]
 _LIMIT = re.compile(re.escape(flags.BEYOND_LIMIT).replace(r"\{at\}", r"([\d.]+(?:e-?\d+)?)"))
 
 
+@canvas.picture(needs="shift")
 def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the agreement of the judges before and after, a row a group.
 
@@ -33,21 +34,12 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     ----------
     shifts : pandas.DataFrame
         A result of :func:`agreement_shift`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
     Picture
         Hollow before, filled after; at the right the shift with its interval. Rows whose shift is farther from 0 than
         the threshold of the measure are of another colour.
-
-    Raises
-    ------
-    DesignError
-        If there is no shift with a value.
 
     See Also
     --------
@@ -66,9 +58,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     here = here.assign(_row=estimate_rows.names_of(here))
     estimate_rows.one_row_each(here, ["_row"])
     labels = list(here["_row"])
-    ax = canvas.new_axes(
-        ax, 5.9 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), 0.3)
-    )
+    ax = canvas.row_axes(ax, labels, 5.9, 0.3)
     canvas.limits(ax, here[["before", "after"]], bounds=(-1, 1))
     canvas.lanes(ax, labels)
     found = [_LIMIT.search(str(f)) for f in here["flag"]]
@@ -91,6 +81,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     return canvas.Picture(ax, here)
 
 
+@canvas.picture("Two axes to draw on.", needs="deviation or RMSE")
 def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw what calibration does to each judge: deviation and RMSE on held-out items, before and after.
 
@@ -98,20 +89,11 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     ----------
     result : pandas.DataFrame
         A result of :func:`calibrate`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Two axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         Deviation from the reference, and RMSE; hollow before, filled after, each with its interval.
-
-    Raises
-    ------
-    DesignError
-        If there are no such terms with a value.
 
     See Also
     --------
@@ -143,11 +125,8 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
         _pairs(panel, table, labels, [what + e for e in ends])
     canvas.named(axes[0], "mean deviation from the reference\n(points of the scale)")
     canvas.named(axes[1], "RMSE (points of the scale)")
-    canvas.legend_above(
-        axes[0],
-        [canvas.key("before", canvas.PALETTE[0], filled=False), canvas.key("after, held out", canvas.PALETTE[0])],
-        2,
-    )
+    keys = [canvas.key("before", canvas.PALETTE[0], filled=False), canvas.key("after, held out", canvas.PALETTE[0])]
+    canvas.legend_above(axes[0], keys, 2)
     if "flag" in here.columns and here["flag"].astype(str).str.contains(flags.FEW_CLUSTERS, regex=False).any():
         canvas.below(axes[0], "fewer than 10 items: intervals are rough")
     canvas.headed(axes, title)
@@ -176,6 +155,7 @@ _FACETS = ("section", "vacuum_kind", "stimulus", "delta", "detail")
 _ROWS = {"system": " on ", "item": " · ", "criterion": " · "}
 
 
+@canvas.picture("Axes to draw on, one a panel.")
 def forest(
     estimates: pd.DataFrame,
     *,
@@ -197,10 +177,6 @@ def forest(
         Rows by the estimates of the first panel, the highest on top, or as they come.
     labels : mapping, optional
         Term -> text above its panel, in place of the package's words.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -230,11 +206,8 @@ def forest(
     if table.empty:
         raise DesignError("There is no estimate to draw. Give at least one row.")
     table = _rows_and_panels(table)
-    rows = [
-        label
-        for judge in estimate_rows.order_of(estimates)
-        for label in dict.fromkeys(table.loc[table["who"] == judge, "row"])
-    ]
+    of_judge = [table.loc[table["who"] == judge, "row"] for judge in estimate_rows.order_of(estimates)]
+    rows = [label for labelled in of_judge for label in estimate_rows.distinct(labelled)]
     texts = {
         (term, facet): (labels or {}).get(term, in_words(term)) + (f": {facet}" if facet else "")
         for term, here in table.groupby("term", sort=False)
@@ -249,10 +222,7 @@ def forest(
         text = "\n".join(textwrap.wrap(text, 30)) if len(texts) > 1 else text
         panel.set_title(canvas.literal(text, lines=True), fontsize=canvas.TEXT, color=canvas.INK, loc="left")
         panel.set_xlabel(_unit(here), fontsize=canvas.SMALL + 0.5, color=canvas.MUTED)
-    if title:
-        panels[0].figure.suptitle(
-            canvas.literal(title), fontsize=canvas.TEXT + 1.5, fontweight="bold", color=canvas.INK, x=0.01, ha="left"
-        )
+    canvas.headed([*panels, panels[0]], title)
     return canvas.Picture(panels, table)
 
 
@@ -320,46 +290,20 @@ def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first:
         at = 0.0 if low == -high else None
     if at is not None:
         canvas.neutral(ax, at)
+    ax.set_xlim(low, high)
     for row, judge in enumerate(judges):
         here = table[table["row"] == judge]
         offsets = np.linspace(-0.22, 0.22, len(here)) if len(here) > 1 else np.zeros(len(here))
         for offset, r in zip(offsets, here.to_dict("records"), strict=True):
-            _whisker(ax, r, row + offset, low, high)
+            canvas.whisker(ax, {"conf_low": np.nan, "conf_high": np.nan} | r, row + offset)
     canvas.grid(ax)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    ax.set(xlim=(low, high), ylim=(len(judges) - 0.5, -0.5), yticks=range(len(judges)))
+    ax.set(ylim=(len(judges) - 0.5, -0.5), yticks=range(len(judges)))
     ax.spines["left"].set_visible(False)
     if first:
         canvas.row_names(ax, judges)
     else:
         ax.tick_params(axis="y", length=0, labelleft=False)
-
-
-def _whisker(ax: Any, row: dict[str, Any], height: float, low: float, high: float) -> None:
-    value, ends = row["estimate"], (row.get("conf_low", np.nan), row.get("conf_high", np.nan))
-    if not np.isfinite(value):
-        ax.text(low + 0.02 * (high - low), height, "n/a", fontsize=canvas.SMALL, color=canvas.MUTED, va="center")
-        return
-    if not np.isnan(ends).any():
-        inside = [min(max(e, low), high) for e in ends]
-        ax.plot(
-            inside, [height] * 2, color=canvas.PALETTE[0], linewidth=1.6, alpha=0.75, zorder=2, solid_capstyle="butt"
-        )
-        for end, arrow in zip(ends, "<>", strict=True):
-            if np.isinf(end):
-                ax.plot(
-                    low if end < 0 else high, height, marker=arrow, color=canvas.PALETTE[0], markersize=5, clip_on=False
-                )
-    ax.plot(
-        value,
-        height,
-        marker="o",
-        markersize=6,
-        color=canvas.PALETTE[0],
-        markeredgecolor="white",
-        markeredgewidth=0.9,
-        zorder=3,
-    )
 
 
 def _range(table: pd.DataFrame) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from judgestats.reporting.plots import canvas
 # ---- What a prompt saves and what it costs (Figure 4 of the dark_current paper) --------------------------------------
 
 
+@canvas.picture(needs="criterion")
 def operating_point(
     shift: pd.DataFrame,
     sensitivity: pd.DataFrame | None = None,
@@ -37,21 +38,12 @@ def operating_point(
         height is the share of calls that take a side where one candidate is better, which ``shift`` has.
     prompts : (str, str)
         The two prompts, as they are called in `sensitivity`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
     Picture
         A segment for each judge and step of the ladder, from the first prompt (open) to the second (filled). The marker
         is the step; the colour is the judge, or for more than 8 judges the step, and the judges have numbers.
-
-    Raises
-    ------
-    DesignError
-        If there are no criteria with a value, or a column is missing.
 
     See Also
     --------
@@ -112,13 +104,9 @@ def operating_point(
         across, up = [s[2][1][0] for s in segments], [s[3][1][0] for s in segments]
         numbers = [str(judges.index(s[0]) + 1) for s in segments]
         canvas.label_around(ax, across, up, numbers, size=canvas.SMALL - 1)
-    if names.key:
-        canvas.below(ax, names.key)
-    rows = (
-        [equal, ladder]
-        if sensitivity is None
-        else [equal, ladder, sensitivity[sensitivity["term"] == "target_sensitivity"]]
-    )
+    canvas.below(ax, names.key)
+    rows = [equal, ladder]
+    rows += [] if sensitivity is None else [sensitivity[sensitivity["term"] == "target_sensitivity"]]
     return canvas.Picture(ax, pd.concat(rows))
 
 
@@ -142,50 +130,28 @@ def _ends(table: pd.DataFrame, at: tuple[str, float, tuple[str, str]] | None) ->
     """(value, low, high) under either prompt: one minus the tie rate, or the sensitivity itself."""
     if at is None:
         found = [table[table["term"] == t] for t in ("criterion_base", "criterion_strict")]
-        return (
-            [(1 - r.estimate, 1 - r.conf_high, 1 - r.conf_low) for t in found for r in t.head(1).itertuples()]
-            if all(map(len, found))
-            else []
-        )
-    judge, delta, prompts = at
-    here = table[
-        (table["term"] == "target_sensitivity")
-        & (table["judge"].astype(str) == judge)
-        & (estimate_rows.step(table) == delta)
-    ]
-    found = [here[here["prompt"] == p] for p in prompts]
-    return (
-        [(r.estimate, r.conf_low, r.conf_high) for t in found for r in t.head(1).itertuples()]
-        if all(map(len, found))
-        else []
-    )
+    else:
+        judge, delta, prompts = at
+        here = table[(table["judge"].astype(str) == judge) & (estimate_rows.step(table) == delta)]
+        here = here[here["term"] == "target_sensitivity"]
+        found = [here[here["prompt"] == p] for p in prompts]
+    first = [r for t in found for r in t.head(1).itertuples()] if all(map(len, found)) else []
+    if at is None:
+        return [(1 - r.estimate, 1 - r.conf_high, 1 - r.conf_low) for r in first]
+    return [(r.estimate, r.conf_low, r.conf_high) for r in first]
 
 
 def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], *, faint: bool) -> None:
     color, marker = style["color"], style["marker"]
-    ax.annotate(
-        "",
-        (x[1][0], y[1][0]),
-        (x[0][0], y[0][0]),
-        arrowprops={
-            "arrowstyle": "-" if faint else "-|>", "color": color, "lw": 0.8 if faint else 1.6,
-            "alpha": 0.5 if faint else 1.0, "shrinkA": 4, "shrinkB": 4,
-        },
-    )  # fmt: skip
+    head, width, alpha = ("-", 0.8, 0.5) if faint else ("-|>", 1.6, 1.0)
+    line = {"arrowstyle": head, "color": color, "lw": width, "alpha": alpha, "shrinkA": 4, "shrinkB": 4}
+    ax.annotate("", (x[1][0], y[1][0]), (x[0][0], y[0][0]), arrowprops=line)
     for i in (0, 1):
         if not faint:
             ax.plot(x[i][1:], [y[i][0]] * 2, color=color, linewidth=1.1, alpha=0.6, zorder=2)
             ax.plot([x[i][0]] * 2, y[i][1:], color=color, linewidth=1.1, alpha=0.6, zorder=2)
-        ax.plot(
-            x[i][0],
-            y[i][0],
-            marker=marker,
-            markersize=5 if faint else 8,
-            markerfacecolor=color if i else "white",
-            markeredgecolor=color,
-            markeredgewidth=1.0 if faint else 1.5,
-            zorder=4,
-        )
+        look = {"markersize": 5 if faint else 8, "markeredgewidth": 1.0 if faint else 1.5, "markeredgecolor": color}
+        ax.plot(x[i][0], y[i][0], marker=marker, markerfacecolor=color if i else "white", zorder=4, **look)
 
 
 # ---- What strategies gain, and what they cost (debiasing paper, Tables 3 and 4, Appendix H) --------------------------
@@ -202,6 +168,7 @@ MOST_ABSENT = 8
 DOMINATED = "#9aa5b1"
 
 
+@canvas.picture(needs="difference")
 def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the gain of each strategy over the baseline, in points: filled where it survives the correction.
 
@@ -209,10 +176,6 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     ----------
     comparisons : pandas.DataFrame
         A result of :func:`compare_strategies`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -220,11 +183,6 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
         A row a judge and strategy; at its right McNemar's counts: the pairs that the baseline alone had right, and
         those that the strategy alone had right. Strategies without a pair in common with the baseline (not run, say)
         are named below.
-
-    Raises
-    ------
-    DesignError
-        If there is no difference with a value.
 
     See Also
     --------
@@ -250,8 +208,7 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     points = here.assign(**{c: 100 * here[c] for c in ("estimate", "conf_low", "conf_high")})
     labels = list(here["_row"])
     each = 0.32 if len(labels) < 20 else 0.26
-    width = 5.6 + canvas.label_width(canvas.shortened(labels, canvas.NAME))
-    ax = canvas.new_axes(ax, width, canvas.height_of(len(labels), each))
+    ax = canvas.row_axes(ax, labels, 5.6, each)
     canvas.limits(ax, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
     canvas.neutral(ax)
     canvas.lanes(ax, labels)
@@ -259,9 +216,8 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
         canvas.whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
         for name, offset in COUNTS.items():
             canvas.beside(ax, i, count(float(row[name])), offset, ha="right")
-    base = (
-        " or ".join(map(str, estimate_rows.distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
-    )
+    named = estimate_rows.distinct(here["baseline"].dropna()) if "baseline" in here.columns else []
+    base = " or ".join(map(str, named))
     heads = (f"only\n{canvas.shortened([base or 'baseline'], 9)[0]}\nright", "only\nstrategy\nright")
     for head, offset in zip(heads, COUNTS.values(), strict=True):
         canvas.beside(ax, None, head, offset, ha="right")
@@ -279,6 +235,7 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     return canvas.Picture(ax, here)
 
 
+@canvas.picture()
 def pareto(
     front: pd.DataFrame,
     *,
@@ -298,10 +255,6 @@ def pareto(
         The columns that it was grouped by: one front, in its own colour, for each.
     cost, value : str
         What the two are, with their units, for the axes: ``cost="US dollars per 1,000 verdicts"``.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -364,8 +317,7 @@ def pareto(
     )
     remarks = [] if all_named else ["Named: configurations on the front."]
     remarks += [f"Without cost or value: {', '.join(canvas.shortened(absent))}."] if absent else []
-    if remarks:
-        canvas.below(ax, " ".join(remarks))
+    canvas.below(ax, " ".join(remarks))
     places = list(chosen["cost"]), list(chosen["value"])
     canvas.name_points(ax, *places, list(chosen["_name"]), avoid=_drawn(here), more=keys)
     return canvas.Picture(ax, here)

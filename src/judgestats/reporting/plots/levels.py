@@ -17,7 +17,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import in_words, number, signed
 from judgestats.reporting.plots import canvas
-from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
+from judgestats.reporting.plots.matrices import SEQUENTIAL, heat, name_sides
 
 # ---- Judge by judge: pairwise agreement, differences, use of the scale -----------------------------------------------
 
@@ -29,6 +29,7 @@ PEER = "#9aa5b1"
 BAR = "#8fb8d8"
 
 
+@canvas.picture()
 def kappa_matrix(
     kappas: pd.DataFrame,
     *,
@@ -47,10 +48,6 @@ def kappa_matrix(
         Judges that should be there: one without a row in `kappas` is drawn empty.
     order : {'clustered', 'given'}
         Judges that agree stand together (average linkage of 1 - agreement, leaves in optimal order); or as they come.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -103,12 +100,11 @@ def _pair_heat(
             column, row = (int(p) for p in text.get_position())
             if not known.iat[row, column]:
                 text.remove()
-    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
-    ax.xaxis.set_label_position("top")
-    ax.set_xlabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
+    name_sides(ax, "judge", "judge")
     return ax
 
 
+@canvas.picture("Axes to draw on, one a panel.")
 def judges_and_people(
     peers: pd.DataFrame,
     people: pd.DataFrame,
@@ -133,10 +129,6 @@ def judges_and_people(
         What the judges are compared with in `people`.
     order : {'value', 'given'}
         The judge closest to people on top (in the first panel), or as they come.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -238,6 +230,7 @@ def _clustered(values: pd.DataFrame, distance: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
+@canvas.picture("Three axes to draw on.")
 def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how far apart the judges are: wide spreads, pairwise differences, and who is highest.
 
@@ -245,10 +238,6 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     ----------
     result : pandas.DataFrame
         A result of :func:`disagreement`, of one group.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Three axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -289,16 +278,11 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     share = share[~share["threshold"].isin(none[1:])]  # above one threshold no item: above those beyond it neither
     share = share.assign(_row=[f"spread > {v:g}" for v in share["threshold"]])
     apart = here[here["term"] == "mean_difference"].sort_values("estimate", ascending=False, kind="stable")
-    names = canvas.shortened(estimate_rows.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), 15)
-    short = dict(
-        zip(estimate_rows.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)]), names, strict=True)
-    )
-    apart = apart.assign(
-        _row=[
-            f"{short[str(a)]} – {short[str(b)]}".replace(r"\$", "$")
-            for a, b in zip(apart["judge"], apart["other"], strict=True)
-        ]
-    )
+    judges = estimate_rows.distinct([*apart["judge"].astype(str), *apart["other"].astype(str)])
+    names = canvas.shortened(judges, 15)
+    short = dict(zip(judges, (name.replace(r"\$", "$") for name in names), strict=True))
+    ends = zip(apart["judge"].astype(str), apart["other"].astype(str), strict=True)
+    apart = apart.assign(_row=[f"{short[a]} – {short[b]}" for a, b in ends])
     alone, shared = (here[here["term"] == t].assign(_row=lambda t: t["judge"].astype(str)) for t in wanted[2:])
     shared = shared.sort_values("estimate", ascending=False, kind="stable")
     pairs = list(apart["_row"]) if len(apart) <= MOST_PAIRS else []
@@ -314,8 +298,7 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
         for row in apart.to_dict("records"):
             canvas.whisker(two, row, pairs.index(row["_row"]))
         canvas.named(two, "mean absolute difference (points of the scale)", "pair of judges")
-        if names.key:
-            canvas.below(two, names.key)
+        canvas.below(two, names.key)
     else:
         wide, known = pair_matrix(apart)
         wide = _clustered(wide, wide)
@@ -363,6 +346,7 @@ def _bars(ax: Any, table: pd.DataFrame, labels: list[str], color: str, *, ends: 
             canvas.interval(ax, at, row["conf_low"], row["conf_high"], canvas.INK, 1.1)
 
 
+@canvas.picture("Two axes to draw on.", needs="mean")
 def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how each judge uses the scale: mean with its interval, sd, and the share of scores at the top.
 
@@ -370,21 +354,12 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     ----------
     result : pandas.DataFrame
         A result of :func:`score_distribution`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Two axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         Mean, with a thin line one sd to either side and a thick one for the interval; and the ceiling, on an axis from
         0 to the largest.
-
-    Raises
-    ------
-    DesignError
-        If there is no mean with a value.
 
     See Also
     --------
@@ -436,6 +411,7 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
 QUANTILES = ("q05", "q25", "q50", "q75", "q95")
 
 
+@canvas.picture()
 def score_quantiles(
     result: pd.DataFrame, *, order: Sequence[str] | None = None, ax: Any = None, title: str | None = None
 ) -> Any:
@@ -448,10 +424,6 @@ def score_quantiles(
         without `by`.
     order : sequence of str, optional
         Rows from the top (systems by tier, say); by default by the median over judges, highest first.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -501,9 +473,7 @@ def score_quantiles(
         wide.index = pd.MultiIndex.from_tuples([(_of_judge(r, j), "") for r, j in wide.index])
         judges = [""]
     each = 0.16 * len(judges) + 0.12
-    ax = canvas.new_axes(
-        ax, 5.4 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), each)
-    )
+    ax = canvas.row_axes(ax, labels, 5.4, each)
     canvas.limits(ax, wide.to_numpy(float), bounds=(-np.inf, np.inf))
     canvas.lanes(ax, labels)
     step = 0.8 / len(judges)
@@ -516,8 +486,7 @@ def score_quantiles(
     if len(judges) > 1:
         short = canvas.shortened(judges)
         canvas.legend_above(ax, [Patch(color=canvas.style_of(k)["color"], label=j) for k, j in enumerate(short)], 3)
-        if short.key:
-            canvas.below(ax, short.key)
+        canvas.below(ax, short.key)
     canvas.named(ax, "score: median, quartiles, 5 to 95 %", title=title, pad=24 + 14 * ((len(judges) - 1) // 3))
     return canvas.Picture(ax, here)
 
@@ -539,6 +508,7 @@ GAPS = {"gap_system_sample": "ρ − r", "gap_sample_icc": "r − ICC"}
 GAP_WIDTH = 112.0
 
 
+@canvas.picture(needs="level")
 def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the three levels of agreement of each group under one another, with the gaps between them.
 
@@ -546,20 +516,11 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     ----------
     levels : pandas.DataFrame
         A result of :func:`agreement_levels`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
     Picture
         On the right the two gaps, with their intervals.
-
-    Raises
-    ------
-    DesignError
-        If there is no level with a value.
 
     See Also
     --------
@@ -577,9 +538,7 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     here = here.assign(_row=names[here.index])
     estimate_rows.one_row_each(here, ["_row", "term"])
     labels = estimate_rows.distinct(here["_row"])
-    ax = canvas.new_axes(
-        ax, 7.7 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), 0.66)
-    )
+    ax = canvas.row_axes(ax, labels, 7.7, 0.66)
     canvas.limits(ax, here[["estimate", "conf_low", "conf_high"]], [1.0], zero=True, bounds=(-1, 1))
     canvas.lanes(ax, labels)
     for i, label in enumerate(labels):
@@ -608,6 +567,7 @@ def _three(ax: Any, here: pd.DataFrame, row: int) -> None:
         last = (float(found["estimate"]), height)
 
 
+@canvas.picture()
 def icc(
     result: pd.DataFrame, *, forms: str | Sequence[str] = "ICC(2,1)", ax: Any = None, title: str | None = None
 ) -> Any:
@@ -619,10 +579,6 @@ def icc(
         A result of :func:`icc`.
     forms : str or sequence of str
         Which of the six forms.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -655,24 +611,15 @@ def icc(
     estimate_rows.one_row_each(here, ["_row", "term"])
     labels = estimate_rows.distinct(here["_row"])
     each = 0.3 if len(wanted) == 1 else 0.17 * len(wanted) + 0.1
-    ax = canvas.new_axes(
-        ax, 4.6 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), each)
-    )
+    ax = canvas.row_axes(ax, labels, 4.6, each)
     canvas.limits(
         ax, here["estimate"], np.clip(here[["conf_low", "conf_high"]], -1, 1), [1.0], zero=True, bounds=(-5, 1)
     )
     canvas.neutral(ax)
     canvas.lanes(ax, labels)
-    shifts = np.linspace(-0.3, 0.3, len(wanted)) if len(wanted) > 1 else [0.0]
-    for row in here.to_dict("records"):
-        form = wanted.index(row["term"])
-        canvas.whisker(ax, row, labels.index(row["_row"]) + shifts[form], **canvas.style_of(form))
+    canvas.series(ax, here, labels, "term", wanted, reach=0.3)
     if len(wanted) > 1:
-        keys = [
-            canvas.key(f, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
-            for i, f in enumerate(wanted)
-        ]
-        canvas.legend_above(ax, keys, 4 if len(keys) == 4 else 3)
+        canvas.legend_above(ax, canvas.series_keys(wanted), 4 if len(wanted) == 4 else 3)
     canvas.named(
         ax,
         f"{wanted[0]}, intraclass correlation (1 = perfect)"
@@ -684,6 +631,7 @@ def icc(
     return canvas.Picture(ax, here)
 
 
+@canvas.picture()
 def quality_agreement(
     table: pd.DataFrame,
     result: pd.DataFrame | None = None,
@@ -706,10 +654,6 @@ def quality_agreement(
         Columns of mean score and mean correlation.
     within : str
         Column that colours the systems, where it is there.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -750,26 +694,15 @@ def quality_agreement(
     of = here[within].astype(str).map(tiers.index).to_numpy() if tiers else np.zeros(len(here), int)
     for i in range(max(1, len(tiers))):
         ax.scatter(x[of == i], y[of == i], s=44, zorder=3, edgecolors="white", linewidths=0.8, **canvas.style_of(i))
-    keyed = [
-        canvas.key(t, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"]) for i, t in enumerate(keys)
-    ]
+    keyed = canvas.series_keys(keys)
     if names:
         canvas.name_points(ax, list(x), list(y), names, more=keyed)
     elif keyed:
         canvas.legend(ax, keyed, within)
     overall = f"ρ{known['']}" if "" in known else ""
     if overall:
-        ax.annotate(
-            overall,
-            (1, 1),
-            (-4, 4),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=canvas.SMALL + 1,
-            color=canvas.MUTED,
-        )
+        place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right"}
+        ax.annotate(overall, (1, 1), (-4, 4), va="bottom", fontsize=canvas.SMALL + 1, color=canvas.MUTED, **place)
     canvas.named(
         ax,
         f"{canvas.literal(score.replace('_', ' '))} of the system (points of the scale)",

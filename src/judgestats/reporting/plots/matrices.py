@@ -29,6 +29,7 @@ Order = Literal["value", "given"]
 ORDERS = ("value", "given")
 
 
+@canvas.picture()
 def score_matrix(
     scores: pd.DataFrame,
     *,
@@ -52,10 +53,6 @@ def score_matrix(
     order : {'value', 'given'}
         Judges and systems with the highest means first, a judge's own system on the diagonal where there is one; or as
         they come.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -84,11 +81,8 @@ def score_matrix(
     values = _ordered(values, order)
     spread = None if spread is None else spread.reindex_like(values)
     colored = values.rank(axis=1) if shade == "rank" else values
-    low, high = (
-        (1.0, float(values.shape[1]))
-        if shade == "rank"
-        else (np.nanmin(values.to_numpy()), np.nanmax(values.to_numpy()))
-    )
+    ranks = (1.0, float(values.shape[1]))
+    low, high = ranks if shade == "rank" else (np.nanmin(values.to_numpy()), np.nanmax(values.to_numpy()))
     if not high > low:
         low, high = low - 1.0, high + 1.0
     own = _own(values, judges, identity)
@@ -96,9 +90,11 @@ def score_matrix(
     ax = heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread, bar=bar)
     sd = ["numbers: mean score, ± sd over runs" if spread is not None else "numbers: mean score"]
     _legend_below(ax, sd if values.size <= MOST_NUMBERS and shade == "rank" else [], own)
-    return canvas.Picture(ax, _unfolded(values))
+    cells = values.rename_axis(index="judge", columns="system").stack()
+    return canvas.Picture(ax, cells.rename("estimate").reset_index())
 
 
+@canvas.picture()
 def deviation_matrix(
     deviations: pd.DataFrame,
     *,
@@ -117,10 +113,6 @@ def deviation_matrix(
         Deviation of the darkest colour, to draw two matrices alike; the largest by default.
     order : {'value', 'given'}
         As in :func:`score_matrix`: the most lenient judge first.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -148,11 +140,9 @@ def deviation_matrix(
         raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
     values = _ordered(_wide(here, "estimate"), order)
     reach = limit or float(np.nanmax(np.abs(values.to_numpy()))) or 1.0
-    own = (
-        _wide(here, "own").reindex_like(values).fillna(0).astype(bool)
-        if "own" in here.columns
-        else _own(values, {}, None)
-    )
+    own = _own(values, {}, None)
+    if "own" in here.columns:
+        own = _wide(here, "own").reindex_like(values).fillna(0).astype(bool)
     one = [c.strip() for c in map(str, values.columns)] == [""]  # data without a column of systems
     values, own = (t.set_axis(["all items"], axis=1) if one else t for t in (values, own))
     bar = "deviation (points of the scale)"
@@ -166,11 +156,8 @@ def deviation_matrix(
 def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None, dict[str, str]]:
     """Wide scores, wide sds where they are known, and the judge of each row."""
     if "judge" not in getattr(scores, "columns", ()):
-        if (
-            not isinstance(scores, pd.DataFrame)
-            or not all(pd.api.types.is_numeric_dtype(t) for t in scores.dtypes)
-            or scores.empty
-        ):
+        wide = isinstance(scores, pd.DataFrame) and not scores.empty
+        if not wide or not all(pd.api.types.is_numeric_dtype(t) for t in scores.dtypes):
             raise DesignError("score_matrix draws a result of score_matrix(), ratings, or a wide matrix of numbers.")
         return scores.astype(float), None, {}
     if "estimate" not in scores.columns:
@@ -206,12 +193,6 @@ def _ordered(values: pd.DataFrame, order: str) -> pd.DataFrame:
     own = [j for j in values.index if j in values.columns]
     result: pd.DataFrame = values[[*own, *(c for c in values.columns if c not in own)]]
     return result
-
-
-def _unfolded(values: pd.DataFrame) -> pd.DataFrame:
-    """A row a cell."""
-    wide = values.rename_axis(index="judge", columns="system")
-    return wide.stack().rename("estimate").reset_index()
 
 
 def _own(values: pd.DataFrame, judges: Mapping[str, str], identity: Mapping[str, str] | None) -> pd.DataFrame:
@@ -277,8 +258,7 @@ def heat(
     scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
     scale.set_label("\n".join(textwrap.wrap(bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
     canvas.named(ax, "", "", title)
-    for key in estimate_rows.distinct(k for k in (across.key, down.key) if k):
-        canvas.below(ax, key)
+    canvas.below(ax, *estimate_rows.distinct([across.key, down.key]))
     return ax
 
 
@@ -286,29 +266,24 @@ def _cell(
     ax: Any, i: int, j: int, value: float, shade: float, colors: Colormap, norm: Normalize, formatted: Any, spread: Any
 ) -> None:
     if np.isnan(value):
-        ax.text(j + 0.5, i + 0.5, "n/a", ha="center", va="center", fontsize=canvas.SMALL, color=canvas.MUTED)
+        canvas.small(ax, j + 0.5, i + 0.5, "n/a", ha="center")
         return
     ink = "white" if canvas.is_dark(colors(norm(shade))) else canvas.INK
     sd = np.nan if spread is None else spread.iat[i, j]
     middle = i + (0.5 if np.isnan(sd) else 0.38)
     ax.text(j + 0.5, middle, formatted(value, 2), ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink)
     if not np.isnan(sd):
-        ax.text(
-            j + 0.5,
-            i + 0.74,
-            f"± {number(sd, 2)}",
-            ha="center",
-            va="center",
-            fontsize=canvas.SMALL - 1,
-            color=ink,
-            alpha=0.85,
-        )
+        look = {"ha": "center", "fontsize": canvas.SMALL - 1, "color": ink, "alpha": 0.85}
+        canvas.small(ax, j + 0.5, i + 0.74, f"± {number(sd, 2)}", **look)
 
 
 def _legend_below(ax: Any, remarks: list[str], own: pd.DataFrame) -> None:
-    remarks = [*remarks, "framed: the judge on its own system"] if own.to_numpy().any() else remarks
-    if remarks:
-        canvas.below(ax, "\n".join(remarks))
-    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
+    canvas.below(ax, *remarks, "framed: the judge on its own system" if own.to_numpy().any() else "")
+    name_sides(ax, "judge", "system")
+
+
+def name_sides(ax: Any, rows: str, columns: str) -> None:
+    """Say what the rows and the columns of a matrix are."""
+    ax.set_ylabel(rows, fontsize=canvas.TEXT, color=canvas.MUTED)
     ax.xaxis.set_label_position("top")
-    ax.set_xlabel("system", fontsize=canvas.TEXT, color=canvas.MUTED)
+    ax.set_xlabel(columns, fontsize=canvas.TEXT, color=canvas.MUTED)

@@ -26,6 +26,7 @@ _MUCH_WIDER = 8.0
 _OUTSIDE = canvas.PALETTE[1]
 
 
+@canvas.picture("Axes to draw on, one a panel.")
 def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw each observed count or mean over the interval that the model predicts for it.
 
@@ -34,10 +35,6 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
     predictions : pandas.DataFrame, Fit or Posterior
         What ``predictive()`` of a fit by ``engine="pymc"`` or of a hierarchical model gives, or the model itself, whose
         prior and posterior are then drawn side by side.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the panels.
 
     Returns
     -------
@@ -85,10 +82,8 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
         if len(kinds) > 1:
             panel.set_title(_HEADS[kind], fontsize=canvas.TEXT, color=canvas.INK, loc="left", pad=22)
     bar = Line2D([], [], color=canvas.PALETTE[0], linewidth=5.0, alpha=0.75, label="95 % predicted")
-    more = (
-        [canvas.key("observed, outside", _OUTSIDE, marker="s")] if bool((~table["inside"].astype(bool)).any()) else []
-    )
-    keys = [bar, canvas.key("observed", canvas.INK), *more]
+    keys = [bar, canvas.key("observed", canvas.INK)]
+    keys += [] if table["inside"].astype(bool).all() else [canvas.key("observed, outside", _OUTSIDE, marker="s")]
     canvas.legend_above(found[0], keys, 3)
     canvas.headed(found, title)
     return canvas.Picture(found, table)
@@ -163,6 +158,7 @@ def _rows(ax: Any, here: pd.DataFrame, labels: list[str], shown: list[str], *, f
 LEAST_ROWS, MOST_BINS = 8, 12
 
 
+@canvas.picture("Axes to draw on: three, or two for a model without random effects.")
 def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw whether a model fits: its residuals, its random effects and its calibration.
 
@@ -170,10 +166,6 @@ def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> An
     ----------
     fit : Fit
         A result of :func:`judgestats.fit`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on: three, or two for a model without random effects.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -318,19 +310,10 @@ def _effects(ax: Any, effects: pd.DataFrame) -> None:
     keys = []
     for i, (label, here) in enumerate(effects.groupby("label", sort=False)):
         style = canvas.style_of(i)
-        ax.vlines(
-            here["x"], here["conf_low"], here["conf_high"], color=style["color"], linewidth=0.8, alpha=0.4, zorder=2
-        )
-        ax.plot(
-            here["x"],
-            here["y"],
-            linestyle="none",
-            markersize=4,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-            zorder=3,
-            **style,
-        )
+        bars = {"color": style["color"], "linewidth": 0.8, "alpha": 0.4, "zorder": 2}
+        ax.vlines(here["x"], here["conf_low"], here["conf_high"], **bars)
+        look = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.4, **style}
+        ax.plot(here["x"], here["y"], linestyle="none", zorder=3, **look)
         if len(here) > 1 and here["x"].var() > 0:
             slope = np.polyfit(here["x"], here["y"], 1)
             ends = np.array([here["x"].min(), here["x"].max()])
@@ -361,6 +344,7 @@ def _crosses(ax: Any, table: pd.DataFrame) -> None:
 MOST_PARAMETERS = 80
 
 
+@canvas.picture()
 def posterior_intervals(
     draws: Any,
     *,
@@ -380,10 +364,6 @@ def posterior_intervals(
         Parameters to draw, by name; ``"effect"`` also takes all of ``effect[...]``.
     order : {'value', 'given'}
         The highest median on top, or as they come.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -435,8 +415,7 @@ def posterior_intervals(
     if order == "value":
         found = found.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
     labels = list(found["parameter"])
-    short = canvas.shortened(labels, canvas.NAME)
-    ax = canvas.new_axes(ax, 4.8 + canvas.label_width(short), canvas.height_of(len(labels), 0.28))
+    ax = canvas.row_axes(ax, labels, 4.8, 0.28)
     canvas.limits(ax, found[["conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
     start, end = ax.get_xlim()
     if start < 0 < end:

@@ -21,6 +21,7 @@ ROLES = {
 CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": "#e6e9ee"}
 
 
+@canvas.picture("Two axes to draw on.", needs="rate")
 def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how often people and judges prefer the target, and how far each judge is from people.
 
@@ -28,20 +29,11 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     ----------
     gaps : pandas.DataFrame
         A result of :func:`preference_gap`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Two axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         Rates of people (pooled, and each) and of judges, with the pooled interval as a band; and the gaps of judges.
-
-    Raises
-    ------
-    DesignError
-        If there is no rate with a value.
 
     See Also
     --------
@@ -68,23 +60,25 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     canvas.limits(right, gap[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
     for panel, table, value in ((left, rate, 0.5), (right, gap, 0.0)):
         canvas.neutral(panel, value)
-        canvas.lanes(panel, [r for _, r in rows], first=panel is left)
-        for row in table.to_dict("records"):
-            _, color, marker = ROLES[row["role"]]
-            canvas.whisker(panel, row, rows.index((row["role"], row["_row"])), color, marker=marker)
-    pooled = rate[rate["role"] == "people"]
-    if len(pooled) == 1 and np.isfinite(pooled[["conf_low", "conf_high"]].to_numpy(float)).all():
-        left.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=canvas.FAINT, zorder=0)
-    keys = [
-        canvas.key(label, color, marker=marker)
-        for role, (label, color, marker) in ROLES.items()
-        if role in set(here["role"])
-    ]
+        _roles(panel, table, rows, first=panel is left)
+    there = [look for role, look in ROLES.items() if role in set(here["role"])]
+    keys = [canvas.key(label, color, marker=marker) for label, color, marker in there]
     canvas.legend_above(left, keys, 3)
     canvas.named(left, "share of verdicts for the target")
     canvas.named(right, "gap: judge − people\n(difference of shares)")
     canvas.headed([left, right], title)
     return canvas.Picture([left, right], here)
+
+
+def _roles(ax: Any, table: pd.DataFrame, rows: list[tuple[str, str]], *, first: bool) -> None:
+    """Estimates of people and judges, each in its row; the interval of all people is a band."""
+    canvas.lanes(ax, [r for _, r in rows], first=first)
+    for row in table.to_dict("records"):
+        _, color, marker = ROLES[row["role"]]
+        canvas.whisker(ax, row, rows.index((row["role"], row["_row"])), color, marker=marker)
+    pooled = table[table["role"] == "people"]
+    if len(pooled) == 1 and np.isfinite(pooled[["conf_low", "conf_high"]].to_numpy(float)).all():
+        ax.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=canvas.FAINT, zorder=0)
 
 
 def _people_named(table: pd.DataFrame) -> list[str]:
@@ -94,6 +88,7 @@ def _people_named(table: pd.DataFrame) -> list[str]:
     return [p if role == "people" else n for p, n, role in zip(pooled, names, table["role"], strict=True)]
 
 
+@canvas.picture("Two axes to draw on.", needs="agreement")
 def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how far each judge agrees with people, beside the agreement of people with each other.
 
@@ -101,21 +96,12 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     ----------
     agreement : pandas.DataFrame
         A result of :func:`judge_against_people`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Two axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         Kappa or concordance, and the share of equal answers: of people with each other (with its interval as a band)
         and of each judge. A dashed line is the best constant answer.
-
-    Raises
-    ------
-    DesignError
-        If there is no agreement with a value.
 
     See Also
     --------
@@ -143,13 +129,7 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     canvas.limits(left, corrected[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-1, 1))
     canvas.shares(right)
     for panel, table in ((left, corrected), (right, here[here["term"] == "agreement"])):
-        canvas.lanes(panel, [r for _, r in rows], first=panel is left)
-        for row in table.to_dict("records"):
-            _, color, marker = ROLES[row["role"]]
-            canvas.whisker(panel, row, rows.index((row["role"], row["_row"])), color, marker=marker)
-        pooled = table[table["role"] == "people"]
-        if len(pooled) == 1 and np.isfinite(pooled[["conf_low", "conf_high"]].to_numpy(float)).all():
-            panel.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=canvas.FAINT, zorder=0)
+        _roles(panel, table, rows, first=panel is left)
     constant = agreement.loc[agreement["term"] == "constant_answer", "estimate"].dropna()
     canvas.neutral(left)
     if len(constant) == 1:
@@ -163,6 +143,7 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     return canvas.Picture([left, right], here)
 
 
+@canvas.picture()
 def verbosity_bias(
     readings: pd.DataFrame,
     *,
@@ -180,10 +161,6 @@ def verbosity_bias(
         A result of :func:`verbosity_bias`.
     margin, chance, recognised : float
         As they were given to :func:`verbosity_bias`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -237,32 +214,23 @@ def verbosity_bias(
         "truncation accuracy (share of cut answers rejected)",
         title,
     )
-    remarks = (
-        ["hollow: the intervals leave the class undecided"]
-        if (bias.loc[judges, "reading"] == "undecided").any()
-        else []
+    undecided = (bias.loc[judges, "reading"] == "undecided").any()
+    canvas.below(
+        ax,
+        "hollow: the intervals leave the class undecided" if undecided else "",
+        f"not shown, one of the two is missing: {', '.join(canvas.shortened(absent))}" if absent else "",
     )
-    remarks += [f"not shown, one of the two is missing: {', '.join(canvas.shortened(absent))}"] if absent else []
-    if remarks:
-        canvas.below(ax, "\n".join(remarks))
     canvas.name_points(ax, x, y, judges, avoid=[] if many else crosses)
     return canvas.Picture(ax, here)
 
 
 def _regions(ax: Any, margin: float, chance: float, recognised: float) -> None:
     """Shade the classes of the point reading, and name them at a corner."""
-    regions = {
-        "verbose": (margin, chance, 1.04 - margin, 1.03 - chance),
-        "quality-sensitive": (-1.04, recognised, 1.04 + margin, 1.03 - recognised),
-        "indifferent": (-margin, -0.03, 2 * margin, recognised + 0.03),
-    }
-    for name, (x, y, wide, high) in regions.items():
+    regions = (
+        ("verbose", (margin, chance, 1.04 - margin, 1.03 - chance), (1.02, chance + 0.02, "right", "bottom")),
+        ("quality-sensitive", (-1.04, recognised, 1.04 + margin, 1.03 - recognised), (-1.02, 1.01, "left", "top")),
+        ("indifferent", (-margin, -0.03, 2 * margin, recognised + 0.03), (0.0, -0.01, "center", "bottom")),
+    )
+    for name, (x, y, wide, high), (across, up, ha, va) in regions:
         ax.add_patch(Rectangle((x, y), wide, high, facecolor=CLASSES[name], edgecolor="white", linewidth=1.0, zorder=0))
-        at, ha, va = {
-            "verbose": ((1.02, chance + 0.02), "right", "bottom"),
-            "quality-sensitive": ((-1.02, 1.01), "left", "top"),
-            "indifferent": ((0.0, -0.01), "center", "bottom"),
-        }[name]
-        ax.text(
-            *at, canvas.literal(name), fontsize=canvas.SMALL + 0.5, color=canvas.MUTED, ha=ha, va=va, style="italic"
-        )
+        canvas.small(ax, across, up, name, fontsize=canvas.SMALL + 0.5, ha=ha, va=va, style="italic")

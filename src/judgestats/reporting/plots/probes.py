@@ -23,6 +23,7 @@ SHIFTS = {
 TOWARDS, AWAY = "#E79A6B", "#7FB2D9"
 
 
+@canvas.picture("Axes to draw on, two a probe.", needs="shift")
 def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how verdicts shift from blind to each probe, and the tie rates beside them.
 
@@ -30,21 +31,12 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
     ----------
     result : pandas.DataFrame
         A result of :func:`anchoring`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on, two a probe.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         For each probe the changes of the three shares, with their intervals, and the tie rate from blind (hollow) to
         the probe (filled). A judge that hardly moves because it answers tie shows at the right end.
-
-    Raises
-    ------
-    DesignError
-        If there is no shift with a value.
 
     See Also
     --------
@@ -111,6 +103,7 @@ def _ties(ax: Any, here: pd.DataFrame, row: int) -> None:
             canvas.point(ax, end, row, canvas.INK, filled=filled)
 
 
+@canvas.picture(needs="share")
 def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how many verdicts were revised towards the side that the shown label favours, and away from it.
 
@@ -118,21 +111,12 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     ----------
     result : pandas.DataFrame
         A result of :func:`revision`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
     Picture
         Bars to the right (towards) and to the left (away), which add up to the share revised; the diamond is their
         difference with its interval. A group without a favoured side has one bar, its share revised.
-
-    Raises
-    ------
-    DesignError
-        If there is no share with a value.
 
     See Also
     --------
@@ -153,9 +137,7 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     estimate_rows.one_row_each(here, ["_row", "term"])
     labels = estimate_rows.distinct(here["_row"])
     wide = here.set_index(["_row", "term"])
-    ax = canvas.new_axes(
-        ax, 5.2 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels))
-    )
+    ax = canvas.row_axes(ax, labels, 5.2)
     directed = here.loc[here["term"].isin(["towards", "away"]), "estimate"].notna().any()
     ax.set(xlim=(-1.03, 1.03) if directed else (-0.03, 1.03))
     ax.set_xticks(np.arange(-1 if directed else 0, 1.01, 0.5 if directed else 0.25))
@@ -189,6 +171,7 @@ def _revised(ax: Any, here: pd.DataFrame, row: int) -> None:
         canvas.interval(ax, row, here.loc["revision", "conf_low"], here.loc["revision", "conf_high"], canvas.INK, 1.1)
 
 
+@canvas.picture("Axes to draw on, one a probe.", needs="drift")
 def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw how far explanations move where the verdict stays, a panel a probe.
 
@@ -196,20 +179,11 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     ----------
     result : pandas.DataFrame
         A result of :func:`rationale_shift`.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a probe.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         A marker for each embedder. At the right of a row: items with the same verdict, of those with a verdict in both.
-
-    Raises
-    ------
-    DesignError
-        If there is no drift with a value.
 
     See Also
     --------
@@ -231,15 +205,12 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     probes, labels, embedders = (estimate_rows.distinct(here[c]) for c in ("probe", "_row", "embed"))
     each = 0.34 if len(embedders) == 1 else 0.2 + 0.16 * len(embedders)
     axes = canvas.panels(ax, probes, labels, wide=[3.1] * len(probes), each=each)
-    shifts = np.linspace(-0.26, 0.26, len(embedders)) if len(embedders) > 1 else [0.0]
     for panel, probe in zip(axes, probes, strict=True):
         canvas.limits(panel, here[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(0, 2))
         panel.set_xlim(left=0)
         canvas.lanes(panel, labels, first=panel is axes[0])
         table = here[here["probe"] == probe]
-        for row in table.to_dict("records"):
-            one = embedders.index(row["embed"])
-            canvas.whisker(panel, row, labels.index(row["_row"]) + shifts[one], **canvas.style_of(one))
+        canvas.series(panel, table, labels, "embed", embedders)
         for label, same in table.groupby("_row", sort=False):
             counts = estimate_rows.distinct(
                 f"{count(a)} / {count(b)}" for a, b in zip(same["n_same"], same["n_items"], strict=True)
@@ -248,17 +219,14 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
         canvas.beside(panel, None, "same / all")
         canvas.named(panel, f"blind → {canvas.literal(probe)}: drift of the text\n(cosine distance, 0 = same)")
     if len(embedders) > 1:
-        keys = [
-            canvas.key(e, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
-            for i, e in enumerate(embedders)
-        ]
-        canvas.legend_above(axes[0], keys, 3)
+        canvas.legend_above(axes[0], canvas.series_keys(embedders), 3)
     which = "" if len(embedders) > 1 else f"embedder: {embedders[0]}\n"
     canvas.below(axes[0], f"{which}same / all: items with the same verdict,\nof those with a verdict in both")
     canvas.headed(axes, title)
     return canvas.Picture(axes, here)
 
 
+@canvas.picture("Axes to draw on, one a panel.")
 def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw judges under each scheme: a panel a term and probe, a row a judge, a marker a scheme.
 
@@ -267,10 +235,6 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     estimates : pandas.DataFrame
         Rows of :func:`anchoring`, :func:`revision`, :func:`rationale_shift` or :func:`rationale_alignment`, with a
         column ``scheme``; those to be drawn.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
@@ -306,17 +270,12 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     estimate_rows.one_row_each(here, ["_row", "_panel", "scheme"])
     names, labels, shown = (estimate_rows.distinct(here[c]) for c in ("_panel", "_row", "scheme"))
     axes = canvas.panels(ax, names, labels, wide=[2.9] * len(names), each=0.2 + 0.16 * len(shown), across=4)
-    shifts = np.linspace(-0.26, 0.26, len(shown)) if len(shown) > 1 else [0.0]
     for panel, name in zip(axes, names, strict=True):
         table = here[here["_panel"] == name]
         canvas.limits(panel, table[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-2, 2))
         canvas.lanes(panel, labels, first=panel is axes[0])
-        for row in table.to_dict("records"):
-            one = shown.index(row["scheme"])
-            canvas.whisker(panel, row, labels.index(row["_row"]) + shifts[one], **canvas.style_of(one))
+        canvas.series(panel, table, labels, "scheme", shown)
         canvas.named(panel, fill(canvas.literal(name), 32))
-    looks = [canvas.style_of(i) for i in range(len(shown))]
-    keys = [canvas.key(s, look["color"], marker=look["marker"]) for s, look in zip(shown, looks, strict=True)]
-    canvas.legend_above(axes[0], keys, 3)
+    canvas.legend_above(axes[0], canvas.series_keys(shown), 3)
     canvas.headed(axes, title)
     return canvas.Picture(axes, here)

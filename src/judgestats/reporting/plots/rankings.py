@@ -12,6 +12,7 @@ from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
 
 
+@canvas.picture("Two axes to draw on.", needs="rank")
 def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the strength of each system, and the ranks that are not excluded.
 
@@ -19,20 +20,11 @@ def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None
     ----------
     ranking : pandas.DataFrame
         A result of :func:`rank_systems`.
-    ax : sequence of matplotlib.axes.Axes, optional
-        Two axes to draw on.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         Strengths with their intervals, and ranks with their sets, which hold for all systems at once.
-
-    Raises
-    ------
-    DesignError
-        If there is no rank with a value.
 
     See Also
     --------

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
-from matplotlib.lines import Line2D
 
 from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import signed
 from judgestats.reporting.plots import canvas
-from judgestats.reporting.plots.matrices import DIVERGING, heat
+from judgestats.reporting.plots.matrices import DIVERGING, heat, name_sides
 
 # ---- Biases: signed scores of judges, and what strategies do to them (debiasing paper, Figure 2) ---------------------
 
@@ -23,6 +22,7 @@ LEAST_REACH = 0.05
 ACROSS = 4
 
 
+@canvas.picture()
 def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None, title: str | None = None) -> Any:
     """Draw what each strategy does to each bias: blue where |b| falls, red where it grows.
 
@@ -32,10 +32,6 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
         A result of :func:`bias_change`.
     judge : str, optional
         Draw the ``magnitude_change`` of this judge; by default ``mean_change`` over the judges.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -78,9 +74,7 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
         text.set_fontweight("bold" if bold else "normal")
     if sure.to_numpy().any():
         canvas.below(ax, "framed: the interval excludes 0")
-    ax.set_ylabel("bias", fontsize=canvas.TEXT, color=canvas.MUTED)
-    ax.xaxis.set_label_position("top")
-    ax.set_xlabel("strategy", fontsize=canvas.TEXT, color=canvas.MUTED)
+    name_sides(ax, "bias", "strategy")
     return canvas.Picture(ax, here)
 
 
@@ -89,6 +83,7 @@ def _grid(table: pd.DataFrame, value: str) -> pd.DataFrame:
     return wide.reindex(index=estimate_rows.distinct(table["_row"]), columns=estimate_rows.distinct(table["_column"]))
 
 
+@canvas.picture("Axes to draw on, one a panel.", needs="bias")
 def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw the signed bias b of each judge with its interval, a panel a bias (and topic).
 
@@ -96,20 +91,11 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     ----------
     scores : pandas.DataFrame
         A result of :func:`bias_score`: the terms ``bias``, and with ``over`` also ``mean``, are drawn.
-    ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a panel.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------
     Picture
         All panels have the same range; right of zero the target is preferred.
-
-    Raises
-    ------
-    DesignError
-        If there is no bias with a value, or `ax` does not have one for each panel.
 
     See Also
     --------
@@ -145,19 +131,14 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     if len(axes) > 1 or shown == ["all"]:
         canvas.headed(axes, title)
     elif title:
-        axes[0].set_title(
-            canvas.literal(f"{title}: {shown[0]}"),
-            fontsize=canvas.TEXT + 1.5,
-            color=canvas.INK,
-            loc="left",
-            fontweight="bold",
-        )
+        canvas.named(axes[0], axes[0].get_xlabel(), "", f"{title}: {shown[0]}")
     return canvas.Picture(axes, here)
 
 
 # ---- Judges as points: metrology map, positional against stable (Figures 1 and 5 of the dark_current paper) ----------
 
 
+@canvas.picture()
 def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw dark current against stable cross-sensitivity (Figure 1).
 
@@ -167,10 +148,6 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     ----------
     sheet : pandas.DataFrame
         A datasheet, or the stacked results of :func:`dark_current`, :func:`delta0` and :func:`target_sensitivity`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -193,12 +170,10 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     >>> metrology_map(rows).get_xlabel()
     'dark current (DC), share of vacuum calls'
     """
-    estimate_rows.terms(sheet, "dark_current")
-    estimate_rows.terms(sheet, "stable_cross_sensitivity")
-    dark, stable = (
-        estimate_rows.one_each(sheet, "dark_current"),
-        estimate_rows.one_each(sheet, "stable_cross_sensitivity"),
-    )
+    rates = ("dark_current", "stable_cross_sensitivity")
+    for rate in rates:
+        estimate_rows.terms(sheet, rate)
+    dark, stable = (estimate_rows.one_each(sheet, rate) for rate in rates)
     found = estimate_rows.terms(sheet, "target_sensitivity", needed=False)
     found = found[found["step"] == found.groupby("who")["step"].transform("min")]
     first = dict(zip(found["who"], found["estimate"], strict=True))
@@ -218,6 +193,7 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     return canvas.Picture(ax, pd.concat([t.reset_index().loc[lambda t: t["who"].isin(judges)] for t in (dark, stable)]))
 
 
+@canvas.picture()
 def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
     """Draw positional false preference against stable cross-sensitivity (Figure 5).
 
@@ -225,10 +201,6 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
     ----------
     sheet : pandas.DataFrame
         A datasheet, or a result of :func:`delta0`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on.
-    title : str, optional
-        Put above the axes.
 
     Returns
     -------
@@ -248,10 +220,8 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
     [0.1, 0.4]
     """
     estimate_rows.terms(sheet, "stable_cross_sensitivity")
-    stable, positional = (
-        estimate_rows.one_each(sheet, "stable_cross_sensitivity"),
-        estimate_rows.one_each(sheet, "positional_false_preference"),
-    )
+    classes = ("stable_cross_sensitivity", "positional_false_preference")
+    stable, positional = (estimate_rows.one_each(sheet, term) for term in classes)
     judges = [j for j in estimate_rows.order_of(sheet) if j in stable.index and j in positional.index]
     ax = _new(ax, judges)
     canvas.named(
@@ -306,31 +276,13 @@ def _area(sensitivity: float) -> float:
 
 def _size_legend(ax: Any) -> None:
     sizes = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker="o",
-            color="#9aa5b1",
-            markeredgecolor="white",
-            markersize=float(np.sqrt(_area(p))),
-            label=f"{p:g}",
-        )
+        canvas.key(f"{p:g}", "#9aa5b1", markersize=float(np.sqrt(_area(p))), markeredgecolor="white")
         for p in (0.25, 0.5, 1.0)
     ]
-    drawn = ax.legend(
-        handles=sizes,
-        title="target sensitivity at the first step",
-        loc="lower left",
-        bbox_to_anchor=(0, 1.01),
-        ncols=3,
-        frameon=False,
-        fontsize=canvas.SMALL + 0.5,
-        title_fontsize=canvas.SMALL + 0.5,
-        borderaxespad=0.2,
-        labelcolor=canvas.INK,
-        alignment="left",
-        columnspacing=1.6,
-        handletextpad=0.4,
-    )
-    drawn.get_title().set_color(canvas.MUTED)
+    place: dict[str, Any] = {
+        "loc": "lower left",
+        "bbox_to_anchor": (0, 1.01),
+        "borderaxespad": 0.2,
+        "labelspacing": 0.5,
+    }
+    canvas.legend(ax, sizes, "target sensitivity at the first step", 3, columnspacing=1.6, handletextpad=0.4, **place)

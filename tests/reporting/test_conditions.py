@@ -10,7 +10,7 @@ from judgestats.errors import DesignError
 from judgestats.metrics import agreement
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import PALETTE
-from judgestats.reporting.plots.lines import SHADES
+from judgestats.reporting.plots.conditions import SHADES
 from registry import warmed
 from reporting.drawing import drawn, legend
 

@@ -22,6 +22,7 @@ MOST = 60
 ACROSS = 4
 
 
+@canvas.picture("Axes to draw on, one for each panel.")
 def lines(
     result: pd.DataFrame,
     x: str = "temperature",
@@ -47,10 +48,6 @@ def lines(
         Column with a panel for each value (``system``).
     shade : str, optional
         Column whose value colours the background of a panel (``tier``).
-    ax : matplotlib.axes.Axes or sequence, optional
-        Axes to draw on, one for each panel.
-    title : str, optional
-        Put above the first panel.
 
     Returns
     -------

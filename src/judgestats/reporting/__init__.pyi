@@ -1,0 +1,9 @@
+"""Public names, each with its module; ``__init__.py`` reads them here."""
+
+from judgestats.reporting import plots as plots
+from judgestats.reporting.audits import audit_page as audit_page
+from judgestats.reporting.pages import report as report
+from judgestats.reporting.reproductions import reproduction_page as reproduction_page
+from judgestats.reporting.sheets import to_great_table as to_great_table
+from judgestats.reporting.sheets import to_latex as to_latex
+from judgestats.reporting.sheets import to_markdown as to_markdown
