@@ -20,7 +20,7 @@ from judgestats.kernels.proportions import quotient
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.factors import Factors
+from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.opening import engine_errors, one_if, refuse_nested
 from judgestats.typing import Floats, Mask
 
@@ -129,7 +129,8 @@ def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapp
     elif value == "score" and isinstance(data, nw.LazyFrame):
         refuse_splits(splits_there(whole, keys) if judge else [], shown)
         data = data.group_by(*keys, "score").agg(nw.col(COUNTS).sum())
-    given = _summaries(value, data.collect_schema().names())
+    wanted, there = (COUNTS,) if value == "score" else ("sd", "runs", "n_missing"), data.collect_schema().names()
+    given = [value, *(c for c in wanted if c in there)]
     if study.lazy:
         columns = Factors(_collect(data.select(*keys, *given, *([_INFINITE] if averaged else [])), keys))
     else:
@@ -201,11 +202,6 @@ def _collect(data: Any, keys: list[str]) -> pd.DataFrame:
     return table
 
 
-def _summaries(value: str, present: list[str]) -> list[str]:
-    wanted = (COUNTS,) if value == "score" else ("sd", "runs", "n_missing")
-    return [value, *(c for c in wanted if c in present)]
-
-
 def _averaged_there(data: Any, keys: list[str]) -> Any:
     """Average a lazy frame in its own engine."""
     score = nw.col("score").cast(nw.Float64)
@@ -228,12 +224,12 @@ def _rescaled(sd: Floats, runs: Any, ddof: int) -> Floats:
     return sd * np.sqrt(quotient(runs - 1, runs - ddof, (runs > 1) & (runs > ddof)))
 
 
-def _units(coded: dict[str, tuple[Ints, Any]], judge: str | None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+def _units(coded: dict[str, Factor], judge: str | None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """Unit of each row, and what the units are: codes of their cells, and labels."""
-    rows = len(next(iter(coded.values()))[0])
+    rows = len(next(iter(coded.values())).code)
     about = [k for k in coded if k != judge]
-    code, size = joint([(coded[k][0], len(coded[k][1])) for k in about], rows)
-    judges = len(coded[judge][1]) if judge else 1
+    code, size = joint([(coded[k].code, len(coded[k].labels)) for k in about], rows)
+    judges = len(coded[judge].labels) if judge else 1
     dense = size * judges <= 4 * rows + 10**6
     if not dense:
         code, cell_codes = compact(code, size)
@@ -242,33 +238,33 @@ def _units(coded: dict[str, tuple[Ints, Any]], judge: str | None) -> tuple[Any, 
         code = code.astype(np.int64)
     code *= judges
     if judge:
-        code += coded[judge][0]
+        code += coded[judge].code
     unit, codes = compact(code, size * judges)
     del code
     number = codes // judges
     cell, cells_ = compact(number, size)
     keys = _decoded(cells_, coded, about) if dense else _looked_up(cell, cells_.size, unit, codes.size, coded, about)
-    labels = {k: coded[k][1] for k in about} | {"judge": coded[judge][1] if judge else pd.Index([""])}
+    labels = {k: coded[k].labels for k in about} | {"judge": coded[judge].labels if judge else pd.Index([""])}
     return unit, {"cell": cell, "judge": (codes - number * judges).astype(np.int32), "keys": keys}, labels
 
 
-def _decoded(codes: Any, coded: dict[str, tuple[Ints, Any]], about: list[str]) -> dict[str, Ints]:
+def _decoded(codes: Any, coded: dict[str, Factor], about: list[str]) -> dict[str, Ints]:
     keys: dict[str, Ints] = {}
     for name in reversed(about):
-        levels = max(len(coded[name][1]), 1)
+        levels = max(len(coded[name].labels), 1)
         keys[name] = (codes % levels).astype(np.int32)
         codes = codes // levels
     return {name: keys[name] for name in about}
 
 
 def _looked_up(
-    cell: Any, n_cells: int, unit: Any, n_units: int, coded: dict[str, tuple[Ints, Any]], about: list[str]
+    cell: Any, n_cells: int, unit: Any, n_units: int, coded: dict[str, Factor], about: list[str]
 ) -> dict[str, Ints]:
     row_of_unit, unit_of_cell = np.zeros(n_units, np.int64), np.zeros(n_cells, np.int64)
     row_of_unit[unit] = np.arange(len(unit))
     unit_of_cell[cell] = np.arange(n_units)
     rows = row_of_unit[unit_of_cell]
-    return {name: coded[name][0][rows].astype(np.int32) for name in about}
+    return {name: coded[name].code[rows].astype(np.int32) for name in about}
 
 
 def _complete(keys: dict[str, Ints], labels: dict[str, Any], n_cells: int) -> tuple[dict[str, Ints], dict[str, Any]]:
@@ -281,7 +277,7 @@ def _complete(keys: dict[str, Ints], labels: dict[str, Any], n_cells: int) -> tu
 
 
 def _raw(
-    coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], ddof: int, judge: str | None, check: _Check
+    coded: dict[str, Factor], numbers: dict[str, Floats], ddof: int, judge: str | None, check: _Check
 ) -> CellTable:
     unit, units, labels = _units(coded, judge)
     coded.clear()
@@ -307,9 +303,7 @@ def _raw(
     return CellTable(*about, means.mean, sd, means.runs, means.missing)
 
 
-def _summarised(
-    coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], judge: str | None, check: _Check
-) -> CellTable:
+def _summarised(coded: dict[str, Factor], numbers: dict[str, Floats], judge: str | None, check: _Check) -> CellTable:
     unit, units, labels = _units(coded, judge)
     n_units = units["judge"].size
     if n_units < len(unit):
@@ -325,7 +319,7 @@ def _summarised(
     return CellTable(labels, keys, units["cell"], units["judge"], mean, sd, runs, missing)
 
 
-def _refuse_twice(unit: Any, coded: dict[str, tuple[Ints, Any]]) -> None:
+def _refuse_twice(unit: Any, coded: dict[str, Factor]) -> None:
     twice = np.bincount(unit)[unit] > 1
     row = int(np.flatnonzero(twice)[0])
     shown = ", ".join(f"{k}={labels[code[row]]}" for k, (code, labels) in coded.items())

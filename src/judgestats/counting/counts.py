@@ -129,7 +129,7 @@ class Counts:
         bootstrap = self.bootstrap
         if self._too_many:
             bootstrap, flag = None, flags.join(flag, flags.NOT_DRAWN)
-        options = {"calls_per_count": calls_per_count, "left_out": left_out, "flag": flag}
+        options: dict[str, Any] = {"calls_per_count": calls_per_count, "left_out": left_out, "flag": flag}
         return self._rates(term, hit, trial, self._cluster, bootstrap, cells, **options)
 
     def _rates(

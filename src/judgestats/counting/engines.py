@@ -68,9 +68,9 @@ def count_merged(
         data = nw.concat([_side(data, keys, column, n, slot) for slot in ("first", "second")])
         n, of_answers = nw.col(N), {(side,): nw.col("outcome") == i for i, side in enumerate(SIDES)}
     else:
-        data = with_outcome(data, pattern)
+        data, words = with_outcome(data, pattern), {c: nw.col(c).cast(nw.String) for c in shown}
         of_answers = {
-            answers: functools.reduce(operator.and_, (_is(c, v) for c, v in zip(shown, answers, strict=True)))
+            answers: functools.reduce(operator.and_, (words[c] == v for c, v in zip(shown, answers, strict=True)))
             for answers in itertools.product(*shown.values())
         }
     combinations = list(of_answers)
@@ -103,10 +103,6 @@ def count_merged(
         result[name] = pd.Series([c[i] for c in combinations], dtype=object).iloc[answer].to_numpy()
     result[N] = count_of[row, answer] * result[ALIKE].to_numpy(dtype=float)
     return tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])
-
-
-def _is(column: str, value: str) -> Any:
-    return nw.col(column).cast(nw.String) == value
 
 
 def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:

@@ -47,7 +47,9 @@ def count_study(
     before = groups if pattern.frame == "ratings" else split
     groups = list(dict.fromkeys([*before, *columns, *groups]))
     if pattern.unit == "pair":
-        return *_count_pairs(study, groups), found, columns
+        units, slots, weight = matched_pairs(study, groups)
+        pairs = study.columns.take(units.first).but(**slots)
+        return *pairs.counted([*groups, *slots], weight), found, columns
     wanted = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))
     if not by_candidate:
         made = study.once(("made", pattern.needs, *pattern.columns), lambda: made_factors(study, pattern))
@@ -163,8 +165,3 @@ def matched_pairs(study: Study, groups: list[str]) -> tuple[Codes, dict[str, Fac
     units, answers = matched(study, groups)
     slots = {name: Factor(_SLOT_PLACE[answers[:, i]], _SLOT_LABELS) for i, name in enumerate(("forward", "reverse"))}
     return units, slots, _weight(study, units)
-
-
-def _count_pairs(study: Study, groups: list[str]) -> tuple[Factors, Floats]:
-    units, slots, weight = matched_pairs(study, groups)
-    return study.columns.take(units.first).but(**slots).counted([*groups, *slots], weight)

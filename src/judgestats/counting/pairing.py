@@ -9,7 +9,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.patterns import SLOT_ANSWERS
 from judgestats.counting.splitting import Split, differing, split_message, splits_here, splits_there
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE
@@ -22,7 +21,6 @@ REPEATED = "repeated"
 _REPEATED_CALLS = "Some calls repeat a pair in the same order."
 _NUMBER = "They differ in nothing but the answer: number repeats in 'replicate'."
 UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cannot be matched. Give one row a call."
-_LABELS = np.array(SLOT_ANSWERS, dtype=object)
 ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
 
 

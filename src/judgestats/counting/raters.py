@@ -323,8 +323,10 @@ def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: An
     """
     groups = list(dict.fromkeys([*names(by), *(names(cluster) if cluster else [])]))
     if against is None:
-        there = _every_pair_there(frame, groups) if isinstance(Study.of(frame).data, nw.LazyFrame) else None
-        counts, shared = there or _as_table(every_pair(frame, groups))
+        if (there := _every_pair_there(frame, groups) if Study.of(frame).lazy else None) is None:
+            patterns, n, shared = every_pair(frame, groups)
+            there = patterns.frame().assign(n=n), shared
+        counts, shared = there
     elif isinstance(against, str) and against in (GOLD, GOLD_CANDIDATE):
         counts, shared = _beside_gold(frame, groups, against)
     else:
@@ -337,11 +339,6 @@ def refuse_no_pairs(patterns: int) -> None:
     """Raise where no two judges share a thing."""
     if not patterns:
         raise DesignError("No thing was judged by two: there is no agreement to measure. Check the names of the items.")
-
-
-def _as_table(counted: tuple[Factors, Floats, bool]) -> tuple[pd.DataFrame, bool]:
-    patterns, n, shared = counted
-    return patterns.frame().assign(n=n), shared
 
 
 def every_pair(frame: Any, groups: list[str]) -> tuple[Factors, Floats, bool]:

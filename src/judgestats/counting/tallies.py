@@ -114,7 +114,7 @@ def tally(
     if pattern.unit == "cell":
         clusters(cluster)
         return cells(frame, by)
-    options = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
+    options: dict[str, Any] = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
     counts = count(frame, measure, by, beside=beside, **options)
     if counts.clusters.items:  # the table carries what its clusters are levels of
         above = [c for c in dict.fromkeys(["item", pattern.cluster]) if c in Study.of(frame).names]
@@ -218,8 +218,8 @@ def _of_raters(study: Study, question: _Question, baseline: Any) -> _Tallied:
     found = Sharing("", False)
     if {"judge", "item"} <= {*study.names}:  # else refused when counted
         groups = [c for c in question.keys(study.names) if c != "other"]
-        n = number_of_calls(study.data) if study.lazy else study.n_calls
-        found = auto_cluster(study.data if study.lazy else study.candidates, groups, question.pattern.cluster, n)
+        n_calls = number_of_calls(study.data) if study.lazy else study.n_calls
+        found = auto_cluster(study.data if study.lazy else study.candidates, groups, question.pattern.cluster, n_calls)
     by_column = kept(asked, found)
     if "pair" in by_column and "pair" not in study.names:
         study = Study.of(with_pair(study.data)) if study.lazy else study.with_pair()

@@ -236,10 +236,7 @@ def rank_systems(
     rows: list[_Row] = []
     for key, here in each_group(table, groups):
         rows += [{**key, **row} for row in _Group(key, here, shared, clusters, ordered, asked).rows()]
-    return estimates(rows, [*groups, "system"], sort=False).pipe(_by_group, groups)
-
-
-def _by_group(result: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
+    result = estimates(rows, [*groups, "system"], sort=False)
     return result.sort_values(groups, kind="stable", ignore_index=True) if groups else result
 
 
@@ -373,19 +370,19 @@ class _Group:
         systems = self._prepare()
         if not self.n.sum():
             if len(systems) < 2:
-                raise DesignError(self._said(_one_system(systems)))
+                known = f": {systems[0]!r}" if systems else ""
+                problem = f"rank_systems compares systems, and there is one only{known}."
+                raise DesignError(self._said(f"{problem} Give calls between two systems or more."))
             gone = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, *self.excluded)}
             return [{"system": s, "term": t, **gone} for t in ("strength", "rank") for s in systems]
         self._refuse()
         self.whole = self._fitted(self._counts(self.n))
         silent = [s for s in systems if s not in self.systems]
         common = flags.join(*self.excluded, "" if self.whole.found.converged else flags.NOT_CONVERGED)
-        if self.whole.model == "bradley-terry" and asked.ties in ("davidson", "rao-kupper") and self._all_tied():
-            cells = {
-                "estimate": math.nan,
-                "n": float(self.n.sum()),
-                "flag": flags.join(flags.ALWAYS.of(what="tie"), common),
-            }
+        tied = self.whole.model == "bradley-terry" and asked.ties in ("davidson", "rao-kupper")
+        if tied and (self.outcome == TIE).all():
+            flag = flags.join(flags.ALWAYS.of(what="tie"), common)
+            cells = {"estimate": math.nan, "n": float(self.n.sum()), "flag": flag}
             return [{"system": s, "term": t, **cells} for t in ("strength", "rank") for s in self.systems]
         covariance, df, units = self._covariance()
         self.made = self._made(units)
@@ -447,9 +444,6 @@ class _Group:
         size = self.rows_of.system.size
         counts: Floats = np.bincount(self.row * 3 + self.outcome, weights=n, minlength=3 * size).astype(np.float64)
         return replace(self.rows_of, counts=counts.reshape(size, 3))
-
-    def _all_tied(self) -> bool:
-        return bool((self.outcome == TIE).all())
 
     def _said(self, message: str) -> str:
         where = ", ".join(f"{k} {v}" for k, v in self.key.items())
@@ -813,8 +807,3 @@ def _common_codes(one: pd.Series[Any], two: pd.Series[Any]) -> tuple[tuple[Ints,
     place = {name: k for k, name in enumerate(known)}
     first, second = (np.array([place[str(s)] for s in found], dtype=np.int64)[code] for code, found in coded)
     return (first, second), known
-
-
-def _one_system(systems: Sequence[str]) -> str:
-    known = f": {systems[0]!r}" if systems else ""
-    return f"rank_systems compares systems, and there is one only{known}. Give calls between two systems or more."

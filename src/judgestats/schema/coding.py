@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -195,13 +195,6 @@ def once_each(data: Any, columns: Sequence[str], condition: Any) -> Any:
     return nw.new_series("held", held[codes.code], backend=data.implementation)
 
 
-def mapped(values: pd.Series[Any], words: Mapping[Any, Any], missing: Any) -> pd.Categorical:
-    """Labels in other words, each looked up once; a label without one stays."""
-    code, labels = hashed(values)
-    number, categories = pd.factorize(np.array([*(words.get(x, x) for x in labels), missing], dtype=object))
-    return pd.Categorical.from_codes(number[code], categories)
-
-
 def with_values(data: nw.DataFrame[Any], values: pd.DataFrame, codes: Codes) -> Any:
     """A frame in memory with further columns, as categories: of each row the value of its code."""
     coded = {name: pd.factorize(column) for name, column in values.items()}
@@ -317,14 +310,6 @@ def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
     rank_1 = np.searchsorted(ranked, names_1).astype(small)[code_1]
     rank_2 = np.searchsorted(ranked, names_2).astype(small)[code_2]
     return (np.minimum(rank_1, rank_2), size), (np.maximum(rank_1, rank_2), size), rank_1 > rank_2
-
-
-def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
-    """Codes and labels (as text) of a column without missing values."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return values.cat.codes.to_numpy(), np.asarray(values.cat.categories, dtype=object).astype(str)
-    code, labels = hashed(values)
-    return code, np.asarray(labels, dtype=object).astype(str)
 
 
 def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:

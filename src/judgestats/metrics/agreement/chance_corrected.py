@@ -438,7 +438,6 @@ def _interval(estimate: float, std_error: float, conf_level: float, df: float | 
 
 #: Level of measurement of the answers.
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
-LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 
 
 def _level_of(data: Any) -> Level:
@@ -546,9 +545,9 @@ def alpha(
     """
     data = as_runs(data, average_over, by)
     by = by_criterion(data, by)
-    data, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
-    data, column, dependent = resolved(data, by, cluster)
-    found = labels_of(data, by, [column] if column else [])
+    study, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
+    study, column, dependent = resolved(study, by, cluster)
+    found = labels_of(study, by, [column] if column else [])
     values = positions(found.answers)[0]
     if level_of_measurement == "ratio" and found.kind == "preferences":
         raise DesignError(
@@ -663,7 +662,6 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
 
 Key = dict[str, Any]
 Interval = Literal["asymptotic", "percentile", "bca"]
-INTERVALS: tuple[Interval, ...] = ("asymptotic", "percentile", "bca")
 
 
 @Measure(

@@ -207,7 +207,6 @@ def refuse_empty(table: pd.DataFrame) -> None:
 # ---- Correlations of a block in the data and in every resample, and their intervals ----------------------------------
 
 Method = Literal["pearson", "spearman"]
-METHODS: tuple[Method, ...] = ("pearson", "spearman")
 FISHER = "Fisher z; p from t on n - 2"
 #: Range of a correlation, and of a difference of two.
 CORRELATION, DIFFERENCE = (-1.0, 1.0), (-2.0, 2.0)

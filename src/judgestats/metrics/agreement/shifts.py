@@ -265,9 +265,9 @@ def two_sides(
     named = [c for c in names(cell) if c not in (*groups, "system")]
     found = blocks(table, groups, [*named, SIDE], unit, drawn.column)
     for i, block in enumerate(found):
-        present = _units_of_sides(block)
-        if not (present[0] & present[1]).any():
-            found[i] = replace(block, strata=present[1].astype(np.int64))
+        on_first, on_second = _units_of_sides(block)
+        if not (on_first & on_second).any():
+            found[i] = replace(block, strata=on_second.astype(np.int64))
     return TwoSides(found, groups, drawn.flag, drawn.column)
 
 
@@ -825,13 +825,7 @@ def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> 
 
 
 def sign_p(k: int, n: int, alternative: Alternative = "two-sided") -> float:
-    """P-value of the exact sign test of `k` negative shifts among `n` that are not 0; NaN for n = 0.
-
-    `alternative`: ``less``: shifts are negative.
-
-    >>> sign_p(10, 10, "less"), sign_p(6, 6, "less"), sign_p(6, 6)
-    (0.0009765625, 0.015625, 0.03125)
-    """
+    """P-value of the exact sign test of `k` negative shifts among `n` that are not 0 (``less``); NaN for n = 0."""
     if not n:
         return math.nan
     at_least, at_most = float(bdtr(n - k, n, 0.5)), float(bdtr(k, n, 0.5))

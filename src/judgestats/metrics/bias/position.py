@@ -225,7 +225,7 @@ def consistency(
         relation = counts.columns["relation"]
         answered = np.array([_RELATIONS[x] for x in relation.labels], dtype=int)[relation.code]
         trial, per_count = _trials(answered, missing, unit)
-        options = {"left_out": {_WITHOUT[missing].replace("pair", "comparison"): trial == 0}}
+        options: dict[str, Any] = {"left_out": {_WITHOUT[missing].replace("pair", "comparison"): trial == 0}}
         agree = _agreeing(answered, counts.among("relation", "equal"), missing)
         rows = counts.inferred(conf_level).rates("consistency", agree, trial, calls_per_count=per_count, **options)
         return estimates(rows, counts.groups)
@@ -237,7 +237,7 @@ def consistency(
     first_twice, second_twice, both_tie = (one & two for one, two in answers.values())
     same = both_tie | ((answered == 2) & ~first_twice & ~second_twice & ~np.logical_or(*answers["tie"]))
     trial, per_count = _trials(answered, missing, unit)
-    options: dict[str, Any] = {"calls_per_count": per_count, "left_out": {_WITHOUT[missing]: trial == 0}}
+    options = {"calls_per_count": per_count, "left_out": {_WITHOUT[missing]: trial == 0}}
     hits = {
         "consistency": _agreeing(answered, same, missing),
         "first_twice": first_twice,

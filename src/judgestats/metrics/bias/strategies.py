@@ -440,7 +440,6 @@ def minimum_detectable_effect(
 # ---- Is a judge more often right under a strategy than under the baseline, on the same pairs? ------------------------
 
 Method = Literal["corrected", "asymptotic", "exact", "mid-p"]
-METHODS: tuple[Method, ...] = ("corrected", "asymptotic", "exact", "mid-p")
 #: Corrections for several tests of ``statsmodels.stats.multitest.multipletests``, and none.
 ADJUSTMENTS = (
     "holm",
@@ -611,9 +610,6 @@ def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[floa
 
     McNemar, Q. (1947). Psychometrika 12, 153-157. Mid-p: Fagerland, M. W., Lydersen, S., Laake, P. (2013). BMC Medical
     Research Methodology 13, 91.
-
-    >>> print("{:.4f} {:.4e}".format(*mcnemar_test(150, 86)))
-    16.8178 4.1146e-05
     """
     from statsmodels.stats.contingency_tables import mcnemar
 

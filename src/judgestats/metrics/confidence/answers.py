@@ -35,9 +35,9 @@ def answers_of(
     present = list(Study.of(data).names)
     problem = f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}"
     refuse_unknown(confidence, present, problem, "Columns", cure=" Name it with confidence='...'.", error=SchemaError)
-    counts = {"judge", "outcome", "n"} <= set(present) and "choice" not in present
-    ratings = not counts and not set(required("preferences")) <= set(present) and kind_of(present) == "ratings"
-    known = counts or "gold" in present or (ratings and answer_column(present) == "correct")
+    tallied = {"judge", "outcome", "n"} <= set(present) and "choice" not in present
+    ratings = not tallied and not set(required("preferences")) <= set(present) and kind_of(present) == "ratings"
+    known = tallied or "gold" in present or (ratings and answer_column(present) == "correct")
     if not known:
         raise DesignError(
             f"{measure} needs the right answers: a column 'gold', or for ratings 'correct'. Columns: "
@@ -45,18 +45,13 @@ def answers_of(
         )
     kept = [c for c in beside if c in present and c not in names(by)]
     labelled, excluded = (labelled_verdicts if ratings else labelled_calls)(data, by, measure)
-    if ratings:
-        _refuse_means(present, measure)
+    if ratings and answer_column(present) == "mean":
+        raise DesignError(f"{measure} needs single verdicts, each with its confidence. These are means of runs.")
     pattern = "accuracy" if ratings else "gold_agreement"
     counts = count(labelled, pattern, by, cluster=cluster, beside=[confidence, *kept])
     table = excluded.with_empty(counts).table
     table = table.assign(**{confidence: _probabilities(table[confidence], confidence)})
     return Answers(table, list(counts.groups), counts.clusters, excluded)
-
-
-def _refuse_means(present: list[str], measure: str) -> None:
-    if answer_column(present) == "mean":
-        raise DesignError(f"{measure} needs single verdicts, each with its confidence. These are means of runs.")
 
 
 def _probabilities(values: pd.Series[Any], name: str) -> pd.Series[Any]:

@@ -36,7 +36,6 @@ from judgestats.verdicts.aggregation import MISSING_PARTNER, to_native, to_table
 # ---- Scores and reference of each judge, and calibration functions: a shift, a line, a monotone curve ----------------
 
 Method = Literal["shift", "linear", "rank"]
-METHODS: tuple[Method, ...] = ("shift", "linear", "rank")
 
 
 @dataclass(frozen=True)

@@ -327,7 +327,8 @@ class PairFlags:
         scored = ~np.isnan(table.mean)
         with_deviation = data.items > 0
         lost = self._any(data, scored & np.isnan(data.deviation))
-        short = data.present < self._judges_of_group(data)[data.group_cell]
+        judges = np.unique(np.stack([data.pair_group, data.pair_judge]), axis=1)[0]
+        short = data.present < np.bincount(judges, minlength=data.n_groups)[data.group_cell]
         none, some = (
             (flags.NO_REFERENCE, flags.SOME_WITHOUT) if data.reference.used else (flags.NO_PEER, flags.SOME_ALONE)
         )
@@ -353,11 +354,6 @@ class PairFlags:
         if mask.any():
             found[data.pair if mask.all() else data.pair[mask]] = True
         return found
-
-    @staticmethod
-    def _judges_of_group(data: Panel) -> NDArray[np.int64]:
-        pairs = np.unique(np.stack([data.pair_group, data.pair_judge]), axis=1)
-        return np.bincount(pairs[0], minlength=data.n_groups)
 
     def of(self, taken: Any) -> list[str]:
         """Flags of an estimate from these pairs."""

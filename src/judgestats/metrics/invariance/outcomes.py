@@ -167,20 +167,16 @@ def drawn(plan: Bootstrap, paired: bool) -> str:
 
 def clipped(signed: Cells) -> Cells:
     """Positive part of a shift: the signed cells clipped at 0."""
-    cells = {**signed, "std_error": math.nan, "estimate": _positive(signed["estimate"])}
+    cells = {**signed, "std_error": math.nan, "estimate": float(np.maximum(signed["estimate"], 0.0))}
     low, high = signed.get("conf_low", math.nan), signed.get("conf_high", math.nan)
     if high <= 0:
         return {**cells, "conf_low": math.nan, "conf_high": math.nan, "flag": flags.join(cells["flag"], flags.AT_ZERO)}
-    return {**cells, "conf_low": _positive(low), "conf_high": high}
+    return {**cells, "conf_low": clipped_ends(low, high)[0], "conf_high": high}
 
 
 def clipped_ends(low: float, high: float) -> tuple[float, float]:
     """Interval of the positive part of a quantity from that of the quantity."""
-    return _positive(low), _positive(high)
-
-
-def _positive(value: float) -> float:
-    return value if math.isnan(value) else max(0.0, float(value))
+    return float(np.maximum(low, 0.0)), float(np.maximum(high, 0.0))
 
 
 def lao_cells(answers: Answers, p_value: float, conf_level: float, plan: Bootstrap) -> Cells:

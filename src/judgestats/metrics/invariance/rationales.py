@@ -18,13 +18,13 @@ from judgestats.counting.bootstrap import Bootstrap, ratio
 from judgestats.counting.clustering import Cluster, clusters
 from judgestats.counting.counts import Counts
 from judgestats.counting.selection import gathered
+from judgestats.counting.study import Study
 from judgestats.counting.tallies import clustered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.invariance.outcome_coding import (
     ProbeCalls,
-    Study,
     key_of,
     matched_rows,
     outcomes_of,
