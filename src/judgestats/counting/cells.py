@@ -198,8 +198,7 @@ def _collect(data: Any, keys: list[str]) -> pd.DataFrame:
     elif data.implementation.is_polars():  # categories cross over as codes, strings one by one
         text = [k for k, dtype in data.select(*keys).schema.items() if dtype == nw.String]
         data = data.with_columns(nw.col(c).cast(nw.Categorical) for c in text) if text else data
-    table: pd.DataFrame = data.to_pandas()
-    return table
+    return data.to_pandas()
 
 
 def _averaged_there(data: Any, keys: list[str]) -> Any:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from judgestats.counting.clustering import CANDIDATES, Sharing, pair_label
 from judgestats.counting.clusters import cluster_of_counts, kept
+from judgestats.counting.engines import collected
 from judgestats.counting.pairing import low_and_high, refuse_nameless
 from judgestats.counting.patterns import Pattern
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
@@ -70,17 +71,17 @@ def _changes_there(
     data = data.with_columns(nw.col(c).cast(nw.String) for c in dict.fromkeys(("first", "second", across)))
     data = data.select(*dict.fromkeys([*unit, across, "first", "second", "outcome"]), n.alias(N))
     data = data.with_columns(*low_and_high(("_low", "_high")))
-    levels = _rows(data.group_by(across).agg(nw.len().alias("rows")))
+    levels = collected(data.group_by(across).agg(nw.len().alias("rows")))
     _refuse_unnamed(levels[across], across, levels["rows"])
     base = _baseline(levels[across], across, baseline)
     further = [k for k in unit if k not in ("judge", "item", *groups)]
     dropped = [k for k in further if _goes_with(data, k, across)]
     unit = [*(k for k in unit if k not in dropped), "_low", "_high"]
     twice = data.group_by(*unit, across).agg(nw.len().alias("rows")).filter(nw.col("rows") > 1)
-    if len(_rows(twice.head(1))):
+    if len(collected(twice.head(1))):
         unit.append("first")
         twice = data.group_by(*unit, across).agg(nw.len().alias("rows")).filter(nw.col("rows") > 1)
-        if len(again := _rows(twice.head(1))):
+        if len(again := collected(twice.head(1))):
             raise DesignError(_judged_twice(again.iloc[0], across))
     parts = []
     for value in (v for v in sorted(levels[across]) if v != base):
@@ -94,7 +95,7 @@ def _changes_there(
         pairs = pairs.group_by(*unit).agg(nw.col("baseline", "outcome", "_before", "_after").max())
         parts.append(pairs.with_columns(nw.lit(value).alias(across)))
     table = nw.concat(parts)
-    if COUNTS in present and len(_rows(table.filter(nw.col("_before") != nw.col("_after")).head(1))):
+    if COUNTS in present and len(collected(table.filter(nw.col("_before") != nw.col("_after")).head(1))):
         raise DesignError(_UNEVEN_SIDES)
     counted = nw.when(nw.col("_after").is_null()).then(nw.col("_before")).otherwise(nw.col("_after"))
     answers = (nw.col(c).fill_null(MISSING) for c in ("baseline", "outcome"))
@@ -102,23 +103,17 @@ def _changes_there(
     table = table.with_columns(counted.alias(N), *answers, *label)
     shown = table.collect_schema().names()
     units = table.select(*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in shown))
-    found = cluster_of_counts(units, keys, pattern, float(_rows(table.select(nw.col(N).sum()))[N].iloc[0] or 0))
+    found = cluster_of_counts(units, keys, pattern, float(collected(table.select(nw.col(N).sum()))[N].iloc[0] or 0))
     by_column = kept(clusters, found)
     columns = list(dict.fromkeys([*split, *by_column, *groups, across, "baseline", "outcome"]))
-    return tidy(_rows(table.group_by(*columns).agg(nw.col(N).sum())), columns), found, by_column
-
-
-def _rows(data: Any) -> pd.DataFrame:
-    """A small lazy frame in memory."""
-    table: pd.DataFrame = data.collect(backend="pandas").to_native()
-    return table
+    return tidy(collected(table.group_by(*columns).agg(nw.col(N).sum())), columns), found, by_column
 
 
 def _goes_with(data: Any, column: str, across: str) -> bool:
     """Whether a column of a lazy frame has one value under each value of another, and not always the same."""
     there = data.select(across, column).unique()
-    most = _rows(there.group_by(across).agg(nw.len().alias("_values")).select(nw.col("_values").max()))
-    return most["_values"].iloc[0] == 1 and len(_rows(there.select(column).unique().head(2))) > 1
+    most = collected(there.group_by(across).agg(nw.len().alias("_values")).select(nw.col("_values").max()))
+    return most["_values"].iloc[0] == 1 and len(collected(there.select(column).unique().head(2))) > 1
 
 
 def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str | None) -> pd.DataFrame:

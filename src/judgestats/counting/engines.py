@@ -167,8 +167,7 @@ def number_of_calls(data: Any) -> float:
 
 def collected(data: Any) -> pd.DataFrame:
     """A small frame in memory."""
-    table: pd.DataFrame = data.lazy().collect(backend="pandas").to_native()
-    return table
+    return data.lazy().collect(backend="pandas").to_native()
 
 
 def _sides(data: Any, keys: list[str]) -> Any:

@@ -37,8 +37,7 @@ def gathered(frame: Any, named: Iterable[Any] = ()) -> pd.DataFrame:
             lengths = data.select(*(nw.col(n).str.len_chars().mean() for n in text)).collect(backend="pandas")
             plain = [n for n in plain if n not in text or not lengths[n].item() > LONG]
         data = data.select(*plain)
-    table: pd.DataFrame = data.lazy().collect(backend="pandas").to_native()
-    return table
+    return data.lazy().collect(backend="pandas").to_native()
 
 
 def selected(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> Any:

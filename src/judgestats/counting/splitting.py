@@ -356,10 +356,8 @@ def reference_as_runs(reference: Any, average_over: By) -> Any:
 def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
     """Make rows that differ in the columns named the runs of one rating; the frame unchanged if none is named.
 
-    `frame`: ratings, or preferences, in any engine. `average_over`: columns; they become part of ``replicate``. `by`:
-    columns with another role, which cannot be averaged over. Returns of the kind given. Raises
-    SchemaError if a name is not a column. Raises DesignError if a column is a key, or in `by`, or the frame holds
-    means, whose runs are averaged already.
+    `average_over`: columns of ratings, or preferences, in any engine; they become part of ``replicate``. `by`: columns
+    with another role, which cannot be averaged over.
 
     >>> scores = pd.DataFrame({"judge": "a", "scale": ["0-5", "0-10"], "replicate": 0, "score": [4, 8]})
     >>> as_runs(scores, "scale")

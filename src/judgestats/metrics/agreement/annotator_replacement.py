@@ -26,7 +26,7 @@ from judgestats.kernels.proportions import ROUNDING, clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references
 from judgestats.metrics.scales import refuse_several_scales
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
 
@@ -295,15 +295,9 @@ class _Group:
         unit = self._codes(here)
         k, n = (np.bincount(unit, x).astype(np.float64) for x in (weight * here["won"].to_numpy(), weight))
         error, low, high = clustered_wilson(k, n, self.conf_level)
-        ends = {"std_error": error, "conf_low": low, "conf_high": high}
-        kind = f"Wilson, clustered by {self.column or 'thing'} (G = {n.size})"
-        return {
-            "estimate": k.sum() / n.sum(),
-            **ends,
-            "n": things,
-            "method": kind,
-            "flag": flags.few_clusters(np.bincount(unit)),
-        }
+        method = f"Wilson, clustered by {self.column or 'thing'} (G = {n.size})"
+        few, value = flags.few_clusters(np.bincount(unit)), k.sum() / n.sum()
+        return with_interval(error, low, high, estimate=value, n=things, method=method, flag=few)
 
     def _codes(self, here: pd.DataFrame) -> NDArray[np.intp]:
         """Cluster of each row."""

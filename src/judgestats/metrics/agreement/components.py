@@ -190,8 +190,7 @@ def _minimised(data: Data, start: Floats) -> Floats:
         free, theta = ~small, np.where(small, 0.0, np.where(trapped, 0.1, theta))
         if not trapped.any():
             break
-    result: Floats = theta**2
-    return result
+    return theta**2
 
 
 def _polished(data: Data, ratio: Floats) -> tuple[Floats, bool]:
@@ -227,8 +226,7 @@ def _hessian(data: Data, ratio: Floats, free: Ints) -> Floats:
         up, down = (likelihood(data, ratio + s).gradient[free] for s in (step, -step))
         columns.append((up - down) / (2 * step[f]))
     hessian: Floats = np.array(columns)
-    symmetric: Floats = (hessian + hessian.T) / 2
-    return symmetric
+    return (hessian + hessian.T) / 2
 
 
 def _covariance(data: Data, ratio: Floats) -> Floats:

@@ -340,19 +340,16 @@ def _by_reml(
     for i, term in enumerate(terms):
         bounded = low[i] < high[i]
         size = float(levels[kept[i]]) if i < len(kept) else np.nan
-        notes = [flags.NOT_CONVERGED if not fit.converged else "", flags.VARIANCE_ZERO if fit.at_zero[i] else ""]
-        notes += [
-            flags.NOT_IDENTIFIABLE if not fit.identifiable else "",
-            flags.NO_RESIDUAL if not fit.has_residual else "",
-        ]
-        notes += [flags.FEW_LEVELS if size < 10 else "", flags.FAR_BELOW_ERROR if df[i] > 0 and not bounded else ""]
-        row = {
-            "term": term,
-            "estimate": fit.variance[i],
-            "raw": fit.variance[i],
-            "levels": size,
-            "flag": flags.join(*notes),
+        notes = {
+            flags.NOT_CONVERGED: not fit.converged,
+            flags.VARIANCE_ZERO: fit.at_zero[i],
+            flags.NOT_IDENTIFIABLE: not fit.identifiable,
+            flags.NO_RESIDUAL: not fit.has_residual,
+            flags.FEW_LEVELS: size < 10,
+            flags.FAR_BELOW_ERROR: df[i] > 0 and not bounded,
         }
+        row = {"term": term, "estimate": fit.variance[i], "raw": fit.variance[i], "levels": size}
+        row["flag"] = flags.join(*(name for name, true in notes.items() if true))
         row |= {"std_error": np.sqrt(fit.covariance[i, i]), "df": df[i]} if fit.covariance[i, i] > 0 else {}
         row |= {"conf_low": low[i], "conf_high": high[i], "method": REML} if bounded else {}
         rows[term] = row

@@ -288,7 +288,7 @@ def sd_defined(x: Floats, ddof: int = 1) -> Floats:
     known = ~np.isnan(x)
     n = known.sum(axis=-1)
     away = np.where(known, x - mean_defined(x)[..., None], 0.0)
-    return np.sqrt(quotient((away**2).sum(axis=-1), n - ddof, n > 1))
+    return np.sqrt(quotient((away**2).sum(axis=-1), n - ddof, (n > 1) & (n >= ddof)))
 
 
 def from_draws(

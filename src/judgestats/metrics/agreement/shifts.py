@@ -506,10 +506,10 @@ def _homogeneity(
 
 
 def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
-    """Wald statistic of equal values; Cochran's Q where they are independent.
+    """Wald statistic of equal `value` (G,), NaN if the covariance of the differences is singular.
 
-    `value` (G,). `covariance` (G, G), whose diagonal alone is used unless the values are dependent (`shared`). Returns
-    NaN if the covariance of the differences is singular.
+    Of `covariance` (G, G) the diagonal alone is used unless the values are dependent (`shared`): then it is Cochran's
+    Q.
 
     >>> round(cochran_q(np.array([0.22, 0.27, -0.06]), np.diag([0.01, 0.01, 0.01])), 2)
     6.33

@@ -263,8 +263,7 @@ def _scores(totals: Floats) -> tuple[Floats, Floats]:
 def _difference(totals: Floats, term: str) -> Floats:
     """(B, 9) or (B, 6) counts to (B,) values of the term."""
     one, two = _scores(totals)
-    result: Floats = np.abs(two) - np.abs(one) if term == "magnitude_change" else two - one
-    return result
+    return np.abs(two) - np.abs(one) if term == "magnitude_change" else two - one
 
 
 def _margins(total: Floats) -> tuple[Floats, Floats, float]:
@@ -448,17 +447,12 @@ def _means(samples: list[Sample], column: str | None) -> list[dict[str, Any]]:
     for term in reversed(_TERMS):
         parts = {c: np.array([x[term][c] for x in cells]) for c in ("estimate", "std_error", "conf_low", "conf_high")}
         k, value = len(filled), float(parts["estimate"].mean())
-        row = {
-            **key,
-            "term": _MEANS[term],
-            "estimate": value,
-            "std_error": float(np.sqrt((parts["std_error"] ** 2).sum())) / k,
-            "conf_low": value - float(np.sqrt(((parts["estimate"] - parts["conf_low"]) ** 2).sum())) / k,
-            "conf_high": value + float(np.sqrt(((parts["conf_high"] - parts["estimate"]) ** 2).sum())) / k,
-            "n": sum(s.n for s in filled),
-            "method": f"{cells[0][term]['method']}, mean of {k} judges",
-            "flag": flags.join(lacking, dependent, _left_out(filled)),
-        }
+        lengths = (parts["std_error"], parts["estimate"] - parts["conf_low"], parts["conf_high"] - parts["estimate"])
+        error, below, above = (float(np.sqrt((x**2).sum())) / k for x in lengths)
+        row = {**key, "term": _MEANS[term], "estimate": value, "n": sum(s.n for s in filled)}
+        row["flag"] = flags.join(lacking, dependent, _left_out(filled))
+        row |= with_interval(error, value - below, value + above)
+        row["method"] = f"{cells[0][term]['method']}, mean of {k} judges"
         if clustered is not None:
             influence = np.sum([clustered.influence(s, term) for s in filled], axis=0) / k
             row |= clustered.widened(row, influence, row["std_error"] ** 2, whole.conf_level)

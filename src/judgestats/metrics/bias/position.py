@@ -97,8 +97,7 @@ def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
 def _shown_combinations(data: Any, groups: Sequence[str]) -> pd.DataFrame:
     """What is shown of which item in each group of a lazy frame, each combination once."""
     text = [nw.col(c).cast(nw.String) for c in ("first", "second", "item") if c not in groups]
-    table: pd.DataFrame = data.select(*groups, *text).unique().collect(backend="pandas").to_native()
-    return table
+    return data.select(*groups, *text).unique().collect(backend="pandas").to_native()
 
 
 # ---- Does a judge repeat its answer: in the other order, or when asked again? ----------------------------------------

@@ -260,12 +260,8 @@ def evaluation_cost(
         notes = flags.join(
             flags.ESTIMATED_COST if prices is not None else "", flags.EXCLUDED.of(lost, what="item(s) without a cost")
         )
-        row: dict[str, Any] = {
-            "term": "cost",
-            "estimate": math.nan,
-            "n": float(n),
-            **dict(zip(groups, key, strict=True)),
-        }
+        row: dict[str, Any] = {"term": "cost", "estimate": math.nan, "n": float(n)}
+        row |= dict(zip(groups, key, strict=True))
         if n:
             row["estimate"] = mean = float(known.mean())
         if n > 1 and np.ptp(known) > 0:

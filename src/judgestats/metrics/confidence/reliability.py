@@ -221,13 +221,8 @@ def _rows(
     small = flags.join(dependent, flags.SMALL_N if total < 30 else "", few)
     student = replace(plan, method="t")
     for term in terms:
-        row: dict[str, Any] = {
-            "term": term,
-            "estimate": float(value[term]),
-            "n": total,
-            "method": student.words,
-            "flag": "",
-        }
+        about = {"n": total, "method": student.words, "flag": ""}
+        row: dict[str, Any] = {"term": term, "estimate": float(value[term]), **about}
         if term == "discrimination" and alike:
             row.update(estimate=math.nan, flag=flags.ONE_OUTCOME)
         elif found.units < 2:

@@ -170,8 +170,7 @@ def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> Ints:
     levels, place = np.unique(unit, return_inverse=True)
     fold = np.empty(levels.size, dtype=np.int64)
     fold[np.argsort(order[levels], kind="stable")] = np.arange(levels.size) % folds
-    result: Ints = fold[place]
-    return result
+    return fold[place]
 
 
 def shuffled(labels: Iterable[Any], seed: int | np.random.Generator | None) -> NDArray[np.uint64]:

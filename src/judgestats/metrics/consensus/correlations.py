@@ -466,18 +466,9 @@ def _misses(part: pd.DataFrame, conf_level: float, column: str) -> list[dict[str
             error, *ends = clustered_wilson(wrong, size, conf_level)
             low, high = (np.asarray(x) for x in ends)
             method, few = f"Wilson, clustered by {column} (G = {groups})", flags.few_clusters(size)
-        rows.append(
-            {
-                "term": term,
-                "estimate": hits,
-                "n": n,
-                "conf_low": n * float(low),
-                "conf_high": n * float(high),
-                "std_error": n * error,
-                "method": f"{method}, times n",
-                "flag": flags.join(flags.SMALL_N if n < 30 else "", few),
-            }
-        )
+        cells = {"term": term, "estimate": hits, "n": n, "method": f"{method}, times n"}
+        cells["flag"] = flags.join(flags.SMALL_N if n < 30 else "", few)
+        rows.append(with_interval(n * error, n * float(low), n * float(high), **cells))
     return rows
 
 

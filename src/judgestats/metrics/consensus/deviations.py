@@ -72,8 +72,7 @@ class Uncertainty:
     @cached_property
     def _unit_df(self) -> Floats:
         """Degrees of freedom of each unit's variance."""
-        df: Floats = np.asarray(self.data.table.runs, dtype=float) - 1
-        return df
+        return np.asarray(self.data.table.runs, dtype=float) - 1
 
     @cached_property
     def reference_shares(self) -> tuple[Ints, Ints, Floats]:
@@ -705,17 +704,8 @@ def _overall_rows(uncertainty: Uncertainty, cautions: PairFlags, conf_level: flo
         rows.append({**key, "term": "mean_deviation", **mean})
         positive = int((data.estimate[taken] > 0).sum())
         low, high = wilson(positive, n, conf_level)
-        rows.append(
-            {
-                **key,
-                "term": "share_positive",
-                "estimate": positive / n,
-                "n": n,
-                "method": "Wilson",
-                "std_error": math.sqrt(positive * (n - positive) / n**3),
-                "conf_low": float(low),
-                "conf_high": float(high),
-                "flag": flags.join(flags.DEPENDENT_PAIRS, flags.SMALL_N if n < 30 else "", *cautions.of(taken)),
-            }
-        )
+        error = math.sqrt(positive * (n - positive) / n**3)
+        flag = flags.join(flags.DEPENDENT_PAIRS, flags.SMALL_N if n < 30 else "", *cautions.of(taken))
+        share = with_interval(error, float(low), float(high), estimate=positive / n, n=n, method="Wilson", flag=flag)
+        rows.append({**key, "term": "share_positive", **share})
     return rows

@@ -339,5 +339,4 @@ def _shares(table: CellTable, pair: Ints, deviation: Floats, groups: Sequence[st
     code, size = joint([(pair, pairs), (table.keys["item"][table.cell], items)], pair.size)
     code, codes = compact(code, size)
     criteria = np.bincount(code[~np.isnan(deviation)], minlength=codes.size)[code]
-    share: Floats = 1 / np.maximum(criteria, 1)
-    return share
+    return 1 / np.maximum(criteria, 1)

@@ -310,9 +310,5 @@ def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
         flags.CONSTANT: known and np.isnan(row["conf_low"]),
         flags.FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,
     }
-    return {
-        **row,
-        "term": "score",
-        "method": method,
-        "flag": flags.join(*(name for name, true in cautions.items() if true)),
-    }
+    flag = flags.join(*(name for name, true in cautions.items() if true))
+    return {**row, "term": "score", "method": method, "flag": flag}

@@ -57,8 +57,7 @@ def shares(totals: Floats) -> tuple[Floats, Floats]:
 def shifts(totals: Floats) -> Floats:
     """Change of each share from blind to the probe, (B, 3)."""
     blind, probe = shares(totals)
-    result: Floats = probe - blind
-    return result
+    return probe - blind
 
 
 def gains(totals: Floats) -> Floats:

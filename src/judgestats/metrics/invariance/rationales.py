@@ -334,13 +334,7 @@ def rationale_check(
 
 
 def stated_winner(text: str) -> str:
-    """The last winner that a text states: ``first``, ``second``, ``tie``, or empty.
-
-    >>> stated_winner("Summary 1 is better on style. Overall, the second summary is clearly better.")
-    'second'
-    >>> stated_winner("Both are equally good.")
-    'tie'
-    """
+    """The last winner that a text states: ``first``, ``second``, ``tie``, or empty."""
     found = [(m.end(), _slot(m)) for p in PATTERNS for m in p.finditer(text)]
     found += [(m.end(), "tie") for p in TIE_PATTERNS for m in p.finditer(text)]
     return max(found)[1] if found else ""

@@ -236,10 +236,6 @@ def crossing(
     """Step at which the isotonic fit of `p`, weighted by `n`, reaches `level`; -inf if the first does, inf if none.
 
     `steps`, `p`, `n` (L,): steps in increasing order, the share correct and the number of calls of each.
-
-    >>> value = crossing(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.7, 0.8]), np.array([10.0, 10.0, 10.0]), 0.75)
-    >>> print(f"{value:.6f}")
-    2.500000
     """
     from scipy.optimize import isotonic_regression  # a quarter of a second that only a threshold should cost
 
