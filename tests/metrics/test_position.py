@@ -652,6 +652,11 @@ def test_confounding_is_a_matter_of_each_group():
     assert ORDER_CONFOUNDED not in found["both"]
     by = position_bias(calls.assign(set="one"), by="set")
     assert ORDER_CONFOUNDED in by.query("judge == 'g' and term == 'position_bias'")["flag"].item()
+    nameless = calls.assign(set=calls["judge"].where(calls["judge"] == "both"))
+    for frame in (nameless, pl.from_pandas(nameless), pl.from_pandas(nameless).lazy()):
+        by = position_bias(frame, by="set").query("term == 'position_bias'").set_index("judge")["flag"]
+        assert ORDER_CONFOUNDED in by["g"]
+        assert ORDER_CONFOUNDED not in by["both"]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5])
