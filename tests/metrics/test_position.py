@@ -384,7 +384,6 @@ def random_calls(answers: list[str | None]) -> pd.DataFrame:
 def test_a_frame_and_its_tally_are_equal(answers, measure, by, cluster):
     calls = random_calls(answers)
     counts = tally(calls, measure, by, cluster=cluster)
-    counts.attrs.clear()  # a table of counts as it comes from print
     there, here = (MEASURES[measure](t, by=by, cluster=cluster) for t in (calls, counts))
     keys = ["judge", *([by] if by else []), "term"]
     pd.testing.assert_frame_equal(there[[*keys, *NUMBERS, "method"]], here[[*keys, *NUMBERS, "method"]])
