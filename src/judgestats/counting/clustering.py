@@ -24,16 +24,12 @@ CANDIDATES = ("pair", "item", "prompt", "task")
 ENOUGH = 30
 #: A prompt or task with fewer levels, where a measure does not declare it, is a fixed condition and no sample.
 SAMPLED = 10
-#: Key in the ``attrs`` of a tally: what its counts share, as :func:`noted` writes it.
-CLUSTERING = "clustering"
 #: Column of a tally with merged clusters: for how many clusters with the same counts a row stands.
 ALIKE = "_alike"
 #: Largest number of clusters whose labels leave the engine of a lazy frame for an analytic interval.
 MERGED_ABOVE = 2_000
 #: Largest number of clusters that a bootstrap draws.
 MOST_CLUSTERS = 100_000
-#: Key in the ``attrs`` of a table: whether its calls are known to share something.
-SHARED_PAIRS = "shared_pairs"
 
 
 class Sharing(NamedTuple):

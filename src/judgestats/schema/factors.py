@@ -63,8 +63,12 @@ class Factors:
         return list(dict.fromkeys([*own, *whole, *self._factors]))
 
     def __contains__(self, name: str) -> bool:
-        whole = self._whole is not None and name not in self._left_out and name in self._whole[0]
-        return name in self._factors or whole or (self._table is not None and name in self._table.columns)
+        own = name in self._factors or (self._table is not None and name in self._table.columns)
+        return own or self._inherited(name)
+
+    def _inherited(self, name: str) -> bool:
+        """Whether a column is one of the table of which these are some rows."""
+        return self._whole is not None and name not in self._left_out and name in self._whole[0]
 
     def __len__(self) -> int:
         return self.rows
@@ -74,7 +78,7 @@ class Factors:
         if self._table is not None and name in self._table.columns:
             values = self._table[name]
             return values if isinstance(values, pd.Series) else values.to_pandas()
-        if self._whole is not None and name in self._whole[0] and name not in self._factors:
+        if self._whole is not None and self._inherited(name) and name not in self._factors:
             return self._whole[0].series(name).iloc[self._whole[1]]
         code, labels = self._factors[name]
         return pd.Series(list(labels), name=name).take(code)
@@ -85,7 +89,7 @@ class Factors:
     def of(self, names: Sequence[str]) -> list[Factor]:
         """Several columns, side by side where they are long."""
         absent = [name for name in dict.fromkeys(names) if name not in self._factors]
-        if absent and self._whole is not None:
+        if absent and self._whole is not None and self._left_out.isdisjoint(absent):
             factors = self._whole[0].of(absent)
             self._factors.update(
                 (name, Factor(f.code[self._whole[1]], f.labels)) for name, f in zip(absent, factors, strict=True)
