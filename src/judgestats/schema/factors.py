@@ -49,6 +49,7 @@ class Factors:
 
     def __init__(self, table: Any = None, factors: Mapping[str, Factor] | None = None, rows: int | None = None) -> None:
         self._table = table
+        self._own = {} if table is None else dict.fromkeys(table.columns)
         self._factors = dict(factors or {})
         self._codes: dict[tuple[str, ...], Codes] = {}
         self._whole: tuple[Factors, Any] | None = None  # the table of which these are some rows
@@ -58,13 +59,11 @@ class Factors:
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
-        own = () if self._table is None else self._table.columns
         whole = [n for n in (self._whole[0].names if self._whole else ()) if n not in self._left_out]
-        return list(dict.fromkeys([*own, *whole, *self._factors]))
+        return list(dict.fromkeys([*self._own, *whole, *self._factors]))
 
     def __contains__(self, name: str) -> bool:
-        own = name in self._factors or (self._table is not None and name in self._table.columns)
-        return own or self._inherited(name)
+        return name in self._factors or name in self._own or self._inherited(name)
 
     def _inherited(self, name: str) -> bool:
         """Whether a column is one of the table of which these are some rows."""
@@ -75,7 +74,7 @@ class Factors:
 
     def series(self, name: str) -> pd.Series[Any]:
         """A column as pandas."""
-        if self._table is not None and name in self._table.columns:
+        if name in self._own:
             values = self._table[name]
             return values if isinstance(values, pd.Series) else values.to_pandas()
         if self._whole is not None and self._inherited(name) and name not in self._factors:
