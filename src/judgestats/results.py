@@ -19,6 +19,11 @@ from judgestats.flags import flag_codes as flag_codes
 COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag")
 
 
+def with_interval(std_error: float, low: float, high: float, /, **cells: Any) -> dict[str, Any]:
+    """The cells of an interval, and others of its estimate."""
+    return {**cells, "std_error": float(std_error), "conf_low": float(low), "conf_high": float(high)}
+
+
 def estimates(
     rows: Iterable[Mapping[str, Any]], by: Sequence[str] = (), extra: Sequence[str] = (), *, sort: bool = True
 ) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -22,9 +23,11 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import BY_STRUCTURE, FEW_CLUSTERS, FEW_DISAGREEMENTS, NOT_INDEPENDENT, ONE_UNIT, RESAMPLES_AGREE
 from judgestats.kernels.chance import cohen_kappa
 from judgestats.metrics import measure_registry
-from judgestats.metrics.agreement.chance_corrected import LEVELS, ac1, alpha, kappa, scott_pi
+from judgestats.metrics.agreement.chance_corrected import Level, ac1, alpha, kappa, scott_pi
 from judgestats.results import COLUMNS
 from metrics.tables import but_for_clustering, panel_of_whole_scores
+
+LEVELS = get_args(Level)
 
 NAN = np.nan
 

@@ -14,6 +14,7 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import (
     bca_interval,
     cluster_totals,
@@ -42,15 +43,11 @@ Statistic = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Options of a bootstrap.
-
-    `cluster`: columns whose levels are drawn: none for independent calls, one, or two crossed factors (conservative).
-    `strata`: column within whose levels the bootstrap draws.
-    """
+    """Options of a bootstrap."""
 
     method: Literal["t", "percentile", "bca"] = "percentile"
-    cluster: tuple[str, ...] = ()
-    strata: str | None = None
+    cluster: tuple[str, ...] = ()  # whose levels are drawn: none, one, or two crossed factors (conservative)
+    strata: str | None = None  # column within whose levels the bootstrap draws
     n_resamples: int = N_RESAMPLES
     seed: int | np.random.Generator | None = SEED
     conf_level: float = CONF_LEVEL
@@ -114,16 +111,12 @@ def resampled(
     key: Mapping[str, Any],
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, Any]:
-    """Bootstrap a statistic of total counts.
+    """Standard error, ends, method and flag from a bootstrap of total counts; NaN with a flag if all resamples agree.
 
-    `counts`: those of one group, with the columns of the plan. `added` (R, P): contribution of each row to the
-    totals. `statistic`: values of many totals at once: (B, P) to (B,). `key`: identifies the group, whose draws
-    do not depend on other groups. `limits`: range of the estimate, for Student's interval. Returns ``std_error``,
-    ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an estimate: NaN with a flag for a single unit, or where all
-    resamples agree, so that no interval has zero width. The standard error is NaN where a resample is infinite
-    (censored). See :func:`read_off` for biased resamples.
-
-    Rows that contribute nothing (calls that are not trials) are not drawn, nor are clusters of such rows.
+    `added` (R, P): contribution of each row of `counts` to the totals; rows and clusters that contribute nothing are
+    not drawn. `statistic`: (B, P) totals to (B,) values. `key`: of the group, whose draws do not depend on other
+    groups. `limits`: range of the estimate, for Student's interval. The standard error is NaN where a resample is
+    infinite.
     """
     adds = (added != 0).any(axis=1)
     counts, added = counts.where(adds), added[adds]
@@ -152,13 +145,10 @@ def read_off(
     influence: Floats | None = None,
     weight: Floats | None = None,
 ) -> dict[str, Any]:
-    """Standard error and interval from the draws, by the method of the plan.
+    """Standard error, interval, method and flag of `value` from its `draws` (B,).
 
-    `value`: the estimate. `draws` (B,): its resampled values. `units`: number of units drawn. `limits`: range of the
-    estimate, for Student's interval. `influence`, `weight` (G,): as in :func:`bca_interval`. Returns ``std_error``,
-    ``conf_low``, ``conf_high``, ``method`` and ``flag``. The interval contains the estimate and has positive width, or
-    is NaN with a flag; where a biased percentile or BCa interval would exclude the estimate, Student's replaces it, as
-    ``method`` states.
+    `influence`, `weight` (G,): as in :func:`bca_interval`. The interval contains the value; where a biased percentile
+    or BCa interval would exclude it, Student's replaces it.
     """
     none: dict[str, Any] = {**NO_INTERVAL, "method": plan.words, "flag": ""}
     kept = draws[~np.isnan(draws)]
@@ -183,9 +173,7 @@ def read_off(
 
 def ratio(totals: Floats) -> Floats:
     """First total over the second, (B, 2) to (B,): the statistic of a rate or mean."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], np.nan)
-    return result
+    return quotient(totals[:, 0], totals[:, 1], totals[:, 1] > 0)
 
 
 def _drawn(
@@ -208,8 +196,7 @@ def _drawn(
         totals = cluster_totals(added, rng, plan.n_resamples, strata)
         weight, sizes = np.ones(unit.size), _sums(n[:, None], unit.code, unit.size).ravel()
     else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            added = np.where(n[:, None] > 0, rows / n[:, None], 0.0)
+        added = np.where(n[:, None] > 0, quotient(rows, n[:, None]), 0.0)
         strata = None if plan.strata is None else codes([plan.strata]).code
         step = max(_DRAWS // max(n.size, 1), 1)
         blocks = [min(step, plan.n_resamples - start) for start in range(0, plan.n_resamples, step)]

@@ -16,12 +16,13 @@ from judgestats.counting.splitting import refuse_splits, splits_here, splits_the
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
+from judgestats.kernels.proportions import quotient
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.factors import Factors
+from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.opening import engine_errors, one_if, refuse_nested
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
@@ -33,23 +34,16 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class CellTable:
-    """Units (a judge in a cell) and the cells they lie in, as codes.
+    """Units (a judge in a cell) and the cells they lie in, as codes; units are sorted by cell and judge."""
 
-    `labels`: sorted labels of each key column, ``judge`` included.
-    `keys` (C,): code of each cell in each key column but ``judge``.
-    `cell`, `judge` (U,): cell and judge of each unit, sorted by them.
-    `mean`, `sd` (U,): over the runs of the unit; NaN where unknown.
-    `runs`, `missing` (U,): scores behind the mean (NaN where unknown) and scores excluded.
-    """
-
-    labels: dict[str, Any]
-    keys: dict[str, Ints]
-    cell: Ints
+    labels: dict[str, Any]  # sorted labels of each key column, ``judge`` included
+    keys: dict[str, Ints]  # (C,): code of each cell in each key column but ``judge``
+    cell: Ints  # (U,), as all below
     judge: Ints
-    mean: Floats
+    mean: Floats  # over the runs of the unit, as `sd`; NaN where unknown
     sd: Floats
-    runs: Any
-    missing: Any
+    runs: Any  # scores behind the mean (NaN where unknown)
+    missing: Any  # scores excluded
 
     @property
     def n_cells(self) -> int:
@@ -60,7 +54,7 @@ class CellTable:
         """Label of each cell in a key column."""
         return self.labels[name].take(self.keys[name])
 
-    def where(self, kept: NDArray[np.bool_]) -> CellTable:
+    def where(self, kept: Mask) -> CellTable:
         """Only the cells where the mask is true."""
         if kept.all():
             return self
@@ -79,21 +73,10 @@ class CellTable:
 
 
 def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
-    """Average the runs of each judge on each thing rated.
+    """Mean, sd, runs and missing scores of each judge on each thing rated, sorted by the `by` columns and the keys.
 
-    `frame`: ratings in any engine Narwhals knows, raw (``score``) or already averaged (``mean``, and ``sd``, ``runs``).
-    A lazy frame is averaged where it lies. Raw rows may have declared counts; means have ``runs``. `by`: further
-    columns that split the cells. `ddof`: the sd has the divisor ``runs - ddof``. Returns ``judge``, ``system``,
-    ``item``, ``criterion``, the `by` columns, ``mean``, ``sd`` (NaN for a single run), ``runs`` (scores averaged) and
-    ``n_missing`` (NaN scores, excluded), sorted by the `by` columns and the keys. Raises SchemaError if a column is
-    missing, or holds text or an infinite value where a number belongs; if raw rows have a whole-number column ``n``
-    that nothing declares, or means have one. Raises DesignError if averaged ratings have two rows of one cell, or rows
-    of one cell differ in a column that is not in `by` (:mod:`judgestats.counting.splitting`).
-
-    >>> runs = pd.DataFrame({"judge": "g", "system": "s", "item": "1", "replicate": [0, 1, 2], "score": [7, 9, None]})
-    >>> cells(runs)[["judge", "system", "criterion", "mean", "runs", "n_missing"]]
-      judge system criterion  mean  runs  n_missing
-    0     g      s   overall   8.0   2.0        1.0
+    `frame`: raw scores, perhaps with declared counts, or means (``mean``, and ``sd``, ``runs``), in any engine; a lazy
+    frame is averaged where it lies. `ddof`: the sd has the divisor ``runs - ddof``.
     """
     table = cell_table(frame, by, ddof)
     extra = [k for k in table.keys if k not in ABOUT]
@@ -123,8 +106,8 @@ def cell_table(
 ) -> CellTable:
     """Average as :func:`cells` does, and keep the codes.
 
-    `frame`, `by`, `ddof`: as in :func:`cells`. `judge`: column of the judges; None for a table without one, all of
-    whose rows are one judge's. `called`: column -> its name for people, where that is another one.
+    `judge`: column of the judges; None for a table without one, all of whose rows are one judge's. `called`: column ->
+    its name for people, where that is another one.
     """
     study = Study.of(frame)
     key = ("cells", *names(by), ddof, judge, *called.items())
@@ -146,7 +129,8 @@ def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapp
     elif value == "score" and isinstance(data, nw.LazyFrame):
         refuse_splits(splits_there(whole, keys) if judge else [], shown)
         data = data.group_by(*keys, "score").agg(nw.col(COUNTS).sum())
-    given = _summaries(value, data.collect_schema().names())
+    wanted, there = (COUNTS,) if value == "score" else ("sd", "runs", "n_missing"), data.collect_schema().names()
+    given = [value, *(c for c in wanted if c in there)]
     if study.lazy:
         columns = Factors(_collect(data.select(*keys, *given, *([_INFINITE] if averaged else [])), keys))
     else:
@@ -181,10 +165,7 @@ def _check(data: Any, keys: list[str], judge: str | None, shown: list[str]) -> _
 
 
 def score_counts(data: Any, value: str, named: Iterable[str] = ()) -> str | None:
-    """Name of the column of declared counts of raw scores, or None; means have none.
-
-    Raises SchemaError if a column could be taken for counts that are not declared, or stands beside means.
-    """
+    """Name of the column of declared counts of raw scores, or None; means have none."""
     if value == "score":
         return counted(data, named, "ratings")
     present = data.collect_schema().names()
@@ -221,11 +202,6 @@ def _collect(data: Any, keys: list[str]) -> pd.DataFrame:
     return table
 
 
-def _summaries(value: str, present: list[str]) -> list[str]:
-    wanted = (COUNTS,) if value == "score" else ("sd", "runs", "n_missing")
-    return [value, *(c for c in wanted if c in present)]
-
-
 def _averaged_there(data: Any, keys: list[str]) -> Any:
     """Average a lazy frame in its own engine."""
     score = nw.col("score").cast(nw.Float64)
@@ -245,17 +221,15 @@ def _rescaled(sd: Floats, runs: Any, ddof: int) -> Floats:
     if ddof == 1:
         return sd
     runs = np.asarray(runs, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaled: Floats = np.where((runs > 1) & (runs > ddof), sd * np.sqrt((runs - 1) / (runs - ddof)), np.nan)
-    return scaled
+    return sd * np.sqrt(quotient(runs - 1, runs - ddof, (runs > 1) & (runs > ddof)))
 
 
-def _units(coded: dict[str, tuple[Ints, Any]], judge: str | None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+def _units(coded: dict[str, Factor], judge: str | None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """Unit of each row, and what the units are: codes of their cells, and labels."""
-    rows = len(next(iter(coded.values()))[0])
+    rows = len(next(iter(coded.values())).code)
     about = [k for k in coded if k != judge]
-    code, size = joint([(coded[k][0], len(coded[k][1])) for k in about], rows)
-    judges = len(coded[judge][1]) if judge else 1
+    code, size = joint([(coded[k].code, len(coded[k].labels)) for k in about], rows)
+    judges = len(coded[judge].labels) if judge else 1
     dense = size * judges <= 4 * rows + 10**6
     if not dense:
         code, cell_codes = compact(code, size)
@@ -264,33 +238,33 @@ def _units(coded: dict[str, tuple[Ints, Any]], judge: str | None) -> tuple[Any, 
         code = code.astype(np.int64)
     code *= judges
     if judge:
-        code += coded[judge][0]
+        code += coded[judge].code
     unit, codes = compact(code, size * judges)
     del code
     number = codes // judges
     cell, cells_ = compact(number, size)
     keys = _decoded(cells_, coded, about) if dense else _looked_up(cell, cells_.size, unit, codes.size, coded, about)
-    labels = {k: coded[k][1] for k in about} | {"judge": coded[judge][1] if judge else pd.Index([""])}
+    labels = {k: coded[k].labels for k in about} | {"judge": coded[judge].labels if judge else pd.Index([""])}
     return unit, {"cell": cell, "judge": (codes - number * judges).astype(np.int32), "keys": keys}, labels
 
 
-def _decoded(codes: Any, coded: dict[str, tuple[Ints, Any]], about: list[str]) -> dict[str, Ints]:
+def _decoded(codes: Any, coded: dict[str, Factor], about: list[str]) -> dict[str, Ints]:
     keys: dict[str, Ints] = {}
     for name in reversed(about):
-        levels = max(len(coded[name][1]), 1)
+        levels = max(len(coded[name].labels), 1)
         keys[name] = (codes % levels).astype(np.int32)
         codes = codes // levels
     return {name: keys[name] for name in about}
 
 
 def _looked_up(
-    cell: Any, n_cells: int, unit: Any, n_units: int, coded: dict[str, tuple[Ints, Any]], about: list[str]
+    cell: Any, n_cells: int, unit: Any, n_units: int, coded: dict[str, Factor], about: list[str]
 ) -> dict[str, Ints]:
     row_of_unit, unit_of_cell = np.zeros(n_units, np.int64), np.zeros(n_cells, np.int64)
     row_of_unit[unit] = np.arange(len(unit))
     unit_of_cell[cell] = np.arange(n_units)
     rows = row_of_unit[unit_of_cell]
-    return {name: coded[name][0][rows].astype(np.int32) for name in about}
+    return {name: coded[name].code[rows].astype(np.int32) for name in about}
 
 
 def _complete(keys: dict[str, Ints], labels: dict[str, Any], n_cells: int) -> tuple[dict[str, Ints], dict[str, Any]]:
@@ -303,7 +277,7 @@ def _complete(keys: dict[str, Ints], labels: dict[str, Any], n_cells: int) -> tu
 
 
 def _raw(
-    coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], ddof: int, judge: str | None, check: _Check
+    coded: dict[str, Factor], numbers: dict[str, Floats], ddof: int, judge: str | None, check: _Check
 ) -> CellTable:
     unit, units, labels = _units(coded, judge)
     coded.clear()
@@ -325,14 +299,11 @@ def _raw(
             missing.view(np.int8),
         )
     means = cell_means(unit, numbers["score"], weight, n_units)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sd = np.where((means.runs > 1) & (means.runs > ddof), np.sqrt(means.squares / (means.runs - ddof)), np.nan)
+    sd = np.sqrt(quotient(means.squares, means.runs - ddof, (means.runs > 1) & (means.runs > ddof)))
     return CellTable(*about, means.mean, sd, means.runs, means.missing)
 
 
-def _summarised(
-    coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], judge: str | None, check: _Check
-) -> CellTable:
+def _summarised(coded: dict[str, Factor], numbers: dict[str, Floats], judge: str | None, check: _Check) -> CellTable:
     unit, units, labels = _units(coded, judge)
     n_units = units["judge"].size
     if n_units < len(unit):
@@ -348,7 +319,7 @@ def _summarised(
     return CellTable(labels, keys, units["cell"], units["judge"], mean, sd, runs, missing)
 
 
-def _refuse_twice(unit: Any, coded: dict[str, tuple[Ints, Any]]) -> None:
+def _refuse_twice(unit: Any, coded: dict[str, Factor]) -> None:
     twice = np.bincount(unit)[unit] > 1
     row = int(np.flatnonzero(twice)[0])
     shown = ", ".join(f"{k}={labels[code[row]]}" for k, (code, labels) in coded.items())

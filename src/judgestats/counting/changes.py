@@ -12,7 +12,7 @@ from judgestats.counting.clustering import CANDIDATES, Sharing, pair_label
 from judgestats.counting.clusters import cluster_of_counts, kept
 from judgestats.counting.pairing import low_and_high, refuse_nameless
 from judgestats.counting.patterns import Pattern
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.schema.coding import candidates, codes_of, count_rows, tidy
 from judgestats.schema.columns import COUNTS, N, unit_columns
 from judgestats.schema.declared_counts import call_counts
@@ -31,15 +31,11 @@ def count_changes(
     clusters: tuple[str, ...] | None,
     baseline: str | None,
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
-    """Count pairs by their outcome under the baseline and under each other value of ``pattern.across``.
+    """Pairs by their outcome under the baseline and under each other value of ``pattern.across``; their clusters.
 
-    `data`: calls with the column ``outcome``. `pattern`: of the unit ``change``. `split`, `groups`: columns that are to
-    come first, and all that split the counts. `keys`: columns that distinguish two estimates. `clusters`: columns to
-    cluster by; None for what the pairs share. `baseline`: the value that the others are compared with; None
-    is refused: the control condition must be named. Returns `counts`: the `groups`, the cluster, ``pattern.across``,
-    ``baseline``, ``outcome`` and ``n``. A pair that one side lacks is kept: its answer there is ``missing``. `found`:
-    what the pairs share. `clusters`: columns to cluster by. Raises DesignError if the baseline does not occur, or a
-    pair was judged twice under one value.
+    `split`, `groups`: columns that are to come first, and all that split the counts. `keys`: columns that distinguish
+    two estimates. `clusters`: None for what the pairs share. A pair that one side lacks is kept: its answer there is
+    ``missing``.
     """
     if isinstance(data, nw.LazyFrame):
         return _changes_there(data, pattern, split, groups, keys, clusters, baseline)
@@ -169,10 +165,7 @@ def _baseline(values: pd.Series[Any], across: str, baseline: str | None) -> str:
             f"{across!r} has {len(found)} values ({', '.join(found)}). Say which is the baseline=.",
             advice=(("baseline", None),),
         )
-    if baseline not in found:
-        raise DesignError(
-            f"baseline={baseline!r} is not in {across!r}. It has: {', '.join(found)}.{suggestion(baseline, found)}"
-        )
+    refuse_unknown(baseline, found, f"baseline={baseline!r} is not in {across!r}", "It has")
     return baseline
 
 

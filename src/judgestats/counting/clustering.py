@@ -33,26 +33,15 @@ MOST_CLUSTERS = 100_000
 
 
 class Sharing(NamedTuple):
-    """What the calls of a frame share.
+    """What the calls of a frame share."""
 
-    `column`: the column that ``"auto"`` chooses; empty if none is chosen.
-    `shared`: whether calls share something all the same: one item for all of them.
-    `items`: whether the levels of the column share an item in their turn, of which there are too few to be clusters.
-    """
-
-    column: str
-    shared: bool
-    items: bool = False
+    column: str  # that ``"auto"`` chooses; empty if none is chosen
+    shared: bool  # whether calls share something all the same: one item for all of them
+    items: bool = False  # whether its levels share an item in their turn, of which there are too few to be clusters
 
 
 def clusters(cluster: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a ``cluster=``, none for False; None if the data decide.
-
-    Raises DesignError if it is neither a column, nor ``"auto"``, nor False.
-
-    >>> clusters("item"), clusters(False), clusters("auto")
-    (('item',), (), None)
-    """
+    """Names of the columns of a ``cluster=``, none for False; None if the data decide."""
     if cluster is False:
         return ()
     if isinstance(cluster, str):

@@ -14,17 +14,12 @@ from judgestats.errors import DesignError
 
 @dataclass(frozen=True)
 class Clusters:
-    """How the intervals of a table of counts are clustered.
+    """How the intervals of a table of counts are clustered."""
 
-    `columns`: by which columns; empty where counts are taken as independent. `shared`: whether counts share something;
-    None where that is not known. `items`: whether the levels of the column share an item in their turn, of which there are
-    too few to be clusters. `auto`: whether the choice was left to the data.
-    """
-
-    columns: tuple[str, ...] = ()
-    shared: bool | None = False
-    items: bool = False
-    auto: bool = False
+    columns: tuple[str, ...] = ()  # empty where counts are taken as independent
+    shared: bool | None = False  # whether counts share something; None where that is not known
+    items: bool = False  # whether its levels share an item in their turn, of which there are too few
+    auto: bool = False  # whether the choice was left to the data
 
     @classmethod
     def of(cls, columns: Iterable[str], found: Sharing | None, *, auto: bool) -> Clusters:
@@ -36,8 +31,8 @@ class Clusters:
         """The one column, or None; DesignError if there are several."""
         if len(self.columns) > 1:
             raise DesignError(
-                f"This interval takes one cluster, and cluster= names {', '.join(map(repr, self.columns))}. Name one, or "
-                "ask for a bootstrap where the measure has one."
+                f"This interval takes one cluster, and cluster= names {', '.join(map(repr, self.columns))}. Name one, "
+                "or ask for a bootstrap where the measure has one."
             )
         return self.columns[0] if self.columns else None
 

@@ -18,8 +18,9 @@ from judgestats.counting.clustering import ALIKE, MOST_CLUSTERS
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.differences import CLUSTERED, clustered_difference, difference
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
 from judgestats.kernels.resampling import binomial_interval
+from judgestats.results import with_interval
 from judgestats.schema.coding import Codes, compact, joint, rows_of_codes
 from judgestats.schema.columns import N
 from judgestats.schema.factors import Factors
@@ -27,15 +28,11 @@ from judgestats.typing import Floats, Mask
 
 
 class _Cells(NamedTuple):
-    """Clusters within groups.
+    """Clusters within groups."""
 
-    `row` (R,): cell of each row of the table. `start` (G + 1,): where the cells of each group begin. `alike` (C,): how many
-    clusters each cell stands for.
-    """
-
-    row: NDArray[np.integer[Any]]
-    start: NDArray[np.intp]
-    alike: Floats
+    row: NDArray[np.integer[Any]]  # (R,): cell of each row of the table
+    start: NDArray[np.intp]  # (G + 1,): where the cells of each group begin
+    alike: Floats  # (C,): how many clusters each cell stands for
 
     def of(self, g: int) -> slice:
         """The cells of a group."""
@@ -44,21 +41,15 @@ class _Cells(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Patterns, and how often each occurs.
+    """Patterns, and how often each occurs."""
 
-    `columns`: the columns of the patterns, of the groups and of the clusters. `n` (R,): how many calls or pairs have the
-    pattern of a row. `groups`: columns of one estimate. `clusters`: how its interval is clustered. `alike` (R,): for how many
-    clusters with the same counts a row stands, if not for one. `conf_level`, `bootstrap`: of the intervals; without a
-    bootstrap they are analytic.
-    """
-
-    columns: Factors
-    n: Floats
-    groups: tuple[str, ...] = ()
-    clusters: Clusters = field(default_factory=Clusters)
-    alike: Floats | None = None
+    columns: Factors  # of the patterns, of the groups and of the clusters
+    n: Floats  # (R,): how many calls or pairs have the pattern of a row
+    groups: tuple[str, ...] = ()  # columns of one estimate
+    clusters: Clusters = field(default_factory=Clusters)  # how its interval is clustered
+    alike: Floats | None = None  # (R,): for how many clusters with the same counts a row stands, if not for one
     conf_level: float = CONF_LEVEL
-    bootstrap: Bootstrap | None = None
+    bootstrap: Bootstrap | None = None  # without it intervals are analytic
 
     @classmethod
     def of(
@@ -130,17 +121,15 @@ class Counts:
     ) -> list[dict[str, Any]]:
         """Share of trials that are hits, in each group: rows for :func:`judgestats.results.estimates`.
 
-        `hit`, `trial`: for each row, the share of its calls that are hits, and that are trials (booleans, or 0, 1/2, 1).
-        `calls_per_count`: 2 for a rate over the calls of pairs. `left_out`: what is no trial, and in which rows: counted in
-        the flag; by default invalid calls and ties. `flag`, `**cells`: further cells of every row.
-
-        The interval is Wilson's, by cluster with an effective n, and t on G - 1. A bootstrap replaces it (in closed form for
-        percentiles of independent calls), but where all calls are hits, or none. A group without trials is NaN with a flag.
+        `hit`, `trial`: for each row, the share of its calls that are hits, and that are trials (booleans, or 0, 1/2,
+        1). `calls_per_count`: 2 for a rate over the calls of pairs. `left_out`: what is no trial, and in which rows:
+        counted in the flag; by default invalid calls and ties. The interval is Wilson's, by cluster with an effective
+        n, and t on G - 1. A bootstrap replaces it, but where all calls are hits, or none.
         """
         bootstrap = self.bootstrap
         if self._too_many:
             bootstrap, flag = None, flags.join(flag, flags.NOT_DRAWN)
-        options = {"calls_per_count": calls_per_count, "left_out": left_out, "flag": flag}
+        options: dict[str, Any] = {"calls_per_count": calls_per_count, "left_out": left_out, "flag": flag}
         return self._rates(term, hit, trial, self._cluster, bootstrap, cells, **options)
 
     def _rates(
@@ -209,12 +198,11 @@ class Counts:
         flag: str = "",
         **cells: Any,
     ) -> list[dict[str, Any]]:
-        """Share of `one` minus share of `other` among the trials, in each group.
+        """Share of `one` minus share of `other` among the trials, in each group, as :meth:`rates`; others are ties.
 
-        As :meth:`rates`, with `one`, `other` and `trial` as masks of the rows; other trials are ties. The interval is
-        Newcombe's for the difference of two shares of one sample, composed of Wilson's for each; by cluster Tango's with
-        the effective n of the clusters and t on G - 1. Both stay in [-1, 1] and have positive width. If all calls have the
-        same answer Newcombe's replaces the bootstrap's. n and flags are those of the share of `one`.
+        The interval is Newcombe's for the difference of two shares of one sample, composed of Wilson's for each; by
+        cluster Tango's with the effective n of the clusters and t on G - 1. If all calls have the same answer
+        Newcombe's replaces the bootstrap's. n and flags are those of the share of `one`.
         """
         bootstrap = self.bootstrap
         if self._too_many:
@@ -318,13 +306,9 @@ class Counts:
             own = self._cells.of(g)
             k, n, alike = hits[own], trials[own], self._cells.alike[own]
         std_error, low, high = clustered_wilson(k, n, self.conf_level, alike)
-        return {
-            "std_error": std_error,
-            "conf_low": low,
-            "conf_high": high,
-            "method": f"Wilson, clustered by {cluster or 'pair'} (G = {int(alike[n > 0].sum())})",
-            "flag": flags.join(flag, flags.few_clusters(n, alike=alike), size_flag(total)),
-        }
+        method = f"Wilson, clustered by {cluster or 'pair'} (G = {int(alike[n > 0].sum())})"
+        flag = flags.join(flag, flags.few_clusters(n, alike=alike), size_flag(total))
+        return with_interval(std_error, low, high, method=method, flag=flag)
 
     def _resampled(self, g: int, hits: Floats, trials: Floats, plan: Bootstrap) -> dict[str, Any]:
         rows = self._parts[g]
@@ -333,12 +317,8 @@ class Counts:
         whole &= ((n == 0) | (n == self.n[rows])).all()  # a count is one trial
         if plan.method == "percentile" and not plan.columns and whole:
             low, high = binomial_interval(k.sum(), n.sum(), plan.conf_level)
-            return {
-                "conf_low": low,
-                "conf_high": high,
-                "method": "percentile bootstrap of calls, closed form",
-                "flag": "",
-            }
+            method = "percentile bootstrap of calls, closed form"
+            return {"conf_low": low, "conf_high": high, "method": method, "flag": ""}
         return resampled(self.where(rows), np.column_stack([k, n]), ratio, plan, self._keys[g])
 
     def hits_and_trials(self, hit: str, ties: str, invalid: str, column: str = "outcome") -> tuple[Floats, Mask]:
@@ -367,6 +347,4 @@ def size_flag(n: float) -> str:
 def _share_difference(totals: Floats) -> Floats:
     """Share of the first class minus share of the second, (B, 3) counts to (B,)."""
     n = totals.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.where(n > 0, (totals[:, 0] - totals[:, 1]) / n, np.nan)
-    return result
+    return quotient(totals[:, 0] - totals[:, 1], n, n > 0)

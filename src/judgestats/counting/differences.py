@@ -17,6 +17,7 @@ from judgestats.kernels.proportions import (
     normal_quantile,
     wilson,
 )
+from judgestats.results import with_interval
 from judgestats.typing import Floats
 
 _METHOD = "Newcombe, two shares of one sample"
@@ -29,14 +30,9 @@ def difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]
     total = counts.sum()
     if not total > 0:
         return {"estimate": math.nan, **NO_INTERVAL, "method": _METHOD}
-    low, high = newcombe_paired(0.0, counts[0], counts[1], counts[2], conf_level)
-    return {
-        "estimate": (counts[0] - counts[1]) / total,
-        "std_error": math.sqrt(spread(counts) / total),
-        "conf_low": low,
-        "conf_high": high,
-        "method": _METHOD,
-    }
+    ends = newcombe_paired(0.0, counts[0], counts[1], counts[2], conf_level)
+    value = (counts[0] - counts[1]) / total
+    return with_interval(math.sqrt(spread(counts) / total), *ends, estimate=value, method=_METHOD)
 
 
 def spread(counts: Floats) -> float:
@@ -49,8 +45,7 @@ def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: 
     """The same from (G, 3) counts of G clusters; `alike` (G,): how many clusters there are of each, by default one.
 
     Tango's interval with the effective n of the clusters and t on G - 1. Answers that cancel within a cluster count as
-    no difference: two orders of a pair with the same verdict show no position bias, and if all clusters are so the
-    interval is that of no discordant pair.
+    no difference: two orders of a pair with the same verdict show no position bias.
     """
     there = counts.sum(axis=1) > 0
     alike = (np.ones(len(counts)) if alike is None else alike)[there]
@@ -65,9 +60,9 @@ def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: 
     if variance / total**2 <= ROUNDING and 0 < abs(value) < 1:  # all clusters alike: allow for one unlike them
         unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(value))
         low, high = max(value - unlike, -1.0), min(value + unlike, 1.0)
-        return {"estimate": value, "std_error": 0.0, "conf_low": low, "conf_high": high}
+        return with_interval(0.0, low, high, estimate=value)
     found = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level, alike)
-    return {"estimate": value, "std_error": found.std_error, "conf_low": found.low, "conf_high": found.high}
+    return with_interval(found.std_error, found.low, found.high, estimate=value)
 
 
 def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
@@ -83,21 +78,15 @@ def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) ->
         np.array([c[name] for c in cells]) for name in ("estimate", "std_error", "conf_low", "conf_high")
     )
     value = float(weight @ mean)
-    return {
-        "estimate": value,
-        "std_error": float(np.sqrt(((weight * error) ** 2).sum())),
-        "conf_low": value - float(np.sqrt(((weight * (mean - low)) ** 2).sum())),
-        "conf_high": value + float(np.sqrt(((weight * (high - mean)) ** 2).sum())),
-        "method": "MOVER, independent cells",
-    }
+    pooled, below, above = (float(np.sqrt(((weight * x) ** 2).sum())) for x in (error, mean - low, high - mean))
+    return with_interval(pooled, value - below, value + above, estimate=value, method="MOVER, independent cells")
 
 
 def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
-    """Weighted sum of the differences of cells that share clusters.
+    """As :func:`cell_mean`, of cells that share clusters: `counts` (G, K, 3), `weight` (K,).
 
-    `counts` (G, K, 3): one, other and tie of each cluster in each cell. `weight` (K,). As :func:`cell_mean`, with the
-    interval widened by the root of the design effect (linearised variance between clusters over that of independent
-    calls) and by t on G - 1 over the normal quantile.
+    The interval is widened by the root of the design effect (linearised variance between clusters over that of
+    independent calls) and by t on G - 1 over the normal quantile.
     """
     result = cell_mean(counts.sum(axis=0), weight, conf_level)
     n = counts.sum(axis=2)
@@ -119,12 +108,8 @@ def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF
         below = wider * (result["estimate"] - result["conf_low"])
         above = wider * (result["conf_high"] - result["estimate"])
     reach = float(np.abs(weight).sum())
-    return {
-        **result,
-        "std_error": math.sqrt(variance),
-        "conf_low": max(result["estimate"] - below, -reach),
-        "conf_high": min(result["estimate"] + above, reach),
-    }
+    low, high = max(result["estimate"] - below, -reach), min(result["estimate"] + above, reach)
+    return result | with_interval(math.sqrt(variance), low, high)
 
 
 def folded(row: dict[str, Any], term: str) -> dict[str, Any]:

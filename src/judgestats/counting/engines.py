@@ -28,11 +28,10 @@ from judgestats.schema.opening import refuse_nested
 def count_merged(
     data: Any, measure: str, by: By, asked: tuple[str, ...] | None, stimulus: str | None
 ) -> pd.DataFrame | None:
-    """Clusters of a lazy frame with the same counts as one, for an analytic interval.
+    """Clusters of a lazy frame with the same counts as one, for an analytic interval; None if few, or to be refused.
 
-    Where there are more than :data:`MERGED_ABOVE` clusters, the cluster column numbers the different ones, ``n`` counts the
-    calls of all of them, and :data:`ALIKE` says how many they are: sums, squares and products over the clusters are the same.
-    None where they are to be counted one by one: few clusters, or something to refuse.
+    Above :data:`MERGED_ABOVE` clusters, the cluster column numbers the different ones, ``n`` counts the calls of all of
+    them, and :data:`ALIKE` says how many they are: sums, squares and products over the clusters are the same.
     """
     pattern, present = PATTERNS[measure], list(data.collect_schema().names())
     column = asked[0] if asked else "item"
@@ -69,9 +68,9 @@ def count_merged(
         data = nw.concat([_side(data, keys, column, n, slot) for slot in ("first", "second")])
         n, of_answers = nw.col(N), {(side,): nw.col("outcome") == i for i, side in enumerate(SIDES)}
     else:
-        data = with_outcome(data, pattern)
+        data, words = with_outcome(data, pattern), {c: nw.col(c).cast(nw.String) for c in shown}
         of_answers = {
-            answers: functools.reduce(operator.and_, (_is(c, v) for c, v in zip(shown, answers, strict=True)))
+            answers: functools.reduce(operator.and_, (words[c] == v for c, v in zip(shown, answers, strict=True)))
             for answers in itertools.product(*shown.values())
         }
     combinations = list(of_answers)
@@ -106,10 +105,6 @@ def count_merged(
     return tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])
 
 
-def _is(column: str, value: str) -> Any:
-    return nw.col(column).cast(nw.String) == value
-
-
 def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
     """Each call as it is for the candidate of one slot: the place of its outcome in :data:`SIDES`, or -1."""
     choice, other = nw.col("choice").cast(nw.String), "second" if slot == "first" else "first"
@@ -128,10 +123,10 @@ def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
 def count_lazily(
     data: Any, pattern: Pattern, split: list[str], groups: list[str], keys: list[str], asked: tuple[str, ...] | None
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
-    """Count calls, sides, pairs or right and wrong verdicts of a lazy frame; what they share, and what to cluster by.
+    """Counts of calls, sides, pairs or right and wrong verdicts of a lazy frame; what they share; their clusters.
 
-    `data`: the rows that the measure counts. `split`, `groups`: columns that come first, and all that split the counts. `keys`:
-    columns that distinguish two estimates. `asked`: columns to cluster by; None for what the calls share.
+    `split`, `groups`: columns that come first, and all that split the counts. `keys`: columns that distinguish two
+    estimates. `asked`: columns to cluster by; None for what the calls share.
     """
     if pattern.frame == "ratings":
         data = as_scores(data)

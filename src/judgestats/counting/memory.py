@@ -30,11 +30,7 @@ _SLOT_PLACE = np.array([sorted(SLOT_ANSWERS).index(answer) for answer in SLOT_AN
 def count_study(
     study: Study, pattern: Pattern, split: list[str], groups: list[str], keys: list[str], asked: tuple[str, ...] | None
 ) -> tuple[Factors, Floats, Sharing, tuple[str, ...]]:
-    """Count calls, sides, pairs or right and wrong verdicts; what they share, and what to cluster by.
-
-    `study`: the rows that the measure counts. The other arguments are those of
-    :func:`judgestats.counting.engines.count_lazily`. Returns patterns, their counts, what is shared and the columns.
-    """
+    """As :func:`judgestats.counting.engines.count_lazily`, in memory: patterns, counts, what is shared, columns."""
     if pattern.frame == "ratings":
         study = study.scores
     if pattern.frame == "ratings" and "gold" in study.names and "label" not in pattern.columns:
@@ -51,7 +47,9 @@ def count_study(
     before = groups if pattern.frame == "ratings" else split
     groups = list(dict.fromkeys([*before, *columns, *groups]))
     if pattern.unit == "pair":
-        return *_count_pairs(study, groups), found, columns
+        units, slots, weight = matched_pairs(study, groups)
+        pairs = study.columns.take(units.first).but(**slots)
+        return *pairs.counted([*groups, *slots], weight), found, columns
     wanted = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))
     if not by_candidate:
         made = study.once(("made", pattern.needs, *pattern.columns), lambda: made_factors(study, pattern))
@@ -145,10 +143,7 @@ def _weight(study: Study, units: Codes) -> Floats:
 
 
 def matched(study: Study, groups: list[str]) -> tuple[Codes, Any]:
-    """Calls numbered by pair, and (U, 2) the answers of each in the forward and in the reverse order.
-
-    Raises DesignError if a pair was judged twice in one order.
-    """
+    """Calls numbered by pair, and (U, 2) the answers of each in the forward and in the reverse order."""
     units = _units(study, groups)
 
     def match() -> Any:
@@ -166,15 +161,7 @@ def matched(study: Study, groups: list[str]) -> tuple[Codes, Any]:
 
 
 def matched_pairs(study: Study, groups: list[str]) -> tuple[Codes, dict[str, Factor], Floats]:
-    """Calls numbered by pair; the answers of each pair, ``forward`` and ``reverse``; and how many each stands for.
-
-    Raises DesignError if a pair was judged twice in one order, or its orders carry different counts.
-    """
+    """Calls numbered by pair; the answers of each pair, ``forward`` and ``reverse``; and how many each stands for."""
     units, answers = matched(study, groups)
     slots = {name: Factor(_SLOT_PLACE[answers[:, i]], _SLOT_LABELS) for i, name in enumerate(("forward", "reverse"))}
     return units, slots, _weight(study, units)
-
-
-def _count_pairs(study: Study, groups: list[str]) -> tuple[Factors, Floats]:
-    units, slots, weight = matched_pairs(study, groups)
-    return study.columns.take(units.first).but(**slots).counted([*groups, *slots], weight)

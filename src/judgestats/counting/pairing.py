@@ -9,7 +9,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.patterns import SLOT_ANSWERS
 from judgestats.counting.splitting import Split, differing, split_message, splits_here, splits_there
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE
@@ -22,7 +21,6 @@ REPEATED = "repeated"
 _REPEATED_CALLS = "Some calls repeat a pair in the same order."
 _NUMBER = "They differ in nothing but the answer: number repeats in 'replicate'."
 UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cannot be matched. Give one row a call."
-_LABELS = np.array(SLOT_ANSWERS, dtype=object)
 ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
 
 
@@ -84,11 +82,10 @@ def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:
 
 
 def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, dict[tuple[str, ...], Any]]:
-    """Pairs of a lazy frame, with little kept of each.
+    """Pairs of a lazy frame: `unit`, candidates, ``_n``, ``_again``; and (forward, reverse) -> whether a pair has them.
 
-    Returns the pairs: the `unit`, the candidates, ``_n`` (identical pairs) and ``_again`` (1 where a pair was judged
-    twice in one order, or its orders carry different counts). `answers`: (forward, reverse) -> whether a pair has them;
-    a pair with an unknown answer has none.
+    ``_again`` is 1 where a pair was judged twice in one order, or its orders carry different counts. A pair with an
+    unknown answer has none.
     """
     text = {c: nw.col(c).cast(nw.String) for c in ("first", "second", "choice")}
     code: Any = nw.lit(1_000_000)

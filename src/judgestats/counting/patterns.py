@@ -33,54 +33,21 @@ SIDES = ("win", "loss", "tie", "invalid")
 
 @dataclass(frozen=True)
 class Pattern:
-    """What a measure counts.
+    """What a measure counts; a table of its `columns`, ``n`` and what ``refuse_further`` lets pass is a tally."""
 
-    Attributes
-    ----------
-    frame : {'preferences', 'ratings'}
-        The canonical frame it is counted from.
-    unit : {'call', 'side', 'pair', 'change', 'cell', 'raters'}
-        What one count is: a judge call, one candidate of a call, the two orders of one pair, one pair judged under a
-        baseline and under another value of `across`, a judge's runs on one thing rated, or the answers of two judges
-        on one thing (preferences or ratings).
-    columns : mapping of str to tuple of str or None
-        The pattern columns and their allowed values (None: any). A table of these columns, ``n`` and what
-        :func:`judgestats.counting.tallies.refuse_further` lets pass is a tally.
-    cluster : str
-        Default cluster of a resampling interval.
-    stimulus : tuple of str
-        The stimuli it is about; empty for all. A frame without a ``stimulus`` column is refused when this is not empty.
-    needs : tuple of str
-        Further columns of the frame that the pattern columns are made from.
-    optional : tuple of str
-        Columns that join the pattern where the frame has them.
-    beside : tuple of str
-        Columns made from the frame that are counted beside the pattern; a tally may lack them.
-    annotations : tuple of str
-        Columns that a printed tally may have, and that split no count.
-    ordered : bool
-        Whether it needs the order in which the candidates were shown.
-    against : tuple of str
-        Column of the candidate that the answers are read against, and what an answer for it and against it is called.
-    across : str
-        Unit ``change``: the column whose values are compared with a baseline.
-    pooled : tuple of str
-        Columns that the measure also averages over: calls that differ in them only can share something all the same.
-    """
-
-    frame: Kind
-    unit: Literal["call", "side", "pair", "change", "cell", "raters"]
-    columns: Mapping[str, tuple[str, ...] | None]
-    cluster: str = "item"
-    stimulus: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    optional: tuple[str, ...] = field(default=())
-    beside: tuple[str, ...] = ()
-    annotations: tuple[str, ...] = ()
-    ordered: bool = False
-    against: tuple[str, str, str] | None = None
-    across: str = ""
-    pooled: tuple[str, ...] = ()
+    frame: Kind  # the canonical frame it is counted from
+    unit: Literal["call", "side", "pair", "change", "cell", "raters"]  # what one count is
+    columns: Mapping[str, tuple[str, ...] | None]  # the pattern columns and their allowed values (None: any)
+    cluster: str = "item"  # default cluster of a resampling interval
+    stimulus: tuple[str, ...] = ()  # the stimuli it is about; empty for all, or a frame without such a column
+    needs: tuple[str, ...] = ()  # further columns of the frame that the pattern columns are made from
+    optional: tuple[str, ...] = field(default=())  # columns that join the pattern where the frame has them
+    beside: tuple[str, ...] = ()  # columns made from the frame, counted beside the pattern; a tally may lack them
+    annotations: tuple[str, ...] = ()  # columns that a printed tally may have, and that split no count
+    ordered: bool = False  # whether it needs the order in which the candidates were shown
+    against: tuple[str, str, str] | None = None  # a candidate's column, what answers for and against it are called
+    across: str = ""  # unit ``change``: the column whose values are compared with a baseline
+    pooled: tuple[str, ...] = ()  # columns that it also averages over: calls that differ in them may share something
 
 
 _BOTH_ORDERS: Mapping[str, tuple[str, ...] | None] = {"judge": None, "forward": SLOT_ANSWERS, "reverse": SLOT_ANSWERS}

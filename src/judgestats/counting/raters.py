@@ -30,7 +30,7 @@ from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_col
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import one_if
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Several judges on the same things: their answers thing by thing, and pairs of judges counted --------------------
 
@@ -54,27 +54,18 @@ _CHOICES = {"first": 0, "tie": 1, "abstain": 1, "second": 2, "invalid": -1}
 
 @dataclass(frozen=True)
 class Labels:
-    """Answers of the judges, sorted by the thing judged and the judge.
-
-    `coded` (codes, labels): per row of the table: the `by` columns, and the columns kept.
-    `unit`, `judge`, `answer` (N,): thing judged (0 to U - 1), judge and answer of each call; the answer is -1 where
-    there is none.
-    `row` (U,): a row of the table that holds each thing.
-    `weight` (U,): how many identical things each stands for.
-    `judges`, `answers`: sorted labels: names; scores, or :data:`SIDES`.
-    `shared`: whether several units are about the same thing and differ in order, repeat or condition, or are counted.
-    """
+    """Answers of the judges, sorted by the thing judged and the judge."""
 
     kind: Kind
-    coded: dict[str, tuple[Ints, Any]]
-    unit: Ints
+    coded: dict[str, tuple[Ints, Any]]  # of each row: codes and labels of the `by` columns and of those kept
+    unit: Ints  # (N,): thing judged (0 to U - 1), as `judge` and `answer` one per call
     judge: Ints
-    answer: Ints
-    row: Ints
-    weight: Floats
-    judges: Any
-    answers: Any
-    shared: bool
+    answer: Ints  # -1 where there is none
+    row: Ints  # (U,): a row of the table that holds each thing
+    weight: Floats  # (U,): how many identical things each stands for
+    judges: Any  # sorted names
+    answers: Any  # sorted scores, or :data:`SIDES`
+    shared: bool  # whether units of one thing differ in order, repeat or condition, or are counted
 
     def code(self, column: str) -> Coded:
         """Code of each unit in a `by` or kept column, and how many there are."""
@@ -88,15 +79,12 @@ class Labels:
 
 
 def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
-    """Lay out the answers of all judges by the thing judged.
+    """Lay out the answers of all judges by the thing judged, sorted by the `by` columns.
 
-    `frame`: preferences or ratings in any engine. A preference is about item and candidates, whatever their order; its
-    answer is one of :data:`SIDES`. A rating is about system, item and criterion; its answer is the score. `by`: columns
-    that split the result: the units are sorted by them. `keep`: further columns that are the same for all judges of a
-    thing (a cluster). A judge with several calls on one thing has several units, which differ in their replicate
-    (ratings) or in replicate, strategy and other conditions, and last in the order shown (preferences). Raises
-    SchemaError if a column is missing, or holds what it should not. Raises DesignError if there are no rows, or a judge
-    answered twice and nothing distinguishes the two calls, or only a column that is not in `by`.
+    A preference is about item and candidates, whatever their order; its answer is one of :data:`SIDES`. A rating is
+    about system, item and criterion; its answer is the score. `keep`: columns that are the same for all judges of a
+    thing. A judge with several calls on one thing has several units, which differ in their replicate (ratings) or in
+    replicate, strategy and other conditions, and last in the order shown (preferences).
     """
     study = Study.of(frame)
     return study.once(("labels", tuple(names(by)), tuple(keep)), lambda: _labels(study, by, keep))
@@ -189,10 +177,7 @@ def _projected(frame: Any, by: By, keep: Sequence[str]) -> tuple[Any, Kind, list
 
 
 def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Ints, Any]:
-    """Code of the answer of each row, -1 for none, and the labels; of the gold label if asked.
-
-    `reverse` says of preferences whether the candidate with the higher id was shown first.
-    """
+    """Code of the answer of each row, -1 for none, and the labels; of the gold label if asked."""
     if kind == "ratings":
         return _scores(table[column or "score"])
     code = _gold(table) if column else _choices(table["choice"])
@@ -200,9 +185,9 @@ def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") 
     return np.where(turned, 2 - code, code).astype(np.int8), pd.Index(SIDES)
 
 
-def is_answer(values: pd.Series[Any]) -> NDArray[np.bool_]:
+def is_answer(values: pd.Series[Any]) -> Mask:
     """Whether each entry of an ``answer`` column is a valid answer."""
-    result: NDArray[np.bool_] = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
+    result: Mask = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
     return result
 
 
@@ -330,20 +315,18 @@ RATERS = ("judge", "other", "answer", "other_answer")
 
 
 def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: Any = None) -> tuple[pd.DataFrame, bool]:
-    """Count pairs of judges by their two answers on the same thing.
+    """Pairs of judges by their two answers on the same thing, and whether two counts share a thing.
 
-    `frame`: as in :func:`labels_of`. `by`, `cluster`: columns that split the counts; the answers of two judges are
-    matched within them. `against`: None counts every pair of judges, the lower name first. Else each judge is counted
-    beside the column ``gold`` (of preferences by slot, or by candidate), one judge, or the judges of another frame;
-    what the other has not answered is counted as invalid. Returns `counts`: the `by` columns, the
-    cluster, ``judge``, ``other``, ``answer``, ``other_answer`` and ``n``. No valid answer is ``invalid``
-    (ratings: NaN). `shared`: whether two counts share a thing judged. Raises SchemaError, DesignError as in
-    :func:`labels_of`; if `against` is unknown, or no thing was judged by both.
+    `by`, `cluster`: columns that split the counts; answers are matched within them. `against`: None counts every pair
+    of judges, the lower name first. Else each judge is counted beside the column ``gold``, one judge, or the judges of
+    another frame; what the other has not answered is counted as invalid.
     """
     groups = list(dict.fromkeys([*names(by), *(names(cluster) if cluster else [])]))
     if against is None:
-        there = _every_pair_there(frame, groups) if isinstance(Study.of(frame).data, nw.LazyFrame) else None
-        counts, shared = there or _as_table(every_pair(frame, groups))
+        if (there := _every_pair_there(frame, groups) if Study.of(frame).lazy else None) is None:
+            patterns, n, shared = every_pair(frame, groups)
+            there = patterns.frame().assign(n=n), shared
+        counts, shared = there
     elif isinstance(against, str) and against in (GOLD, GOLD_CANDIDATE):
         counts, shared = _beside_gold(frame, groups, against)
     else:
@@ -356,11 +339,6 @@ def refuse_no_pairs(patterns: int) -> None:
     """Raise where no two judges share a thing."""
     if not patterns:
         raise DesignError("No thing was judged by two: there is no agreement to measure. Check the names of the items.")
-
-
-def _as_table(counted: tuple[Factors, Floats, bool]) -> tuple[pd.DataFrame, bool]:
-    patterns, n, shared = counted
-    return patterns.frame().assign(n=n), shared
 
 
 def every_pair(frame: Any, groups: list[str]) -> tuple[Factors, Floats, bool]:
@@ -568,12 +546,10 @@ def _matching(ours: pd.DataFrame, theirs: pd.DataFrame, kind: Kind, groups: list
 def matched_calls(
     ours: Any, theirs: Any, by: By = (), keep: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame, Kind]:
-    """Calls of two frames, matched as :func:`count_raters` matches judges with a reference.
+    """Calls of two frames, matched as :func:`count_raters` matches judges with a reference; and their kind.
 
-    `by`: columns that split the result; those that `theirs` has are matched. `keep`: further columns of `ours`. Returns
-    both frames, a row a call: what it is about, ``judge``, ``answer`` (:data:`SIDES`, or a score), ``n`` and ``thing``,
-    the number of what was judged, which is the same in both; and their kind. Each of the other raters has one call a
-    thing; a judge may have several.
+    Both have a row a call: what it is about, ``judge``, ``answer``, ``n`` and ``thing``, the number of what was judged,
+    which is the same in both. Each of the other raters has one call a thing; a judge may have several.
     """
     groups = names(by)
     left, kind = _canonical(ours, groups, keep)

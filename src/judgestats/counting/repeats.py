@@ -33,11 +33,10 @@ def plain(key: dict[str, Any]) -> tuple[str, ...]:
 
 @engine_errors
 def one_answer(data: Any, how: str, by: By) -> tuple[Study, str, Unsettled]:
-    """One answer of each judge on each unit in place of its repeats, so that their numbers do not matter.
+    """The data with one answer of a judge on a unit, what stands for the repeats, and flags of groups without a mode.
 
     `how`: mean, median, low median (one of the answers) or mode of scores; of preferences the mode in each order shown.
-    Returns the data, what stands for the repeats (empty without repeats), and for each group a flag that counts repeats
-    without a single mode, which have no answer. Rows that carry a count are units and stay, matched by their number.
+    Rows that carry a count are units and stay, matched by their number.
     """
     study = Study.of(data)
     return study.once(("one answer", how, *names(by)), lambda: _one_answer(study, how, by))

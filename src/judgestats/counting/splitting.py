@@ -40,17 +40,12 @@ Ints = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Split:
-    """A column that splits cells.
-
-    `alike`: columns that split no more where it is named.
-    `values`: its values in the cells that it splits, sorted.
-    `rows`: rows of those cells.
-    """
+    """A column that splits cells."""
 
     column: str
-    alike: tuple[str, ...]
-    values: tuple[str, ...]
-    rows: int
+    alike: tuple[str, ...]  # columns that split no more where it is named
+    values: tuple[str, ...]  # sorted, in the cells that it splits
+    rows: int  # of those cells
 
 
 def open_columns(schema: Mapping[str, Any], keys: Collection[str], kind: Kind) -> list[str]:
@@ -83,11 +78,10 @@ def splits_here(
     *,
     strict: bool = True,
 ) -> list[Split]:
-    """Find the columns that split the cells of a frame in memory.
+    """The columns that split the cells of a frame in memory; none of them splits once the others are named.
 
-    `unit` (N,): number, from 0 to `n_units` - 1, of each row by its keys; ``replicate`` may be among them or not.
-    `keys`: columns that are named. `strict`: False counts columns that are unique to a row and free text too: for a
-    message, where a repeat is a fault. None of those returned splits once the others are named.
+    `unit` (N,): number, from 0 to `n_units` - 1, of each row by its `keys`. `strict`: False counts columns that are
+    unique to a row and free text too: for a message, where a repeat is a fault.
     """
     rows = len(unit)
     if n_units == rows:
@@ -176,9 +170,8 @@ def _without_the_determined(
 ) -> list[Split]:
     """Leave the columns whose naming stops the others from splitting, each with those that it stops.
 
-    Of two that distinguish the rows of a cell equally well (a length of 4 values and the id of a response), the one
-    with fewer values. A number that adds nothing to names (a count that was measured, beside the response and the run)
-    is left out. A condition is left out only where another column gives it in all cells alike.
+    Of two that distinguish the rows of a cell equally well, the one with fewer values. A number that adds nothing to
+    names is left out; a condition only where another column gives it in all cells alike.
     """
     rows = np.unique(np.concatenate([r for r, _ in found.values()])) if found else np.zeros(0, np.int64)
     codes = {c: column_codes(data[c].to_pandas().iloc[rows]) for c in found}

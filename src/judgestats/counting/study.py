@@ -32,8 +32,7 @@ class Shown(NamedTuple):
 class Study:
     """A frame of calls, ratings or counts: in memory each column is coded, and each pattern counted, once.
 
-    `frame`: a lazy frame, which is counted where it lies; or None. `columns`: the columns of a frame in memory, as factors.
-    Whatever is worked out of them is kept in the study, by what it was asked for.
+    `frame`: a lazy frame, which is counted where it lies. `columns`: those of a frame in memory, as factors.
     """
 
     def __init__(self, columns: Factors, frame: Any = None) -> None:
@@ -153,10 +152,7 @@ class Study:
 
     @cached_property
     def ordered(self) -> tuple[Factor, Factor, Mask]:
-        """The candidates with the lower and the higher name, and whether the higher was shown first.
-
-        Raises SchemaError if one is missing.
-        """
+        """The candidates with the lower and the higher name, and whether the higher was shown first."""
         if self.nameless:
             raise SchemaError(
                 f"'first' or 'second' is missing in {self.nameless:,} of {len(self.columns):,} rows. Name both."

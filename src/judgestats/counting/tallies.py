@@ -83,7 +83,8 @@ def tally(
     -------
     pandas.DataFrame
         The `by` columns, the cluster, the pattern columns and ``n``, sorted; only patterns that occur. For ratings
-        (unit ``cell``): mean, sd and runs of each judge on each thing rated, as :func:`judgestats.counting.cells.cells`.
+        (unit ``cell``): mean, sd and runs of each judge on each thing rated, as
+        :func:`judgestats.counting.cells.cells`.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def tally(
     if pattern.unit == "cell":
         clusters(cluster)
         return cells(frame, by)
-    options = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
+    options: dict[str, Any] = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
     counts = count(frame, measure, by, beside=beside, **options)
     if counts.clusters.items:  # the table carries what its clusters are levels of
         above = [c for c in dict.fromkeys(["item", pattern.cluster]) if c in Study.of(frame).names]
@@ -135,8 +136,7 @@ def count(
 ) -> Counts:
     """The counts of :func:`tally` with their clusters; an estimate is of a judge, and of what `by` names.
 
-    `frame`: a frame, a tally, or a :class:`Study`, which counts once. `merged`: for an analytic interval, which takes clusters
-    of a lazy frame with the same counts as one (:func:`judgestats.counting.engines.count_merged`).
+    `merged`: for an analytic interval, which takes clusters of a lazy frame with the same counts as one.
     """
     study, pattern, asked = Study.of(frame), PATTERNS[measure], clusters(cluster)
     question = _Question(measure, tuple(names(by)), asked, tuple(names(beside)), stimulus)
@@ -218,8 +218,8 @@ def _of_raters(study: Study, question: _Question, baseline: Any) -> _Tallied:
     found = Sharing("", False)
     if {"judge", "item"} <= {*study.names}:  # else refused when counted
         groups = [c for c in question.keys(study.names) if c != "other"]
-        n = number_of_calls(study.data) if study.lazy else study.n_calls
-        found = auto_cluster(study.data if study.lazy else study.candidates, groups, question.pattern.cluster, n)
+        n_calls = number_of_calls(study.data) if study.lazy else study.n_calls
+        found = auto_cluster(study.data if study.lazy else study.candidates, groups, question.pattern.cluster, n_calls)
     by_column = kept(asked, found)
     if "pair" in by_column and "pair" not in study.names:
         study = Study.of(with_pair(study.data)) if study.lazy else study.with_pair()
@@ -285,10 +285,7 @@ def _columns(study: Study, question: _Question) -> tuple[list[str], list[str]]:
 
 
 def clustered(study: Study, groups: Sequence[str], cluster: Cluster) -> tuple[Study, Clusters]:
-    """For a measure of calls that :func:`count` does not count: how to cluster them.
-
-    Returns the calls, with the column ``pair`` where that is chosen and not there, and the clusters.
-    """
+    """The calls of a measure that :func:`count` does not count, with ``pair`` if that is chosen; their clusters."""
     asked, data = clusters(cluster), study.data
     grouping(asked or (), study.names)
     n = number_of_calls(data) if study.lazy else study.n_calls
@@ -323,11 +320,7 @@ def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
 
 
 def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: By = ()) -> None:
-    """Raise if a tally has a further column: it may split the counts, or belong to a raw frame.
-
-    `columns`: columns of a table for which :func:`is_tally` holds. `measure`: a name in :data:`PATTERNS`. `by`,
-    `cluster`: columns named beside the pattern. Raises SchemaError with the columns, and what to do.
-    """
+    """Raise if a tally has a further column: it may split the counts, or belong to a raw frame."""
     pattern = PATTERNS[measure]
     asked = [*names(by), *names(cluster)]
     own = {N, *pattern.columns, *pattern.optional, *pattern.beside, *pattern.annotations, pattern.cluster, *CANDIDATES}
@@ -342,13 +335,9 @@ def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: B
 
 
 def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = None) -> pd.DataFrame:
-    """Patterns of a measure without the counting: one row per call, or per pair, with the columns that name it.
+    """Patterns of a measure without the counting: one row per call or pair, with the columns that name it and ``n``.
 
-    `frame`: a canonical preferences frame; it is read into memory. `measure`: a name in :data:`PATTERNS` with the unit
-    ``call`` or ``pair``. `beside`: further columns to be kept. `stimulus`: as in :func:`tally`. Returns ``judge``,
-    ``item``, the conditions, the candidates (as shown for a call; ``first`` the lower id for a pair) and the pattern
-    columns, and ``n``: how many identical calls, or pairs, a row stands for. Raises SchemaError, DesignError as in
-    :func:`tally`.
+    ``n``: how many identical calls, or pairs, a row stands for. ``first`` of a pair is the lower id.
     """
     pattern = PATTERNS[choose(measure, PATTERNS, "measure")]
     if pattern.unit not in ("call", "pair") or pattern.frame == "ratings":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,13 @@ from judgestats.typing import Floats
 ROUNDING = 1e-30
 #: Weight, in clusters, of the pseudo-observation at each bound of a difference.
 _PSEUDO = 0.25
+
+
+def quotient(top: Any, bottom: Any, known: Any = True) -> Floats:
+    """`top` over `bottom`, element by element and without a warning; NaN where it is not `known`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = np.where(known, np.true_divide(top, bottom), np.nan)
+    return result[()]  # a number for numbers
 
 
 def normal_quantile(conf_level: float) -> float:

@@ -17,14 +17,10 @@ RATED = ("system", "item", "criterion")
 
 
 class Clustered(NamedTuple):
-    """Cluster column of an interval over rated responses.
+    """Cluster column of an interval over rated responses."""
 
-    `column`: empty if responses are treated as independent.
-    `flag`: set where they are treated so and are not.
-    """
-
-    column: str
-    flag: str
+    column: str  # empty if responses are treated as independent
+    flag: str  # set where they are treated so and are not
 
 
 def clustered_by(
@@ -32,9 +28,8 @@ def clustered_by(
 ) -> Clustered:
     """The column by which an interval of ratings is clustered.
 
-    `groups`: columns of one estimate. `cluster`: the measure's argument. `units`: columns that identify what the
-    measure counts; it averages over all others. `whole`: column whose levels the measure always keeps together
-    (``item``). Raises DesignError if `cluster` names more than one column, or the judges.
+    `units`: columns that identify what the measure counts; it averages over all others. `whole`: column whose levels
+    the measure always keeps together (``item``).
     """
     columns = clusters(cluster)
     if columns:

@@ -59,27 +59,19 @@ MOST = 12
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments common to all measures of a data set, and the results so far.
-
-    `identity`: for ratings: system -> judge.
-    `people`: answers of people, with which those of the judges are compared; None if no judge is known to be a person.
-    `baseline`: column -> its control condition.
-    `sampling`: how the items with a gold label were drawn; empty if it is not known.
-    `counting`: whether nothing is to be resampled that need not be, for a first look.
-    `results`: results and errors of the calls made so far, so that each call is made once.
-    """
+    """Arguments common to all measures of a data set, and the results so far."""
 
     by: tuple[str, ...] = ()
-    identity: Mapping[str, str] = field(default_factory=dict)
+    identity: Mapping[str, str] = field(default_factory=dict)  # for ratings: system -> judge
     cluster: Cluster = "auto"
     n_resamples: int = N_RESAMPLES
     seed: int = SEED
     conf_level: float = CONF_LEVEL
-    people: pd.DataFrame | None = None
-    baseline: Mapping[str, str] = field(default_factory=dict)
-    sampling: str = ""
-    counting: bool = False
-    results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    people: pd.DataFrame | None = None  # answers of people; None if no judge is known to be a person
+    baseline: Mapping[str, str] = field(default_factory=dict)  # column -> its control condition
+    sampling: str = ""  # how the items with a gold label were drawn; empty if it is not known
+    counting: bool = False  # whether nothing is to be resampled that need not be, for a first look
+    results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # and errors, of all calls
 
     def call(self, measure: Callable[..., Any], *data: Any, **arguments: Any) -> Any:
         """Call a measure with those of these options that it accepts; `arguments` have priority."""
@@ -181,47 +173,27 @@ class Term:
 
 @dataclass(frozen=True)
 class Measure:
-    """Record of a measure; a decorator of its function, which refuses a `conf_level` outside (0, 1).
+    """Record of a measure; a decorator of its function, which refuses a `conf_level` outside (0, 1)."""
 
-    `question`: the question that it answers.
-    `section`: a key of :data:`SECTIONS`.
-    `input`: P for preferences, R for ratings, counts, and other input.
-    `interval`, `source`: type of interval, and the paper that defines the measure.
-    `plot`: functions of ``judgestats.plot`` that draw it, and how; empty if there is none.
-    `frames`: kinds of data on which :func:`available_measures` and a page try it.
-    `needs`: functions of data and options that return what is missing.
-    `arguments`: function of data and options that returns arguments suggested by the data.
-    `take`: function of data and options that returns estimates, if one call of the function is not enough.
-    `nothing`: message if no estimate is a number.
-    `sheet`: sections of a datasheet that show it, each with its term after a colon if it is only one.
-    `caption`: how to read its picture; a page draws none without it.
-    `table`: terms that a page lists; empty for all.
-    `terms`: meaning of its terms; those it shares with another measure may stand there.
-    `name`: name, if it is not that of the function.
-    `counted_as`: the measure whose pattern it counts, if it is not its own.
-    `have`: what the data need besides the frame, as keys of :data:`HAVE`.
-    `assumes`: what must be true for the estimate and its interval to mean what they say.
-    """
-
-    question: str
-    section: Section
-    input: str
-    interval: str
-    source: str
-    plot: str = ""
-    frames: tuple[Kind, ...] = ()
-    needs: tuple[Need, ...] = ()
-    arguments: Callable[[Any, Options], Mapping[str, Any]] | None = None
-    take: Callable[[Any, Options], pd.DataFrame] | None = None
-    nothing: str = ""
-    sheet: tuple[str, ...] = ()
-    caption: str = ""
-    table: tuple[str, ...] = ()
-    terms: tuple[Term, ...] = ()
-    name: str = ""
-    counted_as: str = ""
-    have: tuple[Have, ...] = ()
-    assumes: str = ""
+    question: str  # that it answers
+    section: Section  # a key of :data:`SECTIONS`
+    input: str  # P for preferences, R for ratings, counts, and other input
+    interval: str  # type of interval
+    source: str  # the paper that defines the measure
+    plot: str = ""  # functions of ``judgestats.plot`` that draw it, and how; empty if there is none
+    frames: tuple[Kind, ...] = ()  # kinds of data on which :func:`available_measures` and a page try it
+    needs: tuple[Need, ...] = ()  # functions of data and options that return what is missing
+    arguments: Callable[[Any, Options], Mapping[str, Any]] | None = None  # suggested by the data
+    take: Callable[[Any, Options], pd.DataFrame] | None = None  # estimates, where one call is not enough
+    nothing: str = ""  # message if no estimate is a number
+    sheet: tuple[str, ...] = ()  # sections of a datasheet that show it, with its term after a colon if it is only one
+    caption: str = ""  # how to read its picture; a page draws none without it
+    table: tuple[str, ...] = ()  # terms that a page lists; empty for all
+    terms: tuple[Term, ...] = ()  # meaning of its terms; those it shares with another measure may stand there
+    name: str = ""  # if it is not that of the function
+    counted_as: str = ""  # the measure whose pattern it counts, if it is not its own
+    have: tuple[Have, ...] = ()  # what the data need besides the frame, as keys of :data:`HAVE`
+    assumes: str = ""  # what must be true for the estimate and its interval to mean what they say
     function: Callable[..., Any] = field(default=lambda: None, init=False)
 
     def __call__(self, function: F) -> F:
@@ -394,10 +366,7 @@ def quiet(_: str) -> None:
 def attempts(
     data: Any, options: Options, besides: Container[str] = (), say: Callable[[str], None] = quiet
 ) -> dict[str, pd.DataFrame | str]:
-    """Estimates of each measure for this kind of data except `besides`, or the reason why there are none.
-
-    `say`: called with the name of each measure before it is tried.
-    """
+    """Estimates of each measure for this kind of data except `besides`, or the reason why there are none."""
     found: dict[str, pd.DataFrame | str] = {}
     for name, record in measures_of(data).items():
         if name not in besides:

@@ -16,10 +16,12 @@ from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, auto_cluster, cluster_codes
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
+from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
+from judgestats.typing import Floats, Mask
 
 #: Hits and trials of the units of a side.
-Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+Marks = tuple[Mask, Mask]
 _Row = dict[str, Any]
 #: In place of a cluster column: each pair is a cluster of its two calls.
 _UNIT = "\0unit"
@@ -27,14 +29,10 @@ _UNIT = "\0unit"
 
 @dataclass(frozen=True)
 class Sides:
-    """Units of two sides, and the units they share.
+    """Units of two sides, and the units they share."""
 
-    `units` (2,): one row per call or pair, with the columns that identify it and its count ``n``, as from ``units()``.
-    `shared` (2,): rows of the shared units, in the same order; None if a unit occurs twice on a side.
-    """
-
-    units: tuple[pd.DataFrame, pd.DataFrame]
-    shared: tuple[NDArray[np.intp], NDArray[np.intp]] | None
+    units: tuple[pd.DataFrame, pd.DataFrame]  # a row per call or pair: what identifies it, and its count ``n``
+    shared: tuple[NDArray[np.intp], NDArray[np.intp]] | None  # their rows; None if a unit occurs twice on a side
 
     def swapped(self) -> Sides:
         """Return the second side first."""
@@ -54,13 +52,11 @@ def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> 
 def paired_difference(
     sides: Sides, one: Marks, two: Marks, conf_level: float = CONF_LEVEL, cluster: str | Literal["auto"] | None = None
 ) -> tuple[_Row | None, str]:
-    """Proportion of one side minus proportion of the other on their shared units.
+    """Cells of one side's proportion minus the other's on shared units, None where they cannot be paired; and a flag.
 
-    `sides`: the units. `one`, `two` (2,): hits and trials of the units of each side, (N,), or (N, 2) where a unit is a
-    pair and its two calls count. `cluster`: column that units share: Tango's interval with the effective n of its
-    levels in place of Newcombe's paired one. ``"auto"``: a column detected in the data, and the pair where a unit is
-    its two calls. Returns cells of an estimate, None where the sides cannot be paired; and a flag: why they cannot, or
-    how many units they share.
+    `one`, `two`: hits and trials of each unit, (N,), or (N, 2) where a unit is a pair and its two calls count.
+    `cluster`: column that units share: Tango's interval with the effective n of its levels in place of Newcombe's
+    paired one; ``"auto"``: a column detected in the data, and the pair where a unit is its two calls.
     """
     if sides.shared is None:
         return None, flags.REPEATED
@@ -91,13 +87,9 @@ def paired_difference(
     gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
     found = clustered_tango(gains, losses, size, conf_level)
     name = "pair" if column == _UNIT else column
-    return {
-        **row,
-        "std_error": found.std_error,
-        "conf_low": found.low,
-        "conf_high": found.high,
-        "method": f"Tango, paired, clustered by {name} (G = {found.clusters})",
-    }, flags.join(flags.few_clusters(size), left_out)
+    row["method"] = f"Tango, paired, clustered by {name} (G = {found.clusters})"
+    row |= with_interval(found.std_error, found.low, found.high)
+    return row, flags.join(flags.few_clusters(size), left_out)
 
 
 def _detected_cluster(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
@@ -110,33 +102,20 @@ def _detected_cluster(table: pd.DataFrame, counted: float, of_calls: bool) -> st
 def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
     """Difference of two estimates, from the intervals of both (square-and-add); ``n`` is the smaller sample."""
     value = one["estimate"] - two["estimate"]
-    return {
-        "estimate": value,
-        "std_error": math.hypot(one["std_error"], two["std_error"]),
-        "conf_low": value - math.hypot(one["estimate"] - one["conf_low"], two["conf_high"] - two["estimate"]),
-        "conf_high": value + math.hypot(one["conf_high"] - one["estimate"], two["estimate"] - two["conf_low"]),
-        "n": min(one["n"], two["n"]),
-        "method": "MOVER, from both intervals",
-    }
+    below = math.hypot(one["estimate"] - one["conf_low"], two["conf_high"] - two["estimate"])
+    above = math.hypot(one["conf_high"] - one["estimate"], two["estimate"] - two["conf_low"])
+    cells = {"estimate": value, "n": min(one["n"], two["n"]), "method": "MOVER, from both intervals"}
+    return with_interval(math.hypot(one["std_error"], two["std_error"]), value - below, value + above, **cells)
 
 
 def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> _Row:
-    """Proportion k1/n1 minus k2/n2 of two independent samples, with Newcombe's interval; NaN if a sample is empty.
-
-    ``n`` is the smaller sample.
-    """
+    """k1/n1 minus k2/n2 of two independent samples, with Newcombe's interval; ``n`` is the smaller sample."""
     if not (n1 > 0 and n2 > 0):
         return {"estimate": math.nan, "n": 0.0}
     low, high = newcombe(k1, n1, k2, n2, conf_level)
     p1, p2 = k1 / n1, k2 / n2
-    return {
-        "estimate": p1 - p2,
-        "std_error": math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2),
-        "conf_low": low,
-        "conf_high": high,
-        "n": min(n1, n2),
-        "method": "Newcombe, independent",
-    }
+    error = math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2)
+    return with_interval(error, low, high, estimate=p1 - p2, n=min(n1, n2), method="Newcombe, independent")
 
 
 def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> _Row:
@@ -144,16 +123,9 @@ def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CON
 
     `a`, `b`, `c`, `d`: pairs that are hits on both sides, on the first only, on the second only, on neither.
     """
-    total = a + b + c + d
-    low, high = newcombe_paired(a, b, c, d, conf_level)
-    return {
-        "estimate": (b - c) / total,
-        "std_error": paired_error(b, c, total),
-        "conf_low": low,
-        "conf_high": high,
-        "n": total,
-        "method": "Newcombe, paired",
-    }
+    total, ends = a + b + c + d, newcombe_paired(a, b, c, d, conf_level)
+    cells = {"estimate": (b - c) / total, "n": total, "method": "Newcombe, paired"}
+    return with_interval(paired_error(b, c, total), *ends, **cells)
 
 
 def paired_error(b: float, c: float, total: float) -> float:
@@ -161,9 +133,7 @@ def paired_error(b: float, c: float, total: float) -> float:
     return math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total
 
 
-def _weighted(
-    table: pd.DataFrame, hit: NDArray[np.bool_], trial: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+def _weighted(table: pd.DataFrame, hit: Mask, trial: Mask) -> tuple[Mask, Mask, Floats]:
     """Hits, trials and counts of the units, (N, 1), or (N, 2) for the calls of pairs."""
     shape = (len(table), 2 if hit.ndim == 2 else 1)
     n = table["n"].to_numpy(dtype=float)

@@ -32,30 +32,22 @@ _MOST = 12
 
 @dataclass(frozen=True)
 class References:
-    """Data split by the arguments ``humans``, ``gold`` and ``baseline``.
+    """Data split by the arguments ``humans``, ``gold`` and ``baseline``."""
 
-    `models`: rows of the judges to be measured, without people and without a rater that serves as gold.
-    `people`: rows of the people.
-    `humans`: names of the people.
-    `baseline`: column -> its control condition.
-    """
-
-    models: pd.DataFrame
-    people: pd.DataFrame
-    humans: tuple[str, ...] = ()
-    baseline: Mapping[str, str] = field(default_factory=dict)
+    models: pd.DataFrame  # rows of the judges to be measured, without people and without a rater that serves as gold
+    people: pd.DataFrame  # their rows
+    humans: tuple[str, ...] = ()  # their names
+    baseline: Mapping[str, str] = field(default_factory=dict)  # column -> its control condition
 
 
 def references(
     data: Any, humans: Humans | None = None, gold: str | None = None, baseline: Baseline | None = None
 ) -> References:
-    """Resolve ``humans=``, ``gold=`` and ``baseline=`` for the data.
+    """Resolve ``humans=``, ``gold=`` and ``baseline=`` for preferences or ratings.
 
-    `data`: preferences or ratings. `humans`: judges that are people, or ``{column: value}`` that identifies them.
-    `gold`: source of the right answers: a column; a judge, whose answers then count as right and who is not measured;
-    or (preferences) a candidate, which is then right wherever it was shown. `baseline`: the control condition: a value
-    of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or ``{column: value}``. Raises DesignError if a
-    name does not occur or is ambiguous.
+    `humans`: judges that are people, or ``{column: value}``. `gold`: a column; a judge, whose answers then count as
+    right and who is not measured; or (preferences) a candidate, which is then right wherever it was shown. `baseline`:
+    a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or ``{column: value}``.
     """
     table = Study.of(data).data.lazy().collect(backend="pandas").to_native()
     table = with_gold(table, gold)

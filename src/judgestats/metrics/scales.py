@@ -29,18 +29,14 @@ _CURE = (
 
 
 class _Ends(NamedTuple):
-    """Where the scores of raters end.
+    """Where the scores of raters end."""
 
-    `names`: of the raters, sorted. `n`: how many scores they gave. `low`, `high`: their lowest and highest score.
-    `top`: absolute value that 99 % of their scores do not exceed. `same`: whether all have one absolute value.
-    """
-
-    names: list[str]
-    n: Floats
+    names: list[str]  # of the raters, sorted
+    n: Floats  # how many scores they gave
     low: Floats
     high: Floats
-    top: Floats
-    same: Mask
+    top: Floats  # absolute value that 99 % of their scores do not exceed
+    same: Mask  # whether all have one absolute value
 
 
 def _ends(scores: Any, raters: Any) -> _Ends:
@@ -67,10 +63,9 @@ def _ends(scores: Any, raters: Any) -> _Ends:
 def scales_apart(scores: Any, raters: Any) -> tuple[str, str] | None:
     """Two raters who are on different scales, each as ``name, which goes up to top``; None if nothing shows that.
 
-    `raters`: their names. A name that ends in a range (``gpt_0_5``) declares a scale where the scores bear it out: all
-    are in it, and those of one rater exceed the range of the other. Else a top that is three times another: scales of
-    5 and 10 points look alike without names. A rater that gave one score only may be at the foot of any scale, and one
-    of few scores, or of zeros, shows none.
+    A name that ends in a range (``gpt_0_5``) declares a scale where the scores bear it out. Else a top that is three
+    times another: scales of 5 and 10 points look alike without names, and a rater that gave one score only may be on
+    any scale.
     """
     ends = _ends(scores, raters)
     pair = _declared_apart(ends)
@@ -129,10 +124,7 @@ def on_one_scale(scores: pd.Series[Any], right: pd.Series[Any], judges: pd.Serie
 
 
 def beside_gold(scores: Any, right: Any, judge: str, whose: Sequence[Any] = ()) -> tuple[str, str] | None:
-    """As :func:`scales_apart`, of a judge's scores and what they are compared with, row by row.
-
-    `whose`: rater of each `right`; by default all are gold.
-    """
+    """As :func:`scales_apart`, of a judge's scores and what they are compared with, by default gold."""
     score, gold = (pd.Series(x).reset_index(drop=True) for x in (scores, right))
     names = list(whose) if len(whose) else ["gold"] * len(gold)
     return scales_apart(

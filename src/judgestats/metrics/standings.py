@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from judgestats.counting.raters import is_answer, matched_calls
@@ -22,7 +21,7 @@ from judgestats.kernels.simultaneous import max_t
 from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.coding import Codes, combine, compact, joint, rows_of_codes
 from judgestats.schema.columns import UNIT_COLUMNS
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 #: Fewest shared clusters on which two judges are compared.
 FEWEST = 10
@@ -72,7 +71,7 @@ def _valid(calls: Study) -> Study:
     return calls.where(~calls.columns["choice"].among("invalid"))
 
 
-def _in_both_orders(calls: Study, keys: list[str]) -> tuple[Codes, NDArray[np.bool_]]:
+def _in_both_orders(calls: Study, keys: list[str]) -> tuple[Codes, Mask]:
     """Rows numbered by judge, unit and pair, and which pairs were judged in both orders."""
     low, high, turned = calls.ordered
     parts = [*calls.columns.of(["judge", *keys]), low, high]
@@ -144,10 +143,7 @@ def people_marks(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], c
 def _beside_people(
     calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Answers of judges and of people, with the number of the ``thing`` as measures of agreement match them.
-
-    Raises DesignError where those measures refuse: a condition that was not named splits what a person answered.
-    """
+    """Answers of judges and of people, with the number of the ``thing`` as measures of agreement match them."""
     keep = [c for c in dict.fromkeys([cluster, "task"]) if c in calls]
     ours, theirs, _ = matched_calls(calls, people, groups, keep)
     return ours[is_answer(ours["answer"])], theirs[is_answer(theirs["answer"])]
@@ -163,10 +159,7 @@ def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item",
 def distance_marks(
     ratings: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str = "item"
 ) -> pd.DataFrame:
-    """Distance of each score from the people's mean on the same thing, under the same condition where they have it.
-
-    Judges on another scale than the people have none.
-    """
+    """Distance of each score from the people's mean on the same thing, under the same condition where they have it."""
     ours, theirs = _beside_people(ratings, people, groups, cluster)
     middle = theirs.assign(answer=theirs["answer"].astype(float)).groupby("thing")["answer"].mean()
     ours = ours[ours["thing"].isin(middle.index)]
@@ -224,22 +217,15 @@ def together(judges: pd.Series[Any], items: pd.Series[Any]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Standing:
-    """How judges stand on one measure.
+    """How judges stand on one measure."""
 
-    `means`: ``judge, estimate, conf_low, conf_high, n``, the best first; intervals of each judge alone.
-    `pairs`: ``judge, other, estimate, conf_low, conf_high, n, clusters``: differences of the units that both judged,
-    with intervals that hold for all pairs at once. `best`: the judge with the best mean, empty for none. `tied`: those
-    whose difference from it may be 0. `ahead`: those that are better than it on what both judged. `uncompared`: those
-    whose difference from it has no interval. `method`: how the intervals were made.
-    """
-
-    means: pd.DataFrame
-    pairs: pd.DataFrame
-    best: str
-    tied: tuple[str, ...]
-    method: str
-    ahead: tuple[str, ...] = ()
-    uncompared: tuple[str, ...] = ()
+    means: pd.DataFrame  # ``judge, estimate, conf_low, conf_high, n``, the best first; intervals of each judge alone
+    pairs: pd.DataFrame  # ``judge, other, ...``: differences on common units, with simultaneous intervals
+    best: str  # the judge with the best mean, empty for none
+    tied: tuple[str, ...]  # those whose difference from it may be 0
+    method: str  # how the intervals were made
+    ahead: tuple[str, ...] = ()  # those that are better than it on what both judged
+    uncompared: tuple[str, ...] = ()  # those whose difference from it has no interval
 
     @property
     def winner(self) -> str:
@@ -264,10 +250,10 @@ class Standing:
 def standing(
     marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: float = CONF_LEVEL, seed: int = SEED
 ) -> Standing:
-    """Compare every two judges on the units that both judged, with intervals simultaneous over all pairs of judges.
+    """Compare every two judges with 10 clusters or more in common, with intervals simultaneous over all pairs.
 
     `marks`: one value for each judge and unit. Intervals are Tango's (t for values other than 0 and 1) at the critical
-    value of the largest |t| over all pairs. Two judges with fewer than 10 clusters in common are not compared.
+    value of the largest |t| over all pairs.
     """
     judges = sorted(marks["judge"].astype(str).unique())
     marks = marks.assign(judge=marks["judge"].astype(str))
@@ -310,10 +296,7 @@ def means_of(marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: 
 
 
 def biased(marks: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = SEED) -> pd.DataFrame:
-    """Mean of each judge with an interval that holds for all judges at once, the farthest from 0 first.
-
-    Returns ``judge, estimate, conf_low, conf_high, n, clusters``; judges with fewer than 10 clusters have no interval.
-    """
+    """Mean of each judge, the farthest from 0 first, with simultaneous intervals for those with 10 clusters or more."""
     found = _means(marks)
     enough = [mean for mean in found.values() if mean.clusters >= FEWEST]
     critical = _critical(enough, "biased", conf_level, seed)
@@ -328,8 +311,8 @@ def biased(marks: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = S
 def widened(rows: pd.DataFrame, clusters: int, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Estimates of several judges with intervals that hold for all at once (Bonferroni), the farthest from 0 first.
 
-    `rows`: ``judge, estimate, conf_low, conf_high`` with t intervals on `clusters` - 1 degrees of freedom; normal ones
-    for one cluster, whose intervals are over runs.
+    `rows`: with t intervals on `clusters` - 1 degrees of freedom; normal ones for one cluster, whose intervals are over
+    runs.
     """
     df, k = clusters - 1 if clusters > 1 else math.inf, max(len(rows), 1)
     scale = float(stdtrit(df, 1 - (1 - conf_level) / (2 * k)) / stdtrit(df, 0.5 + conf_level / 2))
@@ -357,7 +340,7 @@ class _Mean:
         return math.sqrt(self.clusters / (self.clusters - 1) * float((self.parts**2).sum()))
 
 
-def _mean(value: Floats, weight: Floats, cluster: NDArray[np.int64], size: int) -> _Mean:
+def _mean(value: Floats, weight: Floats, cluster: Ints, size: int) -> _Mean:
     share = weight / weight.sum()
     estimate = float(share @ value)
     parts = np.bincount(cluster, share * (value - estimate), size).astype(np.float64)
@@ -389,7 +372,7 @@ def _pairs(
     values: Floats,
     weights: Floats,
     judges: list[str],
-    cluster: NDArray[np.int64],
+    cluster: Ints,
     size: int,
     binary: bool,
     conf_level: float,

@@ -11,7 +11,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -47,7 +46,7 @@ from judgestats.metrics.references import labels
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, column_codes, combine, each_group, hashed
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 #: How a tie counts in a ranking: an answer of its own, in either of two models; half a win for each; excluded.
 TiesOfRanking = Literal["davidson", "rao-kupper", "half", "drop"]
@@ -237,10 +236,7 @@ def rank_systems(
     rows: list[_Row] = []
     for key, here in each_group(table, groups):
         rows += [{**key, **row} for row in _Group(key, here, shared, clusters, ordered, asked).rows()]
-    return estimates(rows, [*groups, "system"], sort=False).pipe(_by_group, groups)
-
-
-def _by_group(result: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
+    result = estimates(rows, [*groups, "system"], sort=False)
     return result.sort_values(groups, kind="stable", ignore_index=True) if groups else result
 
 
@@ -344,22 +340,16 @@ def _with_differences(data: Any, covariates: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class _Fit:
-    """Strengths of one set of counts, and which are finite.
-
-    `component`, `maximum` (K,): as from :func:`limits`. `limit` (K,): the same, or 0 where there are pseudo-ties.
-    `strength` (K,): infinite or NaN where there is no finite maximum; its mean, or the reference, is 0.
-    `place` (K,): the same before that shift, rounded, so that systems with equal counts have equal ranks.
-    `shift` (K, K): from the parameters to the finite strengths.
-    """
+    """Strengths of one set of counts, and which are finite; arrays (K,)."""
 
     model: Model
     found: Strengths
-    component: Ints
+    component: Ints  # as `maximum` from :func:`limits`
     maximum: Floats
-    limit: Floats
-    strength: Floats
-    place: Floats
-    shift: Floats
+    limit: Floats  # `maximum`, or 0 where there are pseudo-ties
+    strength: Floats  # infinite or NaN where there is no finite maximum; its mean, or the reference, is 0
+    place: Floats  # the same before that shift, rounded, so that systems with equal counts have equal ranks
+    shift: Floats  # (K, K): from the parameters to the finite strengths
 
 
 @dataclass
@@ -380,19 +370,19 @@ class _Group:
         systems = self._prepare()
         if not self.n.sum():
             if len(systems) < 2:
-                raise DesignError(self._said(_one_system(systems)))
+                known = f": {systems[0]!r}" if systems else ""
+                problem = f"rank_systems compares systems, and there is one only{known}."
+                raise DesignError(self._said(f"{problem} Give calls between two systems or more."))
             gone = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, *self.excluded)}
             return [{"system": s, "term": t, **gone} for t in ("strength", "rank") for s in systems]
         self._refuse()
         self.whole = self._fitted(self._counts(self.n))
         silent = [s for s in systems if s not in self.systems]
         common = flags.join(*self.excluded, "" if self.whole.found.converged else flags.NOT_CONVERGED)
-        if self.whole.model == "bradley-terry" and asked.ties in ("davidson", "rao-kupper") and self._all_tied():
-            cells = {
-                "estimate": math.nan,
-                "n": float(self.n.sum()),
-                "flag": flags.join(flags.ALWAYS.of(what="tie"), common),
-            }
+        tied = self.whole.model == "bradley-terry" and asked.ties in ("davidson", "rao-kupper")
+        if tied and (self.outcome == TIE).all():
+            flag = flags.join(flags.ALWAYS.of(what="tie"), common)
+            cells = {"estimate": math.nan, "n": float(self.n.sum()), "flag": flag}
             return [{"system": s, "term": t, **cells} for t in ("strength", "rank") for s in self.systems]
         covariance, df, units = self._covariance()
         self.made = self._made(units)
@@ -454,9 +444,6 @@ class _Group:
         size = self.rows_of.system.size
         counts: Floats = np.bincount(self.row * 3 + self.outcome, weights=n, minlength=3 * size).astype(np.float64)
         return replace(self.rows_of, counts=counts.reshape(size, 3))
-
-    def _all_tied(self) -> bool:
-        return bool((self.outcome == TIE).all())
 
     def _said(self, message: str) -> str:
         where = ", ".join(f"{k} {v}" for k, v in self.key.items())
@@ -600,7 +587,7 @@ class _Group:
             (np.bincount(self.codes[c].code, self.n).astype(np.float64) for c in self.clusters), key=effective_clusters
         )
 
-    def _information_without_spread(self, data: Comparisons, inside: NDArray[np.bool_]) -> Floats:
+    def _information_without_spread(self, data: Comparisons, inside: Mask) -> Floats:
         """Information of the pseudo-ties, and of comparisons that one side always won: their scores do not vary."""
         found, size = self.whole.found, len(self.systems)
         across = replace(data, counts=data.counts * ~inside[:, None])
@@ -820,8 +807,3 @@ def _common_codes(one: pd.Series[Any], two: pd.Series[Any]) -> tuple[tuple[Ints,
     place = {name: k for k, name in enumerate(known)}
     first, second = (np.array([place[str(s)] for s in found], dtype=np.int64)[code] for code, found in coded)
     return (first, second), known
-
-
-def _one_system(systems: Sequence[str]) -> str:
-    known = f": {systems[0]!r}" if systems else ""
-    return f"rank_systems compares systems, and there is one only{known}. Give calls between two systems or more."

@@ -1,4 +1,4 @@
-"""What a table of verdicts is: the canonical frames (:func:`preferences`, :func:`ratings`), their columns, codes and validation.
+"""What a table of verdicts is: the canonical frames, their columns, codes and validation.
 
 May import results, kernels and errors; knows nothing of counting, files, measures or models.
 """

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.schema.columns import Finding
+from judgestats.typing import Ints
 
 #: Key in the ``attrs`` of a frame that was read.
 KEY = "judgestats.account"
@@ -18,29 +19,21 @@ KEY = "judgestats.account"
 
 @dataclass(frozen=True)
 class Exclusion:
-    """A part of a source that gives no row of the frame.
+    """A part of a source that gives no row of the frame."""
 
-    `place`: file, line or key. `reason`: why, without a full stop. `cure`: what the user can do about it, if anything.
-    `n`: rows that it would be.
-    """
-
-    place: str
-    reason: str
-    cure: str = ""
-    n: int = 1
+    place: str  # file, line or key
+    reason: str  # without a full stop
+    cure: str = ""  # what the user can do about it, if anything
+    n: int = 1  # rows that it would be
 
 
 @dataclass(frozen=True, eq=False)
 class Places(Sequence[str]):
-    """Where the rows of a table come from, as numbers: ``calls.csv, line 12``.
+    """Where the rows of a table come from, as numbers: ``calls.csv, line 12``."""
 
-    `files`: name of each file, and what is counted in it (``line``, ``row``, ``record``). `file`, `number`: of each
-    row.
-    """
-
-    files: tuple[tuple[str, str], ...]
-    file: NDArray[np.int32]
-    number: NDArray[np.int64]
+    files: tuple[tuple[str, str], ...]  # name of each file, and what is counted in it (``line``, ``row``, ``record``)
+    file: NDArray[np.int32]  # of each row, as `number`
+    number: Ints
 
     def __len__(self) -> int:
         return len(self.number)
@@ -64,19 +57,15 @@ class Places(Sequence[str]):
 class Account(dict[str, Any]):
     """The rows of a source: those of the frame, and those excluded while it was read.
 
-    It is an empty dict besides, because pandas writes ``attrs`` as JSON (``to_parquet``).
-
-    `records`: records (lines, samples, cells) in the source. `places`: where each row of the frame comes from; empty
-    if it is not known. `excluded`: all else. `notes`: what :func:`judgestats.check` says of rows of the frame besides.
-    `unread`: how many files of the source were read, and which were not; empty if all were.
-    It rides in ``frame.attrs`` and is never copied.
+    It is an empty dict besides, because pandas writes ``attrs`` as JSON (``to_parquet``); it rides there and is never
+    copied.
     """
 
-    records: int
-    places: Sequence[str] = ()
-    excluded: tuple[Exclusion, ...] = ()
-    notes: tuple[Finding, ...] = ()
-    unread: str = ""
+    records: int  # lines, samples or cells of the source
+    places: Sequence[str] = ()  # where each row of the frame comes from; empty if it is not known
+    excluded: tuple[Exclusion, ...] = ()  # all else
+    notes: tuple[Finding, ...] = ()  # what :func:`judgestats.check` says of rows of the frame besides
+    unread: str = ""  # how many files of the source were read, and which were not; empty if all were
 
     def __deepcopy__(self, memo: Any) -> Account:
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from judgestats.errors import SchemaError, data_rows
 from judgestats.kernels.decomposition import by_appearance
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
+from judgestats.typing import Floats, Ints
 
 R = TypeVar("R")
 #: Rows from which a kernel, or a thread, is worth its start.
@@ -29,14 +30,10 @@ Coded = tuple[NDArray[np.integer[Any]], int]
 
 @dataclass(frozen=True)
 class Codes:
-    """Rows of a table, numbered by the combination of their values.
+    """Rows of a table, numbered by the combination of their values."""
 
-    `code` (N,): combination of each row, 0 to G - 1.
-    `first` (G,): a row that has each combination: its first.
-    """
-
-    code: NDArray[np.integer[Any]]
-    first: NDArray[np.int64]
+    code: NDArray[np.integer[Any]]  # (N,): combination of each row, 0 to G - 1
+    first: Ints  # (G,): the first row that has each combination
 
     @property
     def size(self) -> int:
@@ -87,7 +84,7 @@ def combine(parts: Iterable[Coded], rows: int) -> Codes:
     return Codes(number.astype(np.int32), first_rows(number, len(found)))
 
 
-def first_rows(number: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
+def first_rows(number: NDArray[np.integer[Any]], size: int) -> Ints:
     """The first row of each number from 0 to `size` - 1."""
     first = np.empty(size, dtype=np.int64)
     first[number[::-1]] = np.arange(number.size - 1, -1, -1)
@@ -123,12 +120,8 @@ def _small(size: int, rows: int) -> bool:
     return size <= 16 * rows + 10**6
 
 
-def compact(code: Any, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Number codes 0 to K - 1 in their order, without gaps.
-
-    `code` (N,): codes from 0 to size - 1. `size`: how many there may be. Returns `number` (N,). `codes` (K,): the code
-    behind each number.
-    """
+def compact(code: Any, size: int) -> tuple[NDArray[np.int32], Ints]:
+    """Codes (N,) from 0 to size - 1 as numbers without gaps, in their order, and the code (K,) behind each number."""
     if not _small(size, len(code)):
         codes, number = np.unique(code, return_inverse=True)
         return number.astype(np.int32), codes.astype(np.int64)
@@ -202,13 +195,6 @@ def once_each(data: Any, columns: Sequence[str], condition: Any) -> Any:
     return nw.new_series("held", held[codes.code], backend=data.implementation)
 
 
-def mapped(values: pd.Series[Any], words: Mapping[Any, Any], missing: Any) -> pd.Categorical:
-    """Labels in other words, each looked up once; a label without one stays."""
-    code, labels = hashed(values)
-    number, categories = pd.factorize(np.array([*(words.get(x, x) for x in labels), missing], dtype=object))
-    return pd.Categorical.from_codes(number[code], categories)
-
-
 def with_values(data: nw.DataFrame[Any], values: pd.DataFrame, codes: Codes) -> Any:
     """A frame in memory with further columns, as categories: of each row the value of its code."""
     coded = {name: pd.factorize(column) for name, column in values.items()}
@@ -216,7 +202,7 @@ def with_values(data: nw.DataFrame[Any], values: pd.DataFrame, codes: Codes) -> 
     return nw.from_native(data.to_pandas().assign(**columns), eager_only=True)
 
 
-def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:
+def numbers_of(values: pd.Series[Any]) -> Floats:
     """A column as numbers, NaN where missing; a SchemaError where it holds text or an infinite value."""
     if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
         wrong = pd.to_numeric(values.astype("string"), errors="coerce").isna() & values.notna()
@@ -226,7 +212,7 @@ def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:
             f"{values.name!r} holds text where a number is expected{example}. Read the table with ratings(frame), "
             "which casts numbers and names every value that is none."
         )
-    numbers: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
+    numbers: Floats = values.to_numpy(dtype=float, na_value=np.nan)
     refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
     return numbers
 
@@ -238,10 +224,7 @@ def yes_or_no(values: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def as_scores(data: Any) -> Any:
-    """Ratings whose verdicts are right or wrong, as scores of 1 and 0 (and so their gold); another frame as it is.
-
-    Raises SchemaError if a value of ``correct`` is neither yes nor no.
-    """
+    """Ratings whose verdicts are right or wrong, as scores of 1 and 0 (and so their gold); another frame as it is."""
     schema = data.collect_schema()
     if answer_column(schema.names()) != "correct":
         return data
@@ -293,8 +276,7 @@ def as_text(values: pd.Series[Any]) -> pd.Series[Any]:
 def count_rows(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None) -> pd.DataFrame:
     """Distinct combinations of `columns` with their counts ``n``, sorted; missing values are kept.
 
-    `table`: one row per call, or per count. `columns`: columns whose combinations are counted. `weight`: column that
-    says how many calls a row stands for. Returns `columns` and ``n`` (float).
+    `weight`: column that says how many calls a row of the table stands for.
     """
     ranks = [(code, len(labels)) for code, labels in each(ranked_codes, [table[c] for c in columns])]
     number, codes = compact(*joint(ranks, len(table)))  # in the order of the labels
@@ -328,14 +310,6 @@ def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
     rank_1 = np.searchsorted(ranked, names_1).astype(small)[code_1]
     rank_2 = np.searchsorted(ranked, names_2).astype(small)[code_2]
     return (np.minimum(rank_1, rank_2), size), (np.maximum(rank_1, rank_2), size), rank_1 > rank_2
-
-
-def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
-    """Codes and labels (as text) of a column without missing values."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return values.cat.codes.to_numpy(), np.asarray(values.cat.categories, dtype=object).astype(str)
-    code, labels = hashed(values)
-    return code, np.asarray(labels, dtype=object).astype(str)
 
 
 def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from judgestats.errors import Advice, SchemaError, suggestion
+from judgestats.errors import Advice, SchemaError, refuse_unknown
 
 # ---- What is found in a table, a row each: faults, rows excluded, gaps ----------------------------------------------
 
@@ -93,19 +93,15 @@ STIMULI = ("vacuum", "same_subset", "different_subset", "ladder", "filler")
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a canonical frame.
-
-    `required`: whether the frame is nothing without it. `allowed`: the values of a category; empty when any value will
-    do. `key`: whether it says *which* call this is, or what came of it. `default`: what an absent column stands for.
-    """
+    """One column of a canonical frame."""
 
     name: str
-    type: Type
-    meaning: str
-    required: bool = False
-    allowed: tuple[str, ...] = ()
-    key: bool = False
-    default: object = None
+    type: Type  # what it holds
+    meaning: str  # one line, for people
+    required: bool = False  # whether the frame is nothing without it
+    allowed: tuple[str, ...] = ()  # the values of a category; empty when any value will do
+    key: bool = False  # whether it says *which* call this is (True) or what came of it (False)
+    default: object = None  # what an absent column stands for
 
 
 PREFERENCES: tuple[Column, ...] = (
@@ -208,11 +204,7 @@ def names(by: By) -> list[str]:
 
 
 def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str = "by") -> list[str]:
-    """Return `by` as a list of names, each of which is a column.
-
-    `by`: the grouping asked for. `present`: columns there are. `what`, `argument`: what has the columns, and what asks
-    for them, for the message. Returns the names, each once. Raises SchemaError if a name is not a column.
-    """
+    """Return `by` as a list of names, each once and each a column; `what` has the columns, `argument` asks for them."""
     present = list(present)
     wanted = list(dict.fromkeys(names(by)))
     for name in wanted:
@@ -222,20 +214,14 @@ def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str 
                 f'preferences(frame, counts=False) and ratings(frame, counts=False) keep it as "{N}_source".',
                 advice=(("counts", False),),
             )
-        if name not in present:
-            raise SchemaError(
-                f"{argument}={name!r} is not a column of the {what}. Columns: {', '.join(present)}."
-                + suggestion(name, present)
-            )
+        refuse_unknown(
+            name, present, f"{argument}={name!r} is not a column of the {what}", "Columns", error=SchemaError
+        )
     return wanted
 
 
 def kind_of(columns: Iterable[str]) -> Kind:
-    """Tell which canonical frame has these columns; a SchemaError where neither has.
-
-    >>> kind_of(["judge", "item", "first", "second", "choice"])
-    'preferences'
-    """
+    """Tell which canonical frame has these columns."""
     have = set(columns)
     if have >= set(required("preferences")):
         return "preferences"

@@ -8,11 +8,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.errors import Advice, SchemaError, data_rows
 from judgestats.schema.columns import COUNTS, Kind, N
 from judgestats.schema.opening import one_if
+from judgestats.typing import Floats, Mask
 
 #: Key in the ``attrs`` of a pandas frame: name of the column that its counts came from.
 SOURCE = "counts_column"
@@ -20,20 +20,17 @@ SOURCE = "counts_column"
 _ROUNDING = 1e-6
 
 
-def fractions(n: NDArray[np.float64]) -> NDArray[np.bool_]:
+def fractions(n: Floats) -> Mask:
     """Which numbers are not whole, rounding apart."""
     return np.asarray(np.abs(n - np.round(n)) > _ROUNDING)
 
 
-def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.float64]:
-    """A column of counts as numbers; a SchemaError where one is missing, negative, infinite, text or not whole.
-
-    `halves` lets halves pass: votes split over two answers, as a tie is.
-    """
+def call_counts(values: pd.Series[Any], *, halves: bool = False) -> Floats:
+    """Whole counts (with `halves` also votes split over two answers) of a column; a SchemaError for any other."""
     name = str(values.name or N)
     if values.isna().any() or not pd.api.types.is_numeric_dtype(values):
         values = pd.to_numeric(values, errors="coerce")
-    n: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
+    n: Floats = values.to_numpy(dtype=float, na_value=np.nan)
     wrong = ~((n >= 0) & np.isfinite(n))
     if wrong.any():
         rows = data_rows(np.flatnonzero(wrong))
@@ -42,7 +39,7 @@ def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.f
             "whole numbers from 0, or leave the column out."
         )
     parts = 2.0 if halves else 1.0
-    rounded: NDArray[np.float64] = np.round(parts * n) / parts
+    rounded: Floats = np.round(parts * n) / parts
     if (wrong := fractions(parts * n)).any():
         raise SchemaError(
             f"{name!r} counts identical rows: it is not whole in {wrong.sum():,} of {len(n):,} rows (first: "
@@ -54,9 +51,7 @@ def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.f
 def counted(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") -> str | None:
     """Name of the column of declared counts of a raw frame, or None where each row is one call.
 
-    `data`: calls, eager or lazy. `named`: columns with another role: those in ``by=``, or in a formula.
-    `kind`: whose mapping the message advises. Raises SchemaError if a column ``n`` holds whole numbers that nothing
-    declares as counts, or a declared count is not valid.
+    `named`: columns with another role: those in ``by=``, or in a formula. `kind`: whose mapping the message advises.
     """
     present = data.collect_schema().names()
     if COUNTS in present:

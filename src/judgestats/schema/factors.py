@@ -10,17 +10,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.schema.coding import Codes, combine, compact, each, first_rows, joint, ranked_codes
-from judgestats.typing import Mask
+from judgestats.typing import Floats, Mask
 
 
 class Factor(NamedTuple):
-    """A coded column.
+    """A coded column."""
 
-    `code` (N,): the label of each row. `labels` (K,): sorted; a missing value is the last of them, None.
-    """
-
-    code: NDArray[np.integer[Any]]
-    labels: Any
+    code: NDArray[np.integer[Any]]  # (N,): the label of each row
+    labels: Any  # (K,): sorted; a missing value is the last of them, None
 
     def among(self, *labels: Any) -> Mask:
         """Rows with one of these labels."""
@@ -41,11 +38,7 @@ def factor_of(values: Any) -> Factor:
 
 
 class Factors:
-    """Columns of a table in memory, each coded once, when it is first asked for.
-
-    `table`: the columns as they came, in any library that Narwhals knows. `factors`: columns that are coded already. `rows`: how
-    many rows there are.
-    """
+    """Columns of a table of any library, each coded when first asked for; `factors`: those coded already."""
 
     def __init__(self, table: Any = None, factors: Mapping[str, Factor] | None = None, rows: int | None = None) -> None:
         self._table = table
@@ -110,7 +103,7 @@ class Factors:
             self._codes[key] = combine(((f.code, len(f.labels)) for f in self.of(names)), self.rows)
         return self._codes[key]
 
-    def counted(self, names: Sequence[str], weight: NDArray[np.float64] | None = None) -> tuple[Factors, Any]:
+    def counted(self, names: Sequence[str], weight: Floats | None = None) -> tuple[Factors, Any]:
         """Distinct combinations, sorted by their labels, and how many rows (or what weight) there are of each."""
         factors = self.of(names)
         number, codes = compact(*joint([(f.code, len(f.labels)) for f in factors], self.rows))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats.errors import SchemaError, choose, nearest, score_range, suggestion
+from judgestats.errors import SchemaError, choose, nearest, refuse_unknown, score_range, suggestion
 from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
 from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind, N, answer_column, required
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
@@ -223,11 +223,7 @@ def _with_counts(
         return {**columns, **({COUNTS: None} if COUNTS in present else {})}
     if not isinstance(counts, str):
         raise SchemaError(f'counts={counts!r} is neither a column nor False. Name the column of counts: counts="n".')
-    if counts not in present:
-        raise SchemaError(
-            f"counts={counts!r} is not a column of the table. Columns: {', '.join(present)}."
-            f"{suggestion(counts, present)}"
-        )
+    refuse_unknown(counts, present, f"counts={counts!r} is not a column of the table", "Columns", error=SchemaError)
     return {**columns, COUNTS: counts}
 
 

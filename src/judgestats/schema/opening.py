@@ -39,10 +39,7 @@ _SIMPLE = (
 
 
 def engine_errors(function: F) -> F:
-    """The function, with errors of the engine of a lazy frame as ours: its connection or a file is gone, no memory.
-
-    Those of the engine are no part of them, since they may name the connection and its password.
-    """
+    """The function, with errors of the engine of a lazy frame as ours, without its own, which may name a password."""
 
     @wraps(function)
     def run(*args: Any, **options: Any) -> Any:

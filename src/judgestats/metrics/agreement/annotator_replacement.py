@@ -215,8 +215,7 @@ def _advantages(
 ) -> pd.DataFrame:
     """One row per judge, thing and person left out: ``won`` (W of the judge), ``difference`` (W of the person less it).
 
-    Means over the judge's calls on the thing. `calls`, `people`: valid answers, as from :func:`matched_calls`. `keep`:
-    columns kept besides those that things may share.
+    Means over the judge's calls on the thing. `calls`, `people`: valid answers, as from :func:`matched_calls`.
     """
     answers: Any = pd.concat([calls["answer"], people["answer"]])
     answers = pd.factorize(answers)[0] if how == "accuracy" else answers.to_numpy(dtype=float)
@@ -265,17 +264,12 @@ def _fixed(units: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class _Group:
-    """The people left out of one judge, in one group.
+    """The people left out of one judge, in one group."""
 
-    `units`: one row per thing and person, as from :func:`_advantages`.
-    `column`: cluster column, empty if there is none.
-    `flag`: of every row.
-    """
-
-    units: pd.DataFrame
+    units: pd.DataFrame  # one row per thing and person, as from :func:`_advantages`
     epsilon: float
-    column: str
-    flag: str
+    column: str  # cluster column, empty if there is none
+    flag: str  # of every row
     conf_level: float
 
     def rows(self, humans: tuple[str, ...]) -> Iterator[dict[str, Any]]:

@@ -62,20 +62,13 @@ _POWERS: dict[Weights, float] = {"linear": 1, "quadratic": 2}
 
 @dataclass(frozen=True)
 class Group:
-    """Units of one group.
+    """Units of one group."""
 
-    `key`: values of the `by` columns.
-    `units`: patterns of answers, sorted, without the units that nobody answered.
-    `n` (Q,): number of units with each pattern.
-    `table`: ``n`` and the cluster column, if there is one, of each pattern.
-    `unanswered`: number of units that nobody answered.
-    """
-
-    key: dict[str, Any]
-    units: Units
-    n: Floats
-    table: pd.DataFrame
-    unanswered: float
+    key: dict[str, Any]  # values of the `by` columns
+    units: Units  # patterns of answers, sorted, without the units that nobody answered
+    n: Floats  # (Q,): number of units with each pattern
+    table: pd.DataFrame  # ``n`` and the cluster column, if there is one, of each pattern
+    unanswered: float  # number of units that nobody answered
 
     @property
     def paired(self) -> float:
@@ -95,10 +88,7 @@ class Group:
 
 
 def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Study, str | None, str]:
-    """Return the data, the cluster column in it, and a flag where dependent units are treated as independent.
-
-    Raises DesignError if `cluster` is not a column of the rated items.
-    """
+    """The data, the cluster column in it, and a flag where dependent units are treated as independent."""
     columns, study = clusters(cluster), Study.of(data)
     if columns and (len(columns) > 1 or columns[0] == "judge"):
         raise DesignError(f"cluster={cluster!r} must be one column of the rated items (item, say), not of the judges.")
@@ -166,10 +156,7 @@ def _patterns(first: Any, answer: Any, weight: Floats, size: int, cluster: Any) 
 def answer_matrices(
     labels: Labels, by: Sequence[str], cluster: str | None
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, NDArray[Any]]]:
-    """Key, table and answers of each group, equal units as one row.
-
-    The table has ``n`` and the cluster column; the answers are codes (Q, J), -1 where missing.
-    """
+    """Key, table (``n``, the cluster) and answers (Q, J) as codes of each group, equal units as one row."""
     number, codes = compact(*joint([labels.code(c) for c in by], labels.row.size))
     for g in range(codes.size):
         low, high = np.searchsorted(number, [g, g + 1])
@@ -189,10 +176,7 @@ def answer_matrices(
 
 
 def positions(answers: Any) -> tuple[Floats, Any]:
-    """Place answers on a line: by value if they are numbers, else by the order of their labels.
-
-    Returns `values` (m,), all NaN where the answers have no order, and `labels`, the answers as given.
-    """
+    """Positions (m,) of answers by value, or by the order of their labels, NaN where they have none; and the labels."""
     labels = pd.Index(answers)
     numbers = pd.to_numeric(pd.Series(labels.astype(object)), errors="coerce").to_numpy(dtype=float)
     if labels.size and not np.isnan(numbers).any():
@@ -204,11 +188,7 @@ def positions(answers: Any) -> tuple[Floats, Any]:
 
 
 def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
-    """Agreement weights (m, m): 1 for equal answers, falling with the distance or its square to 0 for the farthest.
-
-    `values` (m,): positions of the answers. Without `weights`, the identity. Raises DesignError if the answers have no
-    order.
-    """
+    """Agreement weights (m, m): 1 for equal answers, falling with the distance or its square to 0 for the farthest."""
     if weights is None or values.size < 2:
         return np.eye(values.size)
     choose(weights, tuple(_POWERS), "weights")
@@ -228,10 +208,7 @@ def few_disagreements(cells: Mapping[str, Any], discordant: float) -> str:
 
 
 def declared(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, Any]:
-    """Possible answers, sorted, and the position of each observed answer among them.
-
-    Raises SchemaError if an observed answer is not in `labels`.
-    """
+    """Possible answers, sorted, and the position of each observed answer among them."""
     found = pd.Index(answers)
     if labels is None:
         return found, np.arange(found.size)
@@ -448,10 +425,7 @@ def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[st
 
 
 def _interval(estimate: float, std_error: float, conf_level: float, df: float | None, small: str) -> dict[str, Any]:
-    """Interval within -1 and 1, none without a standard error: normal, or Student's with its p-value if `df` is given.
-
-    `small`: flags of the sample size.
-    """
+    """Interval within -1 and 1, none without a standard error: normal, or Student's with its p-value given `df`."""
     if not std_error > 1e-12:
         return {"flag": flags.join(flags.PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", small)}
     half = std_error * (normal_quantile(conf_level) if df is None else float(stdtrit(df, 0.5 + conf_level / 2)))
@@ -464,7 +438,6 @@ def _interval(estimate: float, std_error: float, conf_level: float, df: float | 
 
 #: Level of measurement of the answers.
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
-LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 
 
 def _level_of(data: Any) -> Level:
@@ -572,9 +545,9 @@ def alpha(
     """
     data = as_runs(data, average_over, by)
     by = by_criterion(data, by)
-    data, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
-    data, column, dependent = resolved(data, by, cluster)
-    found = labels_of(data, by, [column] if column else [])
+    study, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
+    study, column, dependent = resolved(study, by, cluster)
+    found = labels_of(study, by, [column] if column else [])
     values = positions(found.answers)[0]
     if level_of_measurement == "ratio" and found.kind == "preferences":
         raise DesignError(
@@ -689,7 +662,6 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
 
 Key = dict[str, Any]
 Interval = Literal["asymptotic", "percentile", "bca"]
-INTERVALS: tuple[Interval, ...] = ("asymptotic", "percentile", "bca")
 
 
 @Measure(

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from judgestats.kernels.elimination import Structure, structure
 from judgestats.kernels.linear_mixed import Cells, profile
+from judgestats.kernels.proportions import quotient
 from judgestats.threads import one_blas_thread
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 Codes = Sequence[NDArray[Any]]
 #: Largest sd of a factor, relative to the residual sd.
@@ -31,41 +32,30 @@ _NEAR_ZERO = 1e-10
 
 @dataclass(frozen=True)
 class Components:
-    """Variance components by REML.
+    """Variance components by REML."""
 
-    `variance` (F + 1,): of each factor and, last, of the residual; NaN if they are not identifiable.
-    `covariance` (F + 1, F + 1): of the variances, from the observed information, given those at 0, whose rows are NaN.
-    `criterion`: minus twice the restricted log likelihood.
-    `has_residual`: False if the factors fit every score, so that the likelihood has no maximum.
-    """
-
-    variance: Floats
-    covariance: Floats
-    criterion: float
+    variance: Floats  # (F + 1,): of each factor and, last, of the residual; NaN if they are not identifiable
+    covariance: Floats  # (F + 1, F + 1): from the observed information, given the variances at 0, whose rows are NaN
+    criterion: float  # minus twice the restricted log likelihood
     identifiable: bool = True
     converged: bool = True
-    has_residual: bool = True
+    has_residual: bool = True  # False if the factors fit every score, so that the likelihood has no maximum
 
     @property
-    def at_zero(self) -> NDArray[np.bool_]:
+    def at_zero(self) -> Mask:
         """Components on the boundary."""
-        found: NDArray[np.bool_] = self.variance == 0
+        found: Mask = self.variance == 0
         return found
 
 
 @dataclass(frozen=True)
 class Data:
-    """Input of the likelihood.
+    """Input of the likelihood."""
 
-    `cells`: centred scores divided by their sd.
-    `factor` (q,): factor of each column, in elimination order.
-    `scale`: the sd that scores were divided by.
-    """
-
-    cells: Cells
+    cells: Cells  # centred scores divided by their sd
     layout: Structure
-    factor: NDArray[np.int64]
-    scale: float
+    factor: Ints  # (q,): factor of each column, in elimination order
+    scale: float  # the sd that scores were divided by
 
     @classmethod
     def of(cls, y: Floats, codes: Codes) -> Data:
@@ -89,18 +79,12 @@ class Data:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Restricted likelihood at given ratios of the variances to the residual variance.
+    """Restricted likelihood at given ratios of the variances to the residual variance."""
 
-    `criterion`: minus twice the log likelihood (lme4's REML criterion).
-    `gradient` (F,): its derivative with respect to each ratio.
-    `residual`: residual variance, on the scale of y.
-    `slope` (F,): derivative of the log residual variance with respect to each ratio.
-    """
-
-    criterion: float
-    gradient: Floats
-    residual: float
-    slope: Floats
+    criterion: float  # minus twice the log likelihood (lme4's REML criterion)
+    gradient: Floats  # (F,): its derivative with respect to each ratio
+    residual: float  # variance, on the scale of y
+    slope: Floats  # (F,): derivative of the log residual variance with respect to each ratio
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -135,8 +119,7 @@ def gram(codes: Codes) -> Floats:
 def normalised(found: Floats) -> Floats:
     """Gram matrix scaled to a unit diagonal."""
     size = np.sqrt(np.diag(found))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(found / np.outer(size, size), np.float64)
+    return quotient(found, np.outer(size, size))
 
 
 def identifiable(scaled: Floats) -> bool:
@@ -165,17 +148,13 @@ def moments(y: Floats, codes: Codes, found: Floats) -> Floats:
         variance = np.linalg.solve(found, squares)
     except np.linalg.LinAlgError:
         return np.ones(len(codes))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Floats = np.where(variance[-1] > 0, variance[:-1] / variance[-1], 1.0)
+    ratio = quotient(variance[:-1], variance[-1], variance[-1] > 0)
     return np.clip(np.nan_to_num(ratio, nan=1.0), 0.01, 1000.0)
 
 
 @one_blas_thread()
 def fitted(y: Floats, codes: Codes) -> Components:
-    """Fit an intercept and the variance of each factor by REML.
-
-    `y` (N,). `codes`: level (N,) of each row in each factor, numbered without gaps; at least one factor.
-    """
+    """REML fit to `y` (N,) of an intercept and the variance of each factor; `codes`: levels (N,) without gaps."""
     none = np.full(len(codes) + 1, np.nan)
     if len(y) < 2 or np.ptp(y) == 0:
         return Components(none, np.diag(none), np.nan, identifiable=len(y) > 1)
@@ -239,7 +218,7 @@ def _polished(data: Data, ratio: Floats) -> tuple[Floats, bool]:
     return ratio, bool(np.abs(at.gradient[free] * ratio[free]).max() < 1e-4)
 
 
-def _hessian(data: Data, ratio: Floats, free: NDArray[np.int64]) -> Floats:
+def _hessian(data: Data, ratio: Floats, free: Ints) -> Floats:
     """Second derivatives of the criterion with respect to the free ratios, by central differences of the gradient."""
     columns = []
     for f in free:

@@ -21,7 +21,7 @@ from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.correlation import grouped, midrange, weighted_totals
-from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
 from judgestats.kernels.resampling import cluster_totals, generator
 from judgestats.metrics.agreement.levels import (
     HELD,
@@ -211,8 +211,7 @@ def _spread_rows(
     alone = flags.EXCLUDED.of(int((n_judges == 1).sum()), what="rated by one judge")
     notes = flags.join(partly, alone, flags.SMALL_N if 0 < n < 30 else "", flags.NO_DATA if not n else "")
     best = np.abs(scores - high[:, None]) < 1e-9
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shared = np.where(np.isnan(scores), np.nan, best / best.sum(axis=1, keepdims=True))
+    shared = quotient(best, best.sum(axis=1, keepdims=True), ~np.isnan(scores))
     pairs = list(combinations(range(len(block.judges)), 2))
     means = iter(
         _means(chain([spread], (np.abs(scores[:, i] - scores[:, j]) for i, j in pairs), shared.T), owner, block, plan)
@@ -274,8 +273,7 @@ def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) 
         for k, (u, v) in enumerate(zip(used, held, strict=True)):
             n = int(u.sum())
             value = float(v[u].sum() / n) if n else math.nan
-            with np.errstate(divide="ignore", invalid="ignore"):
-                draws = totals[:, k, 1] / totals[:, k, 0]
+            draws = quotient(totals[:, k, 1], totals[:, k, 0])
             yield {**from_draws(value, draws, block.unit_sizes, plan), "n": n}
 
 

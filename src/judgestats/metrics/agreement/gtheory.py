@@ -18,7 +18,8 @@ from judgestats.counting.cells import ABOUT, cells, score_counts
 from judgestats.counting.splitting import as_runs, refuse_splits, splits_here, splits_there
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
 from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
@@ -39,20 +40,13 @@ FACETS = ("judge", "system", "item", "criterion", "replicate")
 
 @dataclass(frozen=True)
 class Design:
-    """Scores of one group with the levels of their facets.
+    """Scores of one group with the levels of their facets."""
 
-    `y` (N,): scores.
-    `codes`: level (N,) of each score in each crossed facet with more than one level, numbered without gaps.
-    `single`: facets with one level in this group.
-    `repeated`: whether some combination of levels has several scores.
-    `notes`: flags for what was averaged or excluded.
-    """
-
-    y: Floats
-    codes: dict[str, NDArray[Any]]
-    single: tuple[str, ...]
-    repeated: bool
-    notes: list[str]
+    y: Floats  # (N,)
+    codes: dict[str, NDArray[Any]]  # levels (N,) of each crossed facet with more than one level, numbered without gaps
+    single: tuple[str, ...]  # facets with one level in this group
+    repeated: bool  # whether some combination of levels has several scores
+    notes: list[str]  # flags for what was averaged or excluded
 
     @property
     def levels(self) -> dict[str, int]:
@@ -83,11 +77,7 @@ class Design:
 
 
 def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tuple[dict[str, Any], Design]]]:
-    """Split ratings into designs: the facets, and (labels, Design) of each group, sorted by the `by` columns.
-
-    `facets`: any columns; None for those of :data:`FACETS` that vary. Facets not named are averaged over. Raises
-    SchemaError if a column is missing, and DesignError if a facet is also in `by`, or another column splits the cells.
-    """
+    """The facets, by default those of :data:`FACETS` that vary, and (labels, Design) of each group, sorted."""
     data = as_scores(Study.of(ratings).data)
     present = list(data.collect_schema().names())
     by = grouping(by, present)
@@ -103,11 +93,9 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
     for name in names(facets):
         if name in by:
             raise DesignError(f"{name!r} is in facets= and in by=. Name a column in one of them only.")
-        if name not in known:
-            raise SchemaError(
-                f"facets={name!r} is not a column that can be a facet. Columns: {', '.join(known)}."
-                + suggestion(name, known)
-            )
+        refuse_unknown(
+            name, known, f"facets={name!r} is not a column that can be a facet", "Columns", error=SchemaError
+        )
     about = [c for c in dict.fromkeys([*FACETS, *ABOUT, *names(facets)]) if c in present and c not in by]
     table = data.select(*by, *about, value, *([weight] if weight else [])).lazy().collect(backend="pandas").to_native()
     coded = {c: ranked_codes(table[c]) for c in [*by, *about]}
@@ -636,8 +624,7 @@ class _Study:
         notes = [flags.RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if known else flags.COMPONENTS_MISSING]
         if self.draws and not np.isnan(value):
             of, drawn = self.draws[self.object], self.error(numbers, absolute, self.draws)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                row |= self._interval(value, np.nan_to_num(of / (of + drawn)), "linear")
+            row |= self._interval(value, np.nan_to_num(quotient(of, of + drawn)), "linear")
         return {
             **row,
             "estimate": value,
@@ -661,8 +648,7 @@ class _Study:
         if self.draws and not np.isnan(n):
             a, one = (self.error({**numbers, facet: k}, absolute, self.draws) for k in (np.inf, 1.0))
             margin = self.draws[self.object] * (1 - target) / target - a
-            with np.errstate(divide="ignore", invalid="ignore"):
-                needed = np.where(margin > 0, np.maximum(np.ceil((one - a) / margin - 1e-9), 1.0), np.inf)
+            needed = np.where(margin > 0, np.maximum(np.ceil(quotient(one - a, margin) - 1e-9), 1.0), np.inf)
             row |= self._interval(n, needed, "inverted_cdf")
         unreached = flags.NOT_REACHED.of(known and np.isnan(n), target=f"{target:g}", what=plural)
         return {**row, "flag": flags.join(unreached, "" if known else flags.COMPONENTS_MISSING)}

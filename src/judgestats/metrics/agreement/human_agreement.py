@@ -16,13 +16,13 @@ from judgestats.counting.raters import ABOUT, count_raters, is_answer
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.proportions import clustered_ratios, clustered_wilson
+from judgestats.kernels.proportions import clustered_ratios, clustered_wilson, quotient
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import jackknife_cells
 from judgestats.metrics.measure_registry import Measure, Options, Term, items_shared, people_named, with_people
 from judgestats.metrics.references import Humans, References, references
 from judgestats.metrics.scales import scales_apart
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts
@@ -251,15 +251,9 @@ def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level
     k, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in (hits, n))
     clusters = int((size > 0).sum())
     error, low, high = clustered_wilson(k, size, conf_level)
-    return {
-        "estimate": float(k.sum() / size.sum()),
-        "std_error": error,
-        "conf_low": low,
-        "conf_high": high,
-        "n": float(size.sum()),
-        "method": f"Wilson, clustered by {column} (G = {clusters})",
-        "flag": flags.few_clusters(size),
-    }
+    total, method = float(size.sum()), f"Wilson, clustered by {column} (G = {clusters})"
+    value, few = float(k.sum()) / total, flags.few_clusters(size)
+    return with_interval(error, low, high, estimate=value, n=total, method=method, flag=few)
 
 
 def _difference(
@@ -284,15 +278,10 @@ def _difference(
     k, size, n = k[shared], size[shared], size[shared].sum(axis=0)
     apart = flags.EXCLUDED.of(int((~shared).sum()), what=f"{column}(s) without both agreements")
     value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level, bound=1.0)
-    return {
-        "estimate": value,
-        "std_error": error if error > 0 else np.nan,
-        "conf_low": low,
-        "conf_high": high,
-        "n": float(n[0]),
-        "method": f"t with pseudo-observations, clustered by {column} (G = {len(k)})",
-        "flag": flags.join(flags.few_clusters(size[:, 0]), flags.SMALL_N if n[0] < 30 else "", apart),
-    }
+    method = f"t with pseudo-observations, clustered by {column} (G = {len(k)})"
+    flag = flags.join(flags.few_clusters(size[:, 0]), flags.SMALL_N if n[0] < 30 else "", apart)
+    error = error if error > 0 else np.nan
+    return with_interval(error, low, high, estimate=value, n=float(n[0]), method=method, flag=flag)
 
 
 def kappa_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
@@ -305,12 +294,10 @@ def kappa_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
 
     def kappa(totals: Floats) -> Floats:
         table = totals.reshape(-1, m, m)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            table = table / table.sum(axis=(1, 2), keepdims=True)
-            observed = np.einsum("bii->b", table)
-            expected = np.einsum("bi,bi->b", table.sum(axis=2), table.sum(axis=1))
-            result: Floats = np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan)
-        return result
+        table = quotient(table, table.sum(axis=(1, 2), keepdims=True))
+        observed = np.einsum("bii->b", table)
+        expected = np.einsum("bi,bi->b", table.sum(axis=2), table.sum(axis=1))
+        return quotient(observed - expected, 1 - expected, expected < 1 - 1e-12)
 
     return counts, kappa
 

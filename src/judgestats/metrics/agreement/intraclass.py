@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from judgestats import flags
@@ -19,7 +18,8 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
 from judgestats.metrics.agreement.components import Components, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
@@ -30,7 +30,7 @@ from judgestats.metrics.scales import columns_apart
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Ratings -> matrices of subjects x raters, for all groups at once ------------------------------------------------
 
@@ -40,24 +40,15 @@ _JUDGE = "judge of the rating"
 
 @dataclass(frozen=True)
 class Matrices:
-    """Subjects x raters of each group, stacked.
+    """Subjects x raters of each group, stacked."""
 
-    `keys`: label of each group in each ``by`` column; groups are sorted by them.
-    `scores` (S, J): a row per subject of a group, a column per rater; NaN where there is no score.
-    `start` (G,): first row of each group.
-    `silent` (G, J): raters with rows but no score in a group.
-    `notes`: flags of each group for what was averaged.
-    `raters` (J,): their labels.
-    `cluster` (S,): code of each subject's cluster.
-    """
-
-    keys: dict[str, Any]
-    scores: Floats
-    start: NDArray[np.int64]
-    silent: NDArray[np.bool_]
-    notes: list[list[str]]
-    raters: list[Any]
-    cluster: NDArray[np.int64] | None = None
+    keys: dict[str, Any]  # label of each group in each ``by`` column; groups are sorted by them
+    scores: Floats  # (S, J): a row per subject of a group, a column per rater; NaN where there is no score
+    start: Ints  # (G,): first row of each group
+    silent: Mask  # (G, J): raters with rows but no score in a group
+    notes: list[list[str]]  # flags of each group for what was averaged
+    raters: list[Any]  # (J,): their labels
+    cluster: Ints | None = None  # (S,): code of each subject's cluster
 
     @property
     def groups(self) -> int:
@@ -65,18 +56,13 @@ class Matrices:
         return int(self.start.size)
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Rows of each group."""
         return np.diff(np.append(self.start, len(self.scores)))
 
 
 def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
-    """Arrange ratings as subjects x raters, one matrix per group; runs are averaged first, then all further columns.
-
-    `subjects`: columns that identify the subjects. `raters`: column of the raters. `by`: columns that split the
-    ratings. `cluster`: column of the subjects' clusters, or empty. Raises SchemaError if a column is missing, and
-    DesignError if a column has two roles.
-    """
+    """Ratings as subjects x raters, one matrix per group; runs are averaged first, then all further columns."""
     data = Study.of(ratings).data
     present = list(data.collect_schema().names())
     by = grouping(by, present)
@@ -96,11 +82,9 @@ def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "")
 def _parts(present: list[str], subjects: By, raters: str, by: list[str]) -> list[str]:
     subjects = list(dict.fromkeys(names(subjects)))
     for argument, name in [("raters", raters), *(("subjects", s) for s in subjects)]:
-        if name not in present and not (name in ABOUT and argument == "subjects"):
-            raise SchemaError(
-                f"{argument}={name!r} is not a column of the ratings. Columns: {', '.join(present)}."
-                + suggestion(name, present)
-            )
+        if not (name in ABOUT and argument == "subjects"):
+            problem = f"{argument}={name!r} is not a column of the ratings"
+            refuse_unknown(name, present, problem, "Columns", error=SchemaError)
     if not subjects:
         raise DesignError("subjects= names no column. Name what is rated, e.g. subjects='item'.")
     for name in subjects:
@@ -167,7 +151,7 @@ def _of_row(code: Any, row: Any, rows: int) -> Any:
     return found
 
 
-def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[Floats, NDArray[np.bool_]]:
+def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
     """Scores as rows x raters, and the rows in which some rater lacks some of the cells averaged."""
     raters = len(table.labels["judge"])
     place = row[table.cell].astype(np.int64) * raters + table.judge
@@ -178,10 +162,9 @@ def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[F
     scored = ~np.isnan(table.mean)
     count = np.bincount(place[scored], minlength=rows * raters).reshape(rows, raters)
     total = np.bincount(place[scored], weights=table.mean[scored], minlength=rows * raters).reshape(rows, raters)
-    with np.errstate(invalid="ignore"):
-        scores = np.where(count > 0, total / count, np.nan)
+    scores = quotient(total, count, count > 0)
     cells = np.bincount(row, minlength=rows)[:, None]
-    unequal: NDArray[np.bool_] = np.asarray(((count > 0) & (count < cells)).any(axis=1))
+    unequal: Mask = np.asarray(((count > 0) & (count < cells)).any(axis=1))
     return scores, unequal
 
 
@@ -355,7 +338,7 @@ class _Rows:
         for name, value in values.items():
             self.cells[name][:, groups] = value
 
-    def mark(self, flag: str, mask: NDArray[np.bool_]) -> None:
+    def mark(self, flag: str, mask: Mask) -> None:
         """Add a flag where the mask (6, G) is true."""
         for t, g in np.argwhere(mask):
             self.of_term.setdefault((int(t), int(g)), []).append(flag)
@@ -457,7 +440,7 @@ def _clustered(
     scores: Floats,
     there: Any,
     present: Any,
-    cluster: NDArray[np.int64],
+    cluster: Ints,
     column: str,
     conf_level: float,
     ignored_by: str,

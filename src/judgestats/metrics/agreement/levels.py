@@ -30,6 +30,7 @@ from judgestats.kernels.correlation import (
     weighted_spearman,
     weighted_totals,
 )
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.pingouin_engine import repeated_measures, version
 from judgestats.metrics.clustered import clustered_by
@@ -52,26 +53,16 @@ HELD = 2**22
 
 @dataclass(frozen=True)
 class Block:
-    """The ratings of one group.
+    """The ratings of one group."""
 
-    `key`: values of its ``by`` columns.
-    `rows`: labels of the R rows, each correlated separately: ``system`` and the other columns of a cell.
-    `judges`: labels of the J judges, sorted.
-    `scores` (R, J, N): NaN where a judge did not rate a point.
-    `owner` (N,): bootstrap unit of each point.
-    `n_units`: number O of bootstrap units.
-    `strata` (O,): stratum of each unit, or None.
-    `n_missing`: points that one judge rated and another rated in part or not at all.
-    """
-
-    key: dict[str, Any]
-    rows: pd.DataFrame
-    judges: list[str]
-    scores: Floats
-    owner: Ints
-    n_units: int
-    strata: Ints | None
-    n_missing: int
+    key: dict[str, Any]  # values of its ``by`` columns
+    rows: pd.DataFrame  # labels of the R rows, each correlated separately: ``system`` and the other columns of a cell
+    judges: list[str]  # sorted labels of the J judges
+    scores: Floats  # (R, J, N): NaN where a judge did not rate a point
+    owner: Ints  # (N,): bootstrap unit of each point
+    n_units: int  # number O of bootstrap units
+    strata: Ints | None  # (O,): stratum of each unit, or None
+    n_missing: int  # points that one judge rated and another rated in part or not at all
 
     @property
     def unit_sizes(self) -> Floats:
@@ -97,24 +88,21 @@ class Block:
             size = min(step, plan.n_resamples - start)
             yield multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
 
-    def common(self) -> NDArray[np.int64]:
+    def common(self) -> Ints:
         """Number of points that both judges of each pair rated, (R, P)."""
         rated = ~np.isnan(self.scores)
         one, two = self.sides
-        result: NDArray[np.int64] = (rated[:, one] & rated[:, two]).sum(axis=-1)
+        result: Ints = (rated[:, one] & rated[:, two]).sum(axis=-1)
         return result
 
-    def points(self) -> NDArray[np.int64]:
+    def points(self) -> Ints:
         """Number of points that two judges or more rated, (R,)."""
-        result: NDArray[np.int64] = ((~np.isnan(self.scores)).sum(axis=1) > 1).sum(axis=-1)
+        result: Ints = ((~np.isnan(self.scores)).sum(axis=1) > 1).sum(axis=-1)
         return result
 
 
 def rated(ratings: Any, by: By, more: Sequence[str] = (), cluster: str = "item") -> tuple[pd.DataFrame, list[str]]:
-    """Scores averaged over runs, with the columns that a block needs, and the grouping columns.
-
-    Raises SchemaError if a column is missing, and DesignError if `by` splits what is to be compared.
-    """
+    """Scores averaged over runs, with the columns that a block needs, and the grouping columns."""
     present = Study.of(ratings).names
     groups = grouping(by, present, "ratings")
     for name in ("judge", "item"):
@@ -192,11 +180,10 @@ def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, sh
     n_criteria = int(criterion.max(initial=0)) + 1
     distinct = np.unique(response * n_criteria + criterion) // n_criteria
     criteria = np.bincount(distinct, minlength=shape[0] * shape[2]).reshape(shape[0], 1, shape[2])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((count == criteria) & (count > 0), total / count, np.nan)
+    return quotient(total, count, (count == criteria) & (count > 0))
 
 
-def pair_flags(r: Floats, common: NDArray[np.int64], n_missing: int = 0) -> str:
+def pair_flags(r: Floats, common: Ints, n_missing: int = 0) -> str:
     """Flags that count the pairs excluded, by reason, and the missing scores."""
     undefined = np.isnan(r)
     return flags.join(
@@ -220,7 +207,6 @@ def refuse_empty(table: pd.DataFrame) -> None:
 # ---- Correlations of a block in the data and in every resample, and their intervals ----------------------------------
 
 Method = Literal["pearson", "spearman"]
-METHODS: tuple[Method, ...] = ("pearson", "spearman")
 FISHER = "Fisher z; p from t on n - 2"
 #: Range of a correlation, and of a difference of two.
 CORRELATION, DIFFERENCE = (-1.0, 1.0), (-2.0, 2.0)
@@ -265,8 +251,7 @@ def system_means(block: Block, weights: Floats) -> Floats:
     known = ~np.isnan(block.scores)
     stacked = np.stack([known.astype(float), np.where(known, block.scores, 0.0)], axis=-1).transpose(2, 0, 1, 3)
     totals = weighted_totals(weights, grouped(stacked, block.owner, block.n_units))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(totals[..., 0] > 0, totals[..., 1] / totals[..., 0], np.nan)
+    return quotient(totals[..., 1], totals[..., 0], totals[..., 0] > 0)
 
 
 def system_correlations(block: Block, method: Method, weights: Floats) -> Floats:
@@ -295,9 +280,7 @@ def row_icc(block: Block, weights: Floats) -> Floats:
 def mean_defined(x: Floats, axis: int | tuple[int, ...] = -1) -> Floats:
     """Mean of the values that are not NaN."""
     known = ~np.isnan(x)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.where(known, x, 0.0).sum(axis=axis) / known.sum(axis=axis)
-    return result
+    return quotient(np.where(known, x, 0.0).sum(axis=axis), known.sum(axis=axis))
 
 
 def sd_defined(x: Floats, ddof: int = 1) -> Floats:
@@ -305,8 +288,7 @@ def sd_defined(x: Floats, ddof: int = 1) -> Floats:
     known = ~np.isnan(x)
     n = known.sum(axis=-1)
     away = np.where(known, x - mean_defined(x)[..., None], 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(n > 1, np.sqrt((away**2).sum(axis=-1) / (n - ddof)), np.nan)
+    return np.sqrt(quotient((away**2).sum(axis=-1), n - ddof, n > 1))
 
 
 def from_draws(
@@ -316,10 +298,7 @@ def from_draws(
     plan: Bootstrap,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, Any]:
-    """Cells of an estimate from its bootstrap draws; no interval for one unit or an undefined estimate.
-
-    `sizes`: of the units that were drawn.
-    """
+    """Cells of an estimate from draws of units of these sizes; no interval for one unit or an undefined estimate."""
     row: dict[str, Any] = {"estimate": value, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
     row |= {"method": plan.words, "flag": ""}
     if math.isnan(value):

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
 from judgestats.threads import Shared, warnings_ignored
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 #: Largest design matrix (points x items): pingouin makes it dense.
 MOST_CELLS = 2**28
@@ -62,11 +61,8 @@ def six_correlations(scores: Floats) -> dict[str, Floats]:
     }
 
 
-def repeated_measures(x: Floats, y: Floats, item: NDArray[np.int64]) -> tuple[float, int]:
-    """Correlation of x and y within items (Bakdash and Marusich 2017), and its degrees of freedom.
-
-    NaN for fewer than 3 items or one degree of freedom, and where x or y does not vary within any item.
-    """
+def repeated_measures(x: Floats, y: Floats, item: Ints) -> tuple[float, int]:
+    """Correlation within items (Bakdash and Marusich 2017) and its df; NaN for fewer than 3 items or no spread."""
     items, code = np.unique(item, return_inverse=True)
     df = x.size - items.size - 1
     if items.size < 3 or df < 1:

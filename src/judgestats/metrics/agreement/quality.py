@@ -17,7 +17,8 @@ from judgestats.counting.clustering import Cluster, clusters
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.levels import (
     Method,
@@ -344,11 +345,8 @@ def ordering_accuracy(
 def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.DataFrame, list[str]]:
     frame = Study.of(data).data
     present = list(frame.collect_schema().names())
-    if tier not in present:
-        raise SchemaError(
-            f"tier={tier!r} is not a column. Columns: {', '.join(present)}.{suggestion(tier, present)} Name the column "
-            "with the tier of each system."
-        )
+    cure = " Name the column with the tier of each system."
+    refuse_unknown(tier, present, f"tier={tier!r} is not a column", "Columns", cure=cure, error=SchemaError)
     if score in present:
         groups = grouping(by, present, "table")
         table = frame.lazy().collect(backend="pandas").to_native()
@@ -416,11 +414,9 @@ def _ordering_row(
 ) -> dict[str, Any]:
     n, k = int(pairs.sum()), int(right.sum())
     hits, drawn_pairs = (((weights @ x.astype(float)) * weights).sum(axis=1) for x in (right, pairs))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = hits / drawn_pairs
     inside = pairs.any(axis=0) | pairs.any(axis=1)
     involved = np.ones(inside.sum()) if family is None else np.unique(family[inside], return_counts=True)[1]
-    cells_of = from_draws(k / n if n else math.nan, drawn, involved, plan, (0.0, 1.0))
+    cells_of = from_draws(k / n if n else math.nan, quotient(hits, drawn_pairs), involved, plan, (0.0, 1.0))
     alone = (
         flags.LONE_UNIT if family is None and ((pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any()) else ""
     )

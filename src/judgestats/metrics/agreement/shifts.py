@@ -20,8 +20,8 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.kernels.proportions import wilson
+from judgestats.errors import DesignError, SchemaError, choose, refuse_unknown
+from judgestats.kernels.proportions import quotient, wilson
 from judgestats.metrics.agreement.levels import (
     DIFFERENCE,
     Block,
@@ -41,9 +41,9 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of, values_of
-from judgestats.results import COLUMNS, estimates
+from judgestats.results import COLUMNS, estimates, with_interval
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- Shifts of agreement between two conditions: :func:`agreement_shift` ---------------------------------------------
 
@@ -265,9 +265,9 @@ def two_sides(
     named = [c for c in names(cell) if c not in (*groups, "system")]
     found = blocks(table, groups, [*named, SIDE], unit, drawn.column)
     for i, block in enumerate(found):
-        present = _units_of_sides(block)
-        if not (present[0] & present[1]).any():
-            found[i] = replace(block, strata=present[1].astype(np.int64))
+        on_first, on_second = _units_of_sides(block)
+        if not (on_first & on_second).any():
+            found[i] = replace(block, strata=on_second.astype(np.int64))
     return TwoSides(found, groups, drawn.flag, drawn.column)
 
 
@@ -280,18 +280,17 @@ def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, 
     values = frame.lazy().select(text).unique().collect(backend="pandas")[condition].to_list()
     known = sorted(map(str, values))
     for value in map(str, pair):
-        if value not in known:
-            raise DesignError(f"{condition!r} has no {value!r}. It has: {', '.join(known)}.{suggestion(value, known)}")
+        refuse_unknown(value, known, f"{condition!r} has no {value!r}", "It has")
     one, two = (frame.filter(text == str(v)).drop(condition).to_native() for v in pair)
     return one, two
 
 
-def _units_of_sides(block: Block) -> NDArray[np.bool_]:
+def _units_of_sides(block: Block) -> Mask:
     """Whether each unit occurs on each side, (2, O)."""
     return _units_of(block, block.rows[SIDE].to_numpy(), 2)
 
 
-def _units_of(block: Block, code: NDArray[Any], size: int) -> NDArray[np.bool_]:
+def _units_of(block: Block, code: NDArray[Any], size: int) -> Mask:
     """Whether each unit occurs in the rows with each of `size` codes, (size, O)."""
     points: Any = (~np.isnan(block.scores)).any(axis=1)
     present = np.zeros((size, block.n_units), dtype=bool)
@@ -302,23 +301,15 @@ def _units_of(block: Block, code: NDArray[Any], size: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Matched:
-    """Correlations of the cells that occur on both sides.
-
-    `r` (2, C, P): before and after; NaN on both sides where one is undefined.
-    `draws` (B, 2, C, P): the same in each resample.
-    `cells`: labels of the C cells.
-    `undefined` (P,): number of correlations excluded, per pair.
-    `paired`: whether some unit occurs on both sides.
-    `one_sided`: number of units on one side only.
-    """
+    """Correlations of the cells that occur on both sides."""
 
     block: Block
-    r: Floats
-    draws: Floats
-    cells: pd.DataFrame
-    undefined: Ints
-    paired: bool
-    one_sided: int
+    r: Floats  # (2, C, P): before and after; NaN on both sides where one is undefined
+    draws: Floats  # (B, 2, C, P): the same in each resample
+    cells: pd.DataFrame  # labels of the C cells
+    undefined: Ints  # (P,): number of correlations excluded, per pair
+    paired: bool  # whether some unit occurs on both sides
+    one_sided: int  # number of units on one side only
 
     def exclusions(self, unit: str, pairs: slice = slice(None)) -> str:
         """Flags for what the correlations of these pairs exclude."""
@@ -379,8 +370,7 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap, re
 
 def _relative_cells(value: Floats, draws: Floats, sizes: Floats, plan: Bootstrap) -> dict[str, Any]:
     """Shift divided by the agreement before; no interval where the interval of that agreement includes 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cells = from_draws(float(value[1] / value[0] - 1), draws[:, 1] / draws[:, 0] - 1, sizes, plan)
+    cells = from_draws(float(quotient(value[1], value[0]) - 1), quotient(draws[:, 1], draws[:, 0]) - 1, sizes, plan)
     if not value[0] > 0:
         return cells | dict.fromkeys(("estimate", *_INTERVAL), math.nan) | {"flag": ""}
     if not from_draws(float(value[0]), draws[:, 0], sizes, plan)["conf_low"] > 0:
@@ -409,10 +399,7 @@ NAMES = {"before": ("before", "baseline", "base"), "after": ("after", "merg")}
 
 
 def known_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
-    """A table of known correlations with the columns ``before`` and ``after``, and the names of its other columns.
-
-    Raises SchemaError if a column is missing or not numeric.
-    """
+    """A table of known correlations with the columns ``before`` and ``after``, and the names of its other columns."""
     frame = Study.of(table).data.lazy().collect(backend="pandas").to_native()
     found = {new: next((c for c in old if c in frame.columns), None) for new, old in NAMES.items()}
     if missing := [f"{new} (or {', '.join(NAMES[new][1:])})" for new, old in found.items() if old is None]:
@@ -785,13 +772,10 @@ def _without_means(data: pd.DataFrame, labels: list[str], means: Means) -> tuple
     return data[~marked], int(marked.sum())
 
 
-def mean_rows(data: pd.DataFrame, labels: list[str]) -> NDArray[np.bool_]:
-    """Whether each row (N,) is a mean of other rows, by a column, by a label, or by its numbers.
-
-    `data`: with ``before`` and ``after``. `labels`: its other columns.
-    """
+def mean_rows(data: pd.DataFrame, labels: list[str]) -> Mask:
+    """Whether each row (N,) is a mean of other rows, by a column, by a label, or by its ``before`` and ``after``."""
     if "is_mean" in labels:
-        given: NDArray[np.bool_] = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
+        given: Mask = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
         return given
     marked = np.zeros(len(data), dtype=bool)
     for column in labels:
@@ -823,18 +807,10 @@ def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level
         return {**row, "flag": flags.CONSTANT_SHIFTS if n > 1 else flags.ONE_CONDITION if n else ""}
     t = row["estimate"] / spread
     tail = {"less": stdtr(n - 1, t), "greater": stdtr(n - 1, -t), "two-sided": 2 * stdtr(n - 1, -abs(t))}[alternative]
+    test = {"statistic": t, "df": n - 1, "p_value": float(tail), "p_adjusted": min(1.0, m * float(tail))}
     half = float(stdtrit(n - 1, (1 + conf_level) / 2)) * spread
-    return {
-        **row,
-        "std_error": spread,
-        "conf_low": row["estimate"] - half,
-        "conf_high": row["estimate"] + half,
-        "statistic": t,
-        "df": n - 1,
-        "p_value": float(tail),
-        "p_adjusted": min(1.0, m * float(tail)),
-        "method": f"paired t, Bonferroni over {m}",
-    }
+    low, high = row["estimate"] - half, row["estimate"] + half
+    return with_interval(spread, low, high, **row, **test, method=f"paired t, Bonferroni over {m}")
 
 
 def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> dict[str, Any]:
@@ -849,13 +825,7 @@ def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> 
 
 
 def sign_p(k: int, n: int, alternative: Alternative = "two-sided") -> float:
-    """P-value of the exact sign test of `k` negative shifts among `n` that are not 0; NaN for n = 0.
-
-    `alternative`: ``less``: shifts are negative.
-
-    >>> sign_p(10, 10, "less"), sign_p(6, 6, "less"), sign_p(6, 6)
-    (0.0009765625, 0.015625, 0.03125)
-    """
+    """P-value of the exact sign test of `k` negative shifts among `n` that are not 0 (``less``); NaN for n = 0."""
     if not n:
         return math.nan
     at_least, at_most = float(bdtr(n - k, n, 0.5)), float(bdtr(k, n, 0.5))
@@ -863,38 +833,11 @@ def sign_p(k: int, n: int, alternative: Alternative = "two-sided") -> float:
 
 
 def cohen_d(before: ArrayLike, after: ArrayLike, *, d: D = "pooled", ddof: int = 1) -> float:
-    """Cohen's d of two samples: their difference of means, in standard deviations.
+    """Cohen's d of two samples: `after` minus `before` in standard deviations (divisor n - ddof), NaN without spread.
 
-    Parameters
-    ----------
-    before, after : array_like
-        Values; of equal length for ``paired``.
-    d : {'pooled', 'average', 'paired'}
-        Divided by the pooled sd (variances weighted by n - ddof), the root of the mean variance, or the sd of the
-        paired differences.
-    ddof : int
-        Divisor n - ddof of the variances.
-
-    Returns
-    -------
-    float
-        Mean of `after` minus mean of `before`, standardised. NaN where there is no spread, or too few values.
-
-    Raises
-    ------
-    DesignError
-        For ``paired`` samples of different lengths.
-
-    Notes
-    -----
-    The variants differ considerably: for paired data, ``paired`` is ``average`` divided by about √(2(1 - r)).
-
-    Source: consensus_illusion paper, Sections 2.1 and 3.2; it prints d without a formula.
-
-    Examples
-    --------
-    >>> [round(cohen_d([1, 2, 3], [3, 4, 8], d=v), 3) for v in ("pooled", "average", "paired")]
-    [1.5, 1.5, 1.732]
+    Divided by the ``pooled`` sd, the root of the mean variance (``average``), or the sd of the ``paired`` differences:
+    for paired data that is ``average`` divided by about √(2(1 - r)). consensus_illusion paper, Sections 2.1 and 3.2,
+    prints d without a formula.
     """
     choose(d, VARIANTS, "d")
     x, y = (np.asarray(v, dtype=float) for v in (before, after))

@@ -18,7 +18,7 @@ from judgestats.counting.counts import Counts
 from judgestats.counting.raters import ABOUT, matched_calls
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
 from judgestats.metrics.bias.position import consistency, repeats
@@ -208,11 +208,7 @@ def _versions(old: Any, new: Any, baseline: Baseline | None, kept: list[str]) ->
         if len(baseline) != 1:
             raise DesignError(f"baseline= names {len(baseline)} columns. Give one: {{'version': 'v1'}}.")
         ((column, value),) = baseline.items()
-        if column not in table.columns:
-            raise DesignError(
-                f"baseline={{{column!r}: ...}}: there is no such column. Columns: {', '.join(map(str, table.columns))}."
-                f"{suggestion(column, map(str, table.columns))}"
-            )
+        refuse_unknown(column, table.columns, f"baseline={{{column!r}: ...}}: there is no such column", "Columns")
     elif baseline is not None:
         ((column, value),) = [(c, v) for c, v in controls(table, baseline).items() if v == baseline]
     else:
@@ -259,14 +255,10 @@ def _of_group(people: pd.DataFrame, key: Mapping[str, Any], groups: list[str]) -
 
 @dataclass(frozen=True)
 class _Pair:
-    """Calls of one judge under both versions.
+    """Calls of one judge under both versions."""
 
-    `calls`: with the version in ``_version``.
-    `people`: answers of people, perhaps none.
-    """
-
-    calls: pd.DataFrame
-    people: pd.DataFrame
+    calls: pd.DataFrame  # with the version in ``_version``
+    people: pd.DataFrame  # answers of people, perhaps none
     kind: Kind
     plan: Bootstrap
     key: dict[str, Any]

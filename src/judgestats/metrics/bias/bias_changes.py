@@ -22,11 +22,11 @@ from judgestats.counting.patterns import InvalidDirection
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.kernels.proportions import ROUNDING, normal_quantile
+from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
+from judgestats.kernels.proportions import ROUNDING, normal_quantile, quotient
 from judgestats.metrics.bias.bias_scores import targeted
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factor
 from judgestats.typing import Floats, Mask
@@ -39,20 +39,13 @@ STRATUM = "_sample"
 
 @dataclass(frozen=True)
 class Sample:
-    """Pairs of one judge under one strategy and under the baseline.
+    """Pairs of one judge under one strategy and under the baseline."""
 
-    `key`: judge, strategy and other grouping columns.
-    `whole`: the counts of all samples. `rows` (R,): those of this one that count.
-    `answers` (R, P): contribution of each row to the nine joint answers of pairs, or to three answers under the
-    baseline and three under the strategy.
-    `left_out`: pairs without a valid answer under both; of independent samples the calls without one.
-    """
-
-    key: dict[str, Any]
-    whole: Counts
-    rows: NDArray[np.intp]
-    answers: Floats
-    left_out: float
+    key: dict[str, Any]  # judge, strategy and other grouping columns
+    whole: Counts  # the counts of all samples
+    rows: NDArray[np.intp]  # (R,): those of this one that count
+    answers: Floats  # (R, P): each row as nine joint answers, or three under the baseline and three under the strategy
+    left_out: float  # pairs without a valid answer under both; of independent samples the calls without one
 
     @property
     def strata(self) -> NDArray[np.integer[Any]]:
@@ -263,8 +256,7 @@ def _scores(totals: Floats) -> tuple[Floats, Floats]:
         sides = joint.sum(axis=2), joint.sum(axis=1)
     else:
         sides = totals[:, :3], totals[:, 3:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        one, two = ((s[:, 0] - s[:, 1]) / s.sum(axis=1) for s in sides)
+    one, two = (quotient(s[:, 0] - s[:, 1], s.sum(axis=1)) for s in sides)
     return one, two
 
 
@@ -318,13 +310,8 @@ def _composed(sample: Sample, column: str | None) -> dict[str, dict[str, Any]]:
         )
         below, above = (math.sqrt(max(x * x + y * y - 2 * r * x * y, 0.0)) for x, y in lengths)
         value = b["estimate"] - a["estimate"]
-        result[term] = {
-            "estimate": value,
-            "std_error": math.sqrt(max(variance, 0.0)),
-            "conf_low": value - below,
-            "conf_high": value + above,
-            "method": method,
-        }
+        error = math.sqrt(max(variance, 0.0))
+        result[term] = with_interval(error, value - below, value + above, estimate=value, method=method)
         if clustered is not None:
             result[term] |= clustered.widened(result[term], clustered.influence(sample, term), variance, conf_level)
     return result
@@ -332,15 +319,11 @@ def _composed(sample: Sample, column: str | None) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Clusters:
-    """Clusters of the pairs of one or several samples.
-
-    `codes` (R,): cluster of each row of each sample.
-    `size`: G.
-    """
+    """Clusters of the pairs of one or several samples."""
 
     samples: list[Sample]
-    codes: list[NDArray[np.integer[Any]]]
-    size: int
+    codes: list[NDArray[np.integer[Any]]]  # (R,): cluster of each row, of each sample
+    size: int  # G
 
     def sides(self, sample: Sample) -> tuple[Floats, Floats]:
         """Answers of each cluster under the baseline, and under the strategy, (G, 3)."""
@@ -379,11 +362,8 @@ class _Clusters:
         effect = variance / independent if independent > ROUNDING and variance > ROUNDING else 1.0
         t = float(stdtrit(self.size - 1, 0.5 + conf_level / 2))
         factor, value = math.sqrt(effect) * t / normal_quantile(conf_level), row["estimate"]
-        return {
-            "std_error": math.sqrt(variance),
-            "conf_low": max(value - factor * (value - row["conf_low"]), -2.0),
-            "conf_high": min(value + factor * (row["conf_high"] - value), 2.0),
-        }
+        low, high = value - factor * (value - row["conf_low"]), value + factor * (row["conf_high"] - value)
+        return with_interval(math.sqrt(variance), max(low, -2.0), min(high, 2.0))
 
 
 def _clusters(samples: list[Sample], column: str) -> _Clusters:
@@ -441,12 +421,8 @@ def _drawn(row: dict[str, Any], samples: list[Sample], term: str, key: Mapping[s
 
 def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
     known = sorted({str(s.key["judge"]) for s in samples})
-    unknown = [j for j in names(judges or ()) if j not in known]
-    if unknown:
-        raise DesignError(
-            f"judges= names {unknown[0]!r}, who is not in the data. Judges: {', '.join(known)}."
-            f"{suggestion(unknown[0], known)}"
-        )
+    for judge in names(judges or ()):
+        refuse_unknown(judge, known, f"judges= names {judge!r}, who is not in the data", "Judges")
     return [s for s in samples if judges is None or str(s.key["judge"]) in names(judges)]
 
 

@@ -23,7 +23,8 @@ from judgestats.counting.patterns import PATTERNS, InvalidDirection
 from judgestats.counting.study import Study, refuse_unknown_order
 from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.errors import DesignError, SchemaError, choose, refuse_unknown, suggestion
+from judgestats.kernels.proportions import quotient
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.results import estimates
@@ -43,14 +44,10 @@ _TWIN = "(the same, second)"
 
 @dataclass(frozen=True)
 class ExcludedCalls:
-    """Number of calls excluded from each group, for the flags.
-
-    `table`: the grouping columns and ``_without``, the number of calls.
-    `what`: a description: ``calls of equal length``.
-    """
+    """Number of calls excluded from each group, for the flags: the grouping columns and ``_without``, the number."""
 
     table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame({"judge": [], "_without": []}))
-    what: str = ""
+    what: str = ""  # a description: ``calls of equal length``
 
     @classmethod
     def of(cls, study: Study, groups: Sequence[str], what: str) -> ExcludedCalls:
@@ -91,12 +88,9 @@ class ExcludedCalls:
 
 @dataclass(frozen=True)
 class Targeted:
-    """Calls that have a target, and the number of those that have none.
+    """Calls that have a target, and the number of those that have none."""
 
-    `calls`: preferences with a column ``target``, or the tally that was given.
-    """
-
-    calls: Study
+    calls: Study  # with a column ``target``, or the tally that was given
     excluded: ExcludedCalls
 
 
@@ -119,12 +113,10 @@ def targeted(
     by: By = (),
     measure: str = "bias_score",
 ) -> Targeted:
-    """Determine the target of each call, and exclude calls without one.
+    """Determine the target of each call, and exclude calls without one; a tally of `measure` is returned unchanged.
 
-    `calls`: preferences, or a tally of `measure`, which is returned unchanged. `target`, `attribute`, `value`,
-    `family`: as in :func:`bias_score`. `by`: columns by which excluded calls are counted, besides ``judge`` and
-    ``bias``. Raises DesignError if the arguments do not go together or no call has a target, SchemaError if a column
-    is missing or the target is neither candidate.
+    `target`, `attribute`, `value`, `family`: as in :func:`bias_score`. `by`: columns by which excluded calls are
+    counted.
     """
     study = Study.of(calls)
     data, present = study.data, study.names
@@ -162,10 +154,7 @@ def targeted(
 
 
 def with_slot(calls: Study) -> Study:
-    """Add the column ``target_slot`` to calls that have a target.
-
-    Raises DesignError if the order in which the candidates were shown is not known.
-    """
+    """Add the column ``target_slot`` to calls that have a target."""
     refuse_unknown_order(calls.data, calls.names)
     in_first = _text("target") == _text("first")
     slot = nw.when(in_first).then(nw.lit("first")).otherwise(nw.lit("second"))
@@ -226,12 +215,9 @@ def _by_attribute(data: Any, present: list[str], attribute: str, value: str | No
 
 def _by_family(data: Any, present: list[str], family: Mapping[str, str]) -> _Sides:
     judges = [str(j) for j in _distinct(data, "judge")]
-    unknown = [j for j in judges if j not in family]
-    if unknown:
-        raise DesignError(
-            f"family= does not name the judge {unknown[0]!r}. It names: {', '.join(family)}."
-            f"{suggestion(unknown[0], family)} Give a family to every judge."
-        )
+    for judge in judges:
+        problem = f"family= does not name the judge {judge!r}"
+        refuse_unknown(judge, family, problem, "It names", cure=" Give a family to every judge.")
     has_columns = all(f"family_{slot}" in present for slot in _SLOTS)
     if nameless := [j for j in judges if pd.isna(family[j])]:
         raise DesignError(f"family= gives the judge {nameless[0]!r} no family. Give a family to every judge.")
@@ -557,9 +543,7 @@ def _mean_row(counts: Counts, split: Sequence[str], invalid: str, key: Mapping[s
 
         def mean(totals: Floats) -> Floats:
             cells = totals.reshape(len(totals), -1, 3)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                result: Floats = ((cells[:, :, 0] - cells[:, :, 1]) / cells.sum(axis=2)) @ weight
-            return result
+            return quotient(cells[:, :, 0] - cells[:, :, 1], cells.sum(axis=2)) @ weight
 
         row |= counts.resampled(added.reshape(len(added), -1), mean, key)
     small = flags.SMALL_N if total < 30 else ""

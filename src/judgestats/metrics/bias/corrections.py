@@ -17,6 +17,7 @@ from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.corrected import covariance, small_sample
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.bias.labelled_samples import Group
+from judgestats.results import with_interval
 from judgestats.typing import Floats, Mask
 
 #: How the labelled items were drawn: at random from all, or so many of each class of the label.
@@ -86,24 +87,19 @@ class Correction:
 
 @dataclass(frozen=True)
 class Rate:
-    """A corrected rate: what it is and what it rests on.
-
-    `influence` (N,): of a unit of each row of the group. `rows`: the rows that it rests on. `refusal`: why it is no
-    number. `parts`: rows of the result about sensitivity, lambda and so on. `interval`: its standard error and ends
-    where they do not follow from the influences.
-    """
+    """A corrected rate: what it is and what it rests on."""
 
     estimate: float
-    influence: Floats
-    rows: Mask
+    influence: Floats  # (N,): of a unit of each row of the group
+    rows: Mask  # that it rests on
     n: float
     n_labels: float
     method: str
     binary: bool
-    refusal: str
+    refusal: str  # why it is no number
     cautions: str
-    parts: list[dict[str, Any]]
-    interval: tuple[float, float, float] | None = None
+    parts: list[dict[str, Any]]  # rows of the result about sensitivity, lambda and so on
+    interval: tuple[float, float, float] | None = None  # standard error and ends, if not from the influences
 
 
 def std_error(group: Group, influence: Floats, rows: Mask) -> tuple[float, float]:
@@ -198,10 +194,5 @@ def clipped(estimate: float, error: float, low: float, high: float, least: float
     if high < least or low > most:
         return {"estimate": math.nan, "method": "", "flag": flags.RATES_DO_NOT_FIT}
     estimate = min(max(estimate, least), most)
-    return {
-        "estimate": estimate,
-        "std_error": error,
-        "conf_low": min(max(low, least), estimate),
-        "conf_high": max(min(high, most), estimate),
-        "flag": "",
-    }
+    low, high = min(max(low, least), estimate), max(min(high, most), estimate)
+    return with_interval(error, low, high, estimate=estimate, flag="")

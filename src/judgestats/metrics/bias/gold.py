@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -36,7 +35,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite
 from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, kind_of, names, required
 from judgestats.schema.declared_counts import counted
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Ints, Mask
 
 # ---- How often does the right response of several get the highest score? ---------------------------------------------
 
@@ -699,7 +698,7 @@ def _kappas(counts: Counts, trial: Mask, invalid: Invalid) -> list[dict[str, Any
     return rows
 
 
-def _kappa(counts: Counts, cell: NDArray[np.int64], key: dict[str, Any]) -> dict[str, Any]:
+def _kappa(counts: Counts, cell: Ints, key: dict[str, Any]) -> dict[str, Any]:
     """Kappa of one group with its interval; `cell` (R,): answer and gold of each row."""
     n, plan, m = counts.n, counts.bootstrap, len(_CLASSES)
     total = np.bincount(cell, n, m * m).reshape(m, m)

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -22,7 +21,7 @@ from judgestats.counting.selection import with_two
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.bias_scores import of_attributes, target_known, targeted
@@ -30,11 +29,11 @@ from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.paired import independent_difference
 from judgestats.metrics.references import column_and_value, labels
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import candidates, codes_of, each_group
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Annotators: screening for constant answers ----------------------------------------------------------------------
 
@@ -43,11 +42,7 @@ LEAST = 10
 
 
 def constant(table: pd.DataFrame) -> pd.Series[Any]:
-    """Calls of people whose answer by slot and whose confidence never vary.
-
-    `table`: calls with ``_person``, ``outcome``, ``_choice`` (the answer by slot), ``_slot`` (of the target), ``_sure``
-    and ``n``.
-    """
+    """Calls of people whose answer by slot (``_choice``) and whose confidence (``_sure``) never vary."""
     whose = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
     varied = whose.agg(
         choices=("_choice", "nunique"), sure=("_sure", "nunique"), slots=("_slot", "nunique"), calls=("n", "sum")
@@ -169,11 +164,9 @@ def preference_gap(
     present = Study.of(calls).names
     for argument, columns in (("humans", marker), ("confidence", names(confidence or ()))):
         for name in columns:
-            if name not in present:
-                raise SchemaError(
-                    f"{argument}= names {name!r}, which is not a column. Columns: {', '.join(present)}."
-                    f"{suggestion(name, present)}"
-                )
+            refuse_unknown(
+                name, present, f"{argument}= names {name!r}, which is not a column", "Columns", error=SchemaError
+            )
     found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
     table, groups = _table(found.calls, by, marker, confidence)
     table = table.assign(_person=_persons(table, humans, labels(calls, "judge")))
@@ -220,7 +213,7 @@ def _table(calls: Study, by: By, marker: list[str], confidence: str | None) -> t
     return table.assign(outcome=outcome, _pair=pair, _slot=slot, _choice=choice, _sure=sureness, n=n), groups
 
 
-def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> NDArray[np.bool_]:
+def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> Mask:
     """Which calls are of people; `known` are the judges of all calls, with or without a target."""
     if table["judge"].isna().any():
         raise SchemaError("'judge' is missing in some rows. Name the judge or annotator, or drop these rows.")
@@ -233,11 +226,7 @@ def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], kno
             raise DesignError(f"{column!r} is never {meant!r}. It has: {', '.join(found)}.{suggestion(meant, found)}")
     else:
         for name in names(people):
-            if name not in known:
-                raise DesignError(
-                    f"humans= names {name!r}, who is not in 'judge'. Judges: {', '.join(known)}."
-                    f"{suggestion(name, known)}"
-                )
+            refuse_unknown(name, known, f"humans= names {name!r}, who is not in 'judge'", "Judges")
         person = judges.isin(names(people)).to_numpy()
     if not person.any() or person.all():
         who = "people" if person.any() else "judges"
@@ -318,15 +307,10 @@ class _Group:
             few = flags.join(few, "" if fewest < 2 else flags.CONSTANT)
         half = math.sqrt(variance) * float(stdtrit(fewest - 1, 0.5 + self.conf_level / 2)) if fewest > 1 else math.nan
         half = half if variance > 0 else math.nan
-        return {
-            "estimate": value,
-            "std_error": math.sqrt(variance) if fewest > 1 else math.nan,
-            "conf_low": max(value - half, -1.0) if half == half else math.nan,
-            "conf_high": min(value + half, 1.0) if half == half else math.nan,
-            "n": n1,
-            "method": method,
-            "flag": flags.join(few, flags.SMALL_N if n1 < 30 else ""),
-        }
+        low, high = (math.nan, math.nan) if math.isnan(half) else (max(value - half, -1.0), min(value + half, 1.0))
+        error = math.sqrt(variance) if fewest > 1 else math.nan
+        flag = flags.join(few, flags.SMALL_N if n1 < 30 else "")
+        return with_interval(error, low, high, estimate=value, n=n1, method=method, flag=flag)
 
 
 def _by_judge(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:

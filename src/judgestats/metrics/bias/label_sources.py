@@ -84,10 +84,7 @@ def _named_level(table: pd.DataFrame, calibrated_on: Mapping[str, str], by: Sequ
 
 
 def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) -> dict[str, Any]:
-    """Difference of the gaps between judge and people: of this level minus that of the labels that correct it.
-
-    Of the gap by class at the corrected rate: what the error rates of both would make of the same items.
-    """
+    """Gap between judge and people of this level minus that of the labels that correct it, at the corrected rate."""
     own = level.rows & group.labelled
     other = level.source & ~own
     row: dict[str, Any] = {"term": "gap_difference", "estimate": math.nan, "n": group.size(own),
@@ -133,18 +130,14 @@ def with_gap_difference(found: list[dict[str, Any]], gap: Mapping[str, Any], mar
 
 @dataclass(frozen=True)
 class Labelled:
-    """Verdicts of one judge (and level of `by`), with the labels beside some: for planning.
+    """Verdicts of one judge (and level of `by`), with the labels beside some: for planning."""
 
-    `named`: judge and level. `f`, `y`, `n` (N,): verdict, label (NaN where there is none), units of each row. `unit`
-    (N,): cluster of each row; None if they are independent. `flag`: cautions about clustering.
-    """
-
-    named: dict[str, Any]
-    f: Floats
-    y: Floats
-    n: Floats
-    unit: NDArray[np.integer[Any]] | None
-    flag: str
+    named: dict[str, Any]  # judge and level
+    f: Floats  # (N,): verdict of each row
+    y: Floats  # (N,): label, NaN where there is none
+    n: Floats  # (N,): units of each row
+    unit: NDArray[np.integer[Any]] | None  # (N,): cluster of each row; None if they are independent
+    flag: str  # cautions about clustering
 
 
 def labelled_levels(data: Any, calibration: Any, reading: Reading) -> Iterator[Labelled]:

@@ -43,21 +43,18 @@ _PRINTED = ("p", "q0", "q1", "n", "m0", "m1")
 
 @dataclass(frozen=True)
 class Reading:
-    """Arguments that say what is read, as those of :func:`corrected_rate`.
-
-    `keys`: columns of one rate. `apart`: those of one estimate. `beside`: further columns that the estimate needs.
-    """
+    """Arguments that say what is read, as those of :func:`corrected_rate`."""
 
     measure: str
-    keys: list[str]
-    apart: list[str]
+    keys: list[str]  # columns of one rate
+    apart: list[str]  # those of one estimate
     sampling: str | None
     cluster: Cluster
     gold: str
     candidate: str | None
     ties: TiesOfWins
     average_over: By = ()
-    beside: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()  # further columns that the estimate needs
 
     def __post_init__(self) -> None:
         choose(self.ties, get_args(TiesOfWins), "ties")
@@ -67,34 +64,25 @@ class Reading:
 
 @dataclass(frozen=True)
 class Sample:
-    """Verdicts with the labels beside them.
+    """Verdicts with the labels beside them."""
 
-    `table`: `keys`, cluster columns, and further columns asked for; number of the verdict, of the label (NaN where
-    there is none), and units of each row; whether the row is one of a separate table of labels.
-    `shared`: columns of `keys` that a separate table of labels lacks, so that its labels are everybody's.
-    `invalid`: verdicts without an answer, by `keys`.
-    """
-
-    table: pd.DataFrame
+    table: pd.DataFrame  # `keys`, clusters, verdict, label (NaN: none), units, whether a row is one of separate labels
     keys: list[str]
-    shared: tuple[str, ...]
-    invalid: Mapping[tuple[str, ...], float]
+    shared: tuple[str, ...]  # `keys` that a separate table of labels lacks, so that its labels are everybody's
+    invalid: Mapping[tuple[str, ...], float]  # verdicts without an answer, by `keys`
     cluster: str | None
     dependent: str
 
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of one judge: number of the verdict (N, k), label, units, cluster.
+    """Rows of one judge, or of the judges of a panel."""
 
-    `whole`, `rows`: the table, and the rows of it. `judges`: whose verdicts the columns of `f` are, of a panel.
-    """
-
-    whole: pd.DataFrame
+    whole: pd.DataFrame  # the table, of which these are `rows`
     rows: NDArray[np.intp]
-    judges: tuple[str, ...]
-    f: Floats
-    y: Floats
+    judges: tuple[str, ...]  # whose verdicts the columns of `f` are
+    f: Floats  # (N, k): numbers of the verdicts
+    y: Floats  # labels
     n: Floats
     unit: NDArray[np.integer[Any]] | None
     cluster: str | None

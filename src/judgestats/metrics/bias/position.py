@@ -30,7 +30,7 @@ from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, groupin
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.opening import one_if
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Forced choices: the judge could not answer *tie* ----------------------------------------------------------------
 
@@ -60,8 +60,7 @@ def flag_confounded(
     """Flag the rows of `terms` in groups where the candidates alone decide which is shown first.
 
     That is so where no two candidates are shown in both orders on any item, and one slot always has the same candidate,
-    or half of the pairs of candidates or more occur on several items. Candidates with an id of their own on each item
-    say nothing of it.
+    or half of the pairs of candidates or more occur on several items.
     """
     study = Study.of(calls)
     if not {"first", "second", "item", *groups} <= {*study.names}:
@@ -80,7 +79,7 @@ def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
     first, second, names = study.shown
     low, high = np.minimum(first, second), np.maximum(first, second)
 
-    def several(values: Any, of: Codes) -> NDArray[np.bool_]:
+    def several(values: Any, of: Codes) -> Mask:
         """Whether the rows of each number have two values or more."""
         result = np.zeros(of.size, dtype=bool)
         result[of.code[values != values[of.first][of.code]]] = True
@@ -243,7 +242,7 @@ def consistency(
         relation = counts.columns["relation"]
         answered = np.array([_RELATIONS[x] for x in relation.labels], dtype=int)[relation.code]
         trial, per_count = _trials(answered, missing, unit)
-        options = {"left_out": {_WITHOUT[missing].replace("pair", "comparison"): trial == 0}}
+        options: dict[str, Any] = {"left_out": {_WITHOUT[missing].replace("pair", "comparison"): trial == 0}}
         agree = _agreeing(answered, counts.among("relation", "equal"), missing)
         rows = counts.inferred(conf_level).rates("consistency", agree, trial, calls_per_count=per_count, **options)
         return estimates(rows, counts.groups)
@@ -255,7 +254,7 @@ def consistency(
     first_twice, second_twice, both_tie = (one & two for one, two in answers.values())
     same = both_tie | ((answered == 2) & ~first_twice & ~second_twice & ~np.logical_or(*answers["tie"]))
     trial, per_count = _trials(answered, missing, unit)
-    options: dict[str, Any] = {"calls_per_count": per_count, "left_out": {_WITHOUT[missing]: trial == 0}}
+    options = {"calls_per_count": per_count, "left_out": {_WITHOUT[missing]: trial == 0}}
     hits = {
         "consistency": _agreeing(answered, same, missing),
         "first_twice": first_twice,
@@ -267,7 +266,7 @@ def consistency(
     return estimates(flag_forced(rows, calls, counts.groups, ("both_tie", "one_sided")), counts.groups)
 
 
-def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[NDArray[np.float64], int]:
+def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[Floats, int]:
     """Weight of each comparison, as a share of the calls per count; and the calls per count."""
     least = {"drop": 2, "agrees": 1, "same": 0}[missing]
     kept = (answered >= least).astype(float)
@@ -276,7 +275,7 @@ def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[NDArray[np
     return kept * (answered / 2 if missing == "agrees" else 1.0), 2
 
 
-def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDArray[np.bool_]:
+def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> Mask:
     """Which comparisons count as the same answer."""
     agree = (answered == 2) & equal
     if missing == "agrees":
@@ -287,10 +286,7 @@ def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDAr
 
 
 def repeats(calls: Any, by: By, cluster: Cluster, keep: Sequence[str] = ()) -> tuple[Counts, list[str]]:
-    """Comparisons of repeats by their relation, and the columns whose combinations are asked again.
-
-    `keep`: further columns that keep comparisons apart.
-    """
+    """Comparisons of repeats by their relation, and the columns whose combinations are asked again."""
     study = Study.of(calls)
     data, present = study.data, study.names
     kind: Kind = "ratings" if "score" in present and "choice" not in present else "preferences"

@@ -27,11 +27,12 @@ from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.paired import paired_cells, paired_error
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.opening import engine_errors
+from judgestats.typing import Floats, Mask
 
 # ---- Pareto front of cost and value ----------------------------------------------------------------------------------
 
@@ -145,10 +146,8 @@ def pareto_front(
     return result.sort_values([*groups, *labels, "cost", "value"], kind="stable", ignore_index=True)
 
 
-def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> NDArray[np.float64]:
+def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> Floats:
     """Cost of each row from its columns ``judge``, ``input_tokens`` and ``output_tokens``; NaN without a price.
-
-    Raises SchemaError if a column is missing or contains text, DesignError if a price is not two numbers.
 
     >>> costs(pd.DataFrame({"judge": ["g"], "input_tokens": [2e6], "output_tokens": [1e5]}), {"g": (0.5, 2.0)})
     array([1.2])
@@ -168,7 +167,7 @@ def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> NDArray[np.float6
     tokens = [_number(table, c, "tokens") for c in _TOKENS]
     unknown = (float("nan"), float("nan"))
     price = [np.array([prices.get(j, unknown)[side] for j in table["judge"]], dtype=float) for side in (0, 1)]
-    result: NDArray[np.float64] = (tokens[0] * price[0] + tokens[1] * price[1]) / 1e6
+    result: Floats = (tokens[0] * price[0] + tokens[1] * price[1]) / 1e6
     return result
 
 
@@ -291,16 +290,16 @@ def _parts(characters: Mapping[str, By] | None) -> dict[str, list[str]]:
     return {part: names(columns) for part, columns in characters.items()}
 
 
-def _characters(table: pd.DataFrame, column: str) -> NDArray[np.float64]:
+def _characters(table: pd.DataFrame, column: str) -> Floats:
     """Characters of each cell: their number, or the length of the text; 0 where a text is missing."""
     if column in table and not pd.api.types.is_numeric_dtype(table[column]):
         text = table[column].astype(object)
-        lengths: NDArray[np.float64] = text.where(text.notna(), "").astype(str).str.len().to_numpy(dtype=float)
+        lengths: Floats = text.where(text.notna(), "").astype(str).str.len().to_numpy(dtype=float)
         return lengths
     return _number(table, column, "number of characters")
 
 
-def _front(paid: NDArray[np.float64], worth: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+def _front(paid: Floats, worth: Floats) -> tuple[Mask, NDArray[np.intp]]:
     """For points by falling value, then rising cost: is each on the front, and the best point that dominates it."""
     on = np.zeros(paid.size, dtype=bool)
     better = np.zeros(paid.size, dtype=np.intp)
@@ -328,7 +327,7 @@ def _of_term(table: pd.DataFrame, term: str | None) -> pd.DataFrame:
     return table if term is None else table[table["term"] == term].reset_index(drop=True)
 
 
-def _number(table: pd.DataFrame, column: str, what: str) -> NDArray[np.float64]:
+def _number(table: pd.DataFrame, column: str, what: str) -> Floats:
     if column not in table.columns:
         hint = " Or give prices= for input_tokens and output_tokens." if what == "cost" else ""
         raise SchemaError(
@@ -341,7 +340,7 @@ def _number(table: pd.DataFrame, column: str, what: str) -> NDArray[np.float64]:
             f"{column!r} contains text where the {what} belongs: {table.loc[text, column].iloc[0]!r} in "
             f"{text.sum():,} rows. Give numbers, or empty cells."
         )
-    numbers: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
+    numbers: Floats = values.to_numpy(dtype=float, na_value=np.nan)
     return numbers
 
 
@@ -441,7 +440,6 @@ def minimum_detectable_effect(
 # ---- Is a judge more often right under a strategy than under the baseline, on the same pairs? ------------------------
 
 Method = Literal["corrected", "asymptotic", "exact", "mid-p"]
-METHODS: tuple[Method, ...] = ("corrected", "asymptotic", "exact", "mid-p")
 #: Corrections for several tests of ``statsmodels.stats.multitest.multipletests``, and none.
 ADJUSTMENTS = (
     "holm",
@@ -608,17 +606,10 @@ def compare_strategies(
 
 
 def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[float, float]:
-    """McNemar's test of two discordant counts: statistic and p-value.
-
-    `b`, `c`: pairs that are right in one condition only. `method`: see :func:`compare_strategies`. If b and c are 0, p
-    is 1 and the statistic of the chi-squares is NaN. Raises DesignError if a binomial method gets counts that are not
-    whole.
+    """Statistic and p-value of McNemar's test of two discordant counts; p is 1 where both are 0.
 
     McNemar, Q. (1947). Psychometrika 12, 153-157. Mid-p: Fagerland, M. W., Lydersen, S., Laake, P. (2013). BMC Medical
     Research Methodology 13, 91.
-
-    >>> print("{:.4f} {:.4e}".format(*mcnemar_test(150, 86)))
-    16.8178 4.1146e-05
     """
     from statsmodels.stats.contingency_tables import mcnemar
 
@@ -641,7 +632,7 @@ def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[floa
     return float(result.statistic), float(result.pvalue)
 
 
-def _crossed(counts: Counts, invalid: Invalid, ties: str) -> tuple[NDArray[np.float64], list[str], NDArray[np.float64]]:
+def _crossed(counts: Counts, invalid: Invalid, ties: str) -> tuple[Floats, list[str], Floats]:
     """Pairs of each group right under both, the baseline only, the strategy only, neither; flags of excluded pairs.
 
     And for each row of the table: pairs right under the baseline only, under the strategy only, and all scored.
@@ -663,22 +654,15 @@ def _crossed(counts: Counts, invalid: Invalid, ties: str) -> tuple[NDArray[np.fl
     return pairs, excluded, np.vstack([n * (both & cells[1]), n * (both & cells[2]), n * both])
 
 
-def _clustered(
-    row: dict[str, Any], counts: Counts, cells: NDArray[np.float64], column: str, conf_level: float
-) -> dict[str, Any]:
+def _clustered(row: dict[str, Any], counts: Counts, cells: Floats, column: str, conf_level: float) -> dict[str, Any]:
     """Clustered interval and test of one comparison, from the last result of :func:`_crossed`."""
     unit = counts.columns.codes([column])
     losses, gains, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells)
     found = clustered_tango(gains, losses, size, conf_level)
-    return {
-        "std_error": found.std_error,
-        "conf_low": found.low,
-        "conf_high": found.high,
-        "statistic": found.statistic,
-        "p_value": found.p_value,
-        "method": f"Tango, paired, clustered by {column} (G = {found.clusters})",
-        "flag": flags.join(row.get("flag", ""), flags.few_clusters(size)),
-    }
+    test = {"statistic": found.statistic, "p_value": found.p_value}
+    method = f"Tango, paired, clustered by {column} (G = {found.clusters})"
+    flag = flags.join(row.get("flag", ""), flags.few_clusters(size))
+    return with_interval(found.std_error, found.low, found.high, method=method, flag=flag, **test)
 
 
 def _total(counts: Counts, pairs: int | str | None) -> float:
@@ -717,15 +701,10 @@ def _of_discordant(b: float, c: float, total: float, conf_level: float) -> dict[
     shifted = total + 2  # Agresti and Min (2005): a half more in each of the four cells
     middle = (c - b) / shifted
     half = normal_quantile(conf_level) * math.sqrt(b + c + 1 - (b - c) ** 2 / shifted) / shifted
-    return {
-        "estimate": (c - b) / total,
-        "std_error": paired_error(b, c, total),
-        "conf_low": max(middle - half, -1.0),
-        "conf_high": min(middle + half, 1.0),
-        "n": total,
-        "method": "Agresti-Min, paired",
-        "flag": flags.join(flags.DISCORDANT_ONLY, flags.SMALL_N if total < 30 else ""),
-    }
+    low, high = max(middle - half, -1.0), min(middle + half, 1.0)
+    cells = {"estimate": (c - b) / total, "n": total, "method": "Agresti-Min, paired"}
+    flag = flags.join(flags.DISCORDANT_ONLY, flags.SMALL_N if total < 30 else "")
+    return with_interval(paired_error(b, c, total), low, high, flag=flag, **cells)
 
 
 def _adjusted(

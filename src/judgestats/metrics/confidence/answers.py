@@ -12,7 +12,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
-from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.bias.gold import labelled_calls, labelled_verdicts
 from judgestats.schema.columns import By, answer_column, kind_of, names, required
@@ -20,37 +20,24 @@ from judgestats.schema.columns import By, answer_column, kind_of, names, require
 
 @dataclass(frozen=True)
 class Answers:
-    """Counts of verdicts.
+    """Counts of verdicts."""
 
-    `table`: the `groups`, ``outcome`` (``correct``, ``wrong``, ``tie``, ``invalid``), the column of confidences, what
-    was kept beside it, ``n``, and the cluster.
-    `excluded`: verdicts without a right answer.
-    """
-
-    table: pd.DataFrame
+    table: pd.DataFrame  # the groups, ``outcome``, the confidence, what was kept, ``n``, the cluster
     groups: list[str]
     clusters: Clusters
-    excluded: ExcludedCalls
+    excluded: ExcludedCalls  # verdicts without a right answer
 
 
 def answers_of(
     data: Any, confidence: str, by: By, cluster: Cluster, measure: str, beside: tuple[str, ...] = ()
 ) -> Answers:
-    """Count the verdicts of a frame by confidence and outcome.
-
-    `data`: preferences or ratings, or counts with ``judge``, ``outcome``, the confidence and ``n``. `beside`: further
-    columns, kept where the frame has them. Raises DesignError where the right answers are not known, SchemaError where
-    a confidence is no probability.
-    """
+    """Counts of verdicts by confidence and outcome (``correct``, ``wrong``, ``tie``, ``invalid``), and `beside`."""
     present = list(Study.of(data).names)
-    if confidence not in present:
-        raise SchemaError(
-            f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}. Columns: "
-            f"{', '.join(present)}.{suggestion(confidence, present)} Name it with confidence='...'."
-        )
-    counts = {"judge", "outcome", "n"} <= set(present) and "choice" not in present
-    ratings = not counts and not set(required("preferences")) <= set(present) and kind_of(present) == "ratings"
-    known = counts or "gold" in present or (ratings and answer_column(present) == "correct")
+    problem = f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}"
+    refuse_unknown(confidence, present, problem, "Columns", cure=" Name it with confidence='...'.", error=SchemaError)
+    tallied = {"judge", "outcome", "n"} <= set(present) and "choice" not in present
+    ratings = not tallied and not set(required("preferences")) <= set(present) and kind_of(present) == "ratings"
+    known = tallied or "gold" in present or (ratings and answer_column(present) == "correct")
     if not known:
         raise DesignError(
             f"{measure} needs the right answers: a column 'gold', or for ratings 'correct'. Columns: "
@@ -58,18 +45,13 @@ def answers_of(
         )
     kept = [c for c in beside if c in present and c not in names(by)]
     labelled, excluded = (labelled_verdicts if ratings else labelled_calls)(data, by, measure)
-    if ratings:
-        _refuse_means(present, measure)
+    if ratings and answer_column(present) == "mean":
+        raise DesignError(f"{measure} needs single verdicts, each with its confidence. These are means of runs.")
     pattern = "accuracy" if ratings else "gold_agreement"
     counts = count(labelled, pattern, by, cluster=cluster, beside=[confidence, *kept])
     table = excluded.with_empty(counts).table
     table = table.assign(**{confidence: _probabilities(table[confidence], confidence)})
     return Answers(table, list(counts.groups), counts.clusters, excluded)
-
-
-def _refuse_means(present: list[str], measure: str) -> None:
-    if answer_column(present) == "mean":
-        raise DesignError(f"{measure} needs single verdicts, each with its confidence. These are means of runs.")
 
 
 def _probabilities(values: pd.Series[Any], name: str) -> pd.Series[Any]:

@@ -27,7 +27,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import By, answer_column, kind_of
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask
 
 TERMS = ("brier", "miscalibration", "discrimination", "uncertainty", "overconfidence")
 #: Term -> values that it cannot pass; of the others 0 and 1.
@@ -256,18 +256,14 @@ def _rows(
 
 @dataclass(frozen=True)
 class _Counts:
-    """Verdicts of one judge.
+    """Verdicts of one judge."""
 
-    `level` (L,): the confidences. `place`, `right`, `n` (R,): the level of each row, its right and all verdicts.
-    `cluster` (R,): None for independent verdicts. `units`: how many clusters, or verdicts, there are.
-    """
-
-    level: Floats
-    place: NDArray[np.intp]
-    right: Floats
+    level: Floats  # (L,): the confidences
+    place: NDArray[np.intp]  # (R,): the level of each row
+    right: Floats  # (R,): right verdicts, of `n`
     n: Floats
-    cluster: NDArray[np.int64] | None
-    units: int
+    cluster: Ints | None  # (R,): None for independent verdicts
+    units: int  # how many clusters, or verdicts, there are
 
     def sums(self, times: Floats | float = 1.0) -> tuple[Floats, Floats]:
         """Right and all verdicts at each level, each row counted so many times."""
@@ -295,7 +291,7 @@ class _Counts:
         stated = self.place == level
         return flags.few_clusters(np.bincount(self.cluster[stated], self.n[stated]), drawn=True)
 
-    def wilson(self, levels: NDArray[np.bool_], conf_level: float) -> dict[str, Any]:
+    def wilson(self, levels: Mask, conf_level: float) -> dict[str, Any]:
         """Wilson's interval of the share of right verdicts at some levels: where it is 0 or 1, resamples all agree."""
         here = levels[self.place]
         if self.cluster is None:

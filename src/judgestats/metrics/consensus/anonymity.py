@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats import flags
@@ -23,9 +22,9 @@ from judgestats.metrics.consensus.deviations import Spread, Uncertainty, interva
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 
 def _attenuations(data: Any, options: Options) -> pd.DataFrame:
@@ -154,7 +153,7 @@ def blinding_effect(
     return missing_counted(estimates(rows, [*shown, "judge"], sort=False), ratings, shown)
 
 
-def _side(data: Panel, where: list[dict[str, Any]], key: dict[str, Any]) -> NDArray[np.bool_]:
+def _side(data: Panel, where: list[dict[str, Any]], key: dict[str, Any]) -> Mask:
     """Pairs of the groups with these labels."""
     key = {k: str(v) for k, v in key.items()}
     groups = [g for g, w in enumerate(where) if {k: str(v) for k, v in w.items()} == key]
@@ -164,7 +163,7 @@ def _side(data: Panel, where: list[dict[str, Any]], key: dict[str, Any]) -> NDAr
 def _group_rows(
     uncertainty: Uncertainty,
     weights: Floats,
-    sides: list[NDArray[np.bool_]],
+    sides: list[Mask],
     key: dict[str, Any],
     decimals: int | None,
     conf_level: float,
@@ -203,14 +202,8 @@ def _rounded(x: float, decimals: int | None) -> float:
 def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -> dict[str, Any]:
     se, low, high = interval(x, spread.variance, spread.df, conf_level)
     rounded = f"rounded to {decimals} decimals" if decimals is not None else ""
-    return {
-        "estimate": _rounded(x, decimals),
-        "std_error": float(se),
-        "conf_low": float(low),
-        "conf_high": float(high),
-        "method": "; ".join(m for m in (spread.method, rounded) if m),
-        "flag": _spread_flag(spread),
-    }
+    method = "; ".join(m for m in (spread.method, rounded) if m)
+    return with_interval(se, low, high, estimate=_rounded(x, decimals), method=method, flag=_spread_flag(spread))
 
 
 def _spread_flag(*spreads: Spread) -> str:
@@ -245,11 +238,9 @@ def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], 
 
 
 def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_level: float) -> tuple[float, float]:
-    """Fieller's interval of top / bottom.
+    """Fieller's interval of top / bottom; NaN where it is unbounded, as `bottom` may be 0, or no variance is known.
 
-    `of_top`, `of_bottom`: uncertainty of the estimates; scores at the same index have the same source. Returns `low,
-    high`: NaN where the interval is unbounded because `bottom` is not significantly different from 0, or where no
-    variance is known.
+    `of_top`, `of_bottom`: uncertainty of the estimates; scores at the same index have the same source.
     """
     if of_top.clusters or of_bottom.clusters:
         df = min(of_top.df, of_bottom.df)
@@ -286,12 +277,5 @@ def _mean(
     if unbounded:
         return {**row, "estimate": estimate, "flag": flags.join(excluded, caution or flags.UNBOUNDED)}
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
-    return {
-        **row,
-        "estimate": estimate,
-        "std_error": float(se),
-        "conf_low": float(low),
-        "conf_high": float(high),
-        "method": f"delta; {spread.method}" if spread.method else "",
-        "flag": flags.join(excluded, caution),
-    }
+    method = f"delta; {spread.method}" if spread.method else ""
+    return with_interval(se, low, high, **row, estimate=estimate, method=method, flag=flags.join(excluded, caution))

@@ -27,34 +27,27 @@ from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
 from judgestats.metrics.scales import beside_gold, refuse_several_scales, unmeasured
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Ints, Mask
 from judgestats.verdicts.aggregation import MISSING_PARTNER, to_native, to_table
 
 # ---- Scores and reference of each judge, and calibration functions: a shift, a line, a monotone curve ----------------
 
 Method = Literal["shift", "linear", "rank"]
-METHODS: tuple[Method, ...] = ("shift", "linear", "rank")
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells of one judge in one group.
+    """Cells of one judge in one group."""
 
-    `x`, `y` (C,): the judge's mean score and the reference; NaN for none.
-    `own` (C,): whether the system is the judge itself.
-    `item`, `system` (C,).
-    `averaged`: whether replicates were averaged.
-    """
-
-    x: Floats
-    y: Floats
-    own: Mask
+    x: Floats  # (C,), as all arrays below: the judge's mean score
+    y: Floats  # the reference; NaN for none
+    own: Mask  # whether the system is the judge itself
     item: NDArray[Any]
     system: NDArray[Any]
-    averaged: bool
+    averaged: bool  # whether replicates were averaged
 
     def where(self, mask: Mask) -> Cells:
         """The cells where the mask is true."""
@@ -161,7 +154,7 @@ def line(totals: Floats) -> Floats:
         return np.column_stack([slope, (y - slope * x) / n])
 
 
-def held_out(x: Floats, y: Floats, fold: NDArray[np.int64], method: Method) -> Floats:
+def held_out(x: Floats, y: Floats, fold: Ints, method: Method) -> Floats:
     """Each score calibrated by a fit to the other folds, (C,); NaN where that fit is not identified."""
     result = np.full(x.size, np.nan)
     for f in np.unique(fold):
@@ -172,12 +165,12 @@ def held_out(x: Floats, y: Floats, fold: NDArray[np.int64], method: Method) -> F
     return result
 
 
-def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> NDArray[np.int64]:
+def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> Ints:
     """Fold of each cell: the levels of `unit`, sorted by their `order`, are assigned in turn."""
     levels, place = np.unique(unit, return_inverse=True)
     fold = np.empty(levels.size, dtype=np.int64)
     fold[np.argsort(order[levels], kind="stable")] = np.arange(levels.size) % folds
-    result: NDArray[np.int64] = fold[place]
+    result: Ints = fold[place]
     return result
 
 
@@ -517,16 +510,10 @@ def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> 
     if g < 2:
         return {**row, "flag": flags.join(flags.ONE_UNIT, *cautions)}
     variance = g / (g - 1) * float((sums**2).sum()) / gap.size**2
-    se, low, high = (float(v) for v in interval(mean, variance, g - 1, options.conf_level))
+    se, low, high = interval(mean, variance, g - 1, options.conf_level)
     caution = flags.CONSTANT_GAP if math.isnan(low) else flags.few_clusters(np.bincount(place))
-    return {
-        **row,
-        "std_error": se,
-        "conf_low": low,
-        "conf_high": high,
-        "method": f"t over {name}s (G = {g})",
-        "flag": flags.join(caution, *cautions),
-    }
+    flag = flags.join(caution, *cautions)
+    return with_interval(se, low, high, **row, method=f"t over {name}s (G = {g})", flag=flag)
 
 
 def _root_mean_square(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> _Row:

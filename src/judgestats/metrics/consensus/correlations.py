@@ -25,7 +25,7 @@ from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats
@@ -329,9 +329,9 @@ def rank_correlation(
 def correlated(
     x: Floats, y: Floats, method: Method, conf_level: float, flag: str = "", cluster: tuple[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Cells of the rank correlation of two vectors; values that differ by rounding are ties.
+    """Cells of the rank correlation of two vectors (n,) without NaN; values that differ by rounding are ties.
 
-    `x`, `y` (n,): without NaN. `flag`: put first. `cluster`: name of the cluster column, and its values (n,).
+    `flag`: put first. `cluster`: name of the cluster column, and its values (n,).
     """
     n = x.size
     given = x, y
@@ -374,9 +374,9 @@ def _jackknifed(
 def jackknife_cells(r: float, without: Floats, column: str, conf_level: float) -> dict[str, Any]:
     """Student's interval of an estimate between -1 and 1 from the jackknife of clusters, on the scale of Fisher's z.
 
-    `without` (G,): the estimate without each cluster. Where one of them is -1 or 1, which has no z, the interval is on
-    the plain scale. It is wider by the jackknife's bias on the side to which the estimate would be corrected. Returns
-    no cells where all values are equal.
+    `without` (G,): the estimate without each cluster. Where one of them is -1 or 1, the interval is on the plain scale.
+    It is wider by the jackknife's bias on the side to which the estimate would be corrected; no cells where all values
+    are equal.
     """
     g = len(without)
     on_z = bool((np.abs(np.append(without, r)) < 1 - 1e-12).all())
@@ -384,12 +384,10 @@ def jackknife_cells(r: float, without: Floats, column: str, conf_level: float) -
     error, low, high = jackknife_interval(value, values, conf_level)
     if math.isnan(error):
         return {}
-    return {
-        "std_error": (1 - r * r) * error if on_z else error,
-        "conf_low": math.tanh(low) if on_z else max(low, -1.0),
-        "conf_high": math.tanh(high) if on_z else min(high, 1.0),
-        "method": f"t over {column}s (G = {g}), jackknife" + " of Fisher's z" * on_z,
-    }
+    method = f"t over {column}s (G = {g}), jackknife" + " of Fisher's z" * on_z
+    if on_z:
+        return with_interval((1 - r * r) * error, math.tanh(low), math.tanh(high), method=method)
+    return with_interval(error, max(low, -1.0), min(high, 1.0), method=method)
 
 
 def _with_cluster(
@@ -410,11 +408,7 @@ def _with_cluster(
 def fisher_cells(r: float, variance: float, conf_level: float) -> dict[str, float]:
     """Interval of a correlation in (-1, 1) by Fisher's z with this variance, and its delta-method standard error."""
     half, z = normal_quantile(conf_level) * math.sqrt(variance), math.atanh(r)
-    return {
-        "std_error": (1 - r * r) * math.sqrt(variance),
-        "conf_low": math.tanh(z - half),
-        "conf_high": math.tanh(z + half),
-    }
+    return with_interval((1 - r * r) * math.sqrt(variance), math.tanh(z - half), math.tanh(z + half))
 
 
 def _spearman(x: Floats, y: Floats) -> tuple[float, float, float]:

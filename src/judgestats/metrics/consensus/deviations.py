@@ -20,13 +20,13 @@ from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.deviation import cluster_scores
-from judgestats.kernels.proportions import normal_quantile, wilson
+from judgestats.kernels.proportions import normal_quantile, quotient, wilson
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
 from judgestats.metrics.scales import refuse_declared_scales, refuse_several_scales
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask
@@ -39,23 +39,14 @@ FROM_RUNS = "t from mean, sd, runs (Satterthwaite)"
 
 @dataclass(frozen=True)
 class Spread:
-    """Uncertainty of one linear estimate.
+    """Uncertainty of one linear estimate."""
 
-    `variance`: NaN if unknown.
-    `df`: degrees of freedom: clusters - 1, or Satterthwaite's for sums of variances.
-    `method`: empty if there is no variance.
-    `clusters`: their number G.
-    `worth`: how many clusters of equal size they are worth.
-    `scores` (S,): contribution of each independent source; the covariance of two estimates is the product of their
-    scores.
-    """
-
-    variance: float
-    df: float = math.inf
-    method: str = ""
-    clusters: int = 0
-    worth: float = math.inf
-    scores: Floats = field(default_factory=lambda: np.zeros(0))
+    variance: float  # NaN if unknown
+    df: float = math.inf  # clusters - 1, or Satterthwaite's for sums of variances
+    method: str = ""  # empty if there is no variance
+    clusters: int = 0  # their number G
+    worth: float = math.inf  # how many clusters of equal size they are worth
+    scores: Floats = field(default_factory=lambda: np.zeros(0))  # (S,): of independent sources
 
 
 class Uncertainty:
@@ -76,9 +67,7 @@ class Uncertainty:
     def unit_variance(self) -> Floats:
         """Variance of each unit's mean, from its runs."""
         runs = np.asarray(self.data.table.runs, dtype=float)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance: Floats = np.where(runs > 1, self.data.table.sd**2 / runs, np.nan)
-        return variance
+        return quotient(self.data.table.sd**2, runs, runs > 1)
 
     @cached_property
     def _unit_df(self) -> Floats:
@@ -147,9 +136,7 @@ class Uncertainty:
         """Whether a table of owners x clusters would be too large."""
         return owners * self._n_clusters > 4 * self.data.pair.size + 10**6
 
-    def _cluster_scores(
-        self, owner: NDArray[np.int64], owners: int, weights: Floats
-    ) -> tuple[Floats, NDArray[np.bool_]]:
+    def _cluster_scores(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> tuple[Floats, Mask]:
         return cluster_scores(
             self.data.pair,
             self.data.table.cell,
@@ -164,9 +151,7 @@ class Uncertainty:
         )
 
     def _scale(self, weights: Floats) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale: Floats = np.where((weights != 0) & (self.data.items > 0), weights / self.data.items, 0.0)
-        return scale
+        return np.where((weights != 0) & (self.data.items > 0), quotient(weights, self.data.items), 0.0)
 
     def _pairs_from_reference(self) -> tuple[Floats, Floats]:
         """Contribution of the reference to each pair: variances, and their squares over degrees of freedom."""
@@ -199,15 +184,13 @@ class Uncertainty:
         cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
         scored = ~np.isnan(self.data.table.mean)
         others = _sums(cell[scored], weights=part[scored], minlength=self.data.present.size)[cell] - part
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.data.exclude_self:
-                return part + others / (n - 1.0) ** power
-            return np.asarray((1 - 1 / n) ** power * part + others / n**power)
+        if self.data.exclude_self:
+            return part + quotient(others, (n - 1.0) ** power)
+        return np.asarray((1 - quotient(1, n)) ** power * part + quotient(others, n**power))
 
     def spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats) -> list[Spread]:
-        """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner.
+        """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner: `owner`, `weights` (P,).
 
-        `owner` (P,): owner of each pair. `weights` (P,): weight of each pair's mean deviation; 0 for pairs without one.
         Over clusters if every pair has two or more; else from the runs.
         """
         return self._spreads(owner, n_owners, weights, *self._over_clusters(owner, n_owners, weights))
@@ -281,8 +264,7 @@ class Uncertainty:
         else:
             cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
             total = _sums(cell, weights=b, minlength=self.data.present.size)[cell]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                coefficient = b - (total - b) / (n - 1.0) if self.data.exclude_self else b - total / n
+            coefficient = b - (quotient(total - b, n - 1.0) if self.data.exclude_self else quotient(total, n))
         peers = 0 if self.data.reference.used else 1
         counted = ~np.isnan(self.data.table.mean) & (coefficient != 0)
         counted &= self.data.present[self.data.table.cell] > peers
@@ -299,26 +281,23 @@ class Uncertainty:
         return Spread(variance, float(freedom), FROM_RUNS, scores=scores)
 
 
-def _of_table(scores: Floats, touched: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _of_table(scores: Floats, touched: Mask) -> tuple[Floats, Floats]:
     return _variance(touched.sum(axis=1, dtype=np.float64), np.einsum("ij,ij->i", scores, scores))
 
 
 def _variance(clusters: Floats, squares: Floats) -> tuple[Floats, Floats]:
     """G/(G - 1) times the sum of squares, NaN for a single cluster; and G."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(clusters > 1, clusters / (clusters - 1) * squares, np.nan), clusters
+    return quotient(clusters, clusters - 1, clusters > 1) * squares, clusters
 
 
 def _over_df(variance: Floats, df: Floats) -> Floats:
     """Squared variances over their degrees of freedom: 0 where the variance is 0 or treated as known."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((variance == 0) | np.isinf(df), 0.0, variance**2 / df)
+    return np.where((variance == 0) | np.isinf(df), 0.0, quotient(variance**2, df))
 
 
 def _satterthwaite(variance: Floats, squares: Floats) -> Floats:
     """Degrees of freedom of sums of variances, from the sums of :func:`_over_df`."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(squares > 0, variance**2 / squares, np.inf)
+    return np.where(squares > 0, quotient(variance**2, squares), np.inf)
 
 
 def _sums(code: Any, weights: Any = None, minlength: int = 0) -> Floats:
@@ -348,7 +327,8 @@ class PairFlags:
         scored = ~np.isnan(table.mean)
         with_deviation = data.items > 0
         lost = self._any(data, scored & np.isnan(data.deviation))
-        short = data.present < self._judges_of_group(data)[data.group_cell]
+        judges = np.unique(np.stack([data.pair_group, data.pair_judge]), axis=1)[0]
+        short = data.present < np.bincount(judges, minlength=data.n_groups)[data.group_cell]
         none, some = (
             (flags.NO_REFERENCE, flags.SOME_WITHOUT) if data.reference.used else (flags.NO_PEER, flags.SOME_ALONE)
         )
@@ -374,11 +354,6 @@ class PairFlags:
         if mask.any():
             found[data.pair if mask.all() else data.pair[mask]] = True
         return found
-
-    @staticmethod
-    def _judges_of_group(data: Panel) -> NDArray[np.int64]:
-        pairs = np.unique(np.stack([data.pair_group, data.pair_judge]), axis=1)
-        return np.bincount(pairs[0], minlength=data.n_groups)
 
     def of(self, taken: Any) -> list[str]:
         """Flags of an estimate from these pairs."""
@@ -707,15 +682,8 @@ def _linear(
     estimate = float(weights[taken] @ data.estimate[taken])
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
     found = cautions.of_interval(taken, spread.variance, float(se), float(low), spread.df, spread.method)
-    return {
-        "estimate": estimate,
-        "std_error": float(se),
-        "conf_low": float(low),
-        "conf_high": float(high),
-        "n": int(taken.sum()),
-        "method": _method(data, spread.method),
-        "flag": flags.join(*cautions.of(taken), *found),
-    }
+    about = {"n": int(taken.sum()), "method": _method(data, spread.method)}
+    return with_interval(se, low, high, estimate=estimate, **about, flag=flags.join(*cautions.of(taken), *found))
 
 
 def _overall_rows(uncertainty: Uncertainty, cautions: PairFlags, conf_level: float) -> list[dict[str, Any]]:

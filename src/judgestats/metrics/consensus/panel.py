@@ -15,6 +15,7 @@ from judgestats.counting.cells import ABOUT, CellTable, cell_table
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.deviation import consensus, weighted_means
+from judgestats.kernels.proportions import quotient
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, Finding, as_frame, names
 from judgestats.typing import Floats
@@ -28,13 +29,7 @@ def identities(
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Judge name of each system, after validation of `identity` and `family`.
-
-    `systems_of_groups`: systems of each group (condition); within a group no two may be the same judge. `identity`:
-    system -> judge; other systems keep their names. `family`: name -> family, with every judge and every system (by its
-    own name or its identity). Raises SchemaError, whose ``faults`` lists all faults, if `identity` names an unknown
-    system or judge or maps two systems of a group to one judge, or `family` lacks a name.
-    """
+    """Judge name of each system, after validation of `identity` (system -> judge) and `family` (name -> family)."""
     systems = list(dict.fromkeys(s for group in systems_of_groups for s in group))
     mapped = {s: s if identity is None else identity.get(s, s) for s in systems}
     listed = f"Systems: {', '.join(map(str, systems))}. Judges: {', '.join(map(str, judges))}."
@@ -94,24 +89,17 @@ def _shared(groups: Sequence[Sequence[str]], judges: Sequence[str], mapped: Mapp
 
 @dataclass(frozen=True)
 class Reference:
-    """Reference means of cells.
+    """Reference means of cells."""
 
-    `used`: False if judges are compared with their peers.
-    `row` (C,): row of the reference for each cell, -1 for none.
-    `mean`, `variance` (R,): mean of each row and the variance of that mean (NaN where unknown).
-    `df` (R,): degrees of freedom of the variance.
-    `shared`: whether several items have the same row.
-    """
-
-    used: bool
-    row: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    df: NDArray[np.float64]
-    shared: bool = False
+    used: bool  # False if judges are compared with their peers
+    row: NDArray[np.int64]  # (C,): row of the reference for each cell, -1 for none
+    mean: Floats  # (R,)
+    variance: Floats  # (R,): of that mean (NaN where unknown)
+    df: Floats  # (R,): degrees of freedom of the variance
+    shared: bool = False  # whether several items have the same row
 
     @property
-    def of_cell(self) -> NDArray[np.float64]:
+    def of_cell(self) -> Floats:
         """Reference mean of each cell, NaN for none."""
         return np.append(self.mean, np.nan)[self.row]
 
@@ -130,9 +118,8 @@ def against(frame: Any, per_criterion: bool, final: str | None, identity: Mappin
     """A function that matches a reference frame to a CellTable and its `by` columns.
 
     `frame`: ratings of a reference panel (with ``judge``: the mean over its judges; without: the rows are raters), or
-    means (``mean``, and ``sd``, ``runs``) per ``system`` and, where present, per `by` column, ``item`` and
-    ``criterion``. `per_criterion`: compare each criterion separately. `final`: criterion of the final score.
-    `identity`: system -> judge, the name to look up for systems that the reference does not have.
+    means (``mean``, and ``sd``, ``runs``). `identity`: system -> the name to look up where the reference lacks the
+    system.
     """
     return lambda table, by: _matched(table, _means(frame, by, per_criterion, final), identity or {})
 
@@ -147,8 +134,7 @@ def _means(frame: Any, by: Sequence[str], per_criterion: bool, final: str | None
         table = table.where(np.asarray(table.label("criterion") == final))
     keys = [*split, *(k for k in ABOUT if k in present)]
     runs = np.asarray(table.runs, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        noise = np.where(runs > 1, table.sd**2 / runs, np.nan)
+    noise = quotient(table.sd**2, runs, runs > 1)
     scored = ~np.isnan(table.mean)
     cell = table.cell[scored]
     raters = np.bincount(cell, minlength=table.n_cells)
@@ -194,39 +180,24 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Panel:
-    """Units (a judge in a cell) with their deviations, and pairs (judge x system in a group) of units.
+    """Units (a judge in a cell) with their deviations, and pairs (judge x system in a group) of units."""
 
-    `table`: means of the units.
-    `by`: columns of the groups.
-    `cluster`: column of the clusters; None for uncertainty from the runs alone.
-    `exclude_self`: whether a judge is excluded from its own consensus.
-    `reference`: reference means in place of the peers'.
-    `deviation` (U,).
-    `present` (C,): number of judges with a score in each cell.
-    `share` (U,): one over the number of criteria of the unit's item; empty for a single criterion.
-    `pair` (U,): pair of each unit.
-    `pair_group`, `pair_judge`, `pair_system` (P,).
-    `group_cell` (C,): group of each cell.
-    `group_first` (G,): a cell of each group.
-    `estimate`, `items` (P,): mean deviation over items, and the number of items.
-    """
-
-    table: CellTable
-    by: list[str]
-    cluster: str | None
-    exclude_self: bool
-    reference: Reference
-    deviation: Floats
-    present: NDArray[np.int64]
-    share: Floats
-    pair: Ints
-    pair_group: Ints
+    table: CellTable  # means of the units
+    by: list[str]  # columns of the groups
+    cluster: str | None  # column of the clusters; None for uncertainty from the runs alone
+    exclude_self: bool  # whether a judge is excluded from its own consensus
+    reference: Reference  # reference means in place of the peers'
+    deviation: Floats  # (U,)
+    present: NDArray[np.int64]  # (C,): number of judges with a score in each cell
+    share: Floats  # (U,): one over the number of criteria of the unit's item; empty for a single criterion
+    pair: Ints  # (U,): pair of each unit
+    pair_group: Ints  # (P,), as the next two
     pair_judge: Ints
     pair_system: Ints
-    group_cell: Ints
-    group_first: NDArray[np.int64]
-    estimate: Floats
-    items: Floats
+    group_cell: Ints  # (C,): group of each cell
+    group_first: NDArray[np.int64]  # (G,): a cell of each group
+    estimate: Floats  # (P,): mean deviation over items
+    items: Floats  # (P,): their number
 
     @property
     def n_pairs(self) -> int:
@@ -281,7 +252,7 @@ def prepare(
     """Cells of ratings, and the columns that split the result.
 
     `per_criterion`: False selects the criterion named `final` if it exists, else all criteria; True adds ``criterion``
-    to the `by` columns, and excludes `final` where there are others. `cluster`: column of the clusters.
+    to the `by` columns, and excludes `final` where there are others.
     """
     if cluster == "judge":
         raise DesignError(
@@ -318,11 +289,7 @@ def panel(
     exclude_self: bool = True,
     reference: Any = None,
 ) -> Panel:
-    """Panel of all deviations.
-
-    `ratings`, `by`, `per_criterion`, `final`, `cluster`: as in :func:`prepare`. `exclude_self`: False compares with the
-    mean of all judges. `reference`: function of the table and the `by` columns that returns a :class:`Reference`.
-    """
+    """Panel of all deviations from the consensus, or from what `reference` makes of the table and the `by` columns."""
     table, groups = prepare(ratings, by, per_criterion=per_criterion, final=final, cluster=cluster)
     source = no_reference(table.n_cells) if reference is None else reference(table, groups)
     peers = consensus(table.cell, table.mean, table.n_cells, exclude_self=exclude_self)

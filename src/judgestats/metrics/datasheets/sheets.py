@@ -33,7 +33,7 @@ from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import cluster_of_steps, detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
-from judgestats.results import COLUMNS, estimates
+from judgestats.results import COLUMNS, estimates, with_interval
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.factors import Factors
@@ -125,13 +125,7 @@ def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float
 
 
 def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
-    """Mean score, missing share and spread over repeats of each judge.
-
-    `groups`: ``judge`` and the further grouping columns. Terms: ``mean_score``, averaged over criteria within items,
-    items within systems and systems with equal weights, which is the mean of the judge's row of
-    :func:`judgestats.score_matrix`; its interval is clustered by item. ``missing``: share of scores that are missing.
-    ``run_sd``: that of :func:`judgestats.run_sd`; without repeats NaN, flagged ``single run``.
-    """
+    """Mean score (as of :func:`judgestats.score_matrix`), missing share and spread over repeats of each judge."""
     by = [g for g in groups if g != "judge"]
     present = Study.of(data).names
     table = cells(data, by)
@@ -169,14 +163,8 @@ def mean_of_scores(here: pd.DataFrame, value: float, conf_level: float, averaged
         return {**row, "estimate": value, "flag": flags.join(flags.ONE_UNIT, averaged)}
     error = math.sqrt(clusters / (clusters - 1) * float((influence**2).sum()))
     half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) * error
-    return {
-        **row,
-        "estimate": value,
-        "std_error": error,
-        "conf_low": value - half,
-        "conf_high": value + half,
-        "flag": flags.join(flags.few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged),
-    }
+    flag = flags.join(flags.few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged)
+    return row | with_interval(error, value - half, value + half, estimate=value, flag=flag)
 
 
 # ---- The datasheet of a judge: all measures its data support, in one table -------------------------------------------

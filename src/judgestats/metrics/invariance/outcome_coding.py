@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
@@ -25,6 +24,7 @@ from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.schema.coding import codes_of, count_rows
 from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.typing import Floats, Ints
 
 # ---- The candidate that the cue favours, and the role of an answer ---------------------------------------------------
 
@@ -100,7 +100,7 @@ def refuse_unshown(favoured: Favoured | None, label: str | None) -> None:
         raise DesignError(f"favoured_label={label!r} marks one candidate of no call. See label_first and label_second.")
 
 
-def role(outcome: pd.Series[Any], side: pd.Series[Any] | str) -> NDArray[np.int64]:
+def role(outcome: pd.Series[Any], side: pd.Series[Any] | str) -> Ints:
     """0 favoured, 1 opposed, 2 tie, -1 invalid or missing."""
     text = outcome.astype(str).to_numpy(dtype=object)
     favoured = side if isinstance(side, str) else side.to_numpy(dtype=object)
@@ -154,17 +154,11 @@ _JOINT = {*PATTERNS["revision"].columns, "n"}
 
 @dataclass(frozen=True)
 class ProbeCalls:
-    """Calls, or counts of them, in memory.
+    """Calls, or counts of them, in memory."""
 
-    `table`: with ``judge``, ``scheme`` (empty text if there is none), ``probe``.
-    `kind`: ``calls``; ``joint``, counts of the answers of items under two probes; ``margins``, counts under each probe.
-    `groups`: ``judge``, the `by` columns and ``scheme``.
-    `clustering`: how intervals are clustered.
-    """
-
-    table: pd.DataFrame
-    kind: str
-    groups: list[str]
+    table: pd.DataFrame  # with ``judge``, ``scheme`` (empty text if there is none), ``probe``
+    kind: str  # ``calls``; ``joint``, counts of items by both answers; ``margins``, counts under each probe
+    groups: list[str]  # ``judge``, the `by` columns and ``scheme``
     clustering: Clusters
 
     @property
@@ -210,27 +204,19 @@ class ProbeCalls:
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers of one judge blind and under a probe.
+    """Answers of one judge blind and under a probe."""
 
-    `key`: the groups and ``probe``.
-    `favoured`: the candidate that the cue favours, or ``varies``.
-    `table`: rows with a count ``n``, and the clusters or, for independent samples, ``side``.
-    `counts` (R, 6): contribution of each row to favoured, opposed and tie, blind and then under the probe.
-    `joint` (3, 3): items valid in both, role blind by role under the probe; None for independent samples.
-    `flag`: excluded answers, and dependent calls.
-    """
-
-    key: dict[str, Any]
-    favoured: str
-    table: pd.DataFrame
-    counts: NDArray[np.float64]
-    joint: NDArray[np.float64] | None
-    flag: str
+    key: dict[str, Any]  # the groups and ``probe``
+    favoured: str  # the candidate that the cue favours, or ``varies``
+    table: pd.DataFrame  # rows with a count ``n``, and the clusters or, for independent samples, ``side``
+    counts: Floats  # (R, 6): of each row to favoured, opposed and tie, blind and then under the probe
+    joint: Floats | None  # (3, 3): items by role blind and under the probe; None if independent
+    flag: str  # excluded answers, and dependent calls
 
     @property
-    def total(self) -> NDArray[np.float64]:
+    def total(self) -> Floats:
         """Counts of the six roles, (6,)."""
-        result: NDArray[np.float64] = self.counts.sum(axis=0)
+        result: Floats = self.counts.sum(axis=0)
         return result
 
 
@@ -333,11 +319,7 @@ def answers(
 
 
 def matched_rows(found: ProbeCalls, blind: str, clusters: Sequence[str] = ()) -> pd.DataFrame:
-    """Match the calls of an item under `blind` and under each other probe.
-
-    Returns the groups, the clusters, ``probe``, ``_base`` and ``_row`` (row numbers of the study's table, -1 where the
-    item was not judged) and ``n``.
-    """
+    """The calls of an item under `blind` and each other probe: ``_base``, ``_row`` number the rows, -1 for none."""
     rows = found.table.assign(outcome=np.arange(len(found.table)))
     groups = list(dict.fromkeys([*found.groups, *clusters]))
     pairs = matched_changes(Study.of(rows).data, PATTERNS["revision"], groups, blind)

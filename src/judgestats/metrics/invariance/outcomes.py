@@ -21,7 +21,7 @@ from judgestats.counting.selection import gathered
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
+from judgestats.kernels.proportions import newcombe, newcombe_paired, quotient, wilson
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.invariance.outcome_coding import (
     ROLES,
@@ -51,8 +51,7 @@ _TEXTS = ("text_first", "text_second")
 def shares(totals: Floats) -> tuple[Floats, Floats]:
     """Shares of favoured, opposed and tie, blind and under the probe: (B, 6) to two (B, 3); NaN without answers."""
     blind, probe = totals[:, :3], totals[:, 3:6]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return blind / blind.sum(axis=1, keepdims=True), probe / probe.sum(axis=1, keepdims=True)
+    return quotient(blind, blind.sum(axis=1, keepdims=True)), quotient(probe, probe.sum(axis=1, keepdims=True))
 
 
 def shifts(totals: Floats) -> Floats:
@@ -80,16 +79,13 @@ def lao(totals: Floats) -> Floats:
     scaled = np.hstack([totals[:, :3] * n[1], totals[:, 3:6] * n[0]])
     parts = gains(np.where((n[0] > 0) & (n[1] > 0), scaled, np.nan))
     moved = parts.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(moved > 0, parts[:, 0] / moved, np.nan)
+    return quotient(parts[:, 0], moved, moved > 0)
 
 
 def nontie_shift(totals: Floats) -> Floats:
     """Change of the favoured share among answers that are not ties, (B,)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        blind, probe = (totals[:, s] / (totals[:, s] + totals[:, s + 1]) for s in (0, 3))
-    result: Floats = probe - blind
-    return result
+    blind, probe = (quotient(totals[:, s], totals[:, s] + totals[:, s + 1]) for s in (0, 3))
+    return probe - blind
 
 
 def signed_neutrality(totals: Floats) -> Floats:
@@ -171,20 +167,16 @@ def drawn(plan: Bootstrap, paired: bool) -> str:
 
 def clipped(signed: Cells) -> Cells:
     """Positive part of a shift: the signed cells clipped at 0."""
-    cells = {**signed, "std_error": math.nan, "estimate": _positive(signed["estimate"])}
+    cells = {**signed, "std_error": math.nan, "estimate": float(np.maximum(signed["estimate"], 0.0))}
     low, high = signed.get("conf_low", math.nan), signed.get("conf_high", math.nan)
     if high <= 0:
         return {**cells, "conf_low": math.nan, "conf_high": math.nan, "flag": flags.join(cells["flag"], flags.AT_ZERO)}
-    return {**cells, "conf_low": _positive(low), "conf_high": high}
+    return {**cells, "conf_low": clipped_ends(low, high)[0], "conf_high": high}
 
 
 def clipped_ends(low: float, high: float) -> tuple[float, float]:
     """Interval of the positive part of a quantity from that of the quantity."""
-    return _positive(low), _positive(high)
-
-
-def _positive(value: float) -> float:
-    return value if math.isnan(value) else max(0.0, float(value))
+    return float(np.maximum(low, 0.0)), float(np.maximum(high, 0.0))
 
 
 def lao_cells(answers: Answers, p_value: float, conf_level: float, plan: Bootstrap) -> Cells:
@@ -231,8 +223,8 @@ def folded_interval(low: float, high: float) -> tuple[float, float]:
 def joint_test(answers: Answers, cluster: str | None = None) -> tuple[float, str]:
     """p-value of no change in any share, and the name of the test.
 
-    Stuart-Maxwell for items valid in both probes, Pearson's χ² for independent samples; 1 without any difference. With
-    clusters Wald's, with the linearised covariance between clusters and Hotelling's F.
+    Stuart-Maxwell for items valid in both probes, Pearson's χ² for independent samples. With clusters Wald's, with the
+    linearised covariance between clusters and Hotelling's F.
     """
     if cluster is not None:
         return clustered_test(answers.counts, codes_of(answers.table, [cluster]).code)
@@ -252,10 +244,7 @@ def joint_test(answers: Answers, cluster: str | None = None) -> tuple[float, str
 
 
 def clustered_test(counts: Floats, unit: NDArray[Any]) -> tuple[float, str]:
-    """Wald's test of :func:`joint_test`, from the (R, 6) counts of rows in clusters.
-
-    1 without any change; NaN without answers under one of the probes or with too few clusters.
-    """
+    """Wald's test of :func:`joint_test`, from the (R, 6) counts of rows in clusters; NaN with too few clusters."""
     sums = np.zeros((int(unit.max(initial=-1)) + 1, 6))
     np.add.at(sums, unit, counts)
     sums = sums[sums.sum(axis=1) > 0]

@@ -18,12 +18,13 @@ from judgestats.counting.bootstrap import Bootstrap, ratio
 from judgestats.counting.clustering import Cluster, clusters
 from judgestats.counting.counts import Counts
 from judgestats.counting.selection import gathered
+from judgestats.counting.study import Study
 from judgestats.counting.tallies import clustered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.proportions import quotient
 from judgestats.metrics.invariance.outcome_coding import (
     ProbeCalls,
-    Study,
     key_of,
     matched_rows,
     outcomes_of,
@@ -34,7 +35,7 @@ from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.results import estimates
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Vectors of texts, and their cosine similarity -------------------------------------------------------------------
 
@@ -46,10 +47,7 @@ Property = Callable[[str], float]
 
 
 def tfidf(texts: Sequence[str]) -> Any:
-    """TF-IDF vectors (n, d) of texts, fitted on these texts: the default embedder, without a download.
-
-    Words of two letters or more, in lower case; scikit-learn's smoothed IDF. Zero rows where no text has a word.
-    """
+    """TF-IDF vectors (n, d) of texts, fitted on these texts: the default embedder, without a download."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     try:
@@ -76,10 +74,7 @@ def embedders(embed: Embed) -> dict[str, Embedder]:
 
 
 class Vectors:
-    """Vectors of distinct texts, each embedded once, in an order that does not depend on the rows.
-
-    `texts`: texts, possibly repeated; empty ones are not embedded. `name`: of the embedder, for messages.
-    """
+    """Vectors of distinct texts that are not empty, each embedded once; their order does not depend on the rows."""
 
     def __init__(self, texts: Sequence[str], embed: Embedder, name: str) -> None:
         known = sorted({t for t in texts if t})
@@ -109,8 +104,7 @@ class Vectors:
         left, right = self._matrix[i[known]], self._matrix[j[known]]
         product = left.multiply(right) if hasattr(left, "multiply") else left * right
         dot = np.asarray(product.sum(axis=1), dtype=float).ravel()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cosine = dot / (self._norm[i[known]] * self._norm[j[known]])
+        cosine = quotient(dot, self._norm[i[known]] * self._norm[j[known]])
         result[known] = np.clip(cosine, -1.0, 1.0)
         result[[a == b and bool(np.isfinite(c)) for a, b, c in zip(one, two, result, strict=True)]] = 1.0
         return result
@@ -119,10 +113,9 @@ class Vectors:
 def matched_rationales(
     calls: Any, by: By, blind: str, probe: str | None, measure: str
 ) -> tuple[ProbeCalls, pd.DataFrame]:
-    """Match the explanations of an item under `blind` and under each other probe.
+    """The study, and the explanations of an item under `blind` (``text_blind``) and each other probe (``text``).
 
-    Returns the study and the pairs: the groups, ``probe``, ``item``, ``n``, ``text_blind``, ``text`` (empty where
-    missing), ``valid`` (a valid verdict in both) and ``same`` (the same verdict in both).
+    ``valid``: a valid verdict in both; ``same``: the same verdict in both.
     """
     found = study(calls, by, "auto", measure)
     if found.kind != "calls" or "rationale" not in found.table:
@@ -308,7 +301,7 @@ def rationale_check(
     study, found = clustered(Study.of(table), columns, cluster)
     table = study.columns.frame()
     counts = Counts.of(table, columns, found, conf_level=conf_level)
-    checks: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+    checks: dict[str, tuple[Mask, Mask]] = {}
     chosen = table["choice"].astype(object).where(table["choice"].notna(), "invalid").astype(str)
     for unknown in sorted(set(chosen) - set(CHOICES))[:1]:
         raise SchemaError(
@@ -358,7 +351,7 @@ def _slot(match: re.Match[str]) -> str:
     return "first" if name in _FIRST else "second"
 
 
-def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> NDArray[np.bool_]:
+def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> Mask:
     """Whether each text has a word of the lexicon."""
     if isinstance(lexicon, str):
         raise DesignError(f"lexicon={lexicon!r} is one text. Give a list of words: [{lexicon!r}], say.")
@@ -367,9 +360,7 @@ def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> NDA
     return np.array([bool(words) and bool(pattern.search(t)) for t in texts], dtype=bool)
 
 
-def _quote_absent(
-    table: pd.DataFrame, text: NDArray[Any], min_words: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _quote_absent(table: pd.DataFrame, text: NDArray[Any], min_words: int) -> tuple[Mask, Mask]:
     """Whether an explanation has a quotation that is in no text, and whether it has a quotation."""
     shown = [texts_of(table[c]) for c in ("text_first", "text_second", "text_source") if c in table]
     absent, quoting = np.zeros(len(text), dtype=bool), np.zeros(len(text), dtype=bool)

@@ -40,7 +40,7 @@ from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 # ---- Is one judging protocol less anchored than another? -------------------------------------------------------------
 
@@ -279,10 +279,9 @@ def _differences(
 def _near_border(
     term: str, arms: list[tuple[pd.DataFrame, Floats]], plan: Bootstrap, key: dict[str, Any], words: str
 ) -> dict[str, Any]:
-    """Interval of a difference of clipped or folded quantities where one of them is near its border.
+    """Interval of a difference of clipped or folded quantities near their border, from those of both arms (Bonferroni).
 
-    It combines the clipped or folded intervals of the signed quantities of both arms (Bonferroni). Empty if the signed
-    quantities of both arms are significant: the bootstrap of the difference is then valid.
+    Empty if the signed quantities of both arms are significant: the bootstrap of the difference is then valid.
     """
     signed, transform = _NOT_SMOOTH[term]
     level = 1 - (1 - plan.conf_level) / (2 * len(signed))
@@ -464,7 +463,7 @@ def _net(
     found: ProbeCalls,
     pairs: pd.DataFrame,
     sign: NDArray[Any],
-    valid: NDArray[np.bool_],
+    valid: Mask,
     conf_level: float,
     plan: Bootstrap | None,
 ) -> _Rows:

@@ -19,7 +19,7 @@ from judgestats.counting.counts import Counts, size_flag
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count, units
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
 from judgestats.metrics.paired import (
@@ -177,18 +177,12 @@ def criterion_shift(
 
 @dataclass(frozen=True)
 class _Cell:
-    """A judge, stimulus and step under the two prompts, base first.
+    """A judge, stimulus and step under the two prompts, base first."""
 
-    `named`: the key columns.
-    `counts`: the two tallies.
-    `calls`: the matched calls, if the data identify them.
-    `clusters`: how intervals are clustered.
-    """
-
-    named: dict[str, Any]
-    counts: tuple[pd.DataFrame, pd.DataFrame]
-    calls: Sides | None
-    clusters: Clusters
+    named: dict[str, Any]  # the key columns
+    counts: tuple[pd.DataFrame, pd.DataFrame]  # the two tallies
+    calls: Sides | None  # the matched calls, if the data identify them
+    clusters: Clusters  # how intervals are clustered
 
     def of_prompt(self, table: pd.DataFrame, conf_level: float) -> Counts:
         """The counts of one prompt."""
@@ -211,10 +205,7 @@ def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _
     table, column = tallied.table, tallied.clusters.column
     prompts = sorted(str(p) for p in table["prompt"].dropna().unique())
     for name in (base, strict):
-        if not (table["prompt"] == name).any():
-            raise DesignError(
-                f"prompt {name!r} does not occur. Prompts: {', '.join(prompts)}.{suggestion(name, prompts)}"
-            )
+        refuse_unknown(name, prompts, f"prompt {name!r} does not occur", "Prompts")
     counts = _by_cell(table, base, strict)
     named = {*required("preferences")} <= {*Study.of(calls).names}
     kept = [column] if column is not None and column != "pair" else []

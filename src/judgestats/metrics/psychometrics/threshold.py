@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.patterns import Invalid
@@ -23,6 +22,7 @@ from judgestats.metrics.psychometrics.ladder import settled
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
+from judgestats.typing import Floats
 
 Interpolation = Literal["linear", "step"]
 
@@ -138,7 +138,7 @@ def detection_threshold(
     return estimates(rows, groups)
 
 
-def _named(steps: Sequence[float]) -> NDArray[np.float64]:
+def _named(steps: Sequence[float]) -> Floats:
     """The named steps, in order."""
     try:
         given = np.atleast_1d(np.asarray(steps, dtype=float))
@@ -153,7 +153,7 @@ def _named(steps: Sequence[float]) -> NDArray[np.float64]:
 def _row(
     calls: pd.DataFrame,
     level: float,
-    named: NDArray[np.float64] | None,
+    named: Floats | None,
     interpolation: Interpolation,
     cluster: str | None,
     n_resamples: int,
@@ -196,9 +196,7 @@ def _row(
     }
 
 
-def _resampled(
-    counts: NDArray[np.float64], cluster: str | None, n_resamples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _resampled(counts: Floats, cluster: str | None, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Counts of each resample: clusters drawn with replacement, or the calls of each step as independent."""
     if cluster is not None:
         return cluster_totals(counts, rng, n_resamples)
@@ -209,9 +207,7 @@ def _resampled(
     return np.hstack([hits, np.rint(n) - hits])
 
 
-def _step_counts(
-    calls: pd.DataFrame, steps: NDArray[np.float64], cluster: str | None
-) -> tuple[NDArray[np.float64], int]:
+def _step_counts(calls: pd.DataFrame, steps: Floats, cluster: str | None) -> tuple[Floats, int]:
     """Correct and other calls per step, a row per cluster, and the number of clusters."""
     group = codes_of(calls, [cluster] if cluster else [])
     step = np.searchsorted(steps, calls["delta"].to_numpy(dtype=float))
@@ -221,9 +217,7 @@ def _step_counts(
     return counts, group.size
 
 
-def _crossing_of(
-    steps: NDArray[np.float64], counts: NDArray[np.float64], level: float, interpolation: Interpolation
-) -> float:
+def _crossing_of(steps: Floats, counts: Floats, level: float, interpolation: Interpolation) -> float:
     hits, n = counts[: steps.size], counts[: steps.size] + counts[steps.size :]
     there = n > 0
     if there.sum() < 2:
@@ -233,9 +227,9 @@ def _crossing_of(
 
 
 def crossing(
-    steps: NDArray[np.float64],
-    p: NDArray[np.float64],
-    n: NDArray[np.float64],
+    steps: Floats,
+    p: Floats,
+    n: Floats,
     level: float,
     interpolation: Interpolation = "linear",
 ) -> float:
