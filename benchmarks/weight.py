@@ -316,7 +316,8 @@ def rows_of(task: str, old: Path, runs: int) -> list[dict[str, Any]]:
     rows = []
     for what, unit, number, limit in TASKS[task][1]:
         a, b = (number(numbers) for numbers in both)
-        rows.append(dict(zip(COLUMNS, (what, unit, f"{a:.3g}", f"{b:.3g}", f"{b / a:.2g}", limit), strict=True)))
+        shown = [f"{float(f'{x:.3g}'):g}" for x in (a, b, b / a)]  # 1410, not 1.41e+03
+        rows.append(dict(zip(COLUMNS, (what, unit, *shown, limit), strict=True)))
         print(", ".join(rows[-1].values()), flush=True)
     if task == "measures":
         for name in sorted(both[1], key=lambda k: -both[1][k]):
