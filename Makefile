@@ -83,12 +83,15 @@ test-real: $(READY_DEV)
 
 # Times are reported, never asserted: docs/benchmarks.md names the machine of the committed ones. Mixed models are
 # compared with R if Rscript finds lme4 and glmmTMB, and with GPBoost: JUDGESTATS_GPBOOST_PYTHON names the
-# interpreter that has it. JUDGESTATS_REFERENCE_DATA is the folder of verbagg.csv. Missing peers are named and skipped.
+# interpreter that has it. JUDGESTATS_REFERENCE_DATA is the folder of verbagg.csv, JUDGESTATS_OLD a worktree of an earlier
+# version, with which this one is compared. Missing peers are named and skipped.
 bench: $(READY_DEV)
 	$(BIN)/python -m pytest --quiet --numprocesses 0 benchmarks --benchmark-only --benchmark-columns=min,median,rounds
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/peer_mixed.py --table
 	$(BIN)/python benchmarks/lake.py
+	@if [ -n "$(JUDGESTATS_OLD)" ]; then $(BIN)/python benchmarks/weight.py --old "$(JUDGESTATS_OLD)"; \
+	else echo "make bench: set JUDGESTATS_OLD to a worktree of an earlier version to compare with it (docs/weight.csv)"; fi
 
 # Coverage of the intervals: 2,000 simulated replications per cell, about half an hour on one core. The test
 # suite runs a small version; docs/coverage.csv has the full results.

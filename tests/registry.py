@@ -17,6 +17,7 @@ import pandas as pd
 
 import judgestats as js
 from instrument import instrument_calls, suited
+from judgestats.counting.study import Study
 from judgestats.metrics.measure_registry import Measure, measures
 
 #: What is asked of every measure.
@@ -246,13 +247,13 @@ def later() -> pd.DataFrame:
 
 def mean_of_items(data: Any) -> pd.DataFrame:
     """A known value of each item: its mean score."""
-    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    table = Study.of(data).data.lazy().collect(backend="pandas").to_native()
     return table.groupby("item")["score"].mean().rename("value").reset_index()
 
 
 def under(data: Any, condition: str) -> Any:
     """Rows of one condition, of a frame of any engine."""
-    return nw.from_native(data).filter(nw.col("condition") == condition).to_native()
+    return Study.of(data).data.filter(nw.col("condition") == condition).to_native()
 
 
 def few(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any], pd.DataFrame]:

@@ -945,11 +945,11 @@ def test_check_shows_a_number_beside_what_is_supported_and_the_judges_side_by_si
 
 def test_check_resamples_ranks_and_refits_nothing(tmp_path, monkeypatch):
     """No bootstrap of more than the one draw that a measure without an interval of its own makes, and no page."""
-    from judgestats.metrics import rates
+    from judgestats.counting import bootstrap
 
     drawn = []
-    real = rates.Bootstrap.__post_init__
-    monkeypatch.setattr(rates.Bootstrap, "__post_init__", lambda self: drawn.append(self.n_resamples) or real(self))
+    real = bootstrap.Bootstrap.__post_init__
+    monkeypatch.setattr(bootstrap.Bootstrap, "__post_init__", lambda self: drawn.append(self.n_resamples) or real(self))
     path = tmp_path / "ratings.csv"
     rng = np.random.default_rng(3)
     rows = [(j, s, i, rng.integers(1, 6)) for j in "abc" for s in "xyz" for i in range(40)]

@@ -10,11 +10,10 @@ import pytest
 
 import judgestats as js
 import registry
-from judgestats.counting.clustering import ALIKE
+from judgestats.counting import counts, engines
 from judgestats.counting.patterns import PATTERNS
-from judgestats.counting.tallies import tally
+from judgestats.counting.tallies import count, tally
 from judgestats.flags import NOT_DRAWN
-from judgestats.metrics import rates
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema.opening import refuse_nested
 
@@ -61,10 +60,11 @@ def counted_data(measure):
 @pytest.mark.parametrize("measure", CALLS)
 def test_the_tally_of_a_relation_is_that_of_pandas(measure):
     data, baseline = counted_data(measure)
-    want = tally(data, measure, baseline=baseline)
-    got = tally(relation(data), measure, baseline=baseline)
-    same(got, want)
-    assert got.attrs == want.attrs
+    want = count(data, measure, baseline=baseline)
+    got = count(relation(data), measure, baseline=baseline)
+    same(got.table, want.table)
+    assert got.clusters == want.clusters
+    same(tally(relation(data), measure, baseline=baseline), tally(data, measure, baseline=baseline))
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_a_nested_column_is_refused_with_its_cure():
 @pytest.mark.parametrize("cluster", ["auto", "item"])
 def test_merged_clusters_give_the_intervals_of_all_clusters(measure, cluster, monkeypatch, leaving):
     """Above the limit, clusters with the same counts leave the engine as one row; every number stays the same."""
-    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
+    monkeypatch.setattr(engines, "MERGED_ABOVE", 20)
     name = COUNTED[measure]
     data = repeated(MEASURES[name].data(), 9).drop(columns=["task", "vacuum_kind", "prompt"], errors="ignore")
     data = data.assign(item=data["item"] + (data.groupby(["judge", "item"]).cumcount() // 8).astype(str))
@@ -148,15 +148,15 @@ def test_merged_clusters_give_the_intervals_of_all_clusters(measure, cluster, mo
         data["correct"] = data["correct"].astype("boolean")
     with_counts = data.assign(n_identical=2)
     for table in (data, with_counts):
-        merged = counting.merged_tally(relation(table), measure, cluster=cluster)
-        whole = tally(table, measure, cluster=cluster)
-        assert ALIKE in merged
-        assert len(merged) < len(whole)
-        assert merged["n"].sum() == whole["n"].sum()
-        assert merged.attrs == whole.attrs
+        merged = count(relation(table), measure, cluster=cluster, merged=True)
+        whole = count(table, measure, cluster=cluster)
+        assert merged.alike is not None
+        assert len(merged.n) < len(whole.n)
+        assert merged.n.sum() == whole.n.sum()
+        assert merged.clusters == whole.clusters
         leaving.clear()
         got = getattr(js, name)(relation(table), cluster=cluster)
-        assert max(rows for rows, _ in leaving) <= len(merged)
+        assert max(rows for rows, _ in leaving) <= len(merged.n)
         same(got, getattr(js, name)(table, cluster=cluster))
 
 
@@ -164,21 +164,21 @@ def test_clusters_are_merged_only_where_all_is_known(monkeypatch):
     """A repeated call, an unknown answer, few clusters: counted as any frame is, with its errors."""
     calls = registry.calls().drop(columns=["task", "prompt", "vacuum_kind"])
     calls = calls.assign(replicate=calls.groupby(["judge", "item", "first", "second"]).cumcount())
-    assert ALIKE not in counting.merged_tally(relation(calls), "consistency")  # few
-    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
-    assert ALIKE in counting.merged_tally(relation(calls), "consistency")
+    assert count(relation(calls), "consistency", merged=True).alike is None  # few
+    monkeypatch.setattr(engines, "MERGED_ABOVE", 20)
+    assert count(relation(calls), "consistency", merged=True).alike is not None
     with pytest.raises(js.errors.DesignError, match="repeat a pair"):
         js.consistency(relation(pd.concat([calls, calls[:1]], ignore_index=True)))
     with pytest.raises(js.errors.SchemaError, match="'choice' has 'A'"):
         js.position_bias(relation(calls.replace({"choice": {"tie": "A"}})))
-    assert ALIKE not in counting.merged_tally(relation(calls), "consistency", cluster=False)
+    assert count(relation(calls), "consistency", cluster=False, merged=True).alike is None
 
 
 def test_a_bootstrap_draws_no_more_than_its_limit_of_clusters(monkeypatch):
     calls = MEASURES["gold_agreement"].data()
     drawn = js.gold_agreement(calls, interval="percentile", cluster="item", n_resamples=50)
     assert drawn["method"].str.contains("bootstrap of item").any()
-    monkeypatch.setattr(rates, "MOST_CLUSTERS", 20)
+    monkeypatch.setattr(counts, "MOST_CLUSTERS", 20)
     flagged = js.gold_agreement(calls, interval="percentile", cluster="item", n_resamples=50)
     analytic = js.gold_agreement(calls, cluster="item")
     numbers = ["estimate", "std_error", "conf_low", "conf_high", "n", "method"]
@@ -233,12 +233,12 @@ def with_text(frame):
 def test_counts_on_spark_are_those_of_pandas(spark, measure, leaving):
     """Exactly, and no wide column is read on the way."""
     data, baseline = counted_data(measure)
-    want = tally(data, measure, baseline=baseline)
+    want = count(data, measure, baseline=baseline)
     leaving.clear()
-    got = tally(with_text(spread(spark, data)), measure, baseline=baseline)
-    pd.testing.assert_frame_equal(got, want, check_dtype=False, rtol=0, atol=0)
-    assert got.attrs == want.attrs
-    assert max(rows for rows, _ in leaving) <= max(len(want), 2 * len(data) // 3)
+    got = count(with_text(spread(spark, data)), measure, baseline=baseline)
+    pd.testing.assert_frame_equal(got.table, want.table, check_dtype=False, rtol=0, atol=0)
+    assert got.clusters == want.clusters
+    assert max(rows for rows, _ in leaving) <= max(len(want.n), 2 * len(data) // 3)
 
 
 @pytest.mark.spark
@@ -316,9 +316,9 @@ def test_a_nested_column_of_spark_is_refused_with_its_cure(spark):
 @pytest.mark.spark
 @pytest.mark.parametrize("measure", ["position_bias", "consistency", "preference_rate"])
 def test_merged_clusters_on_spark(spark, measure, monkeypatch):
-    monkeypatch.setattr(counting, "MERGED_ABOVE", 20)
+    monkeypatch.setattr(engines, "MERGED_ABOVE", 20)
     calls = registry.calls().drop(columns=["task", "prompt", "vacuum_kind"])
     calls["replicate"] = calls.groupby(["judge", "item", "first", "second"]).cumcount()
     frame = spread(spark, calls)
-    assert ALIKE in counting.merged_tally(frame, measure, cluster="item")
+    assert count(frame, measure, cluster="item", merged=True).alike is not None
     same(getattr(js, measure)(frame, cluster="item"), getattr(js, measure)(calls, cluster="item"))

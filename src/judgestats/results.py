@@ -5,9 +5,11 @@ Every measure returns a plain pandas DataFrame: the ``by`` columns, then :data:`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from judgestats.flags import explain as explain
@@ -26,12 +28,14 @@ def estimates(
     rows: Iterable[Mapping[str, Any]], by: Sequence[str] = (), extra: Sequence[str] = (), *, sort: bool = True
 ) -> pd.DataFrame:
     """The tidy frame of rows, sorted by `by`: these, :data:`COLUMNS` (NaN, or empty text, where absent) and `extra`."""
-    columns = [*by, *COLUMNS, *extra]
-    frame = pd.DataFrame(list(rows)).reindex(columns=columns)
+    listed = list(rows)
+    cells: dict[str, Any] = {name: [row.get(name, math.nan) for row in listed] for name in (*by, *COLUMNS, *extra)}
     for name in ("estimate", "std_error", "conf_low", "conf_high", "n"):
-        frame[name] = pd.to_numeric(frame[name]).astype(float)
+        cells[name] = np.array(cells[name], dtype=float)
     for name in ("method", "flag"):
-        frame[name] = frame[name].astype(object).where(frame[name].notna(), "").astype("str")
+        texts = [text if isinstance(text, str) else "" for text in cells[name]]
+        cells[name] = pd.array(np.array(texts, dtype=object), dtype="str")
+    frame = pd.DataFrame(cells)
     if sort and by and len(frame):
         frame = frame.sort_values(list(by), kind="stable", ignore_index=True)
     return frame

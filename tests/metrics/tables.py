@@ -207,6 +207,7 @@ def peak(call):
 
 def but_for_clustering(result: pd.DataFrame) -> pd.DataFrame:
     """Estimates from counts without the flag that says that nothing is known of what their calls share."""
+    assert result["flag"].str.contains(CLUSTERING_UNKNOWN).any(), "the counts have a column that says it"
     flags = [join(*(f for f in flag.split("; ") if f != CLUSTERING_UNKNOWN)) for flag in result["flag"]]
     return result.assign(flag=pd.Series(flags, index=result.index, dtype=result["flag"].dtype))
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from instrument import instrument_calls
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
+from judgestats.kernels.proportions import wilson
 from judgestats.metrics import psychometrics as js
 
 
@@ -171,8 +172,13 @@ def test_the_two_calls_of_a_pair_are_clustered_by_it(calls):
     assert found[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx(
         named[["std_error", "conf_low", "conf_high"]].tolist()
     )
-    counted = js.delta0(tally(pairs, "delta0")).set_index("term").loc["raw_false_preference"]
+    counted = js.delta0(tally(pairs, "delta0", cluster="item")).set_index("term").loc["raw_false_preference"]
     assert counted.to_dict() == found.to_dict()
+    unknown = js.delta0(tally(pairs, "delta0")).set_index("term").loc["raw_false_preference"]
+    assert unknown[["estimate", "n"]].tolist() == found[["estimate", "n"]].tolist()
+    assert (unknown["method"], unknown["flag"]) == ("Wilson", "calls not independent; clustering unknown")
+    low, high = wilson(unknown["estimate"] * unknown["n"], unknown["n"])
+    assert unknown[["conf_low", "conf_high"]].tolist() == pytest.approx([float(low), float(high)])
 
 
 def test_four_classes_hold_together_by_cluster_too(calls):

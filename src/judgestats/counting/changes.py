@@ -188,5 +188,5 @@ def _beside(one: pd.DataFrame, other: pd.DataFrame, unit: list[str], across: str
     if uneven.any():
         raise DesignError(_UNEVEN_SIDES)
     n = np.where(pair["n"].isna(), pair["n_b"], pair["n"])
-    answers = {c: pair[c].astype(object).where(pair[c].notna(), MISSING) for c in ("baseline", "outcome")}
+    answers = {c: pair[c].astype(str).where(pair[c].notna(), MISSING) for c in ("baseline", "outcome")}
     return pair.drop(columns="n_b").assign(**{across: value, "n": n, **answers})

@@ -27,7 +27,7 @@ from judgestats.schema.coding import (
     tidy,
 )
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
-from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import one_if
 from judgestats.typing import Floats, Mask
@@ -148,7 +148,7 @@ def _calls(study: Study, by: By, keep: Sequence[str]) -> tuple[Study, Kind, list
 
 def _checked(study: Study, by: By, keep: Sequence[str]) -> tuple[Kind, list[str]]:
     kind, groups = kind_of(study.names), grouping([*names(by), *keep], study.names)
-    counted(study.data, groups, kind)
+    study.refuse_undeclared(groups, kind)
     if "judge" in groups:
         raise DesignError(
             "by='judge' leaves one judge in each group, and no agreement to measure. Leave it out: results name judges."

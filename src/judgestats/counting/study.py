@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import Codes, as_scores, combine
-from judgestats.schema.columns import COUNTS, answer_column
-from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.columns import COUNTS, Kind, N, answer_column
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
 from judgestats.typing import Floats, Mask
 
@@ -62,6 +62,13 @@ class Study:
     def names(self) -> list[str]:
         """Names of the columns."""
         return list(self._frame.collect_schema().names()) if self.lazy else self.columns.names
+
+    def refuse_undeclared(self, named: Iterable[str] = (), kind: Kind = "preferences") -> None:
+        """Raise where a count is not valid, or a column ``n`` could be one that nothing declares."""
+        if self.lazy or N in self.names:
+            counted(self.data, named, kind)
+        elif COUNTS in self.names:
+            _ = self.weight
 
     def once(self, key: Hashable, make: Callable[[], R]) -> R:
         """What `make` gives, made once for a key."""

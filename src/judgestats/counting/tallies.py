@@ -34,7 +34,7 @@ from judgestats.schema.columns import (
     required,
     unit_columns,
 )
-from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import engine_errors, refuse_nested
 
@@ -237,7 +237,7 @@ def _of_changes(study: Study, question: _Question, baseline: str | None) -> _Tal
     """Pairs under a baseline and under each other condition."""
     pattern, asked, present = question.pattern, question.asked, study.names
     rows = chosen(study.data, pattern, question.measure, question.stimulus)
-    counted(study.data, [*question.split, *(asked or ())])
+    study.refuse_undeclared([*question.split, *(asked or ())])
     calls = with_outcome(rows, pattern)
     if pattern.ordered:
         refuse_unknown_order(calls, present)
@@ -276,7 +276,7 @@ def _of_study(study: Study, question: _Question) -> _Tallied:
 def _columns(study: Study, question: _Question) -> tuple[list[str], list[str]]:
     """Columns that are to come first, and all that split the counts; refused where they are not there."""
     by_candidate = question.pattern.unit == "side" or "opponent" in question.pattern.columns
-    counted(study.data, [*question.split, *(question.asked or ())], question.pattern.frame)
+    study.refuse_undeclared([*question.split, *(question.asked or ())], question.pattern.frame)
     split = grouping(question.split, study.names)
     groups = question.groups(study.names, split, question.asked or ())
     if by_candidate and "choice" in groups:
@@ -351,7 +351,7 @@ def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = N
         keys = unit_columns(calls.names, names(beside))
         n = np.ones(len(made)) if calls.weight is None else calls.weight
         return made.frame(list(dict.fromkeys([*keys, "first", "second", *pattern.columns]))).assign(n=n)
-    counted(study.data, names(beside))
+    study.refuse_undeclared(names(beside))
     study = counted_rows(study, pattern, measure, stimulus)
     keys = unit_columns(study.names, grouping(beside, study.names))
     study.refuse_unknown_order()
@@ -363,7 +363,7 @@ def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = N
 
 def called(study: Study, measure: str, beside: By = (), stimulus: str | None = None) -> tuple[Study, Factors]:
     """The calls in memory that a measure counts, and their columns with those of its pattern."""
-    counted(study.data, names(beside))
+    study.refuse_undeclared(names(beside))
     grouping(beside, study.names)
     calls = counted_rows(study, PATTERNS[measure], measure, stimulus)
     return calls, calls.columns.but(**made_factors(calls, PATTERNS[measure]))

@@ -499,14 +499,14 @@ def rubric_similarity(
                 value = here[column].to_numpy(dtype=float)
                 n = here["item"].nunique()
                 counts = np.column_stack([value, np.ones(len(value))])
-                key = {**names, "term": term, "embed": name}
-                drawn = Counts.of(here.assign(n=1.0)).resampled(counts, ratio, key, plan=plan)
+                row = {**names, "term": term, "embed": name}
+                drawn = Counts.of(here.assign(n=1.0)).resampled(counts, ratio, row, plan=plan)
                 alone = flags.EXCLUDED.of(total[_key(key[2:] or ("",))] - n, what="item(s) without a rubric of both")
                 flag = flags.join(
                     drawn["flag"], flags.SMALL_N if 0 < n < 30 else "", alone if term == "similarity" else ""
                 )
-                estimate = value.mean() if n else np.nan
-                rows.append({**names, "embed": name, "term": term, **drawn, "estimate": estimate, "n": n, "flag": flag})
+                mean = value.mean() if n else np.nan
+                rows.append({**row, **drawn, "estimate": mean, "n": n, "flag": flag})
     return estimates(rows, ["embed", *groups])
 
 

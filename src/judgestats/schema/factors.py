@@ -42,6 +42,7 @@ class Factors:
 
     def __init__(self, table: Any = None, factors: Mapping[str, Factor] | None = None, rows: int | None = None) -> None:
         self._table = table
+        self._own = {} if table is None else dict.fromkeys(table.columns)
         self._factors = dict(factors or {})
         self._codes: dict[tuple[str, ...], Codes] = {}
         self._whole: tuple[Factors, Any] | None = None  # the table of which these are some rows
@@ -51,23 +52,25 @@ class Factors:
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
-        own = () if self._table is None else self._table.columns
         whole = [n for n in (self._whole[0].names if self._whole else ()) if n not in self._left_out]
-        return list(dict.fromkeys([*own, *whole, *self._factors]))
+        return list(dict.fromkeys([*self._own, *whole, *self._factors]))
 
     def __contains__(self, name: str) -> bool:
-        whole = self._whole is not None and name not in self._left_out and name in self._whole[0]
-        return name in self._factors or whole or (self._table is not None and name in self._table.columns)
+        return name in self._factors or name in self._own or self._inherited(name)
+
+    def _inherited(self, name: str) -> bool:
+        """Whether a column is one of the table of which these are some rows."""
+        return self._whole is not None and name not in self._left_out and name in self._whole[0]
 
     def __len__(self) -> int:
         return self.rows
 
     def series(self, name: str) -> pd.Series[Any]:
         """A column as pandas."""
-        if self._table is not None and name in self._table.columns:
+        if name in self._own:
             values = self._table[name]
             return values if isinstance(values, pd.Series) else values.to_pandas()
-        if self._whole is not None and name in self._whole[0] and name not in self._factors:
+        if self._whole is not None and self._inherited(name) and name not in self._factors:
             return self._whole[0].series(name).iloc[self._whole[1]]
         code, labels = self._factors[name]
         return pd.Series(list(labels), name=name).take(code)
@@ -78,7 +81,7 @@ class Factors:
     def of(self, names: Sequence[str]) -> list[Factor]:
         """Several columns, side by side where they are long."""
         absent = [name for name in dict.fromkeys(names) if name not in self._factors]
-        if absent and self._whole is not None:
+        if absent and self._whole is not None and self._left_out.isdisjoint(absent):
             factors = self._whole[0].of(absent)
             self._factors.update(
                 (name, Factor(f.code[self._whole[1]], f.labels)) for name, f in zip(absent, factors, strict=True)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -338,7 +337,7 @@ def ordering_accuracy(
     for key, part in _parts(table, groups):
         rows += [{**key, **row} for row in _ordered(part, order, tier, plan, key)]
     result = estimates(rows, [*groups, "lower", "higher"], ["correct"], sort=False)
-    if "judge" in groups or score in nw.from_native(data).collect_schema().names():
+    if "judge" in groups or score in Study.of(data).names:
         return result
     return across_scales(result, cells(data, groups), groups, ("ordering_accuracy",), ())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -28,6 +29,7 @@ from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, names, required
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factor, Factors
+from judgestats.schema.opening import one_if
 from judgestats.typing import Floats, Mask
 
 # ---- Forced choices: the judge could not answer *tie* ----------------------------------------------------------------
@@ -63,8 +65,8 @@ def flag_confounded(
     study = Study.of(calls)
     if not {"first", "second", "item", *groups} <= {*study.names}:
         return rows
-    shown = study if not study.lazy else Study.of(_shown_combinations(study.data, groups))
-    where = shown.once(("confounded", *groups), lambda: _confounded(shown, groups))
+    confounded = _confounded_there if study.lazy else _confounded
+    where = study.once(("confounded", *groups), lambda: confounded(study, groups))
     for row in rows:
         if row["term"] in terms and tuple(str(row[g]) for g in groups) in where:
             row["flag"] = flags.join(row["flag"], flags.ORDER_CONFOUNDED)
@@ -90,14 +92,30 @@ def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
     recurring = np.bincount(of_pair, several(item.code, pairs), group.size)
     one_candidate = ~(several(first, group) & several(second, group))
     confounded = (turned == 0) & (one_candidate | (2 * recurring >= np.bincount(of_pair, minlength=group.size)))
-    labels = [study.columns[g] for g in groups]
-    return {tuple(str(f.labels[f.code[row]]) for f in labels) for row in group.first[confounded]}
+    labels = study.columns.take(group.first[confounded]).frame(groups)
+    return {tuple(map(str, key)) for key in labels.itertuples(index=False, name=None)}
 
 
-def _shown_combinations(data: Any, groups: Sequence[str]) -> pd.DataFrame:
-    """What is shown of which item in each group of a lazy frame, each combination once."""
-    text = [nw.col(c).cast(nw.String) for c in ("first", "second", "item") if c not in groups]
-    return data.select(*groups, *text).unique().collect(backend="pandas").to_native()
+def _confounded_there(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
+    """:func:`_confounded` of a lazy frame, in its own engine: least and greatest in place of several values."""
+    first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
+    low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
+    turned = one_if(first > second)
+    shown = {"_low": low, "_high": high, "_turned": turned, "_first": first, "_second": second, "_item": item}
+    calls = study.data.select(*groups, *(values.alias(name) for name, values in shown.items()))
+    ends = [(nw.col(c).min().alias(f"{c}0"), nw.col(c).max().alias(f"{c}1")) for c in [*shown][2:]]
+    pairs = calls.group_by(*groups, "_low", "_high").agg(*itertools.chain(*ends))
+    recurring = one_if(nw.col("_item0") != nw.col("_item1")).alias("_recurring")
+    turned = one_if(nw.col("_turned0") != nw.col("_turned1")).alias("_turned")
+    least, greatest = (nw.col(f"_first{i}", f"_second{i}") for i in (0, 1))
+    of_groups = pairs.with_columns(recurring, turned).group_by(*groups)
+    found = of_groups.agg(
+        nw.col("_turned").max(), nw.col("_recurring").sum(), nw.len().alias("_pairs"), least.min(), greatest.max()
+    )
+    table = found.collect(backend="pandas").to_native()
+    one_candidate = (table["_first0"] == table["_first1"]) | (table["_second0"] == table["_second1"])
+    confounded = (table["_turned"] == 0) & (one_candidate | (2 * table["_recurring"] >= table["_pairs"]))
+    return {tuple(map(str, key)) for key in table.loc[confounded, [*groups]].itertuples(index=False, name=None)}
 
 
 # ---- Does a judge repeat its answer: in the other order, or when asked again? ----------------------------------------

@@ -17,7 +17,6 @@ from judgestats.errors import SchemaError
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.columns import ANSWERS, COUNTS, By, N, answer_column, grouping
-from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factors, factor_of
 
 #: Gates in their order -> statuses of the calls that fail them.
@@ -162,7 +161,7 @@ def validity_gates(
     if "judge" not in present or not {"choice", *ANSWERS} & set(present):
         raise SchemaError(f"validity_gates needs judge and choice, or judge and score. Columns: {', '.join(present)}.")
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    counted(study.data, groups)
+    study.refuse_undeclared(groups)
     study, found = clustered(study, groups, cluster)
     keys = list(dict.fromkeys([*groups, *found.columns]))
     answer = "choice" if "choice" in present else answer_column(present)

@@ -18,9 +18,12 @@ from instrument import instrument_calls, suited
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.tallies import tally, units
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics.bias import bias_score, preference_gap, preference_rate
+from judgestats.flags import BY_STRUCTURE, CLUSTERING_UNKNOWN, NOT_INDEPENDENT
+from judgestats.kernels.proportions import wilson
+from judgestats.metrics.bias import answer_rates, bias_score, consistency, preference_gap, preference_rate
+from judgestats.metrics.psychometrics import delta0
 from judgestats.schema.coding import codes_of, count_rows
-from metrics.tables import random_calls
+from metrics.tables import random_calls, signed_calls
 
 ENGINES = {
     "pandas": lambda t: t,
@@ -174,6 +177,45 @@ def test_a_lazy_count_that_is_none_is_refused(n: int | None) -> None:
         tally(data.lazy(), "position_bias")
     whole = tally(data.with_columns(n_identical=pl.lit(2)).lazy(), "position_bias")
     assert nw.from_native(whole)["n"].sum() == 160
+
+
+# ---- The interval of a tally ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", [answer_rates, consistency, bias_score, delta0])
+def test_a_tally_keeps_its_interval_as_long_as_it_keeps_its_cluster(measure, tmp_path):
+    """Whatever becomes of the table: the interval lies in its columns, and in nothing beside them."""
+    one = signed_calls(40).assign(stimulus="same_subset")
+    calls = pd.concat([one, one.assign(first=one["first"] + "2", choice=np.roll(one["choice"], 5))], ignore_index=True)
+    calls["target"] = calls["first"]  # two pairs of each item
+    vendors = pd.DataFrame({"judge": ["g", "h"], "vendor": ["one", "two"]})
+    want, counts = measure(calls), tally(calls, measure.__name__)
+    assert want["method"].str.contains("clustered by item").any()
+    assert "item" in counts
+    counts.to_csv(tmp_path / "counts.csv", index=False)
+    for same in (
+        counts,
+        pd.read_csv(tmp_path / "counts.csv", dtype={"item": str}),
+        pd.concat([counts[counts["judge"] == judge] for judge in "hg"]),
+        counts.merge(vendors).drop(columns="vendor"),
+        counts.sample(frac=1, random_state=0),
+    ):
+        pd.testing.assert_frame_equal(measure(same), want)
+    pd.testing.assert_frame_equal(
+        measure(counts.merge(vendors), by="vendor"), measure(calls.merge(vendors), by="vendor")
+    )
+    alone = measure(counts.drop(columns="item"))
+    pd.testing.assert_frame_equal(alone[["judge", "term", "estimate", "n"]], want[["judge", "term", "estimate", "n"]])
+    assert not alone["method"].str.contains("clustered").any()
+    zero = alone["flag"].str.contains(BY_STRUCTURE)
+    assert (alone["flag"].str.contains(CLUSTERING_UNKNOWN) | zero).all()
+    if measure is delta0:  # a rate over the calls of pairs
+        pairs = alone["flag"].str.contains(NOT_INDEPENDENT)
+        assert set(alone.loc[pairs, "term"]) >= {"raw_false_preference"}
+    wilson_s = alone["method"] == "Wilson"
+    assert wilson_s.any()
+    low, high = wilson((alone["estimate"] * alone["n"])[wilson_s], alone["n"][wilson_s])
+    np.testing.assert_allclose(alone.loc[wilson_s, ["conf_low", "conf_high"]], np.column_stack([low, high]), atol=1e-12)
 
 
 # ---- Units beyond the call and the pair: one candidate of a call, one pair under two conditions ---------------------

@@ -7,15 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from judgestats.counting.clustering import (
-    CLUSTERING,
-    Sharing,
-    auto_cluster,
-    column_of,
-    columns_of,
-    dependence,
-)
-from judgestats.counting.tallies import tally
+from judgestats.counting.clustering import Sharing, auto_cluster
+from judgestats.counting.tallies import count, tally
 from judgestats.errors import DesignError
 
 ENGINES = {
@@ -38,6 +31,11 @@ def frame(items=40, pairs=2, repeats=1, judges="g", **columns):
     table = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "replicate", "choice"])
     number = table["item"].str[1:].astype(int)
     return table.assign(**{name: number.map(rule) for name, rule in columns.items()})
+
+
+def clusters(data, measure, **options):
+    """How the intervals of a measure are clustered."""
+    return count(data, measure, **options).clusters
 
 
 def found(table, groups=("judge",), declared="item", n_units=None):
@@ -102,24 +100,24 @@ def test_a_missing_label_is_a_level():
 
 def test_one_item_of_many_calls_is_shared_and_no_cluster():
     assert found(frame(1, 1, 40)) == Sharing("", True)
-    assert dependence(tally(frame(1, 1, 40), "answer_rates")) == "calls not independent"
+    assert clusters(frame(1, 1, 40), "answer_rates").flag == "calls not independent"
 
 
 def test_a_count_is_so_many_calls():
     once = frame(40, 1)
-    assert tally(once, "answer_rates").attrs[CLUSTERING]["columns"] == []
+    assert clusters(once, "answer_rates").columns == ()
     for engine in ENGINES.values():
-        assert columns_of(tally(engine(once.assign(n_identical=2)), "answer_rates")) == ("item",)
+        assert clusters(engine(once.assign(n_identical=2)), "answer_rates").columns == ("item",)
 
 
 def test_a_pair_in_two_orders_is_two_calls_and_one_pair():
     one = frame(40, 1)
     both = pd.concat([one, one.rename(columns={"first": "second", "second": "first"})])
     for engine in ENGINES.values():
-        assert columns_of(tally(engine(both), "answer_rates")) == ("item",)
-        assert columns_of(tally(engine(both), "consistency")) == ()
-        assert columns_of(tally(engine(both), "preference_rate")) == ("item",)
-    assert dependence(tally(both, "consistency")) == ""
+        assert clusters(engine(both), "answer_rates").columns == ("item",)
+        assert clusters(engine(both), "consistency").columns == ()
+        assert clusters(engine(both), "preference_rate").columns == ("item",)
+    assert clusters(both, "consistency").flag == ""
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -130,36 +128,37 @@ def test_a_few_tasks_do_not_go_before_the_item_that_the_calls_of_a_pair_share(en
         one = frame(items, 1, task=lambda i: f"t{i % 10}").assign(stimulus="same_subset")
         return ENGINES[engine](pd.concat([one, one.rename(columns={"first": "second", "second": "first"})]))
 
-    assert columns_of(tally(both(40), "answer_rates")) == ("item",)
-    assert columns_of(tally(both(40), "consistency")) == ()
-    assert dependence(tally(both(40), "consistency")) == ""
-    assert columns_of(tally(both(40), "delta0")) == ("task",)  # declares it
-    assert columns_of(tally(both(20), "consistency")) == ("task",)  # no column has 30 levels
+    assert clusters(both(40), "answer_rates").columns == ("item",)
+    assert clusters(both(40), "consistency").columns == ()
+    assert clusters(both(40), "consistency").flag == ""
+    assert clusters(both(40), "delta0").columns == ("task",)  # declares it
+    assert clusters(both(20), "consistency").columns == ("task",)  # no column has 30 levels
 
 
 def test_a_few_tasks_do_not_go_before_the_item_under_two_strategies():
     one = frame(40, 1, task=lambda i: f"t{i % 10}").assign(gold="y", strategy="B0")
     calls = pd.concat([one, one.assign(strategy="S8", choice="first")])
-    assert columns_of(tally(calls, "compare_strategies", baseline="B0")) == ()
+    assert clusters(calls, "compare_strategies", baseline="B0").columns == ()
 
 
 def test_sides_share_what_their_candidate_meets_again():
-    assert columns_of(tally(frame(40, 1), "preference_rate")) == ()
+    assert clusters(frame(40, 1), "preference_rate").columns == ()
     league = frame(40, 2)  # y meets x0 and x1 in each item
-    assert columns_of(tally(league, "preference_rate")) == ("item",)
+    assert clusters(league, "preference_rate").columns == ("item",)
 
 
 def test_strategies_share_the_item():
     one = frame(40, 2).assign(gold="y", strategy="B0")
     calls = pd.concat([one, one.assign(strategy="S8", choice="first")])
-    assert columns_of(tally(calls, "compare_strategies", baseline="B0")) == ("item",)
-    assert columns_of(tally(calls[calls["first"] == "x0"], "compare_strategies", baseline="B0")) == ()
+    assert clusters(calls, "compare_strategies", baseline="B0").columns == ("item",)
+    assert clusters(calls[calls["first"] == "x0"], "compare_strategies", baseline="B0").columns == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_pair_is_made_where_it_is_chosen(engine):
-    got = tally(ENGINES[engine](frame(10, 4, 2)), "answer_rates")
-    assert columns_of(got) == ("pair",)
+    data = ENGINES[engine](frame(10, 4, 2))
+    assert clusters(data, "answer_rates").columns == ("pair",)
+    got = tally(data, "answer_rates")
     assert got["pair"].nunique() == 40
     assert got["n"].sum() == 80
 
@@ -170,42 +169,43 @@ def test_none_is_refused():
 
 
 def test_a_tally_says_what_it_shares(tmp_path):
+    """By its column, or else not: which of the two it is rides in no other place."""
     shared, apart = tally(frame(40, 2), "answer_rates"), tally(frame(40, 1), "answer_rates")
-    for once, column in ((shared, ("item",)), (apart, ())):
+    for once, column, flag in ((shared, ("item",), ""), (apart, (), "clustering unknown")):
         once.to_parquet(tmp_path / "tally.parquet")
         again = pd.read_parquet(tmp_path / "tally.parquet")
-        assert again.attrs == once.attrs
+        assert again.attrs == once.attrs == {}
         pd.testing.assert_frame_equal(tally(again, "answer_rates"), once)
-        assert columns_of(tally(again, "answer_rates")) == column
-        assert dependence(tally(again, "answer_rates")) == ""
+        assert clusters(again, "answer_rates").columns == column
+        assert clusters(again, "answer_rates").flag == flag
 
 
 def test_a_tally_without_the_column_is_unknown():
     shared = tally(frame(40, 2), "answer_rates")
     printed = shared.groupby(["judge", "choice"], as_index=False)["n"].sum()
-    printed.attrs = {}
-    assert dependence(tally(printed, "answer_rates")) == "clustering unknown"
-    assert dependence(tally(printed, "answer_rates", cluster=False)) == ""
-    assert dependence(tally(shared.drop(columns="item"), "answer_rates")) == "clustering unknown"
+    assert clusters(printed, "answer_rates").flag == "clustering unknown"
+    assert clusters(printed, "answer_rates", cluster=False).flag == ""
+    assert clusters(shared.drop(columns="item"), "answer_rates").flag == "clustering unknown"
     split = tally(frame(40, 1, task=lambda i: f"t{i % 2}"), "answer_rates", by="task")
-    assert dependence(tally(split, "answer_rates", by="task")) == ""
-    assert dependence(tally(split, "answer_rates")) == "clustering unknown"
+    assert clusters(split, "answer_rates", by="task").flag == "clustering unknown"
+    assert clusters(split, "answer_rates").flag == "clustering unknown"
 
 
 def test_false_counts_calls_and_flags_what_they_share():
-    got = tally(frame(40, 2), "answer_rates", cluster=False)
-    assert columns_of(got) == ()
-    assert "item" not in got
-    assert dependence(got) == "calls not independent"
-    assert dependence(tally(frame(40, 1), "answer_rates", cluster=False)) == ""
+    got = count(frame(40, 2), "answer_rates", cluster=False)
+    assert got.clusters.columns == ()
+    assert "item" not in got.columns
+    assert got.clusters.flag == "calls not independent"
+    assert clusters(frame(40, 1), "answer_rates", cluster=False).flag == ""
 
 
 def test_a_named_column_is_taken():
-    got = tally(frame(40, 2, topic=lambda i: i % 5), "answer_rates", cluster="topic")
-    assert column_of(got) == "topic"
-    assert dependence(got) == ""
+    calls = frame(40, 2, topic=lambda i: i % 5)
+    assert clusters(calls, "answer_rates", cluster="topic").column == "topic"
+    assert clusters(calls, "answer_rates", cluster="topic").flag == ""
+    both = clusters(calls, "answer_rates", cluster=["item", "topic"])
     with pytest.raises(DesignError, match="takes one cluster"):
-        column_of(tally(frame(40, 2, topic=lambda i: i % 5), "answer_rates", cluster=["item", "topic"]))
+        _ = both.column
 
 
 def test_lazy_levels_equal_eager_ones():
