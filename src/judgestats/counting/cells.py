@@ -104,11 +104,7 @@ def cell_table(
     judge: str | None = "judge",
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> CellTable:
-    """Average as :func:`cells` does, and keep the codes.
-
-    `judge`: column of the judges; None for a table without one, all of whose rows are one judge's. `called`: column ->
-    its name for people, where that is another one.
-    """
+    """Average as :func:`cells` does, and keep the codes; `called`: column -> its name for people."""
     study = Study.of(frame)
     key = ("cells", *names(by), ddof, judge, *called.items())
     return study.once(key, lambda: _cell_table(study, by, ddof, judge, called))

@@ -34,8 +34,7 @@ def count_changes(
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """Pairs by their outcome under the baseline and under each other value of ``pattern.across``; their clusters.
 
-    `split`, `groups`: columns that are to come first, and all that split the counts. `keys`: columns that distinguish
-    two estimates. `clusters`: None for what the pairs share. A pair that one side lacks is kept: its answer there is
+    `split`, `groups`: columns that come first, and all that split the counts. A pair that one side lacks is kept as
     ``missing``.
     """
     if isinstance(data, nw.LazyFrame):

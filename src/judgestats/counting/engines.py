@@ -125,8 +125,8 @@ def count_lazily(
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """Counts of calls, sides, pairs or right and wrong verdicts of a lazy frame; what they share; their clusters.
 
-    `split`, `groups`: columns that come first, and all that split the counts. `keys`: columns that distinguish two
-    estimates. `asked`: columns to cluster by; None for what the calls share.
+    `split`, `groups`: columns that come first, and all that split the counts. `keys`: those that distinguish two
+    estimates.
     """
     if pattern.frame == "ratings":
         data = as_scores(data)

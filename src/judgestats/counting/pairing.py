@@ -82,11 +82,7 @@ def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:
 
 
 def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, dict[tuple[str, ...], Any]]:
-    """Pairs of a lazy frame: `unit`, candidates, ``_n``, ``_again``; and (forward, reverse) -> whether a pair has them.
-
-    ``_again`` is 1 where a pair was judged twice in one order, or its orders carry different counts. A pair with an
-    unknown answer has none.
-    """
+    """Pairs of a lazy frame: `unit`, candidates, ``_n``, ``_again``; and (forward, reverse) -> the pairs with them."""
     text = {c: nw.col(c).cast(nw.String) for c in ("first", "second", "choice")}
     code: Any = nw.lit(1_000_000)
     for number, answers in enumerate((("first",), ("second",), ("tie", "abstain"), ("invalid",)), start=1):

@@ -30,10 +30,7 @@ class Shown(NamedTuple):
 
 
 class Study:
-    """A frame of calls, ratings or counts: in memory each column is coded, and each pattern counted, once.
-
-    `frame`: a lazy frame, which is counted where it lies. `columns`: those of a frame in memory, as factors.
-    """
+    """A frame of calls, ratings or counts: in memory each column is coded, and each pattern counted, once."""
 
     def __init__(self, columns: Factors, frame: Any = None) -> None:
         self.columns = columns

@@ -134,10 +134,7 @@ def count(
     baseline: Any = None,
     merged: bool = False,
 ) -> Counts:
-    """The counts of :func:`tally` with their clusters; an estimate is of a judge, and of what `by` names.
-
-    `merged`: for an analytic interval, which takes clusters of a lazy frame with the same counts as one.
-    """
+    """The counts of :func:`tally` with their clusters; `merged`: clusters of a lazy frame with equal counts as one."""
     study, pattern, asked = Study.of(frame), PATTERNS[measure], clusters(cluster)
     question = _Question(measure, tuple(names(by)), asked, tuple(names(beside)), stimulus)
     refuse_nested(study.data, [*NAMES, *question.split, *(asked or ())]) if study.lazy else None

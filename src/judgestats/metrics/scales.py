@@ -64,8 +64,7 @@ def scales_apart(scores: Any, raters: Any) -> tuple[str, str] | None:
     """Two raters who are on different scales, each as ``name, which goes up to top``; None if nothing shows that.
 
     A name that ends in a range (``gpt_0_5``) declares a scale where the scores bear it out. Else a top that is three
-    times another: scales of 5 and 10 points look alike without names, and a rater that gave one score only may be on
-    any scale.
+    times another: a rater that gave one score only may be on any scale.
     """
     ends = _ends(scores, raters)
     pair = _declared_apart(ends)

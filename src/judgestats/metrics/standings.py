@@ -309,11 +309,7 @@ def biased(marks: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = S
 
 
 def widened(rows: pd.DataFrame, clusters: int, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
-    """Estimates of several judges with intervals that hold for all at once (Bonferroni), the farthest from 0 first.
-
-    `rows`: with t intervals on `clusters` - 1 degrees of freedom; normal ones for one cluster, whose intervals are over
-    runs.
-    """
+    """Estimates of several judges with intervals that hold for all at once (Bonferroni), the farthest from 0 first."""
     df, k = clusters - 1 if clusters > 1 else math.inf, max(len(rows), 1)
     scale = float(stdtrit(df, 1 - (1 - conf_level) / (2 * k)) / stdtrit(df, 0.5 + conf_level / 2))
     low = rows["estimate"] - scale * (rows["estimate"] - rows["conf_low"])

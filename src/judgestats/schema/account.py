@@ -55,11 +55,7 @@ class Places(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Account(dict[str, Any]):
-    """The rows of a source: those of the frame, and those excluded while it was read.
-
-    It is an empty dict besides, because pandas writes ``attrs`` as JSON (``to_parquet``); it rides there and is never
-    copied.
-    """
+    """The rows of a source, in ``attrs`` of its frame: an empty dict besides, since pandas writes these as JSON."""
 
     records: int  # lines, samples or cells of the source
     places: Sequence[str] = ()  # where each row of the frame comes from; empty if it is not known

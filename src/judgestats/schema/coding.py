@@ -274,10 +274,7 @@ def as_text(values: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def count_rows(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None) -> pd.DataFrame:
-    """Distinct combinations of `columns` with their counts ``n``, sorted; missing values are kept.
-
-    `weight`: column that says how many calls a row of the table stands for.
-    """
+    """Distinct combinations of `columns` with their counts ``n``, sorted; missing values are kept."""
     ranks = [(code, len(labels)) for code, labels in each(ranked_codes, [table[c] for c in columns])]
     number, codes = compact(*joint(ranks, len(table)))  # in the order of the labels
     weights = None if weight is None else call_counts(table[weight])

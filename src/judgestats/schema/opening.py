@@ -86,9 +86,6 @@ def _of_engine(problem: Exception) -> DesignError | None:
 def opened(frame: Any) -> Any:
     """Take a frame of any engine; a pandas, Polars or Arrow table with lists, records or bytes in it has them as text.
 
-    `frame`: whatever Narwhals accepts. Raises SchemaError if a column name is repeated, is not text, or has several
-    levels. Raises TypeError if it is not a frame.
-
     >>> opened(pd.DataFrame({"judge": ["g"], "scores": [[1, 2]]})).to_native()
       judge  scores
     0     g  [1, 2]

@@ -213,10 +213,7 @@ def _whole(*answers: pd.Series[Any]) -> bool:
 def _advantages(
     calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], how: str, keep: tuple[str, ...]
 ) -> pd.DataFrame:
-    """One row per judge, thing and person left out: ``won`` (W of the judge), ``difference`` (W of the person less it).
-
-    Means over the judge's calls on the thing. `calls`, `people`: valid answers, as from :func:`matched_calls`.
-    """
+    """A row per judge, thing, person left out: ``won`` (W of the judge), ``difference`` (W of the person less it)."""
     answers: Any = pd.concat([calls["answer"], people["answer"]])
     answers = pd.factorize(answers)[0] if how == "accuracy" else answers.to_numpy(dtype=float)
     given, theirs = answers[: len(calls)], answers[len(calls) :]

@@ -609,10 +609,7 @@ def by_criterion(data: Any, by: By) -> list[str]:
 
 
 def _of_categories(data: Any, reference: Any, weights: Weights | None, by: By) -> tuple[Any, Any, str, Unsettled]:
-    """:func:`one_answer`, which is one of the answers, of judges and of a reference; with a note and a flag.
-
-    Beside right answers, or a frame, each repeat of a judge stays: its answers all have the same one beside them.
-    """
+    """:func:`one_answer`, which is one of the answers, of judges and of a reference; with a note and a flag."""
     how = "mode" if weights is None else "low median"
     if reference is None or (isinstance(reference, str) and reference not in (GOLD, GOLD_CANDIDATE)):
         data, repeats, unsettled = one_answer(data, how, by)

@@ -113,11 +113,7 @@ def targeted(
     by: By = (),
     measure: str = "bias_score",
 ) -> Targeted:
-    """Determine the target of each call, and exclude calls without one; a tally of `measure` is returned unchanged.
-
-    `target`, `attribute`, `value`, `family`: as in :func:`bias_score`. `by`: columns by which excluded calls are
-    counted.
-    """
+    """Determine the target of each call, and exclude calls without one; a tally of `measure` is returned unchanged."""
     study = Study.of(calls)
     data, present = study.data, study.names
     asked = {"target": target, "attribute": attribute, "family": family}

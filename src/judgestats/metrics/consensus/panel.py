@@ -115,12 +115,7 @@ def no_reference(n_cells: int) -> Reference:
 
 
 def against(frame: Any, per_criterion: bool, final: str | None, identity: Mapping[str, str] | None) -> Any:
-    """A function that matches a reference frame to a CellTable and its `by` columns.
-
-    `frame`: ratings of a reference panel (with ``judge``: the mean over its judges; without: the rows are raters), or
-    means (``mean``, and ``sd``, ``runs``). `identity`: system -> the name to look up where the reference lacks the
-    system.
-    """
+    """A function that matches a reference frame, of a panel or of means, to a CellTable and its `by` columns."""
     return lambda table, by: _matched(table, _means(frame, by, per_criterion, final), identity or {})
 
 
