@@ -13,17 +13,9 @@ from numpy.typing import NDArray
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
+from judgestats.kernels import resampling
 from judgestats.kernels.clusters import effective_clusters
 from judgestats.kernels.proportions import quotient
-from judgestats.kernels.resampling import (
-    bca_interval,
-    cluster_totals,
-    generator,
-    multinomial_totals,
-    percentile_interval,
-    student_interval,
-    two_way_totals,
-)
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats
 
@@ -123,7 +115,7 @@ def resampled(
     cells: dict[str, Any] = {**NO_INTERVAL, "method": plan.words, "flag": ""}
     if not adds.any():
         return {**cells, "flag": flags.NO_DATA}
-    rng = generator(plan.seed, tuple(map(str, key.values())))
+    rng = resampling.generator(plan.seed, tuple(map(str, key.values())))
     value = statistic(added.sum(axis=0)[None, :])[0]
     units, sizes, draws, influence, weight, lone = _drawn(counts, added, statistic, plan, rng)
     if units < 2 or np.isnan(value):
@@ -158,15 +150,15 @@ def read_off(
     finite = bool(np.isfinite(kept).all())
     low = high = math.nan
     if plan.method == "bca" and influence is not None:
-        low, high = bca_interval(draws, value, influence, plan.conf_level, weight)
+        low, high = resampling.bca_interval(draws, value, influence, plan.conf_level, weight)
     elif plan.method == "percentile":
-        low, high = percentile_interval(draws, plan.conf_level)
+        low, high = resampling.percentile_interval(draws, plan.conf_level)
     if plan.method != "t" and not high - low > rounding:
         return {**none, "flag": flags.NOT_BCA if plan.method == "bca" else flags.RESAMPLES_AGREE}
     if plan.method != "t" and (low - rounding <= value <= high + rounding or not finite):
         spread = float(kept.std(ddof=1)) if finite else math.nan
         return {**none, "std_error": spread, "conf_low": low, "conf_high": high}
-    error, bias, low, high = student_interval(draws, value, units, plan.conf_level, limits)
+    error, bias, low, high = resampling.student_interval(draws, value, units, plan.conf_level, limits)
     cells = {"std_error": error, "conf_low": low, "conf_high": high, "method": replace(plan, method="t").words}
     return {**cells, "flag": flags.BIASED if abs(bias) > error / 2 else ""}
 
@@ -184,7 +176,7 @@ def _drawn(
     if len(plan.cluster) == 2:
         one, two = (codes([c]) for c in plan.cluster)
         cell = codes(plan.cluster)
-        totals = two_way_totals(
+        totals = resampling.two_way_totals(
             one.code[cell.first], two.code[cell.first], _sums(rows, cell.code, cell.size), rng, plan.n_resamples
         )
         sizes = min((_sums(n[:, None], c.code, c.size).ravel() for c in (one, two)), key=effective_clusters)
@@ -193,14 +185,14 @@ def _drawn(
         unit = codes(plan.cluster)
         added = _sums(rows, unit.code, unit.size)
         strata = _strata(counts, plan.strata, unit.code, unit.first, plan.cluster[0])
-        totals = cluster_totals(added, rng, plan.n_resamples, strata)
+        totals = resampling.cluster_totals(added, rng, plan.n_resamples, strata)
         weight, sizes = np.ones(unit.size), _sums(n[:, None], unit.code, unit.size).ravel()
     else:
         added = np.where(n[:, None] > 0, quotient(rows, n[:, None]), 0.0)
         strata = None if plan.strata is None else codes([plan.strata]).code
         step = max(_DRAWS // max(n.size, 1), 1)
         blocks = [min(step, plan.n_resamples - start) for start in range(0, plan.n_resamples, step)]
-        totals = np.vstack([multinomial_totals(n, rng, block, strata) @ added for block in blocks])
+        totals = np.vstack([resampling.multinomial_totals(n, rng, block, strata) @ added for block in blocks])
         weight = sizes = n
     influence = _influence(rows.sum(axis=0), added, statistic, weight, strata) if plan.method == "bca" else none
     lone = strata is not None and bool((np.bincount(strata, weights=weight) == 1).any())

@@ -166,18 +166,9 @@ class Counts:
             excluded = (flags.EXCLUDED.of(round(many[g]), what=what) for what, many in lost.items())
             flag = flags.join(common, *excluded)
             p = k[g] / total[g] if total[g] else math.nan
-            row = {
-                **key,
-                **cells,
-                "term": term,
-                "estimate": p,
-                "n": total[g],
-                "conf_low": low[g],
-                "conf_high": high[g],
-                "std_error": math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan,
-                "method": "Wilson",
-                "flag": flags.join(flag, dependent, size_flag(total[g])),
-            }
+            error = math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan
+            row = {**key, **cells, "term": term, "estimate": p, "n": total[g], "method": "Wilson"}
+            row |= with_interval(error, low[g], high[g], flag=flags.join(flag, dependent, size_flag(total[g])))
             if (cluster is not None or together) and total[g]:
                 row |= self._clustered(g, k_of, n_of, cluster, flags.join(flag, shared), total[g])
             if bootstrap is not None and 0 < k[g] < total[g]:

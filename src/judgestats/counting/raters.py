@@ -15,17 +15,8 @@ from judgestats.counting.selection import with_two
 from judgestats.counting.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
-from judgestats.schema.coding import (
-    Coded,
-    as_scores,
-    candidates,
-    codes_of,
-    compact,
-    count_rows,
-    joint,
-    refuse_infinite,
-    tidy,
-)
+from judgestats.schema import coding
+from judgestats.schema.coding import Coded
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factor, Factors, factor_of
@@ -113,7 +104,7 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
     number, combos, shared = _unit_numbers(study.data, calls, kind, parts, judge, reverse, columns)
     sorted_rows = np.empty(rows, dtype=np.int64)
     sorted_rows[number] = np.arange(rows)
-    unit, units = compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
+    unit, units = coding.compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
     first = np.append(0, np.cumsum(np.bincount(unit)))[: units.size]
     weight = _weights(calls, unit, sorted_rows, first)
     return Labels(
@@ -167,7 +158,7 @@ def _projected(frame: Any, by: By, keep: Sequence[str]) -> tuple[Any, Kind, list
     study = Study.of(frame)
     kind, groups = _checked(study, by, keep)
     data = study.data
-    data = as_scores(data) if kind == "ratings" else data
+    data = coding.as_scores(data) if kind == "ratings" else data
     present = list(data.collect_schema().names())
     answer = ("first", "second", "choice") if kind == "preferences" else (answer_column(present),)
     wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], COUNTS, "gold"]
@@ -227,12 +218,12 @@ def _scores(values: pd.Series[Any]) -> tuple[Ints, Any]:
     else:
         numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
         _refuse_text(values, numbers)
-    refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
+    coding.refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
     low, high = (float(f(numbers, initial=np.nan)) for f in (np.fmin.reduce, np.fmax.reduce))
     if high - low < 2**15 and not np.isnan(numbers.sum()):  # points of a scale: no hashing
         steps = (numbers - low).astype(np.int32)
         if (steps + low == numbers).all():
-            code, used = compact(steps, int(high - low) + 1)
+            code, used = coding.compact(steps, int(high - low) + 1)
             return code, pd.Index(used + low)
     code, labels = pd.factorize(numbers + 0.0)  # + 0.0: one zero, no -0
     order = np.argsort(labels)
@@ -256,7 +247,7 @@ def _unit_numbers(
 ) -> tuple[Ints, Ints, bool]:
     """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
     rows = len(calls.columns)
-    number, combos = compact(*joint([*parts, judge], rows))
+    number, combos = coding.compact(*coding.joint([*parts, judge], rows))
     if kind == "ratings" and combos.size < rows:
         lazy = isinstance(data, nw.LazyFrame)  # which may give its rows in another order each time
         refuse_splits(splits_there(data, keys) if lazy else splits_here(data, number, combos.size, keys), keys)
@@ -267,7 +258,7 @@ def _unit_numbers(
             break
         code, labels = calls.columns[name] if name else (reverse.astype(np.int8), range(2))
         more = [*parts, (code, len(labels))]
-        finer = compact(*joint([*more, judge], rows))
+        finer = coding.compact(*coding.joint([*more, judge], rows))
         if finer[1].size > combos.size:
             parts, (number, combos) = more, finer
     if combos.size < rows:
@@ -372,7 +363,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
         score = nw.col("score").cast(nw.Float64)
         if not schema["score"].is_numeric():
             return None
-        refuse_infinite("score", _rows(data, ~score.is_nan() & ~score.is_finite()))
+        coding.refuse_infinite("score", _rows(data, ~score.is_nan() & ~score.is_finite()))
         data = data.with_columns(nw.when(score.is_finite()).then(score + 0.0).alias("answer"))
     else:
         _choices(data.select("choice").unique().collect(backend="pandas").to_native()["choice"])
@@ -416,7 +407,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
     columns = [*groups, *RATERS]
     counts = both.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
     several = COUNTS in schema.names() and _rows(data.filter(weight > 1).head(1)) > 0
-    return tidy(counts, columns), shared or several
+    return coding.tidy(counts, columns), shared or several
 
 
 def _rows(data: Any, condition: Any = None) -> int:
@@ -442,7 +433,7 @@ def _canonical(frame: Any, groups: list[str], keep: Sequence[str] = ()) -> tuple
     if kind == "ratings":
         keys = [*groups, "judge", *(c for c in ABOUT[kind] if c in table.columns)]
         refuse_splits(splits_of(frame, keys), keys)
-    reverse = candidates(table)[2] if kind == "preferences" else None
+    reverse = coding.candidates(table)[2] if kind == "preferences" else None
     code, answers = answers_of(table, kind, reverse)
     table = table.assign(answer=_shown(answers, kind)[code], n=call_counts(table[COUNTS]) if COUNTS in table else 1.0)
     if kind == "preferences":
@@ -477,7 +468,7 @@ def _slots(answers: pd.Series[Any], reverse: pd.Series[Any]) -> Any:
 def _counted(table: pd.DataFrame, kind: Kind, groups: list[str]) -> tuple[pd.DataFrame, bool]:
     things = [*groups, "judge", "other", *(c for c in (*ABOUT[kind], "_low", "_high") if c in table.columns)]
     shared = table.duplicated(list(dict.fromkeys(things))).any() or (table["n"] > 1).any()
-    return count_rows(table, [*groups, *RATERS], "n"), bool(shared)
+    return coding.count_rows(table, [*groups, *RATERS], "n"), bool(shared)
 
 
 def _beside_reference(frame: Any, groups: list[str], against: Any) -> tuple[pd.DataFrame, bool]:
@@ -539,7 +530,7 @@ def _matching(ours: pd.DataFrame, theirs: pd.DataFrame, kind: Kind, groups: list
             keys.append(further)
     again = theirs.duplicated([*keys, "judge"])
     if again.any():
-        raise refusal(theirs, codes_of(theirs, ["judge", *keys]).code)
+        raise refusal(theirs, coding.codes_of(theirs, ["judge", *keys]).code)
     return keys
 
 
@@ -559,7 +550,7 @@ def matched_calls(
         raise DesignError(f"The data are {kind}, and those of the others {other_kind}: answers of two kinds.")
     keys = _matching(left, right, kind, groups)
     both = pd.concat([pd.DataFrame({k: _text(t[k]) for k in keys}) for t in (left, right)], ignore_index=True)
-    thing = codes_of(both, keys).code
+    thing = coding.codes_of(both, keys).code
     return left.assign(thing=thing[: len(left)]), right.assign(thing=thing[len(left) :]), kind
 
 

@@ -22,22 +22,9 @@ from judgestats.counting.study import Study, refuse_unknown_order
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.kernels import paired_comparisons
 from judgestats.kernels.clusters import effective_clusters
-from judgestats.kernels.paired_comparisons import (
-    LOSS,
-    TIE,
-    WIN,
-    Comparisons,
-    Model,
-    Strengths,
-    derivatives,
-    limits,
-    meat,
-    pieces,
-    rank_sets,
-    reached_by_wins,
-    strengths,
-)
+from judgestats.kernels.paired_comparisons import LOSS, TIE, WIN, Comparisons, Model, Strengths
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import cluster_index, generator
 from judgestats.kernels.simultaneous import max_t_of_pairs
@@ -458,7 +445,7 @@ class _Group:
             raise DesignError(f"reference={asked.reference!r} is not a system. Systems: {shown}.{hint}")
         met = np.zeros((size, size), dtype=bool)
         met[self.rows_of.system, self.rows_of.opponent] = True
-        piece = pieces(met)
+        piece = paired_comparisons.pieces(met)
         if piece.max() > 0:
             members = [[s for s, p in zip(self.systems, piece, strict=True) if p == q] for q in range(piece.max() + 1)]
             listed = "; ".join(", ".join(m[:8]) + (", ..." if len(m) > 8 else "") for m in members[:6])
@@ -484,7 +471,7 @@ class _Group:
     def _refuse_collinear(self) -> None:
         data, size = self._counts(self.n), len(self.systems)
         gamma = np.zeros(len(self.asked.extra))
-        hessian = -derivatives("bradley-terry", data, np.zeros(size), gamma, 0.0)[2][1:-1, 1:-1]
+        hessian = -paired_comparisons.derivatives("bradley-terry", data, np.zeros(size), gamma, 0.0)[2][1:-1, 1:-1]
         deviation = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
         values, vectors = np.linalg.eigh(hessian / np.outer(deviation, deviation))
         if values[0] > 1e-9:
@@ -517,9 +504,9 @@ class _Group:
             if not (data.counts[:, TIE].any() and data.counts[:, :TIE].any()):
                 model = "bradley-terry"
         warm = start if start is not None and math.isfinite(start.tau) == (model != "bradley-terry") else None
-        found = strengths(model, data, component.astype(np.int64), pseudo_ties, warm)
+        found = paired_comparisons.strengths(model, data, component.astype(np.int64), pseudo_ties, warm)
         if not found.converged and warm is not None:
-            found = strengths(model, data, component.astype(np.int64), pseudo_ties)
+            found = paired_comparisons.strengths(model, data, component.astype(np.int64), pseudo_ties)
         inside = limit == 0
         shift = np.eye(size)
         if main is not None:
@@ -540,7 +527,7 @@ class _Group:
 
     def _limits(self, data: Comparisons, main: int | None, *, tied: bool) -> tuple[Ints, Floats]:
         """:func:`limits` of these counts."""
-        return limits(*self._matrices(data), main, tied=tied)
+        return paired_comparisons.limits(*self._matrices(data), main, tied=tied)
 
     def _ranks(self) -> Floats:
         """Rank of each system; of those without a finite strength NaN where it is not said whether another is above."""
@@ -548,7 +535,7 @@ class _Group:
         above = place > place[:, None]
         unknown = np.isnan(place) | np.isnan(place[:, None])
         if unknown.any():
-            won = reached_by_wins(*self._matrices(self._counts(self.n)))
+            won = paired_comparisons.reached_by_wins(*self._matrices(self._counts(self.n)))
             above |= unknown & won.T & ~won
             unknown &= (won == won.T) & ~np.isfinite(place)[:, None]
             np.fill_diagonal(unknown, val=False)
@@ -570,7 +557,7 @@ class _Group:
         scaled, sizes = np.zeros_like(found.bread), [c.size for c in codes] or [round(float(self.n.sum()))]
         for i, units in enumerate(sizes):
             cluster = codes[i].code.astype(np.int64) if codes else None
-            middle = meat(fit.model, data, found, self.row, self.outcome, n, cluster)
+            middle = paired_comparisons.meat(fit.model, data, found, self.row, self.outcome, n, cluster)
             scaled += (-1 if i == 2 else 1) * middle * units / max(units - 1, 1)
         if asked.pseudo_ties:
             scaled += self._information_without_spread(data, inside)
@@ -592,7 +579,7 @@ class _Group:
         found, size = self.whole.found, len(self.systems)
         across = replace(data, counts=data.counts * ~inside[:, None])
         tau = found.tau if math.isfinite(found.tau) else 0.0
-        information = -derivatives(self.whole.model, across, found.beta, found.gamma, tau)[2]
+        information = -paired_comparisons.derivatives(self.whole.model, across, found.beta, found.gamma, tau)[2]
         if self.whole.model == "bradley-terry":
             information[-1] = information[:, -1] = 0.0
         p = 0.5 * (1 + np.tanh(found.beta / 2))
@@ -647,7 +634,7 @@ class _Group:
         if inside.sum() > 1 and units != 1:
             rng = generator(asked.seed, (*map(str, self.key.values()), "ranks"))
             critical = max_t_of_pairs(shifted[np.ix_(inside, inside)], df, rng, asked.conf_level)
-            low, high = (x.astype(float) for x in rank_sets(fit.strength, shifted, critical))
+            low, high = (x.astype(float) for x in paired_comparisons.rank_sets(fit.strength, shifted, critical))
         rows: dict[str, list[_Row]] = {"strength": [], "rank": [], "best": []}
         for k in sorted(range(size), key=lambda k: (-np.nan_to_num(fit.place[k], nan=-math.inf), self.systems[k])):
             unbalanced = ""

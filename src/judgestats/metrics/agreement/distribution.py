@@ -23,22 +23,8 @@ from judgestats.errors import DesignError
 from judgestats.kernels.correlation import grouped, midrange, weighted_totals
 from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
 from judgestats.kernels.resampling import cluster_totals, generator
-from judgestats.metrics.agreement.levels import (
-    HELD,
-    Block,
-    Unit,
-    blocks,
-    codes,
-    from_draws,
-    mean_defined,
-    plan_of,
-    rated,
-    refuse_empty,
-    resampled,
-    sd_defined,
-    system_means,
-    whole,
-)
+from judgestats.metrics.agreement import levels
+from judgestats.metrics.agreement.levels import Block, Unit
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
@@ -169,11 +155,11 @@ def disagreement(
     if not isinstance(top, int | np.integer) or top < 0:
         raise DesignError(f"top={top} must be a whole number, 0 or more. Use 10, or 0 for none.")
     drawn = clustered_by(ratings, names(by), cluster, whole="item")
-    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
-    table, groups = rated(ratings, by, (), drawn.column)
-    refuse_empty(table)
+    plan = levels.plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = levels.rated(ratings, by, (), drawn.column)
+    levels.refuse_empty(table)
     rows: list[dict[str, Any]] = []
-    for block in blocks(table, groups, (), unit, drawn.column):
+    for block in levels.blocks(table, groups, (), unit, drawn.column):
         rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, ddof, cluster is not False)
     for row in rows:
         row |= {"unit": unit, "flag": flags.join(row["flag"], drawn.flag)}
@@ -246,12 +232,12 @@ def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> dict[str, Any]:
     """Standard deviation over judges of their means, over systems, of the items they rated."""
 
     def means(weights: Floats) -> Floats:
-        return mean_defined(system_means(block, weights), axis=1)
+        return levels.mean_defined(levels.system_means(block, weights), axis=1)
 
-    here = means(whole(block))
-    (draws,) = resampled(block, plan, means)
-    cells_of = from_draws(
-        float(sd_defined(here, ddof)[0]), sd_defined(draws, ddof), block.unit_sizes, plan, (0.0, math.inf)
+    here = means(levels.whole(block))
+    (draws,) = levels.resampled(block, plan, means)
+    cells_of = levels.from_draws(
+        float(levels.sd_defined(here, ddof)[0]), levels.sd_defined(draws, ddof), block.unit_sizes, plan, (0.0, math.inf)
     )
     missing = flags.MISSING.of(block.n_missing, what="score(s)")
     return {**cells_of, "n": int((~np.isnan(here)).sum()), "flag": flags.join(missing, cells_of["flag"])}
@@ -260,7 +246,7 @@ def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> dict[str, Any]:
 def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) -> Iterator[dict[str, Any]]:
     """Mean of each vector without its NaN, with its interval; as many vectors at a time as memory allows."""
     values = iter(values)
-    while held := list(islice(values, max(HELD // (2 * block.n_units), 1))):
+    while held := list(islice(values, max(levels.HELD // (2 * block.n_units), 1))):
         used = [~np.isnan(v) for v in held]
         sums = np.stack(
             [
@@ -269,12 +255,12 @@ def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) 
             ],
             axis=1,
         )
-        (totals,) = resampled(block, plan, partial(weighted_totals, sums=sums))
+        (totals,) = levels.resampled(block, plan, partial(weighted_totals, sums=sums))
         for k, (u, v) in enumerate(zip(used, held, strict=True)):
             n = int(u.sum())
             value = float(v[u].sum() / n) if n else math.nan
             draws = quotient(totals[:, k, 1], totals[:, k, 0])
-            yield {**from_draws(value, draws, block.unit_sizes, plan), "n": n}
+            yield {**levels.from_draws(value, draws, block.unit_sizes, plan), "n": n}
 
 
 def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) -> dict[str, Any]:
@@ -390,7 +376,7 @@ def score_distribution(
     present = Study.of(ratings).names
     groups = list(dict.fromkeys(["judge", *grouping(by, present, "ratings")]))
     drawn = clustered_by(ratings, groups, cluster, whole="item")
-    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    plan = levels.plan_of(drawn.column, n_resamples, seed, conf_level)
     more = [c for c in [*([tier] if tier else []), drawn.column] if c != "item"]
     grouping(more, present, "ratings")
     keys = [c for c in dict.fromkeys([*groups, *more]) if c not in ("judge", "system", "item", "criterion")]
@@ -439,7 +425,7 @@ def _moments(
         return [
             {"term": t, "n": 0, "flag": flags.join(flags.NO_DATA, missing)} for t in ("mean", "sd", "skew", "ceiling")
         ]
-    owner, labels = codes(part[used], list(plan.cluster))
+    owner, labels = levels.codes(part[used], list(plan.cluster))
     centre = float(midrange(x))
     powers = np.stack([(x - centre) ** k for k in range(4)], axis=-1)
     sums = grouped(powers, owner, len(labels))
@@ -449,7 +435,7 @@ def _moments(
     for k, term in enumerate(("mean", "sd", "skew")):
         value = float(values[k][0]) + (centre if term == "mean" else 0.0)
         drawn = draws[k] + (centre if term == "mean" else 0.0)
-        cells_of = from_draws(value, drawn, sums[:, 0], plan, (0.0 if term == "sd" else -math.inf, math.inf))
+        cells_of = levels.from_draws(value, drawn, sums[:, 0], plan, (0.0 if term == "sd" else -math.inf, math.inf))
         why = flags.CONSTANT if n > 1 and math.isnan(value) else ""
         flag = flags.join(missing, why, flags.SMALL_N if n < 30 else "", cells_of["flag"])
         rows.append({"term": term, **cells_of, "n": n, "flag": flag})

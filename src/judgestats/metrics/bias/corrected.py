@@ -17,20 +17,8 @@ from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import wilson
-from judgestats.metrics.bias.corrections import (
-    CalibratedOn,
-    Correction,
-    Rate,
-    Sampling,
-    by_influence,
-    clipped,
-    few,
-    few_errors,
-    is_share,
-    mean,
-    std_error,
-    t_quantile,
-)
+from judgestats.metrics.bias import corrections
+from judgestats.metrics.bias.corrections import CalibratedOn, Correction, Rate, Sampling
 from judgestats.metrics.bias.label_sources import Level, gap_difference, levels, with_gap_difference
 from judgestats.metrics.bias.labelled_samples import (
     PANEL,
@@ -72,15 +60,15 @@ def _result(rate: Rate, group: Group, conf_level: float, dependent: str = "") ->
         error, low, high = rate.interval
         small = ""
     else:
-        error, clusters = std_error(group, rate.influence, rate.rows)
-        small = few(group, rate.rows)
+        error, clusters = corrections.std_error(group, rate.influence, rate.rows)
+        small = corrections.few(group, rate.rows)
         one_class = flags.ONE_CLASS in rate.cautions.split("; ")
         if not error > 1e-12 or one_class:
             alone = flags.ONE_UNIT if math.isnan(error) else "" if one_class else flags.NO_SPREAD
             return {**row, "estimate": rate.estimate, "flag": flags.join(alone, dependent, small, rate.cautions)}
-        low, high = _interval(rate, error, t_quantile(clusters, conf_level))
+        low, high = _interval(rate, error, corrections.t_quantile(clusters, conf_level))
     least, most = (0.0, 1.0) if rate.binary else (-math.inf, math.inf)
-    row |= clipped(rate.estimate, error, low, high, least, most)
+    row |= corrections.clipped(rate.estimate, error, low, high, least, most)
     return {**row, "flag": flags.join(row["flag"], dependent, small, rate.cautions)}
 
 
@@ -428,14 +416,16 @@ def _difference(
         row["flag"] = flags.join(refusal, cautions)
     else:
         rows = rate.rows | base_rate.rows
-        row |= by_influence(
+        row |= corrections.by_influence(
             group, rate.estimate - base_rate.estimate, rate.influence - base_rate.influence, rows, options.conf_level,
             rate.method.partition(",")[0] + ", influences", 1.0 if rate.binary and base_rate.binary else math.inf,
         )  # fmt: skip
         if flags.ONE_CLASS in cautions.split("; "):
             row |= dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
-        errors = few_errors(group, (level.source | base.source) & group.labelled) if options.by_class else ""
-        row["flag"] = flags.join(row["flag"], few(group, rows), cautions, errors)
+        errors = (
+            corrections.few_errors(group, (level.source | base.source) & group.labelled) if options.by_class else ""
+        )
+        row["flag"] = flags.join(row["flag"], corrections.few(group, rows), cautions, errors)
     found = [row]
     if group.f.shape[1] == 1:
         apparent = _apparent(group, (level, base), options)
@@ -454,13 +444,13 @@ def _apparent(group: Group, pair: tuple[Level, Level], options: Correction) -> d
         rows = level.rows & ~group.labelled if options.by_class else level.rows
         if not rows.any():
             return {"term": "apparent_difference", "estimate": math.nan, "flag": flags.NO_DATA}
-        share, of_share = mean(group, group.f[:, 0], rows)
+        share, of_share = corrections.mean(group, group.f[:, 0], rows)
         value += sign * share
         influence += sign * of_share
         used |= rows
-    most = 1.0 if is_share(group, used) else math.inf
-    cells = by_influence(group, value, influence, used, options.conf_level, "t, influences", most)
-    return {"term": "apparent_difference", **cells, "flag": flags.join(cells["flag"], few(group, used))}
+    most = 1.0 if corrections.is_share(group, used) else math.inf
+    cells = corrections.by_influence(group, value, influence, used, options.conf_level, "t, influences", most)
+    return {"term": "apparent_difference", **cells, "flag": flags.join(cells["flag"], corrections.few(group, used))}
 
 
 # ---- Checks and exclusions -------------------------------------------------------------------------------------------

@@ -21,15 +21,9 @@ from judgestats.counting.tallies import count, units
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics import paired
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
-from judgestats.metrics.paired import (
-    Marks,
-    Sides,
-    independent_difference,
-    interval_difference,
-    matched_sides,
-    paired_difference,
-)
+from judgestats.metrics.paired import Marks, Sides
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import PREFERENCES, required
@@ -213,7 +207,7 @@ def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _
     cells = {}
     for key, here in counts.items():
         columns = dict(zip(_KEYS, here[0].iloc[0][_KEYS], strict=True))
-        calls_here = matched_sides(*single[key], _CALL) if key in single else None
+        calls_here = paired.matched_sides(*single[key], _CALL) if key in single else None
         cells[key] = _Cell(columns, here, calls_here, tallied.clusters)
     return cells
 
@@ -262,14 +256,14 @@ def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss
     if cell.calls is not None:
         sides = cell.calls if loss else cell.calls.swapped()
         one, two = (_marks(side, outcome) for side in sides.units)
-        row, flag = paired_difference(sides, one, two, conf_level, cell.column)
+        row, flag = paired.paired_difference(sides, one, two, conf_level, cell.column)
     if row is None and cell.column is not None:
         sides_of = [_rate(cell, side, outcome, conf_level) for side in (0, 1)]
-        row = interval_difference(*(sides_of if loss else sides_of[::-1]))
+        row = paired.interval_difference(*(sides_of if loss else sides_of[::-1]))
         flag = flags.join(flag, *(r["flag"] for r in sides_of))
     elif row is None:
         before, after = (cell.share(side, outcome) for side in (0, 1))
-        row = independent_difference(*(before + after if loss else after + before), conf_level)
+        row = paired.independent_difference(*(before + after if loss else after + before), conf_level)
     return {"term": term, **row, "flag": flags.join(cell.clusters.flag, flag, size_flag(row["n"]))}
 
 
@@ -292,7 +286,7 @@ def _net_gain(saved: Mapping[str, Any], lost: Mapping[str, Any], cost: float) ->
     if math.isnan(saved["estimate"] + lost["estimate"]):
         return {"term": "net_gain", "estimate": math.nan, "n": 0.0, "flag": flags.join(*notes, flags.NO_DATA)}
     scaled = {c: cost * saved[c] for c in ("estimate", "std_error", "conf_low", "conf_high")}
-    row = interval_difference({**scaled, "n": saved["n"]}, lost)
+    row = paired.interval_difference({**scaled, "n": saved["n"]}, lost)
     return {"term": "net_gain", **row, "flag": flags.join(*notes, size_flag(row["n"]))}
 
 
