@@ -800,7 +800,7 @@ def _show_proposal(console: Console, reading: _Reading, found: Any) -> None:
     if not proposal.complete:
         return
     try:
-        data = replace(reading, **proposal.arguments).verdicts()
+        data = replace(reading, **proposal.arguments).verdicts(found)
     except SchemaError as problem:
         advice = _in_options(problem.advice)
         console.print(_text(f"With this mapping the table would still be refused: {problem}{advice}"), soft_wrap=True)

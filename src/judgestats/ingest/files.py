@@ -1108,7 +1108,10 @@ def columns_of(records: list[Record]) -> dict[str, list[str | None]]:
     except RecursionError:
         raise SchemaError("The records are nested too deeply to be a table. Write the verdicts out flat.") from None
     columns = {name: [record.get(name) for record in flat] for name in names}
-    return {n: [v if type(v) is str and v else cell_text(v) for v in column] for n, column in columns.items()}
+    return {
+        n: [v if type(v) is str and v else str(v) if type(v) is int else cell_text(v) for v in column]
+        for n, column in columns.items()
+    }
 
 
 def _flattened(records: list[Record]) -> list[dict[str, Any]]:
