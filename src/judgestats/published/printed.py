@@ -247,10 +247,7 @@ def _scale_of(printed: Printed) -> float:
 
 @lru_cache(maxsize=65536)
 def parse(text: str, *, rounded: bool = False) -> Printed:
-    """Read a printed cell with its footnote marks, commas, signs and bounds; any other text has the value NaN.
-
-    `rounded`: whether a whole number is a rounded value, not an exact count.
-    """
+    """Read a printed cell with marks and bounds, a whole number `rounded` or exact; other text has the value NaN."""
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), _MARKS.sub("", text.translate(_MINUS))).strip()
     found = _NUMBER.fullmatch(plain)
     if found is None or len(plain) > _LONGEST or abs(int(found["power"] or 0)) > _LONGEST:
