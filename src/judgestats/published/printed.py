@@ -155,20 +155,15 @@ class UnreadableCellError(AuditError):
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as it was printed; its value is NaN where none is.
-
-    The value of ``< 0.05`` is half of the bound; that of ``> 3`` and ``< -3``, open to one side, the bound. `half`:
-    half a unit of the last decimal, 0 for a whole number, which is taken as a count. `bounded_by`: behind the bound;
-    else the value. `unit`: ``%``, ``pp``, ``x`` or empty.
-    """
+    """A number as it was printed."""
 
     text: str
-    value: float
-    half: float = 0.0
+    value: float  # NaN without one; of ``< 0.05`` half of the bound; of ``> 3`` and ``< -3``, open at an end, the bound
+    half: float = 0.0  # half a unit of the last decimal; 0 for a whole number, which is taken as a count
     decimals: int = 0
     bound: str = ""
-    bounded_by: float = math.nan
-    unit: str = ""
+    bounded_by: float = math.nan  # behind the bound; else the value
+    unit: str = ""  # ``%``, ``pp``, ``x`` or empty
 
     @property
     def readable(self) -> bool:
