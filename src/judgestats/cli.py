@@ -222,10 +222,7 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def _input(arguments: dict[str, Any]) -> Iterator[None]:
-    """Read as the options say what may be unpacked and what separates columns, and standard input once.
-
-    It goes into a file that is deleted afterwards. An audit needs no readers of verdicts.
-    """
+    """Read as the options say (what may be unpacked, the separator), and standard input once, from a temporary file."""
     most, sign = arguments.get("max_unpacked"), arguments.get("sep")
     with ExitStack() as settings:
         if most is not None or sign:

@@ -46,6 +46,13 @@ def test_counts_are_whole():
     assert formatting.count(5184) == "5\u202f184"
     assert formatting.count(0) == "0"
     assert formatting.count(2.5) == "2.5"
+    assert formatting.noun(1, "judge") == "1 judge"
+    assert formatting.noun(2, "judge") == "2 judges"
+    assert formatting.noun(0, "reply", "replies") == "0 replies"
+
+
+def test_a_signed_number_has_its_sign_but_for_zero():
+    assert [formatting.signed(v) for v in (0.459, -0.331, 0.001)] == ["+0.46", "−0.33", "0.00"]
 
 
 def test_a_term_has_the_words_of_its_record_or_its_name_with_spaces():
@@ -54,8 +61,12 @@ def test_a_term_has_the_words_of_its_record_or_its_name_with_spaces():
     )
     assert formatting.in_words("both_orders") == "both orders"
     assert formatting.in_words("shift", "calibrate") != formatting.in_words("shift")
+    assert formatting.in_words("shift", "calibrate") == "constant added to the scores"
+    assert formatting.in_words("share_above", threshold=0.25) == "share with a spread above 0.25"
 
 
 def test_every_bad_direction_of_the_glossary_reads_as_a_sentence():
     told = {formatting.bad_direction(e.bad) for e in terms().values()}
     assert not {t for t in told if "universal" in t or "when the signal" in t or "construct-dependent" in t}
+    assert formatting.bad_direction("higher") == "higher is worse"
+    assert formatting.bad_direction("construct-dependent") == "depends on the construct"

@@ -67,6 +67,7 @@ def test_a_value_that_a_template_lacks_is_an_error():
 def test_a_bar_stays_on_its_line():
     assert bar(2.0, -1.0, 3.0) == {"at": "92.0", "low": "4.0", "high": "92.0", "mark": None}
     assert bar(0.0, float("nan"), float("nan"), start=-1.0) == {"at": "48.0", "low": None, "high": None, "mark": "48.0"}
+    assert bar(0.5, 0.25, 0.75) == {"at": "48.0", "low": "26.0", "high": "70.0", "mark": None}
     assert bar(float("nan"), 0.0, 1.0) is None
 
 
@@ -101,5 +102,7 @@ def test_long_names_of_files_break_at_separators_and_lose_their_middle():
     assert f'title="{long}"' in shown
     assert _Reader(shown).data == "dataset=judgebench,r…model=haiku.jsonl.gz, line 20; line 32; ..."
     assert "<wbr>" in shown
+    assert str(breakable("runs/first_of_november.csv")) == "runs/<wbr>first_<wbr>of_<wbr>november.<wbr>csv"
+    assert str(breakable("calls.csv")) == "calls.csv"
     assert str(places("a.csv, line 2; b.csv, line 3")) == "a.csv, line 2; b.csv, line 3"
     assert "&lt;b&gt;" in str(places(f"<b>{'x' * 60}, line 2"))

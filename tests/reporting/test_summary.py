@@ -260,7 +260,10 @@ def test_numbers_are_printed_as_the_interval_allows():
     assert column.text("a") == ("50.0\u202f%", "49.5 to 50.5\u202f%")
     assert column.text("b") == ("—", "")
     assert printed(0.456, "score") == "0.46"
+    assert printed(0.7271, "share", 0.07) == "73\u202f%"
+    assert printed(0.11, "points") == "+11"
     assert listed(["a", "b", "c", "d"]) == "a, b, c and d"
+    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
 def test_printed_means_are_no_constant_answers():

@@ -291,16 +291,13 @@ def write_findings(audits: Sequence[Audited], path: str | Path, *, overwrite: bo
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """A paper, or tables of your own, and the verdict on each checked statement, with the files they were read from.
-
-    `cautions`: a sentence for each rule whose options contradict each other, or that accuses most of what it reads.
-    """
+    """A paper, or tables of your own, and the verdict on each checked statement, with the files they were read from."""
 
     paper: str
     book: Book
     decisions: tuple[Decision, ...]
     files: tuple[Path, ...] = ()
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()  # on rules whose options contradict each other, or that accuse most numbers
 
     def findings(self) -> pd.DataFrame:
         """A row per verdict: the columns of :func:`audit`."""

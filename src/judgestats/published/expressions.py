@@ -45,15 +45,12 @@ class _Several(Generic[V]):
 
 @dataclass(frozen=True, eq=False)
 class Numbers(_Several[Floats]):
-    """Numbers, each in every reading of the printed cells.
+    """Numbers (m,) in P readings: as printed, then with one cell each moved by half a unit of its last digit."""
 
-    `values` (m, P): column 0 as printed; each further column moves one cell by half a unit of its last digit. `cells`:
-    of the m numbers; empty for computed ones. `open` (m, 2): range that an undecided count leaves open, down and up.
-    `corners` (m, k): where all cells move at once: a product goes further there than the sum of its single moves.
-    """
-
+    #: (m, 2): range that an undecided count leaves open, down and up.
     open: Floats = field(default_factory=lambda: np.zeros((1, 2)))
     texts: tuple[str, ...] = ()
+    #: (m, k): where all cells move at once: a product goes further there than the sum of its single moves.
     corners: Floats = field(default_factory=lambda: np.zeros((1, 0)))
 
     def range(self) -> tuple[Floats, Floats, Floats]:
@@ -81,12 +78,9 @@ class Numbers(_Several[Floats]):
 
 @dataclass(frozen=True, eq=False)
 class Truth(_Several[Floats]):
-    """Truths (m,): 1, 0, or one half where the printed precision does not decide; and the cells that they are about.
+    """Truths (m,): 1, 0, or one half where the printed precision does not decide; and the cells that they are about."""
 
-    `breaks`: for a truth about many cells, the cells, single or in pairs, that each make it fail.
-    """
-
-    breaks: tuple[tuple[Cell, ...], ...] = ()
+    breaks: tuple[tuple[Cell, ...], ...] = ()  # cells, single or in pairs, that each make it fail
 
 
 class Texts(_Several[tuple[str, ...]]):
@@ -95,18 +89,14 @@ class Texts(_Several[tuple[str, ...]]):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Rows chosen among labelled rows: `found` by the printed numbers, `sure` for all roundings, `possible` for some.
+    """Rows chosen among labelled rows."""
 
-    `ranges`: where the rows have an order: low, value and high. `unknown`: whether a number that it needs is not
-    printed.
-    """
-
-    found: tuple[str, ...]
-    sure: frozenset[str]
-    possible: frozenset[str]
+    found: tuple[str, ...]  # by the printed numbers
+    sure: frozenset[str]  # for all roundings
+    possible: frozenset[str]  # for some
     labels: frozenset[str]
-    ranges: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    unknown: bool = False
+    ranges: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)  # of ordered rows: low, value, high
+    unknown: bool = False  # whether a number that it needs is not printed
 
 
 Value = Numbers | Truth | Texts | Choice
@@ -467,16 +457,13 @@ SPECIAL = (
 
 @dataclass(eq=False)
 class Reading:
-    """An expression evaluated on printed tables, in a row of one of them or in none.
-
-    `cells`: every cell that was read -> its index among those that precision leaves open, or -1 (:func:`movable`).
-    """
+    """An expression evaluated on printed tables, in a row of one of them or in none."""
 
     book: Book
     expression: str
     table: str = ""
     row: int = -1
-    cells: dict[Cell, int] = field(default_factory=dict)
+    cells: dict[Cell, int] = field(default_factory=dict)  # each that was read -> its index in `movable`, or -1
     selections: Selections = field(init=False)
     _selected: dict[int, tuple[Cell, ...]] = field(default_factory=dict)
     _text: str = ""

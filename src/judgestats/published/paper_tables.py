@@ -46,10 +46,7 @@ def vacuum_counts() -> pd.DataFrame:
 
 
 def delta0_counts() -> pd.DataFrame:
-    """Tally of the Δ0 pairs (Table 6): ``judge, forward, reverse, n``; which side was chosen is not printed.
-
-    One-sided commits follow from ``non-ties = 2 (stable + positional) + one-sided``, no preference from the sum.
-    """
+    """Tally of the Δ0 pairs (Table 6): ``judge, forward, reverse, n``; which side was chosen is not printed."""
     raw = _counts("raw delta0 false preference")
     stable = _counts("stable cross-sensitivity decomposition")
     positional = _counts("positional false preference decomposition")

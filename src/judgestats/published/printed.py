@@ -155,20 +155,15 @@ class UnreadableCellError(AuditError):
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as it was printed; its value is NaN where none is.
-
-    The value of ``< 0.05`` is half of the bound; that of ``> 3`` and ``< -3``, open to one side, the bound. `half`:
-    half a unit of the last decimal, 0 for a whole number, which is taken as a count. `bounded_by`: behind the bound;
-    else the value. `unit`: ``%``, ``pp``, ``x`` or empty.
-    """
+    """A number as it was printed."""
 
     text: str
-    value: float
-    half: float = 0.0
+    value: float  # NaN without one; of ``< 0.05`` half of the bound; of ``> 3`` and ``< -3``, open at an end, the bound
+    half: float = 0.0  # half a unit of the last decimal; 0 for a whole number, which is taken as a count
     decimals: int = 0
     bound: str = ""
-    bounded_by: float = math.nan
-    unit: str = ""
+    bounded_by: float = math.nan  # behind the bound; else the value
+    unit: str = ""  # ``%``, ``pp``, ``x`` or empty
 
     @property
     def readable(self) -> bool:
@@ -247,10 +242,7 @@ def _scale_of(printed: Printed) -> float:
 
 @lru_cache(maxsize=65536)
 def parse(text: str, *, rounded: bool = False) -> Printed:
-    """Read a printed cell with its footnote marks, commas, signs and bounds; any other text has the value NaN.
-
-    `rounded`: whether a whole number is a rounded value, not an exact count.
-    """
+    """Read a printed cell with marks and bounds, a whole number `rounded` or exact; other text has the value NaN."""
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), _MARKS.sub("", text.translate(_MINUS))).strip()
     found = _NUMBER.fullmatch(plain)
     if found is None or len(plain) > _LONGEST or abs(int(found["power"] or 0)) > _LONGEST:

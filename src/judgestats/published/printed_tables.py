@@ -23,15 +23,12 @@ ROW = "_row"
 
 @dataclass(frozen=True, eq=False)
 class Book:
-    """Printed tables, cell by cell: `columns` (table -> column -> texts) and the `places` where tables are printed.
+    """Printed tables, cell by cell."""
 
-    `rounded`: columns whose whole numbers are rounded. `spelled`: column -> its name in expressions, where they differ.
-    """
-
-    columns: Mapping[str, Mapping[str, Sequence[str]]]
-    places: Mapping[str, str]
-    rounded: frozenset[tuple[str, str]] = frozenset()
-    spelled: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, Sequence[str]]]  # table -> column -> texts
+    places: Mapping[str, str]  # where the tables are printed
+    rounded: frozenset[tuple[str, str]] = frozenset()  # columns whose whole numbers are rounded
+    spelled: Mapping[str, str] = field(default_factory=dict)  # column -> its name in expressions, where they differ
 
     def size(self, table: str) -> int:
         """Number of rows."""

@@ -50,10 +50,7 @@ def nodes(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def copied(node: ast.expr) -> tuple[ast.expr, float] | None:
-    """The selection that an expression copies, and the power of ten that it is multiplied by.
-
-    Returns None where it computes: a copy is a bare selection, perhaps in another unit (percent, opposite sign).
-    """
+    """The selection that an expression copies, perhaps in another unit, and its power of ten; None if it computes."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         inner, factor = node.operand, -1.0 if isinstance(node.op, ast.USub) else 1.0
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
@@ -144,16 +141,13 @@ def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """The selections of an expression, ``table.column(key=value)``, or a column of the row that it is read in.
-
-    `keys` (table, column): columns that rows were selected by.
-    """
+    """The selections of an expression, ``table.column(key=value)``, or a column of the row that it is read in."""
 
     book: Book
     expression: str
     table: str = ""
     row: int = -1
-    keys: set[tuple[str, str]] = field(default_factory=set)
+    keys: set[tuple[str, str]] = field(default_factory=set)  # (table, column) that rows were selected by
 
     def cells(self, node: ast.expr) -> tuple[Cell, ...]:
         """The cells of a selection; an AuditError if it is none, or no row of the table matches its keys."""

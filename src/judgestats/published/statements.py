@@ -23,35 +23,26 @@ _DIGITS, _VALUES = "digits that are not printed", "values that are not printed"
 
 @dataclass(frozen=True)
 class Statement:
-    """A printed number and the expression that it should equal, or an expression that should hold.
-
-    `place`: where it is printed. `expression`: a number where something is `printed`, else a truth; empty where no
-    printed number determines it. `said`: its text. `table`, `row`: where bare names are read. `otherwise`: alternatives
-    that a reader could defend. `about`: cells that a truth is about, where it reads others too. `hint`: added to the
-    comment where it does not follow. `number`: of its rule, 0 where there is one. `fault`: what it is counted under
-    where it does not follow; empty: its own. `stands`: its location, if that is neither `printed` nor the row; row -1
-    for a group. `cut`: whether digits may have been cut off. `caution`: what contradicts itself in the options of its
-    rule.
-    """
+    """A printed number and the expression that it should equal, or an expression that should hold."""
 
     rule: str
-    place: str
+    place: str  # where it is printed
     claim: str
-    expression: str
+    expression: str  # a number where something is `printed`, else a truth; empty where no printed number determines it
     printed: Cell | str | None = None
-    said: str = ""
-    table: str = ""
+    said: str = ""  # its text
+    table: str = ""  # with `row`: where bare names are read
     row: int = -1
-    otherwise: tuple[tuple[str, str], ...] = ()
+    otherwise: tuple[tuple[str, str], ...] = ()  # alternatives that a reader could defend
     comment: str = ""
     rounded: frozenset[tuple[str, str]] = frozenset()
-    about: tuple[Cell, ...] = ()
-    hint: str = ""
-    number: int = 0
-    fault: str = ""
-    stands: Cell | None = None
-    cut: bool = False
-    caution: str = ""
+    about: tuple[Cell, ...] = ()  # cells that a truth is about, where it reads others too
+    hint: str = ""  # added to the comment where it does not follow
+    number: int = 0  # of its rule, 0 where there is one
+    fault: str = ""  # what it is counted under where it does not follow; empty: its own
+    stands: Cell | None = None  # its location, if neither `printed` nor the row; row -1 for a group
+    cut: bool = False  # whether digits may have been cut off
+    caution: str = ""  # what contradicts itself in the options of its rule
 
     @property
     def location(self) -> tuple[str, int, str]:
@@ -70,10 +61,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict on a statement, with the recomputed number, also as `shown` in the printed precision.
-
-    `cells`: printed values that it uses. `at_fault`: cells at which a statement about many cells fails, if known.
-    """
+    """The verdict on a statement, with the recomputed number, also as `shown` in the printed precision."""
 
     statement: Statement
     printed: str
@@ -81,8 +69,8 @@ class Decision:
     shown: str
     verdict: str
     comment: str
-    cells: frozenset[Cell]
-    at_fault: frozenset[Cell] = frozenset()
+    cells: frozenset[Cell]  # printed values that it uses
+    at_fault: frozenset[Cell] = frozenset()  # cells at which a statement about many cells fails, if known
 
     @property
     def fault(self) -> str:

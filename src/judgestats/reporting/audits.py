@@ -45,42 +45,7 @@ def audit_page(
     example: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write the page of an audit.
-
-    Parameters
-    ----------
-    audits : sequence of Audited
-        Those of :func:`judgestats.published.audited`.
-    path : path
-        File to write; its folder is made.
-    titles : mapping, optional
-        Paper -> its title.
-    figures : mapping, optional
-        Paper -> figures drawn from its printed numbers.
-    example : mapping, optional
-        Title, lead, comparison and judges of datasheets to put before the audit.
-    overwrite : bool
-        Whether another file may be replaced. A page of an earlier audit that nobody has changed always is.
-
-    Returns
-    -------
-    pathlib.Path
-        The file. The same audits give the same bytes.
-
-    Raises
-    ------
-    DesignError
-        If `path` is a folder, a file that was audited or holds its rules, another file that exists, or cannot be
-        written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from judgestats.published import audited
-    >>> page = audit_page(audited("dark_current"), Path(tempfile.mkdtemp()) / "index.html")
-    >>> "Table 6" in page.read_text(encoding="utf-8")
-    True
-    """
+    """Write the page of an audit, with `titles` and `figures` by paper and an `example` before it, if given."""
     outputs = audit_outputs(audits, overwrite)
     outputs.check(path)
     return outputs.write(path, html(audits, titles or {}, figures or {}, example))

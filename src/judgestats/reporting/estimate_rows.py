@@ -19,10 +19,7 @@ _STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
 
 
 def require(frame: Any, *columns: str) -> None:
-    """Raise DesignError, which names what is needed and what there is, unless `frame` has these columns.
-
-    >>> require(pd.DataFrame({"judge": ["g"], "term": ["x"]}), "judge", "term")
-    """
+    """Raise DesignError, which names what is needed and what there is, unless `frame` has these columns."""
     wanted = ", ".join(columns)
     if not isinstance(frame, pd.DataFrame):
         raise DesignError(f"The picture needs a pandas table of estimates with {wanted}, and got: {type(frame)!r}.")
@@ -100,10 +97,7 @@ def order_of(frame: pd.DataFrame) -> list[str]:
 
 
 def chosen(frame: pd.DataFrame, wanted: Sequence[str], *columns: str, source: str) -> pd.DataFrame:
-    """Rows of these terms; a frame without one of the columns, or without a value, is refused.
-
-    `source`: the measure that gives them.
-    """
+    """Rows of these terms, given by the measure `source`; a frame without a column, or without a value, is refused."""
     require(frame, "term", "estimate", *columns)
     here = frame[frame["term"].isin(wanted)]
     _require_value(here, frame, " or ".join(wanted), f" Give a result of {source}().")
@@ -117,9 +111,7 @@ def groups_of(table: pd.DataFrame, *skip: str) -> list[str]:
 
 
 def names_of(table: pd.DataFrame, *skip: str) -> pd.Series[Any]:
-    """Name of the group of each row, by the grouping columns but `skip`: ``all`` without any.
-
-    A number is prefixed with the name of its column.
+    """Name of the group of each row by all columns but `skip`, numbers with their column; ``all`` without any.
 
     >>> names_of(pd.DataFrame({"pair": ["a/b"], "temperature": [0.3], "term": ["shift"]})).item()
     'a/b · temperature 0.3'

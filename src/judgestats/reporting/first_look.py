@@ -31,10 +31,7 @@ def headlines(tried: Mapping[str, pd.DataFrame | str]) -> pd.DataFrame:
 
 
 def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str]) -> tuple[pd.DataFrame, str]:
-    """Shares and agreements of each judge that counting gives, with intervals in closed form; and what is not shown.
-
-    `groups`: columns besides the judge whose values make a row of their own.
-    """
+    """Shares and agreements of each judge (and of `groups`) in closed form, with intervals; and what is not shown."""
     columns: dict[str, pd.Series[Any]] = {}
     flagged: dict[str, pd.Series[Any]] = {}
     for name, found in tried.items():

@@ -21,11 +21,7 @@ def _terms() -> Any:
 
 
 def number(value: float, decimals: int = 3) -> str:
-    """Print a number: with a true minus sign, but none before zero, thin spaces in thousands, ``∞`` and ``n/a``.
-
-    >>> number(0.66666), number(-0.0001), number(-1.5, 1), number(float("nan"))
-    ('0.667', '0.000', '−1.5', 'n/a')
-    """
+    """Print a number: with a true minus sign, but none before zero, thin spaces in thousands, ``∞`` and ``n/a``."""
     if math.isnan(value):
         return NOT_AVAILABLE
     if math.isinf(value):
@@ -35,43 +31,27 @@ def number(value: float, decimals: int = 3) -> str:
 
 
 def signed(value: float, decimals: int = 2) -> str:
-    """Print a number with its sign, + included.
-
-    >>> signed(0.459), signed(-0.331), signed(0.001)
-    ('+0.46', '−0.33', '0.00')
-    """
+    """Print a number with its sign, + included."""
     text = number(value, decimals)
     return f"+{text}" if value > 0 and any(c in "123456789" for c in text) else text
 
 
 def count(value: float) -> str:
-    """Print a count: whole, with thin spaces in thousands; a broken one with a decimal.
-
-    >>> count(5184.0), count(12.5)
-    ('5\\u202f184', '12.5')
-    """
+    """Print a count: whole, with thin spaces in thousands; a broken one with a decimal."""
     if math.isnan(value):
         return NOT_AVAILABLE
     return number(value, 0 if float(value).is_integer() else 1)
 
 
 def noun(value: float, one: str, many: str | None = None) -> str:
-    """Print a count with its noun.
-
-    >>> noun(1, "judge"), noun(2, "judge"), noun(0, "reply", "replies")
-    ('1 judge', '2 judges', '0 replies')
-    """
+    """Print a count with its noun."""
     return f"{count(value)} {one if value == 1 else many or one + 's'}"
 
 
 def interval(
     low: float, high: float, *, decimals: int = 3, first: float | None = None, last: float | None = None
 ) -> str:
-    """Print an interval; a censored end says that it is at most the first step of the ladder, or above the last.
-
-    >>> interval(0.57827, 0.74469), interval(-float("inf"), 2.7, first=1), interval(2.0, float("inf"), last=5)
-    ('[0.578, 0.745]', '[≤ 1, 2.700]', '[2.000, > 5]')
-    """
+    """Print an interval; a censored end says that it is at most the first step of the ladder, or above the last."""
     if math.isnan(low) and math.isnan(high):
         return NONE
     ends = []
@@ -88,11 +68,7 @@ def interval(
 def estimate(
     value: float, flag: str = "", *, decimals: int = 3, first: float | None = None, last: float | None = None
 ) -> str:
-    """Print an estimate; a censored one as a bound.
-
-    >>> estimate(1.0, "left-censored"), estimate(math.nan, "right-censored", last=5), estimate(math.nan, "no data")
-    ('≤ 1', '> 5', 'n/a')
-    """
+    """Print an estimate; a censored one as a bound."""
     if flags.LEFT_CENSORED in flag and not math.isnan(value):
         return f"≤ {value:g}" if first is None else f"≤ {first:g}"
     if flags.RIGHT_CENSORED in flag and last is not None:
@@ -101,11 +77,7 @@ def estimate(
 
 
 def in_words(term: str, measure: str = "", threshold: float = math.nan) -> str:
-    """Words for a term, of a measure where it means something else there; an unknown one with spaces.
-
-    >>> in_words("shift"), in_words("shift", "calibrate"), in_words("share_above", threshold=0.25)
-    ('shift of the mean correlation', 'constant added to the scores', 'share with a spread above 0.25')
-    """
+    """Words for a term, of a measure where it means something else there; an unknown one with spaces."""
     known = _terms().get((measure, term)) or _terms().get(("", term))
     label = known.label if known else str(term).replace("_", " ")
     return label if math.isnan(threshold) else label.replace("the threshold", f"{threshold:g}")
@@ -124,11 +96,7 @@ def is_whole(term: str) -> bool:
 
 
 def bad_direction(bad: str) -> str:
-    """Words for the direction that should worry.
-
-    >>> bad_direction("higher"), bad_direction("construct-dependent"), bad_direction("far from 0")
-    ('higher is worse', 'depends on the construct', 'far from 0 is worse')
-    """
+    """Words for the direction that should worry."""
     directions = {
         "": "",
         "construct-dependent": "depends on the construct",

@@ -19,14 +19,7 @@ _TURNING = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 
 
 def visible(value: object) -> object:
-    r"""A value as a page shows it: None is nothing; what HTML does not allow, or what misleads, is replaced.
-
-    Control characters become spaces, and marks that turn the direction of writing, which could make a name read as
-    another, become U+FFFD.
-
-    >>> visible("a\x00b\u202ec") == "a b\ufffdc"
-    True
-    """
+    """A value as a page shows it: None is nothing, control characters are spaces, marks of direction are U+FFFD."""
     if isinstance(value, Markup):
         return value
     return _UNSEEN.sub(" ", _TURNING.sub("\ufffd", "" if value is None else str(value)))
@@ -38,22 +31,14 @@ _SHORT, _WHOLE = 24, 40
 
 
 def breakable(value: object) -> Markup:
-    """A name that may break after its separators, and nowhere else; a short one is left as it is.
-
-    >>> breakable("calls.csv"), breakable("runs/first_of_november.csv")
-    (Markup('calls.csv'), Markup('runs/<wbr>first_<wbr>of_<wbr>november.<wbr>csv'))
-    """
+    """A name that may break after its separators, and nowhere else; a short one is left as it is."""
     if len(str(value)) <= _SHORT:
         return escape(visible(value))
     return Markup(_SEPARATOR.sub(r"\g<0><wbr>", str(escape(visible(value)))))
 
 
 def places(value: object) -> Markup:
-    """Places in files (``calls.csv, line 3; calls.csv, line 9``): each file once, a long name without its middle.
-
-    >>> places("calls.csv, line 3; calls.csv, line 9; ...")
-    Markup('calls.csv, line 3; line 9; ...')
-    """
+    """Places in files (``calls.csv, line 3; calls.csv, line 9``): each file once, a long name without its middle."""
     shown: list[Markup] = []
     before = None
     for place in str(visible(value)).split("; "):
@@ -103,11 +88,7 @@ def page(template: str, **content: Any) -> str:
 
 
 def anchor(label: str) -> str:
-    """Make an id from a label: letters, digits and dashes only.
-
-    >>> anchor('Judge "A" / base')
-    'judge-a-base'
-    """
+    """Make an id from a label: letters, digits and dashes only."""
     kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in label.lower())
     return "-".join(p for p in kept.split("-") if p) or "section"
 
@@ -122,11 +103,7 @@ def bar(
     mark: float | None = None,
     width: int = 96,
 ) -> dict[str, str | None] | None:
-    """Where an estimate, its interval and a mark stand on a line from `start` to `end`; None without an estimate.
-
-    >>> bar(0.5, 0.25, 0.75)
-    {'at': '48.0', 'low': '26.0', 'high': '70.0', 'mark': None}
-    """
+    """Where an estimate, its interval and a mark stand on a line from `start` to `end`; None without an estimate."""
     if not (value == value and end > start):
         return None
 

@@ -127,14 +127,7 @@ def _cell(value: Any, is_number: bool) -> Any:
 
 
 def row_sums(findings: pd.DataFrame) -> dict[str, int]:
-    """Rows in, used and excluded, of a result of :func:`judgestats.check`.
-
-    >>> from judgestats.schema import check
-    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "2"], "first": "x", "second": "y",
-    ...                       "choice": ["first", "invalid"]})
-    >>> row_sums(check(calls))
-    {'rows in': 2, 'rows used': 1, 'rows excluded': 1}
-    """
+    """Rows in, used and excluded, of a result of :func:`judgestats.check`."""
     sums = findings[findings["level"] == "rows"]
     return {str(k): int(v) for k, v in zip(sums["what"], sums["n"], strict=True)}
 
@@ -385,11 +378,7 @@ def chapters(
     of_shown: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows,
     left_out: str = "",
 ) -> list[dict[str, Any]]:
-    """Each section with estimates of a measure: its title, the part of the page, and its measures.
-
-    `conf_level`: coverage of the intervals. `of_shown`: rows of the judges that pictures show. `left_out`: which
-    those are, in a sentence.
-    """
+    """Each section with estimates of a measure: its title, the part of the page, and its measures."""
     shown = [(record, results[name]) for name, record in measures().items() if name in results]
     made = []
     for section, title in SECTIONS.items():
@@ -452,11 +441,7 @@ def _left_out(rows: pd.DataFrame) -> str:
 
 
 def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> dict[str, Any]:
-    """Table of tidy estimates of any measure: labels of the row, the measure, the estimate with its interval, cautions.
-
-    `rows`: tidy estimates. `conf_level`: coverage of their intervals. `measure`: what was measured: some terms
-    differ between measures.
-    """
+    """Table of tidy estimates of a measure: labels of the row, the estimate with its interval, cautions."""
     names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
     beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}
     body = [
@@ -634,11 +619,7 @@ def report(
 
 @dataclass(frozen=True)
 class PageData:
-    """Everything about a data set that a page shows, measured once.
-
-    `taken`: estimates of each measure, or why there are none. `given`: the arguments that make the page again.
-    `peers`: agreement of each pair of judges by the coefficient in which they are compared with people.
-    """
+    """Everything about a data set that a page shows, measured once."""
 
     measured: pd.DataFrame
     kind: Kind
@@ -648,12 +629,12 @@ class PageData:
     splits: list[Split]
     settings: Options
     sheet: pd.DataFrame
-    taken: Mapping[str, pd.DataFrame | str]
+    taken: Mapping[str, pd.DataFrame | str]  # estimates of each measure, or why there are none
     summary: Summary
     gold: str | None
-    given: Mapping[str, Any]
+    given: Mapping[str, Any]  # the arguments that make the page again
     models: tuple[Model, ...] = ()
-    peers: pd.DataFrame | None = None
+    peers: pd.DataFrame | None = None  # pairs of judges, by the coefficient in which they are compared with people
 
     @property
     def shown(self) -> dict[str, pd.DataFrame]:
@@ -753,10 +734,7 @@ def write_report(
     to: str = "",
     command: str = "",
 ) -> Path:
-    """Write a page from what was measured.
-
-    `to`: md or html; by default Markdown if the name ends in ``.md``, else HTML. `command`: as typed in a shell, if so.
-    """
+    """Write a page as Markdown or HTML, by `to` or else by the ending; `command`: as typed in a shell, if so."""
     say("Writing the page")
     to = to or ("md" if Path(path).suffix.lower() == ".md" else "html")
     return outputs.write(path, as_markdown(found, command) if to == "md" else as_html(found, source, command))

@@ -79,11 +79,7 @@ class Picture:
 
 
 def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options, left_out: str = "") -> list[Picture]:
-    """Draw all pictures that the data support.
-
-    `data`: the canonical frame. `kind`: which. `sheet`: its datasheet. `options`: groups, identities, people, baselines
-    and coverage of the page. `left_out`: judges that `sheet` leaves out, in a sentence, if it does.
-    """
+    """Draw all pictures that a canonical frame supports; `left_out` says which judges its `sheet` leaves out."""
     if kind == "ratings":
         return [*_of_ratings(data, options)]
     if "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
@@ -182,10 +178,7 @@ def _cut(notes: list[str]) -> str:
 
 
 def concordances(data: Any, by: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Lin's concordance of each pair of judges on all things that both rated, as that of a judge with people is pooled.
-
-    Empty where no two judges rated the same thing.
-    """
+    """Lin's concordance of each pair of judges on all things that both rated, pooled; empty where there are none."""
     try:
         counts = count_raters(data, by)[0]
     except JudgestatsError:

@@ -35,34 +35,7 @@ TITLES = {
 
 
 def reproduction_page(path: str | os.PathLike[str], paper: str | None = None, *, overwrite: bool = False) -> Path:
-    """Write the page of a reproduction: datasheets from printed counts, then the audit of each paper with its figures.
-
-    Parameters
-    ----------
-    path : path
-        File to write; its folder is made.
-    paper : str, optional
-        All papers by default.
-    overwrite : bool
-        As for :func:`audit_page`.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-
-    Raises
-    ------
-    AuditError
-        If the paper is not known.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> page = reproduction_page(Path(tempfile.mkdtemp()) / "index.html", "dark_current")
-    >>> "Table 6" in page.read_text(encoding="utf-8")
-    True
-    """
+    """Write the page of a reproduction: datasheets from printed counts, then the audits with figures."""
     example = _example() if paper in (None, EXAMPLE) else None
     audits = audited(paper)
     outputs = audit_outputs(audits, overwrite, "reproduction")

@@ -70,10 +70,7 @@ OVERVIEW = (
 
 
 def shown_measures(sheet: pd.DataFrame) -> set[str]:
-    """Measures of :func:`judgestats.available_measures` of which a datasheet shows some number, or some bound.
-
-    `sheet`: a result of :func:`judgestats.datasheet`.
-    """
+    """Measures of :func:`judgestats.available_measures` of which a datasheet shows some number, or some bound."""
     known = sheet[sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(flags.RIGHT_CENSORED, regex=False)]
     sections = known["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
     there = {*sections, *(f"{s}: {t}" for s, t in zip(sections, known["term"], strict=True))}
@@ -81,10 +78,7 @@ def shown_measures(sheet: pd.DataFrame) -> set[str]:
 
 
 def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> dict[str, Any]:
-    """All rows of one judge by section and term, as a page shows them.
-
-    `rows`: rows of :func:`judgestats.datasheet` of one judge (and group). `conf_level`: coverage of its intervals.
-    """
+    """All rows of one judge (and group) of a datasheet by section and term, as a page shows them."""
     bounds = ladder_bounds(rows)
     of_section: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for row in rows.to_dict("records"):
@@ -178,12 +172,7 @@ HEADS = ("judge", "section", "measure", "detail", "estimate", "interval", "n", "
 
 
 def printed(sheet: pd.DataFrame, *, decimals: int = 3) -> pd.DataFrame:
-    """Round a datasheet to what a table prints.
-
-    `sheet`: a result of :func:`judgestats.datasheet`, or other tidy estimates of judges. `decimals`: decimals of
-    estimates and intervals. Returns text: ``judge`` (with the further groups), ``section``, ``measure``, ``detail``,
-    ``estimate``, ``interval``, ``n``, ``flag``. Raises DesignError if `sheet` has no ``term`` and ``estimate``.
-    """
+    """Round a datasheet, or other tidy estimates of judges, to the texts that a table prints."""
     if not {"judge", "term", "estimate"} <= set(sheet.columns):
         raise DesignError(f"A table needs judge, term and estimate. Columns: {', '.join(map(str, sheet.columns))}.")
     who = whose(sheet)
@@ -208,24 +197,7 @@ def printed(sheet: pd.DataFrame, *, decimals: int = 3) -> pd.DataFrame:
 
 
 def to_markdown(sheet: pd.DataFrame, *, decimals: int = 3) -> str:
-    """Write a datasheet as a Markdown table.
-
-    Parameters
-    ----------
-    sheet : pandas.DataFrame
-        A result of :func:`judgestats.datasheet`.
-    decimals : int
-        Decimals of estimates and intervals.
-
-    Examples
-    --------
-    >>> row = pd.DataFrame({"judge": ["a|b"], "term": ["consistency"], "estimate": [2 / 3], "conf_low": [0.5],
-    ...                     "conf_high": [0.8], "n": [60.0]})
-    >>> print(to_markdown(row))
-    | judge   | measure                     |   estimate | interval       |   n |
-    |:--------|:----------------------------|-----------:|:---------------|----:|
-    | a\\|b    | same verdict in both orders |      0.667 | [0.500, 0.800] |  60 |
-    """
+    """Write a datasheet as a Markdown table."""
     table = _filled(printed(sheet, decimals=decimals))
     text = table.apply(lambda c: c.map(_markdown_cell if c.name == "interval" else markdown_text))
     return str(text.to_markdown(index=False, disable_numparse=True, colalign=_aligned(table)))
@@ -238,23 +210,7 @@ def markdown_table(heads: list[str], rows: list[list[str]]) -> str:
 
 
 def to_latex(sheet: pd.DataFrame, *, decimals: int = 3, caption: str | None = None) -> str:
-    r"""Write a datasheet as a LaTeX table (booktabs).
-
-    Parameters
-    ----------
-    sheet : pandas.DataFrame
-        A result of :func:`judgestats.datasheet`.
-    decimals : int
-        Decimals of estimates and intervals.
-    caption : str, optional
-        With one, the tabular stands in a table environment.
-
-    Examples
-    --------
-    >>> row = pd.DataFrame({"judge": ["a_b"], "term": ["position_bias"], "estimate": [-0.5], "n": [60.0]})
-    >>> print(to_latex(row).splitlines()[4])
-    a\_b & position bias & $-$0.500 & --- & 60 \\
-    """
+    """Write a datasheet as a LaTeX table (booktabs); with a caption, in a table environment."""
     table = _filled(printed(sheet, decimals=decimals)).map(_latex_cell)
     first = table.columns[0]
     table[first] = table[first].map(_no_option)
@@ -264,22 +220,7 @@ def to_latex(sheet: pd.DataFrame, *, decimals: int = 3, caption: str | None = No
 
 
 def to_great_table(sheet: pd.DataFrame, *, decimals: int = 3, title: str | None = None) -> Any:
-    """Make a datasheet a ``great_tables.GT``, grouped by judge.
-
-    Parameters
-    ----------
-    sheet : pandas.DataFrame
-        A result of :func:`judgestats.datasheet`.
-    decimals : int
-        Decimals of estimates and intervals.
-    title : str, optional
-        Title of the table.
-
-    Returns
-    -------
-    great_tables.GT
-        To be styled further, or saved. It escapes what comes from the data.
-    """
+    """Make a datasheet a ``great_tables.GT``, grouped by judge, which escapes what comes from the data."""
     from great_tables import GT
 
     table = _filled(printed(sheet, decimals=decimals))

@@ -76,18 +76,15 @@ class Card:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the comparison: what it measures, how it is printed, and the row of estimates of each judge.
-
-    `form`: share, points (a difference of shares) or score. `reference`: value of the dashed line, named in `line`.
-    """
+    """A column of the comparison: what it measures, how it is printed, and the row of estimates of each judge."""
 
     term: str
     label: str
     note: str
-    form: str
+    form: str  # share, points (a difference of shares) or score
     cells: Mapping[str, Mapping[str, Any]]
     lower_is_better: bool = False
-    reference: float = math.nan
+    reference: float = math.nan  # value of the dashed line, named in `line`
     line: str = ""
 
     @cached_property
@@ -126,23 +123,20 @@ class Group:
 
 @dataclass(frozen=True)
 class Summary:
-    """The first screen of a page, and the paired differences behind it.
-
-    `groups`: the judges that are shown. `left_out`: how many are not, and where they are; empty if all are shown.
-    """
+    """The first screen of a page, and the paired differences behind it."""
 
     title: str
     line: str
     cards: tuple[Card, ...]
     columns: tuple[Column, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[Group, ...]  # the judges that are shown
     note: str
     differences: Mapping[str, Standing] = field(default_factory=dict)
     tasks: tuple[Column, ...] = ()
     biases: tuple[tuple[str, str, Column], ...] = ()
     against: str = ""
     without_people: str = ""
-    left_out: str = ""
+    left_out: str = ""  # how many judges are not shown, and where they are
 
     @property
     def judges(self) -> list[str]:
@@ -151,11 +145,7 @@ class Summary:
 
 
 def printed(value: float, form: str, width: float = math.nan) -> str:
-    """Print a share in percent, a difference of shares in points, a score as it is; decimals as the interval allows.
-
-    >>> printed(0.7271, "share", 0.07), printed(0.7271, "share", 0.008), printed(0.11, "points")
-    ('73\\u202f%', '72.7\\u202f%', '+11')
-    """
+    """Print a share in percent, a difference of shares in points, a score as it is; decimals as the interval allows."""
     if form == "score":
         return number(value, 2)
     decimals = 1 if width < 0.02 and width > 0 else 0
@@ -165,11 +155,7 @@ def printed(value: float, form: str, width: float = math.nan) -> str:
 
 
 def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
-    """Names in a sentence, the rest counted.
-
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
-    ('a', 'a and b', 'a, b, c and 2 more')
-    """
+    """Names in a sentence, the rest counted."""
     known = list(names)
     if len(known) > most + 1:
         return f"{', '.join(known[:most])} and {len(known) - most} more"
@@ -197,16 +183,13 @@ class _Contenders:
 
 @dataclass(frozen=True)
 class _Question:
-    """A card on who is best: its head, the marks, the column with the same numbers, and how differences are said.
-
-    `units`: what the intervals are clustered by, as a plural.
-    """
+    """A card on who is best: its head, the marks, the column with the same numbers, and how differences are said."""
 
     head: str
     marks: pd.DataFrame
     form: str
     term: str
-    units: str
+    units: str  # what the intervals are clustered by, as a plural
     lower_is_better: bool = False
     better: str = "above"
 
@@ -268,12 +251,7 @@ def summarise(
     options: Options,
     title: str | None = None,
 ) -> Summary:
-    """Choose what a page says first.
-
-    `frame`: canonical rows of the judges that are measured, without people. `sheet`: their datasheet. `taken`: results
-    of the measures, or why there are none. `findings`: a result of :func:`judgestats.check`. `options`: people, groups
-    and coverage of the page.
-    """
+    """Choose what a page says first of canonical rows without people, their datasheet, measures and findings."""
     columns = list(sheet.columns)
     named = [c for c in columns[: columns.index("section")] if c in frame.columns]
     labels = whose(frame[named].assign(term="")).where(frame["judge"].notna(), "—")
@@ -373,34 +351,28 @@ def _biases(
 
 @dataclass(frozen=True)
 class _Found:
-    """Columns of the comparison, the questions of the cards, the biases of the judges and how they are said.
-
-    `apart`: which scores are on different scales, so that none of that is made of them.
-    """
+    """Columns of the comparison, the questions of the cards, the biases of the judges and how they are said."""
 
     columns: list[Column]
     questions: dict[str, _Question]
     against: str = ""
     bias: pd.DataFrame | None = None
     said: _Bias | None = None
-    apart: str = ""
+    apart: str = ""  # which scores are on different scales, so that none of that is made of them
 
 
 @dataclass(frozen=True)
 class _Bias:
-    """How a card says a bias: its head where there is none, heads above and below 0, and both of several judges.
-
-    `term`: the column with the same numbers. `units`: what the intervals are clustered by, as a plural.
-    """
+    """How a card says a bias: its head where there is none, heads above and below 0, and both of several judges."""
 
     head: str
     none: str
     heads: tuple[str, str]
     plural: tuple[str, str]
-    term: str
+    term: str  # of the column with the same numbers
     form: str
     method: str
-    units: str
+    units: str  # what the intervals are clustered by, as a plural
 
 
 def _order_bias(units: str) -> _Bias:
@@ -778,11 +750,7 @@ def _size(value: float, form: str) -> str:
 
 
 def _most_biased(found: _Found, rows: pd.DataFrame, judges: Iterable[str], options: Options) -> Card:
-    """The judge that is farthest from 0 among those whose interval, simultaneous over the judges, excludes 0.
-
-    Without one: that there is no bias, if every judge has an interval and none excludes 0, in the table either; else
-    what cannot be said.
-    """
+    """The judge farthest from 0 whose simultaneous interval excludes 0; without one, none or what cannot be said."""
     bias = found.said
     assert bias is not None
     cells = next((c.cells for c in found.columns if c.term == bias.term), {})

@@ -21,11 +21,7 @@ wait_for(MATPLOTLIB)
 
 
 def inline(axes: Any, described: str, name: str) -> Markup:
-    """Turn a picture into SVG that stands in a page.
-
-    `axes`: what a function of :mod:`judgestats.reporting.plots` returned. `described`: what the picture shows, for
-    readers who do not see it. `name`: unique in the page, so that ids of several pictures differ.
-    """
+    """Turn a picture into SVG that stands in a page, `described` in words; `name`: unique, a prefix of its ids."""
     figure: Figure = (axes[0] if isinstance(axes, list) else axes).figure
     buffer = io.StringIO()
     settings = {"svg.fonttype": "none", "svg.hashsalt": name}
