@@ -6,7 +6,7 @@ import gzip
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 import pandas as pd
 import pyarrow as pa
@@ -19,6 +19,7 @@ from both_ways import difference
 from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import detect_format, read
+from judgestats.ingest.binaries import _address
 from judgestats.schema import check
 
 CALLS = pd.DataFrame(
@@ -143,3 +144,8 @@ def test_what_is_something_else(tmp_path: Path, name: str, content: bytes, messa
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SchemaError, match=message):
         read(tmp_path / name)
+
+
+def test_address_of_sqlite_on_a_share() -> None:
+    assert _address(PureWindowsPath(r"\\server\share\calls.db")) == "file:////server/share/calls.db"
+    assert _address(PureWindowsPath(r"C:\calls.db")) == "file:///C:/calls.db"

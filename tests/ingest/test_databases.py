@@ -20,7 +20,7 @@ from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.tallies import tally
 from judgestats.errors import JudgestatsError, SchemaError
 from judgestats.ingest import detect_format, read, source_info
-from judgestats.ingest.databases import _module, redacted
+from judgestats.ingest.databases import _bare, _module, redacted
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema.opening import engine_errors
 
@@ -525,3 +525,12 @@ def test_each_kind_of_connection_closed_or_killed(server):
         for call in (js.answer_rates, js.available_measures, js.check, js.position_bias):
             with pytest.raises(JudgestatsError, match=lost):
                 call(calls)
+
+
+def test_query_without_its_end() -> None:
+    assert _bare("SELECT '--;' AS x; -- done") == "SELECT '--;' AS x"
+
+
+def test_address_and_argument_without_the_password() -> None:
+    text = "could not connect to postgresql://ann:s3cret@db/verdicts (password=s3cret)"
+    assert redacted(text) == "could not connect to postgresql://ann:***@db/verdicts (password=***)"

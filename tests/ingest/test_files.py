@@ -21,7 +21,7 @@ import judgestats as js
 from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import files, read, source_info
-from judgestats.ingest.files import File, column_names
+from judgestats.ingest.files import File, column_names, flatten
 
 Write = Callable[..., Path]
 
@@ -319,3 +319,7 @@ def test_a_detected_format_is_read_without_being_parsed_again(tmp_path: Path, mo
     assert repr(detected) == repr(js.detect_format(path))
     assert detected == js.detect_format(path)
     pd.testing.assert_frame_equal(js.read(js.detect_format(plain)), plain)
+
+
+def test_nested_objects_are_opened() -> None:
+    assert flatten({"judge": "g", "verdict": {"choice": "A"}}) == {"judge": "g", "verdict.choice": "A"}

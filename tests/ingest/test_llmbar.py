@@ -11,6 +11,7 @@ import pytest
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import detect_format, read
+from judgestats.ingest.native.llmbar import names_in_path
 
 Write = Callable[..., Path]
 NAME = "native_Natural_GPT-4_Vanilla_NoRules_result.json"
@@ -103,3 +104,16 @@ def test_tidy_twin_through_a_mapping(real_data: Path) -> None:
     merged = native.assign(first=native["first"].str[-1]).merge(same, on=["item", "first"], suffixes=("", "_tidy"))
     assert len(merged) == 200
     assert (merged["choice"].astype(str) == merged["choice_tidy"].astype(str)).all()
+
+
+def test_names_in_paths() -> None:
+    assert names_in_path(Path("native_Natural_GPT-4_Metrics_Reference_result.json.gz")) == {
+        "subset": "Natural",
+        "judge": "GPT-4",
+        "strategy": "Metrics_Reference",
+    }
+    assert names_in_path(Path("Dataset/LLMBar/Natural/evaluators/GPT-4/CoT/result.json")) == {
+        "subset": "LLMBar/Natural",
+        "judge": "GPT-4",
+        "strategy": "CoT",
+    }

@@ -20,11 +20,16 @@ from judgestats.ingest import (
     parse_identity,
     parse_labels,
     parse_mapping,
+    parse_options,
+    parse_planted,
     parse_scale,
     preview,
     read,
     suggest_mapping,
 )
+from judgestats.ingest.guesses import plain, sides
+from judgestats.ingest.mapping import canonical, source_columns
+from judgestats.ingest.options import joined
 
 Write = Callable[..., Path]
 
@@ -550,3 +555,33 @@ def test_ratings_of_one_thing_are_refused_twice_without_a_system_too():
     assert "system" not in proposal.mapping
     assert not proposal.complete
     assert "the same call occurs more than once" in proposal.refusal
+
+
+def test_options_and_planted_properties() -> None:
+    options = parse_options(["judge=gpt-4", "model_graded=fluency,accuracy", "graders=grade=gpt-4"])
+    assert options == {"judge": "gpt-4", "model_graded": ["fluency", "accuracy"], "graders": {"grade": "gpt-4"}}
+    assert parse_planted("dark_current=0.2") == {"dark_current": 0.2}
+    assert joined(["A=first", "B, rather=second"]) == 'A=first,"B, rather=second"'
+
+
+def test_sides_of_labels() -> None:
+    assert plain("Judge Model") == "judge_model"
+    assert sides(["C", "B", "A"]) == {"C": "tie", "B": "second", "A": "first"}
+    assert sides(["yes", "first", "no"]) == {"yes": "second", "first": "first", "no": "tie"}
+
+
+def test_swapped_winners_and_columns_of_a_join() -> None:
+    table = pd.DataFrame({"q": ["1", "1"], "swap": ["0", "1"], "best": ["x", "x"]})
+    mapping = {"judge": "=g", "item": "q", "first": "=x", "second": "=y", "winner": "best", "swapped": "swap"}
+    rows = canonical(table, "preferences", mapping)[["judge", "item", "first", "second", "choice"]].to_numpy().tolist()
+    assert rows == [["g", "1", "x", "y", "first"], ["g", "1", "y", "x", "second"]]
+    sources = source_columns({"judge": "rater", "item": "subset+item", "task": None}, ["rater", "subset", "item"])
+    assert sorted(sources) == ["item", "rater", "subset"]
+
+
+def test_preview_reads_by_the_mapping() -> None:
+    table = pd.DataFrame({"rater": ["a"], "writer": ["w"], "story": ["007"], "points": ["3.5"]})
+    rows = preview(table, {"judge": "rater", "system": "writer", "item": "story", "score": "points"})
+    assert rows.to_dict("records") == [
+        {"judge": "a", "system": "w", "item": "007", "criterion": "overall", "score": 3.5}
+    ]

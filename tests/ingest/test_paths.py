@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import detect_format, read
-from judgestats.ingest.paths import PathPattern, named_values
+from judgestats.ingest.paths import NamePattern, PathPattern, named_values
 
 Write = Callable[..., Path]
 CALLS = "item,first,second,choice\n1,x,y,first\n2,x,y,tie\n"
@@ -159,3 +159,12 @@ def test_the_command_line(write: Write, tmp_path: Path) -> None:
     assert detect_format(tmp_path / "runs").confidence == "needs a mapping"
     with pytest.raises(SchemaError, match="is for files, and the source is no file"):
         read(read(tmp_path / "runs", columns={"judge": "=g"}), path="{judge}.csv")
+
+
+def test_values_in_names() -> None:
+    named = named_values(PurePath("judge=gpt-4/prompt=cot,run=2.jsonl.gz"))
+    assert named == {"judge": "gpt-4", "prompt": "cot", "run": "2"}
+    pattern = NamePattern("{judge}_{criterion:[a-z]+}", "wide")
+    assert pattern.values("gpt_4_style") == {"judge": "gpt_4", "criterion": "style"}
+    path = PathPattern("{strategy}/{judge}_run{replicate}.json").of(PurePath("runs/cot/gpt_4_run2.json.gz"))
+    assert path == {"strategy": "cot", "judge": "gpt_4", "replicate": "2"}

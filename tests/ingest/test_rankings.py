@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import read
+from judgestats.ingest.rankings import expected, ranked
 from judgestats.metrics.bias import preference_rate
 from judgestats.schema import check
 
@@ -137,3 +138,16 @@ def test_published_error_of_llm_rubric(real_data: Path) -> None:
     error = both["score"] - both["score_people"]
     assert np.sqrt((error**2).mean()) == pytest.approx(0.918676, abs=5e-7)
     assert np.corrcoef(both["score"], both["score_people"])[0, 1] == pytest.approx(0.177301, abs=5e-7)
+
+
+def test_pairs_of_a_ranking_and_mean_of_probabilities() -> None:
+    pairs = ranked(pd.DataFrame({"item": ["q"], "order": ['["y", ["x", "z"]]']}), "order").table
+    assert list(pairs) == ["item", "call", "first", "second", "choice", "order_known"]
+    assert pairs[["first", "second", "choice"]].to_numpy().tolist() == [
+        ["x", "y", "second"],
+        ["x", "z", "tie"],
+        ["y", "z", "first"],
+    ]
+    assert pairs["order_known"].tolist() == ["false"] * 3
+    means = expected(pd.DataFrame({"item": ["q"], "p1": ["0.25"], "p2": ["0.75"]}), "p{score}").table
+    assert means.astype({"score": float}).to_dict("records") == [{"item": "q", "score": 1.75}]

@@ -6,7 +6,7 @@ import gzip
 import json
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -241,3 +241,8 @@ def test_a_large_damaged_file_is_refused_when_it_is_counted(tmp_path: Path, monk
     path.write_bytes(content)
     with pytest.raises(DesignError, match=r"DuckDB cannot read the data .*damaged"):
         position_bias(lazy, cluster="item")
+
+
+def test_backslash_is_a_pattern_only_where_it_is_no_separator() -> None:
+    assert not scans._is_pattern(PureWindowsPath(r"C:\calls.parquet"))
+    assert scans._is_pattern(PurePosixPath(r"a\b.parquet"))

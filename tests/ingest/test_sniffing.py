@@ -1,10 +1,11 @@
 import json
 import time
 
+import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.ingest import detect_format
+from judgestats.ingest import detect_format, format_of
 from nested_json import SHAPES, nested_names, own_names
 
 
@@ -47,3 +48,7 @@ def test_names_that_all_records_share_are_columns_however_many(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([{"id": i, "s": {f"n{k}": k for k in range(1100)}} for i in range(3)]), encoding="utf-8")
     assert len(detect_format(path).proposal.columns) == 1101
+
+
+def test_format_of_a_frame() -> None:
+    assert format_of(pd.DataFrame({"judge": ["g"]})) == "table"

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import pandas as pd
@@ -23,6 +23,7 @@ from inspect_logs import head, sample, score, zipped_log
 from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import detect_format, read, source_info
+from judgestats.ingest.sources import elsewhere_on_windows, in_order
 from judgestats.schema import check as js_check
 from judgestats.schema.account import account_of
 
@@ -295,3 +296,9 @@ def test_names_that_are_not_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(SchemaError, match="There is no file") as caught:
         js.read(os.fsdecode(b"none_\xff.csv"))
     assert str(caught.value).encode()
+
+
+def test_names_on_windows() -> None:
+    names = ["runs/a.csv", "NUL.csv", "a.csv:b", "a.csv. "]
+    assert [name for name in names if elsewhere_on_windows(name)] == names[1:]
+    assert [str(p) for p in in_order(map(PureWindowsPath, ["a.csv", "B.csv"]))] == ["B.csv", "a.csv"]

@@ -12,6 +12,7 @@ import pytest
 from judgestats import check, read
 from judgestats.errors import DesignError, SchemaError
 from judgestats.ingest import detect_format, source_info
+from judgestats.ingest.native.trec_qrels import _run
 
 Write = Callable[..., Path]
 LINES = "q1 0 d1 3\nq1 0 d2 -1\n\nq2\t0\td1\t0\n"
@@ -66,3 +67,7 @@ def test_real_run(real_data: Path) -> None:
     assert len(data) == 4423
     wanted = wide.assign(item=wide["qid"] + "/" + wide["docid"]).set_index("item")["h2oloo-zeroshot2"]
     assert (data.set_index("item")["score"] == wanted.reindex(data["item"])).all()
+
+
+def test_run_is_the_name_without_suffixes() -> None:
+    assert _run("h2oloo-zeroshot2.qrels.txt.gz") == "h2oloo-zeroshot2"

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import read, suggest_mapping
-from judgestats.ingest.wide import melted, parse_wide
+from judgestats.ingest.wide import exploded, lengthened, listed, melted, parse_wide
 from judgestats.schema import check
 
 Write = Callable[..., Path]
@@ -353,3 +353,27 @@ def test_letters_and_numbers_are_not_the_answers_of_one_wide_table():
     )
     assert "pass_no" not in str(suggest_mapping(table)).split("Note: It looks wide")[-1].partition(":")[0]
     assert "wide=" not in str(suggest_mapping(table))
+
+
+def test_columns_named_by_wide() -> None:
+    assert parse_wide("judge_criterion=gpt_*", ["id", "gpt_style", "gpt_truth"]).columns == ("gpt_style", "gpt_truth")
+    assert parse_wide("judge=*,-id", ["id", "gpt", "claude"]).columns == ("gpt", "claude")
+    wide = parse_wide("{judge}_scores[system][replicate]", ["id", "mini_scores", "full_scores"])
+    assert wide.levels == ("system", "replicate")
+    assert [wide.parts(c) for c in wide.columns] == [["mini"], ["full"]]
+
+
+def test_long_tables_of_columns_and_lists() -> None:
+    long = melted(pd.DataFrame({"id": [1], "gpt_style": [4], "gpt_truth": [5]}), "judge_criterion=gpt_*")
+    assert list(long) == ["id", "judge", "criterion", "score"]
+    assert long.astype(str).to_numpy().tolist() == [["1", "gpt", "style", "4"], ["1", "gpt", "truth", "5"]]
+    table = pd.DataFrame({"id": [1], "a_scores": ["[[1, 2], [3, 4]]"]})
+    long = lengthened(table, "{judge}_scores[system][replicate]").table
+    assert list(long) == ["id", "judge", "system", "replicate", "score"]
+    assert ["".join(row) for row in long.astype(str).to_numpy()] == ["1a001", "1a012", "1a103", "1a114"]
+    table = pd.DataFrame({"item": ["1"], "labels": ['[{"by": "ann", "value": 3}, {"by": "bob", "value": 4}]']})
+    long = exploded(table, "labels").table
+    assert list(long) == ["item", "by", "value"]
+    assert long.astype(str).to_numpy().tolist() == [["1", "ann", "3"], ["1", "bob", "4"]]
+    assert listed("[1, nan, 2.5]") == [1, None, 2.5]
+    assert listed("[1") is None

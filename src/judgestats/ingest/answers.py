@@ -28,15 +28,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Answer:
-    """A guess at the answer column.
+    """A guess at the answer column."""
 
-    ``name`` is ``choice``, ``winner`` or ``graded``; ``trust`` orders the guesses.
-    """
-
-    name: str
+    name: str  # ``choice``, ``winner`` or ``graded``
     source: str
     reason: str
-    trust: int
+    trust: int  # orders the guesses
     labels: dict[str, str] = field(default_factory=dict)
 
 

@@ -26,15 +26,7 @@ _CURE = "Write or fetch the file again; `unzip -t` checks it."
 
 
 class Archive:
-    """A zip archive and its members.
-
-    Nothing is unpacked to disk. Python's ``zipfile`` reads the list of members; the members are decompressed here,
-    because ``zipfile`` has no zstd before Python 3.14, and pyarrow has. No member yields more bytes than the list of
-    members says, and the sum of these is at most `most`.
-
-    `path`: the file. `most`: how many bytes all members may unpack to (``files.unpacked_limit(path)``). `repeated`: how
-    often each name stands in the archive that is there more than once; the last member of a name counts.
-    """
+    """A zip archive whose members unpack in memory to at most `most` bytes; the last member of a name counts."""
 
     def __init__(self, path: Path, most: int) -> None:
         self.path = path
@@ -66,7 +58,7 @@ class Archive:
         try:
             if member.compress_type == _STORED:
                 content = packed
-            elif member.compress_type == _ZSTD:
+            elif member.compress_type == _ZSTD:  # ``zipfile`` has it from Python 3.14 on
                 content = pa.Codec("zstd").decompress(packed, member.file_size, asbytes=True) if packed else b""
             else:
                 inflate = zlib.decompressobj(-zlib.MAX_WBITS)

@@ -84,12 +84,7 @@ def _excel(path: Path, sheet: str) -> Iterator[pa.RecordBatch]:
 
 
 def _address(path: PurePath) -> str:
-    r"""The path as SQLite takes an address: it has no server, so that of a share is a part of the path.
-
-    >>> from pathlib import PureWindowsPath
-    >>> _address(PureWindowsPath(r"\\server\share\calls.db")), _address(PureWindowsPath(r"C:\calls.db"))
-    ('file:////server/share/calls.db', 'file:///C:/calls.db')
-    """
+    """The path as SQLite takes an address: it has no server, so that of a share is a part of the path."""
     return re.sub("^file://(?!/)", "file:////", path.as_uri())
 
 

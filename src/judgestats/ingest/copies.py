@@ -25,13 +25,10 @@ _LONG = 20
 
 @dataclass
 class Copies:
-    """Rows of a table that repeat calls which it holds elsewhere.
+    """Rows of a table that repeat calls which it holds elsewhere."""
 
-    `excluded`: which rows. `why`: the exclusions that account for them.
-    """
-
-    excluded: NDArray[np.bool_]
-    why: list[Exclusion] = field(default_factory=list)
+    excluded: NDArray[np.bool_]  # which rows
+    why: list[Exclusion] = field(default_factory=list)  # what accounts for them
 
     def add(self, rows: NDArray[np.intp], places: Sequence[str], reason: str, cure: str) -> None:
         """Exclude rows, all for one reason."""
@@ -43,12 +40,7 @@ class Copies:
 def copies(
     table: pd.DataFrame, file: NDArray[np.int32], files: Sequence[str], places: Sequence[str], answers: Collection[str]
 ) -> Copies:
-    """Find the calls of files that are copies of calls in earlier files.
-
-    Two files are copies where they agree in every call that both hold: no column contradicts, though one file may lack
-    a column or a text. The later file's calls are then excluded. Calls are matched by all columns but the answers and
-    fractions.
-    """
+    """Find the calls of files that agree with an earlier file in every call that both hold; one may lack a column."""
     found = Copies(np.zeros(len(table), dtype=bool))
     if len(files) < 2:
         return found

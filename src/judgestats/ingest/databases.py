@@ -27,11 +27,7 @@ _TYPES = {16: "boolean", 20: "int64", 21: "int16", 23: "int32", 700: "float32", 
 
 
 def redacted(text: str, connection: Any = None) -> str:
-    """A text without the password of the connection, and without any that it shows as one.
-
-    >>> redacted("could not connect to postgresql://ann:s3cret@db/verdicts (password=s3cret)")
-    'could not connect to postgresql://ann:***@db/verdicts (password=***)'
-    """
+    """A text without the password of the connection, and without any that it shows as one."""
     for secret in _secrets(connection):
         text = text.replace(secret, "***")
     return masked(text)
@@ -52,11 +48,7 @@ def _secrets(connection: Any) -> list[str]:
 
 
 def _bare(sql: str) -> str:
-    """A query without the semicolons and comments that it ends in: others are put around it.
-
-    >>> _bare("SELECT '--;' AS x; -- done")
-    "SELECT '--;' AS x"
-    """
+    """A query without the semicolons and comments that it ends in: others are put around it."""
     ends = [part.end() for part in _PARTS.finditer(sql) if part["rest"] is None]
     return sql[: ends[-1]] if ends else sql
 

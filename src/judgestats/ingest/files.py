@@ -395,10 +395,7 @@ def separator_of(file: File) -> str:
 def delimited_batches(
     file: File, lines: array[int] | None = None, broken: list[Broken] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Read a CSV or TSV file as batches of text, one column per column of the file.
-
-    Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
-    """
+    """Read a CSV or TSV file as batches of text; only the empty cell is missing, and ``NA`` is a name."""
     empty = True
     with text_of(file.path, file.encoding) as text:
         separator = separator_of(file)
@@ -497,11 +494,7 @@ class _Rows(NamedTuple):
 
 
 def _plain_rows(block: bytes, separator: str, schema: pa.Schema, last: bool) -> _Rows | None:
-    """Whole rows at the start of a block.
-
-    None where the csv module must decide: a quote that neither opens nor closes a field, a lone CR, a NUL, a blank line
-    in a single column, a row of another width.
-    """
+    """Whole rows at the start of a block; None where the csv module must decide (odd quotes, a lone CR, a NUL, ...)."""
     if b"\0" in block or _has_lone_cr(block) or not separator.isascii():
         return None
     signs = np.frombuffer(block, dtype=np.uint8)
@@ -736,10 +729,7 @@ def _broken_line(path: Path, number: int, line: str, problem: Exception, last: b
 
 
 def json_document(path: Path, encoding: str | None = None) -> Any:
-    """Parse a JSON file; a .json file with one record per line comes back as a list of records.
-
-    The last one is remembered between recognition and reading; see :func:`forget_document`.
-    """
+    """Parse a JSON file, one record per line as a list; the last one is remembered, see :func:`forget_document`."""
     state = path.stat()
     return _json_document(path, encoding, state.st_mtime_ns, state.st_size, _MOST.get())
 
@@ -976,11 +966,7 @@ def is_text(type_: pa.DataType) -> bool:
 
 
 class JsonLines:
-    """A JSONL file of flat records, parsed by Arrow block by block; blocks that look odd are parsed record by record.
-
-    Arrow is given the fields and their types as they are in the blocks before: it refuses any other, a field that
-    occurs twice, and what is no JSON.
-    """
+    """A JSONL file of flat records, parsed by Arrow block by block, and where a block looks odd record by record."""
 
     def __init__(self, path: Path, encoding: str | None, lines: array[int] | None = None) -> None:
         self._path, self._encoding, self._lines = path, encoding, lines
@@ -1195,11 +1181,7 @@ def _gathered(records: list[Record]) -> list[Record]:
 
 
 def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = "") -> dict[str, Any]:
-    """Open nested objects.
-
-    >>> flatten({"judge": "g", "verdict": {"choice": "A"}})
-    {'judge': 'g', 'verdict.choice': 'A'}
-    """
+    """Open nested objects: ``{"verdict": {"choice": "A"}}`` becomes ``{"verdict.choice": "A"}``."""
     flat: dict[str, Any] = {}
     for name, value in record.items():
         inner = isinstance(value, dict) and bool(value)
@@ -1254,19 +1236,12 @@ def _answers_by_name(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class File:
-    """One file, and how it is to be opened.
-
-    `path`: where it is.
-    `container`: what it is: a table of text, JSON, a binary table, or ``eval`` (a log of Inspect, zipped).
-    `encoding`: its encoding, if not UTF-8.
-    `inner`: name of the sheet or table in it, if it holds several.
-    `look`: what was seen when it was opened, if it was.
-    """
+    """One file, and how it is to be opened."""
 
     path: Path
-    container: Container
-    encoding: str | None = None
-    inner: str = ""
+    container: Container  # a table of text, JSON, a binary table, or ``eval`` (a log of Inspect, zipped)
+    encoding: str | None = None  # if not UTF-8
+    inner: str = ""  # name of the sheet or table in it, if it holds several
     look: Look = field(default=Look(b""), repr=False, compare=False)
 
     @classmethod

@@ -98,23 +98,13 @@ NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^
 
 
 def plain(name: str) -> str:
-    """Return a column name as the lists here spell it.
-
-    >>> plain("Judge Model")
-    'judge_model'
-    """
+    """Return a column name as the lists here spell it: ``Judge Model`` as ``judge_model``."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-.]+", "_", spaced).lower()
 
 
 def sides(labels: Iterable[str]) -> dict[str, str]:
-    """A canonical answer for each label: what it says or usually means, else the next that no other label has.
-
-    >>> sides(["C", "B", "A"])
-    {'C': 'tie', 'B': 'second', 'A': 'first'}
-    >>> sides(["yes", "first", "no"])
-    {'yes': 'second', 'first': 'first', 'no': 'tie'}
-    """
+    """A canonical answer for each label: what it says or usually means, else the next that no other label has."""
     said = CONVENTIONS | POSITIONS | dict.fromkeys(TIES, "tie") | dict.fromkeys(INVALID, "invalid")
     found = {label: said.get(label.lower(), "") for label in labels}
     rest = iter([side for side in ("first", "second", "tie", "abstain") if side not in found.values()])

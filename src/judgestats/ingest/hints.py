@@ -120,6 +120,3 @@ def value_name(columns: Iterable[pd.Series[Any]], *, paired: bool) -> str:
     if not paired and not all(is_number(v) for v in labels) and {v.strip().lower() for v in labels} <= {*YES, *NO}:
         return "correct"
     return "score" if not paired and all(is_number(v) for v in labels) else "verdict"
-
-
-__all__ = ["errors", "first_cells", "melt", "nested", "numbered_per_subset", "value_name"]

@@ -142,20 +142,15 @@ def join_labels(
 
 @dataclass(frozen=True)
 class _Given:
-    """The labels as given.
-
-    `table`: its columns. `places`: where each row comes from. `mapped`: canonical name -> column. `further`: columns
-    named in ``on=`` that are not canonical. `text`: whether every cell is text, as from a file. `records`: rows in the
-    source. `excluded`: what of it gave no row.
-    """
+    """The labels as given."""
 
     table: pd.DataFrame
-    places: list[str]
-    text: bool
-    records: int
-    excluded: tuple[Exclusion, ...] = ()
-    mapped: dict[str, str | None] = field(default_factory=dict)
-    further: tuple[str, ...] = ()
+    places: list[str]  # where each row comes from
+    text: bool  # whether every cell is text, as from a file
+    records: int  # rows in the source
+    excluded: tuple[Exclusion, ...] = ()  # what of it gave no row
+    mapped: dict[str, str | None] = field(default_factory=dict)  # canonical name -> column
+    further: tuple[str, ...] = ()  # columns named in ``on=`` that are not canonical
 
     def source(self, name: str) -> str | None:
         """Column of the labels that holds a canonical one, if there is one."""
@@ -165,16 +160,12 @@ class _Given:
 
 @dataclass(frozen=True)
 class _Found:
-    """What each label is about.
+    """What each label is about."""
 
-    `cells` (V,): number of what each verdict is about. `cell` (L,): the same of each label; -1 if it is not matched.
-    `first` (C,): the first verdict on each. `excluded`: the labels without one, with their reasons.
-    """
-
-    cells: Ints
-    cell: Ints
-    first: Ints
-    excluded: list[Exclusion]
+    cells: Ints  # (V,), number of what each verdict is about
+    cell: Ints  # (L,), the same of each label; -1 if it is not matched
+    first: Ints  # (C,), the first verdict on each
+    excluded: list[Exclusion]  # the labels without a verdict
 
     @property
     def rows(self) -> Ints:
@@ -496,6 +487,3 @@ def _typed(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     if RATER_TYPE not in frame.columns:
         return frame.assign(**{RATER_TYPE: kind})
     return frame.assign(**{RATER_TYPE: frame[RATER_TYPE].astype(object).where(frame[RATER_TYPE].notna(), kind)})
-
-
-__all__ = ["join_labels"]

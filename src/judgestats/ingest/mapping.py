@@ -86,15 +86,7 @@ def canonical(
     counts: str | Literal[False] | None = None,
     **options: Any,
 ) -> Any:
-    """Map a table onto a canonical frame and validate it.
-
-    >>> table = pd.DataFrame({"q": ["1", "1"], "swap": ["0", "1"], "best": ["x", "x"]})
-    >>> canonical(table, "preferences", {"judge": "=g", "item": "q", "first": "=x", "second": "=y", "winner": "best",
-    ...                                  "swapped": "swap"})
-      judge item first second  choice
-    0     g    1     x      y   first
-    1     g    1     y      x  second
-    """
+    """Map a table onto a canonical frame and validate it."""
     data, mapped = with_columns(opened(table), columns or {}, kind)
     if mapped.get("failed") is not None:
         data, mapped = _failed(data, mapped)
@@ -154,11 +146,7 @@ def _constants(data: Any, mapped: dict[str, str | None], kind: Kind) -> tuple[An
 
 
 def source_columns(columns: Mapped, present: Collection[str]) -> set[str]:
-    """Columns of a table that a mapping takes from it, those of a join one by one.
-
-    >>> sorted(source_columns({"judge": "rater", "item": "subset+item", "task": None}, ["rater", "subset", "item"]))
-    ['item', 'rater', 'subset']
-    """
+    """Columns of a table that a mapping takes from it, those of a join one by one."""
     taken: set[str] = set()
     for name, source in columns.items():
         if source is not None:

@@ -11,43 +11,24 @@ from judgestats.errors import SchemaError
 
 
 def parse_mapping(text: str, option: str = "--map") -> dict[str, str | None]:
-    """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it, for ``columns=``.
-
-    ``canonical==constant`` gives a constant, ``canonical=`` (or ``canonical=None``) excludes a column with a canonical
-    name; a pair that contains a comma is put into double quotes. `option`: its name, for messages.
-
-    >>> parse_mapping("judge=evaluator,order_known==false,task=,n=None")
-    {'judge': 'evaluator', 'order_known': '=false', 'task': None, 'n': None}
-    """
+    """Read ``judge=evaluator,order_known==false,task=``: a column, a constant, none; `option`: its name in messages."""
     pairs = _pairs(text, option, "canonical=column, such as judge=evaluator,item=question_id", last=False)
     return {name: None if source in ("", "None") else source for name, source in pairs.items()}
 
 
 def parse_labels(text: str, option: str = "--labels") -> dict[str, str]:
-    """Read ``A=first,B=second,C=tie`` for ``labels=``; the last ``=`` divides: ``A=B=tie`` is the label ``A=B``.
-
-    >>> parse_labels("A>B=first,A=B=tie")
-    {'A>B': 'first', 'A=B': 'tie'}
-    """
+    """Read ``A=first,B=second,C=tie`` for ``labels=``; the last ``=`` divides: ``A=B=tie`` is the label ``A=B``."""
     return _pairs(text, option, "label=answer, such as A=first,B=second,C=tie", last=True)
 
 
 def parse_on(text: str) -> dict[str, str]:
-    """Read ``item=question_id,turn`` for ``on=``: columns of the verdicts, with that of the labels if it differs.
-
-    >>> parse_on("item=question_id,turn")
-    {'item': 'question_id', 'turn': 'turn'}
-    """
+    """Read ``item=question_id,turn`` for ``on=``: columns of the verdicts, with that of the labels if it differs."""
     parts = [p.strip() for p in next(csv.reader([text], skipinitialspace=True), []) if p.strip()]
     return _pairs(",".join(f'"{p if "=" in p else f"{p}={p}"}"' for p in parts), "--on", "item=COLUMN", last=False)
 
 
 def parse_identity(text: str) -> dict[str, str]:
-    """Read ``SYSTEM=JUDGE,...`` for ``identity=``.
-
-    >>> parse_identity("Expert 1=GPT-5.1,Expert 2=Claude")
-    {'Expert 1': 'GPT-5.1', 'Expert 2': 'Claude'}
-    """
+    """Read ``SYSTEM=JUDGE,...`` for ``identity=``."""
     form = "SYSTEM=JUDGE, such as 'Expert 1=GPT-5.1'"
     pairs = _pairs(text, "--identity", form, last=False)
     for system, judge in pairs.items():
@@ -59,11 +40,7 @@ def parse_identity(text: str) -> dict[str, str]:
 
 
 def parse_scale(text: str) -> tuple[float, float]:
-    """Read ``LOW,HIGH`` for ``scale=``.
-
-    >>> parse_scale("1,5")
-    (1.0, 5.0)
-    """
+    """Read ``LOW,HIGH`` for ``scale=``."""
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
@@ -74,11 +51,7 @@ def parse_scale(text: str) -> tuple[float, float]:
 
 
 def parse_options(texts: Iterable[str]) -> dict[str, Any]:
-    """Read ``NAME=VALUE`` options of a format; a list has commas, a mapping pairs (``graders=scorer=model``).
-
-    >>> parse_options(["judge=gpt-4", "model_graded=fluency,accuracy", "graders=grade=gpt-4"])
-    {'judge': 'gpt-4', 'model_graded': ['fluency', 'accuracy'], 'graders': {'grade': 'gpt-4'}}
-    """
+    """Read ``NAME=VALUE`` options of a format; a list has commas, a mapping pairs (``graders=scorer=model``)."""
     found: dict[str, Any] = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -94,11 +67,7 @@ def parse_options(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def parse_planted(text: str) -> dict[str, float]:
-    """Read ``dark_current=0.2,slot_bias=1``: properties of a :class:`judgestats.design.Judge`.
-
-    >>> parse_planted("dark_current=0.2")
-    {'dark_current': 0.2}
-    """
+    """Read ``dark_current=0.2,slot_bias=1``: properties of a :class:`judgestats.design.Judge`."""
     pairs = _pairs(text, "--planted", "property=number, such as dark_current=0.2", last=False)
     try:
         return {name: float(value) for name, value in pairs.items()}
@@ -107,11 +76,7 @@ def parse_planted(text: str) -> dict[str, float]:
 
 
 def joined(pairs: Iterable[str]) -> str:
-    """Pairs as :func:`parse_mapping` and :func:`parse_labels` read them.
-
-    >>> joined(["A=first", "B, rather=second"])
-    'A=first,"B, rather=second"'
-    """
+    """Pairs as :func:`parse_mapping` and :func:`parse_labels` read them."""
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow(list(pairs))
     return out.getvalue()

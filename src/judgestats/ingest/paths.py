@@ -25,11 +25,7 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def named_values(path: PurePath) -> dict[str, str | None]:
-    """Values in names of folders and of a file of the form ``key=value,key=value``; other names say nothing.
-
-    >>> named_values(PurePath("judge=gpt-4/prompt=cot,run=2.jsonl.gz"))
-    {'judge': 'gpt-4', 'prompt': 'cot', 'run': '2'}
-    """
+    """Values in names of folders and of a file of the form ``key=value,key=value``; other names say nothing."""
     found: dict[str, str | None] = {}
     for part in (*map(unquote, path.parent.parts), stem_of(path.name)):
         pairs = [_PAIR.fullmatch(p.strip()) for p in part.split(",")]
@@ -43,15 +39,11 @@ def named_values(path: PurePath) -> dict[str, str | None]:
 
 @dataclass(frozen=True)
 class NamePattern:
-    """A pattern for names, such as ``{judge}_run{replicate}``.
+    """A pattern for names, such as ``{judge}_run{replicate}``."""
 
-    `text`: a part in braces takes at least one character; ``{run:[0-9]+}`` says by a regular expression what it takes;
-    ``*`` takes anything. `argument`: what it was given as, for messages. `sign`: what a part and ``*`` may hold.
-    """
-
-    text: str
-    argument: str
-    sign: str = "."
+    text: str  # ``{run:[0-9]+}`` says by a regular expression what a part takes; ``*`` takes anything
+    argument: str  # what it was given as, for messages
+    sign: str = "."  # what a part and ``*`` may hold
 
     def __post_init__(self) -> None:
         names = self.names
@@ -74,11 +66,7 @@ class NamePattern:
         return [m[1] for m in _FIELD.finditer(self.text)]
 
     def values(self, name: str, what: str = "") -> dict[str, str] | None:
-        """Values of the parts in a name; None if it does not match. A name that matches in two ways is a SchemaError.
-
-        >>> NamePattern("{judge}_{criterion:[a-z]+}", "wide").values("gpt_4_style")
-        {'judge': 'gpt_4', 'criterion': 'style'}
-        """
+        """Values of the parts in a name; None if it does not match, a SchemaError if it matches in two ways."""
         longest, shortest = (self._groups(name, greedy=greedy) for greedy in (True, False))
         if longest is None or shortest is None:
             return None
@@ -116,11 +104,7 @@ class PathPattern(NamePattern):
         super().__init__(text, "path", "[^/]")
 
     def of(self, path: PurePath) -> dict[str, str]:
-        """Values of the named parts in a path; a path that does not match is a SchemaError.
-
-        >>> PathPattern("{strategy}/{judge}_run{replicate}.json").of(PurePath("runs/cot/gpt_4_run2.json.gz"))
-        {'strategy': 'cot', 'judge': 'gpt_4', 'replicate': '2'}
-        """
+        """Values of the named parts in a path; a path that does not match is a SchemaError."""
         depth = self.text.count("/") + 1
         wanted = self.text.rpartition("/")[2]
         name = path.name

@@ -139,12 +139,7 @@ def _ranks(pairs: list[tuple[str | None, Any]], where: str) -> dict[str, float]:
 
 
 def expected(table: pd.DataFrame, source: str) -> Long:
-    """Replace columns of probabilities of the scores by the expected score.
-
-    >>> expected(pd.DataFrame({"item": ["q"], "p1": ["0.25"], "p2": ["0.75"]}), "p{score}").table
-      item  score
-    0    q   1.75
-    """
+    """Replace columns of probabilities of the scores by the expected score."""
     columns = _columns(table, source, "probabilities", ("score",))
     if "score" in table.columns and "score" not in columns:
         raise SchemaError("probabilities= makes a column 'score', and the table has one. Rename yours first.")

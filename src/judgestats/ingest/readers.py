@@ -80,19 +80,14 @@ class Place:
 
 
 class Word(NamedTuple):
-    """A score that is a word: what it means follows from all words of its question in the files read together.
-
-    `text`. `question`: whose value it is, as ``scorer match``. `cure`: how the user gives words a number, from the
-    words. `letters`: what further words mean in this format, where ``C`` or ``I`` is among them or they are declared.
-    `declared`: where the log says what its words mean; empty if it does not. `number`: right and wrong are 1 and 0.
-    """
+    """A score that is a word: what it means follows from all words of its question in the files read together."""
 
     text: str
-    question: str
-    cure: Callable[[Sequence[str]], str]
-    letters: Mapping[str, float | bool] = MappingProxyType({})
-    declared: str = ""
-    number: bool = False
+    question: str  # whose value it is, as ``scorer match``
+    cure: Callable[[Sequence[str]], str]  # how the user gives words a number, from the words
+    letters: Mapping[str, float | bool] = MappingProxyType({})  # what others mean, beside C or I or if declared
+    declared: str = ""  # where the log says what its words mean
+    number: bool = False  # right and wrong are 1 and 0
 
 
 #: Words that say right or wrong; of letters only both, and ``right`` only beside ``wrong``.
@@ -151,16 +146,12 @@ _MEANT = {1.0: "right", 0.0: "wrong"}
 
 @dataclass(frozen=True)
 class Log:
-    """The records of one native file.
-
-    `path`: the file. `records` (place, record): all of them. `first`: number of the first record. `options`: of the
-    reader, for this file.
-    """
+    """The records of one native file."""
 
     path: Path
     records: Iterable[Record]
-    first: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
+    first: int = 0  # number of the first record
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the reader, for this file
 
     def opened(self, format: str) -> Iterator[Record]:
         """The records; a fault of the file, as against one of a record, is :class:`Unreadable`."""
@@ -315,14 +306,7 @@ def having(*names: str, lead: str = "records have", lists: str = "") -> Callable
 
 
 def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
-    """Fields of a record that hold one value and are not `used`: they become condition columns.
-
-    Texts of more than 200 characters are left out. A field with the name of a canonical column that is
-    no condition ends in ``_source``.
-
-    >>> scalars({"id": 7, "model": "m", "usage": {"tokens": 3}, "note": None, "mean": 2}, used=["id"])
-    {'model': 'm', 'note': None, 'mean_source': 2}
-    """
+    """Short values of a record that are not `used`, as conditions; canonical names that are none get ``_source``."""
     known = set(used)
     return {
         f"{k}_source" if k in _CANONICAL else k: v
@@ -341,11 +325,7 @@ def _numbered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def context(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
-    """Fields of a record of any kind, as :func:`scalars`, with empty ones as None.
-
-    >>> context({"topic": "law", "score": 9, "texts": ["a", "b"]})
-    {'topic': 'law', 'score_source': 9}
-    """
+    """Fields of a record of any kind, as :func:`scalars`, with empty ones as None."""
     found = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
     return {k: None if absent(v) else v for k, v in found.items()}
 
@@ -358,11 +338,7 @@ def absent(value: Any) -> bool:
 
 
 def opened_cell(value: Any) -> Any:
-    """A cell that holds a list or a record, also where a table wrote it as JSON or as Python does.
-
-    >>> opened_cell('{"label": "good"}'), opened_cell("{'label': None}"), opened_cell("plain")
-    ({'label': 'good'}, {'label': None}, 'plain')
-    """
+    """A cell that holds a list or a record, also where a table wrote it as JSON or as Python does."""
     if not isinstance(value, str):
         return value.tolist() if hasattr(value, "tolist") else value
     if value[:1] not in ("{", "["):
@@ -376,11 +352,7 @@ def opened_cell(value: Any) -> Any:
 
 
 def grade(value: Any, scores: Mapping[str, float] | None = None) -> float:
-    """A grade as a number: a number, its text, a category that `scores` gives one; NaN for anything else.
-
-    >>> [grade(v, {"good": 2}) for v in (True, "0.5", "good", "poor")]
-    [1.0, 0.5, 2.0, nan]
-    """
+    """A grade as a number: a number, its text, a category that `scores` gives one; NaN for anything else."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, list | dict):
         return math.nan
@@ -394,11 +366,7 @@ def grade(value: Any, scores: Mapping[str, float] | None = None) -> float:
 def answered(
     place: Place, question: str, value: Any, scores: Mapping[str, float] | None, *, failed: bool = False
 ) -> dict[str, Any] | None:
-    """Score and status of a grade; None, with the reason excluded, for what has no number.
-
-    An empty grade is a missing score with status ``parse``, or ``error`` where the call `failed`. A text without a
-    number of its own is a :class:`Word`: right and wrong are 1 and 0.
-    """
+    """Score and status of a grade, missing if empty (``parse``, or ``error`` if `failed`); None if it has no number."""
     if failed or absent(value):
         return {"score": math.nan, "status": "error" if failed else "parse"}
     found = grade(value, scores)
@@ -426,20 +394,12 @@ def person(*names: Any) -> str:
 
 
 def beneath(record: Any, name: str) -> dict[str, Any]:
-    """Single values of an object inside a record, under names of their own.
-
-    >>> beneath({"vars": {"topic": "law", "text": "x" * 300}}, "vars")
-    {'vars.topic': 'law'}
-    """
+    """Single values of an object inside a record, under names of their own."""
     return scalars({f"{name}.{k}": v for k, v in part(record, name).items()})
 
 
 def against(baseline: str, model: str) -> str:
-    """Name of the baseline, distinct from the model even if a model meets itself (two answers, so two candidates).
-
-    >>> against("gpt-4", "gpt-4"), against("gpt-4", "phi-3")
-    ('gpt-4 (baseline)', 'gpt-4')
-    """
+    """Name of the baseline, distinct from the model even if a model meets itself (two answers, so two candidates)."""
     return f"{baseline} (baseline)" if baseline == model else baseline
 
 
@@ -454,11 +414,7 @@ def number(value: Any) -> float:
 
 
 def graded(value: Any) -> float:
-    """A score as a float, true as 1 and false as 0; NaN for anything else.
-
-    >>> graded(True), graded(3), graded("3")
-    (1.0, 3.0, nan)
-    """
+    """A score as a float, true as 1 and false as 0; NaN for anything else."""
     try:
         return float(value) if isinstance(value, int | float) else float("nan")
     except OverflowError:
@@ -466,11 +422,7 @@ def graded(value: Any) -> float:
 
 
 def part(record: Any, *names: str) -> dict[str, Any]:
-    """The object under the first of these names that holds one; empty without.
-
-    >>> part({"metricsData": None, "metrics": {"a": 1}}, "metricsData", "metrics")
-    {'a': 1}
-    """
+    """The object under the first of these names that holds one; empty without."""
     values = (record.get(name) for name in names) if isinstance(record, Mapping) else ()
     return next((v for v in values if isinstance(v, dict)), {})
 

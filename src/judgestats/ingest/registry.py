@@ -109,11 +109,7 @@ _CONTAINERS = frozenset(get_args(Container))
 
 @cache
 def native_readers() -> tuple[Reader, ...]:
-    """Readers of tools' logs, in the order in which they are tried: ours, then those of other packages by name.
-
-    An entry point of the group ``judgestats.readers`` is a :class:`Reader`. One that cannot be loaded, is something
-    else, or takes the name of another reader is left out with a warning.
-    """
+    """Readers of tools' logs in the order in which they are tried: ours, then entry points ``judgestats.readers``."""
     taken = list(NATIVE)
     for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
         try:

@@ -248,10 +248,7 @@ def after(text: str, end: int) -> str:
 
 
 def spoiled(text: str, start: int, end: int | None = None) -> bool:
-    """Whether the place is denied, supposed, in a question, refused or the speech of somebody else.
-
-    `end`: None if only what stands before the place counts.
-    """
+    """Whether the place is denied, supposed, asked, refused or reported speech; `end`: None if what precedes counts."""
     sentence = before(text, start).replace("’", "'")
     if _SUPPOSED.search(sentence) or REFUSAL.search(sentence):
         return True
@@ -286,7 +283,3 @@ def spoiled_lead(sentence: str) -> bool:
     """Whether the start of a sentence denies or supposes what comes."""
     clause = _CLAUSE_END.split(sentence)[-1]
     return bool(_SUPPOSED.search(sentence) or _NEGATION.search(clause) or _TENTATIVE.search(clause))
-
-
-__all__ = ["REFUSAL", "after", "before", "blanked", "corrections", "retractions", "spoiled"]
-__all__ += ["unquoted"]

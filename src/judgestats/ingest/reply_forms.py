@@ -41,16 +41,12 @@ class Answer(NamedTuple):
 
 
 class Found(NamedTuple):
-    """An answer, or None for a text that stands where an answer should.
-
-    `sure`: False if it may contradict an answer, but is none by itself.
-    `task`: whether it may be the answer to the task, as in ``Answer: B``, so that a closed form decides over it.
-    """
+    """An answer, or None for a text that stands where an answer should."""
 
     raw: str
     answer: Answer | None
-    sure: bool = True
-    task: bool = False
+    sure: bool = True  # False if it may contradict an answer, but is none by itself
+    task: bool = False  # whether it may answer the task, as in ``Answer: B``, so that a closed form decides over it
 
 
 # ---- What a text between delimiters means ----------------------------------------------------------------------------
@@ -185,10 +181,7 @@ _BETTER = re.compile(
 
 
 def _brackets(meaning: Meaning, text: str) -> list[Found]:
-    """Double brackets: alone on a line, after a colon, or the last of the last line, with the others of that sentence.
-
-    Those that are called final decide over others; brackets elsewhere in prose are no answer.
-    """
+    """Double brackets alone on a line, after a colon, or last of the last line, with the others of its sentence."""
     matches = [m for m in _BRACKETS.finditer(text) if m[1].strip(EDGES) and not spoiled(text, m.start(), m.end())]
     if not matches:
         return []
@@ -348,10 +341,7 @@ def _ranked_first(ranking: Any) -> str:
 
 
 def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[str, Found]], str, str]:
-    """Answers in objects, the text without these objects, and what is wrong with an object that is the whole reply.
-
-    `loose`: read quoted keys of an object that is closed, but no JSON, where there is no sound one.
-    """
+    """Answers in objects, the text without them, and what is wrong with a reply of one; `loose`: unsound ones too."""
     found: list[tuple[str, Found]] = []
     rest, last, problem, sound, own, last_end = [], 0, "", False, False, 0
     head, tail = len(text) - len(text.lstrip(" \n\r\t`json")), len(text.rstrip(" \n\r\t`"))
@@ -527,6 +517,3 @@ FORMS: dict[str, Callable[[Meaning, str], Iterable[Found]]] = {
     "runs": _runs,
     "sentence": _sentences,
 }
-
-__all__ = ["CLOSED", "EDGES", "EXPLICIT", "FORMS", "NUMBER", "OPEN_TAG", "OTHERS", "PROSE", "Answer", "AnswerKind"]
-__all__ += ["Found", "Meaning", "json_answers", "json_objects"]

@@ -114,12 +114,7 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
 
 
 def _is_pattern(path: PurePath) -> bool:
-    r"""Whether DuckDB would read the path as a pattern.
-
-    >>> from pathlib import PurePosixPath, PureWindowsPath
-    >>> _is_pattern(PureWindowsPath(r"C:\calls.parquet")), _is_pattern(PurePosixPath(r"a\b.parquet"))
-    (False, True)
-    """
+    """Whether DuckDB would read the path as a pattern."""
     return any(sign in path.as_posix() for sign in "*?[]{}\\")
 
 

@@ -153,13 +153,7 @@ def _needed_pairs(mapping: Mapped) -> list[tuple[str, str | None]]:
 def preview(
     table: Any, mapping: Mapped, labels: Mapping[Any, str] | None = None, rows: int = 3, *, frame: Kind | None = None
 ) -> pd.DataFrame:
-    """Show a few rows of a table as a mapping would read them.
-
-    >>> table = pd.DataFrame({"rater": ["a"], "writer": ["w"], "story": ["007"], "points": ["3.5"]})
-    >>> preview(table, {"judge": "rater", "system": "writer", "item": "story", "score": "points"})
-      judge system item criterion  score
-    0     a      w  007   overall    3.5
-    """
+    """Show a few rows of a table as a mapping would read them."""
     data = nw.from_native(as_table(table)).head(rows)
     if isinstance(data, nw.LazyFrame):
         data = data.collect(backend="pandas")

@@ -130,12 +130,7 @@ def detect_format(
 
 
 def format_of(source: Any, *, encoding: str | None = None, mapped: bool = False) -> str:
-    """Name of the reader that :func:`judgestats.read` takes for a source, without reading it all.
-
-    >>> import pandas as pd
-    >>> format_of(pd.DataFrame({"judge": ["g"]}))
-    'table'
-    """
+    """Name of the reader that :func:`judgestats.read` takes for a source, without reading it all."""
     if is_table(source):
         return "table"
     files = resolve(source, encoding, strict=False)
@@ -234,10 +229,7 @@ def native_table(table: Any) -> Reader | None:
 
 
 def logs(chosen: Reader, files: Files) -> Iterator[Log]:
-    """Records of native files, file by file; a folder of calls is numbered through.
-
-    A part of the path that the user names is an option of the reader where it has one of that name.
-    """
+    """Records of native files, file by file; a folder of calls is numbered through; its paths may give options."""
     named = files.pattern.names if files.pattern is not None else []
     for i, file in enumerate(files.files):
         said = {n: v for n, v in files.said(file).items() if n in named and n in chosen.options}

@@ -63,28 +63,17 @@ def _why(path: Path, problem: SchemaError) -> str:
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a path, glob, folder or list.
+    """The files of a path, glob, folder or list."""
 
-    `files`: in sorted order.
-    `root`: folder that path columns are relative to.
-    `calls`: whether each file holds a single judge call.
-    `label`: name for messages.
-    `unread` (name, why): files of the folder that are not among them.
-    `searched`: ``folder`` or ``glob``, if they were found in one; `pattern` is then compared with paths below the root.
-    `pattern`: names parts of the paths.
-    `keep`: what must live as long as the files: the temporary folder they stand in.
-    `unreadable`: files among several that cannot be read, and the error; with `strict` there are none.
-    """
-
-    files: tuple[File, ...]
-    root: Path
-    calls: bool
-    label: str
-    unread: tuple[tuple[str, str], ...] = ()
-    searched: Literal["", "folder", "glob"] = ""
+    files: tuple[File, ...]  # in sorted order
+    root: Path  # folder that path columns are relative to
+    calls: bool  # whether each file holds a single judge call
+    label: str  # name for messages
+    unread: tuple[tuple[str, str], ...] = ()  # (name, why) of those in the folder that are not among them
+    searched: Literal["", "folder", "glob"] = ""  # `pattern` is then compared with paths below the root
     pattern: PathPattern | None = None
-    keep: Any = None
-    unreadable: tuple[tuple[File, SchemaError], ...] = ()
+    keep: Any = None  # what must live as long as the files: the temporary folder they stand in
+    unreadable: tuple[tuple[File, SchemaError], ...] = ()  # among several, with the error; none with `strict`
     strict: bool = True
 
     def each(self, read: Callable[[File], T]) -> tuple[Files, list[T]]:
@@ -145,10 +134,7 @@ class Files:
         return {**parts, "file": stem_of(below.name)}
 
     def said(self, file: File) -> dict[str, str | None]:
-        """What the path of a file says by names: ``key=value``, and the parts that the pattern names.
-
-        The same names for every file; None where the path of a file does not say it.
-        """
+        """What the path of a file says by ``key=value`` and the pattern; the same names for all, None if unsaid."""
         return self._said[file.path]
 
     @cached_property
@@ -296,11 +282,7 @@ def _archived(path: Path, encoding: str | None, strict: bool) -> Files:
 
 
 def elsewhere_on_windows(name: str) -> bool:
-    """Whether Windows would write a file of that name elsewhere: to a device, beside a file, under another name.
-
-    >>> [name for name in ("runs/a.csv", "NUL.csv", "a.csv:b", "a.csv. ") if elsewhere_on_windows(name)]
-    ['NUL.csv', 'a.csv:b', 'a.csv. ']
-    """
+    """Whether Windows would write a file of that name elsewhere: to a device, beside a file, under another name."""
     return _ELSEWHERE.search(name) is not None
 
 
@@ -378,12 +360,7 @@ def _is_call(file: File) -> bool:
 
 
 def in_order(paths: Iterable[P]) -> list[P]:
-    """Paths in the same order on every system; Windows' own order takes no account of case.
-
-    >>> from pathlib import PureWindowsPath
-    >>> [str(p) for p in in_order(map(PureWindowsPath, ["a.csv", "B.csv"]))]
-    ['B.csv', 'a.csv']
-    """
+    """Paths in the same order on every system; Windows' own order takes no account of case."""
     return sorted(paths, key=lambda path: path.parts)
 
 

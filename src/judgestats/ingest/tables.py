@@ -40,15 +40,12 @@ def call_record(files: Files, file: File) -> Record:
 
 
 class Rows(NamedTuple):
-    """The rows of plain files: the table of text, the place of each row, and the files that were read.
-
-    `lacks`: column -> numbers of the files that do not have it.
-    """
+    """The rows of plain files: the table of text, the place of each row, and the files that were read."""
 
     table: pd.DataFrame
     places: Places
     files: Files
-    lacks: Mapping[str, Sequence[int]]
+    lacks: Mapping[str, Sequence[int]]  # column -> numbers of the files that do not have it
 
 
 def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
@@ -101,11 +98,7 @@ def as_table(source: Any, encoding: str | None = None) -> Any:
 def same_columns(
     files: Iterable[File], columns: Iterable[Collection[str]], mapped: Mapped | None = None, wide: str = ""
 ) -> None:
-    """Raise unless the files have the same columns, in any order.
-
-    A field of JSON that says neither what a call is nor its answer may be missing in some files, and so may the columns
-    that `wide` names. `mapped`: the mapping to come.
-    """
+    """Raise unless the files have the same columns, in any order; those of `wide` and fields about no call may lack."""
     expected: set[str] = set()
     first = ""
     tables = list(zip(files, map(set, columns), strict=True))
@@ -200,11 +193,7 @@ def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataF
 
 
 def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str = ".") -> pd.DataFrame:
-    """Raise on a decimal comma or a word where a number is expected; with ``decimal=","``, read the comma.
-
-    A word is an error in the required columns; in any other only if it stands for a missing value (``NA``, ``NaN``):
-    the validation of the frame reports the rest, with all other faults.
-    """
+    """Raise on a decimal comma or a word where a number is expected; with ``decimal=","``, read the comma."""
     if decimal not in (".", ","):
         raise SchemaError(f"decimal={decimal!r} is not known. Allowed: '.', ','.")
     numeric = {c.name for c in VOCABULARY[kind] if c.type == "number"} | {"graded"}

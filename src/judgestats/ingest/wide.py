@@ -35,17 +35,12 @@ _PROPOSED_APART, _FIVE = 1.4, 5
 
 @dataclass(frozen=True)
 class Wide:
-    """Columns that hold one answer each, and the meaning of their names.
+    """Columns that hold one answer each, and the meaning of their names."""
 
-    `names`: meaning of a column's name (``judge``), or of its parts, from left to right, separated by "_" (``judge``,
-    ``scale``, ``criterion``); the first part may itself hold "_". `columns`: columns of the table. `levels`: meaning of
-    the place in a list, from the outer to the inner list. `pattern`: tells the parts of the names in place of "_".
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of a column's name or of its parts, separated by "_"; the first may hold "_"
     columns: tuple[str, ...]
-    levels: tuple[str, ...] = ()
-    pattern: NamePattern | None = None
+    levels: tuple[str, ...] = ()  # meaning of the place in a list, from the outer to the inner list
+    pattern: NamePattern | None = None  # tells the parts of the names in place of "_"
 
     @property
     def head(self) -> str:
@@ -90,16 +85,7 @@ class Wide:
 
 
 def parse_wide(text: str, present: Sequence[str]) -> Wide:
-    """Read ``judge=gpt,claude*``, ``judge_criterion=gpt_5_style,...`` or ``{judge}_scores[replicate]``.
-
-    >>> parse_wide("judge_criterion=gpt_*", ["id", "gpt_style", "gpt_truth"]).columns
-    ('gpt_style', 'gpt_truth')
-    >>> parse_wide("judge=*,-id", ["id", "gpt", "claude"]).columns
-    ('gpt', 'claude')
-    >>> wide = parse_wide("{judge}_scores[system][replicate]", ["id", "mini_scores", "full_scores"])
-    >>> wide.levels, [wide.parts(c) for c in wide.columns]
-    (('system', 'replicate'), [['mini'], ['full']])
-    """
+    """Read ``judge=gpt,claude*``, ``judge_criterion=gpt_5_style,...`` or ``{judge}_scores[replicate]``."""
     head, sign, listed = _divided(text)
     found = _LEVELS.search(head)
     levels = tuple(re.findall(r"\w+", found[1])) if found else ()
@@ -154,26 +140,16 @@ def _columns(wanted: Sequence[str], present: Sequence[str]) -> list[str]:
 
 @dataclass
 class Long:
-    """A table made long.
-
-    `table`: the rows. `source`: number of the row of the original table that each is of. `empty`: rows of the original
-    table, and the column, that gave none. `reason`: why.
-    """
+    """A table made long."""
 
     table: pd.DataFrame
-    source: NDArray[np.intp]
-    empty: list[tuple[int, str]] = field(default_factory=list)
-    reason: str = "an empty list"
+    source: NDArray[np.intp]  # number of the row of the original table that each is of
+    empty: list[tuple[int, str]] = field(default_factory=list)  # its rows, and the column, that gave none
+    reason: str = "an empty list"  # why
 
 
 def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
-    """Make a wide table long: one row for each of its wide columns; see :func:`lengthened`.
-
-    >>> melted(pd.DataFrame({"id": [1], "gpt_style": [4], "gpt_truth": [5]}), "judge_criterion=gpt_*")
-       id judge criterion  score
-    0   1   gpt     style      4
-    1   1   gpt     truth      5
-    """
+    """Make a wide table long: one row for each of its wide columns; see :func:`lengthened`."""
     return lengthened(table, wide).table
 
 
@@ -185,16 +161,7 @@ def lengthened(
     proposed: bool = False,
     absent: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Long:
-    """Make a wide table long: one row for each of its wide columns, and for each place in the lists of their cells.
-
-    >>> table = pd.DataFrame({"id": [1], "a_scores": ["[[1, 2], [3, 4]]"]})
-    >>> lengthened(table, "{judge}_scores[system][replicate]").table
-       id judge  system  replicate  score
-    0   1     a       0          0      1
-    1   1     a       0          1      2
-    2   1     a       1          0      3
-    3   1     a       1          1      4
-    """
+    """Make a wide table long: one row for each of its wide columns, and for each place in the lists of their cells."""
     frame: pd.DataFrame = opened(table).lazy().collect(backend="pandas").to_native()
     wide = parse_wide(wide, list(map(str, frame.columns))) if isinstance(wide, str) else wide
     rest = [c for c in frame.columns if c not in wide.columns and not (wide.levels and _holds_lists(frame[c]))]
@@ -250,11 +217,7 @@ def _opened_lists(
 
 
 def listed(cell: Any) -> list[Any] | None:
-    """A list that a cell holds, as such or as text; None for anything else.
-
-    >>> listed("[1, nan, 2.5]"), listed("[1")
-    ([1, None, 2.5], None)
-    """
+    """A list that a cell holds, as such or as text; None for anything else."""
     if not isinstance(cell, str):
         return list(cell) if isinstance(cell, list | tuple | np.ndarray) else None
     if not cell.lstrip().startswith("["):
@@ -331,14 +294,7 @@ def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool, p
 
 
 def exploded(table: pd.DataFrame, name: str) -> Long:
-    """Give each element of the lists in a column a row of its own.
-
-    >>> table = pd.DataFrame({"item": ["1"], "labels": ['[{"by": "ann", "value": 3}, {"by": "bob", "value": 4}]']})
-    >>> exploded(table, "labels").table
-      item   by value
-    0    1  ann     3
-    1    1  bob     4
-    """
+    """Give each element of the lists in a column a row of its own."""
     if name not in table.columns:
         present = list(map(str, table.columns))
         raise SchemaError(

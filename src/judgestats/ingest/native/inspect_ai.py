@@ -44,28 +44,21 @@ _UNCHANGED = "UNCHANGED"
 
 
 class Rater(NamedTuple):
-    """Who gives the values of a scorer, and of what.
+    """Who gives the values of a scorer, and of what."""
 
-    `judge`: name of the grader, or of the scorer. `type`: ``model``, ``code``, ``human`` or ``unknown``. `criterion`.
-    """
-
-    judge: str
-    type: str
+    judge: str  # name of the grader, or of the scorer
+    type: str  # ``model``, ``code``, ``human`` or ``unknown``
     criterion: str
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the head of a log says of all its samples.
+    """What the head of a log says of all its samples."""
 
-    `system`: the model that was evaluated. `conditions`: columns that are constant in the log. `raters`: by scorer.
-    `counted`: scorers whose values Inspect's own accuracy counts, as :data:`LETTERS` says.
-    """
-
-    system: str
-    conditions: Mapping[str, Any]
-    raters: Mapping[str, Rater]
-    counted: frozenset[str] = frozenset()
+    system: str  # the model that was evaluated
+    conditions: Mapping[str, Any]  # columns that are constant in the log
+    raters: Mapping[str, Rater]  # by scorer
+    counted: frozenset[str] = frozenset()  # scorers whose values Inspect's own accuracy counts: :data:`LETTERS`
 
     def rater(self, scorer: str, metadata: Any, graders: Mapping[str, str]) -> Rater:
         """Who gave a score: as the user or the log's head says, or the model whose reply is in the score's metadata."""
@@ -245,11 +238,7 @@ def _listed(head: Mapping[str, Any], place: Place) -> Iterator[Record]:
 
 
 def _zipped(archive: Archive, head: Mapping[str, Any]) -> Iterator[Record]:
-    """Samples of an archive, from their own members.
-
-    ``summaries.json`` holds all samples in one member, but cuts explanations at 1,000 characters and drops what the
-    grader replied. A sample is parsed to the last of the fields that are used; its messages and events follow.
-    """
+    """Samples of an archive, from their own members: ``summaries.json`` cuts explanations and has no replies."""
     until = () if head.get("invalidated") else _FIELDS
     names = dict.fromkeys(archive.names())
     with archive:
@@ -408,10 +397,7 @@ def rating(
     place: Place,
     letters: Mapping[str, float | bool] = MappingProxyType({}),
 ) -> tuple[float | bool | Word | None, str | None]:
-    """Read a value: true or false, a number, or a word, and the label if it is more; neither if it is unscored.
-
-    What words mean follows from all of them (:class:`~judgestats.ingest.readers.Word`), unless `values` says it.
-    """
+    """Read a value (true or false, a number, a :class:`Word`) and its label if it is more; neither if unscored."""
     if value is None or isinstance(value, bool):
         return value, None
     if isinstance(value, int | float):

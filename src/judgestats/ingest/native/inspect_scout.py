@@ -15,10 +15,7 @@ _SETS = ("label_", "target_")
 
 
 def matches_labels(record: Mapping[str, Any]) -> str:
-    """Recognise a validation set: id, split, and a target or labels, and nothing beside them.
-
-    Without the split it might be a table with a column per judge.
-    """
+    """Recognise a validation set: id, split (without it perhaps a table with a column per judge), target or labels."""
     labels = [name for name in record if name == "target" or (name.startswith(_SETS) and name not in _SETS)]
     known = {"id", "split", *labels}
     return f"columns id, {', '.join(labels[:3])} and split" if labels and set(record) == known else ""

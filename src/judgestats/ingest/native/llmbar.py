@@ -57,13 +57,7 @@ def rows(
 
 
 def names_in_path(path: Path) -> dict[str, str]:
-    """Read subset, judge and strategy from a path, where they are in it.
-
-    >>> names_in_path(Path("native_Natural_GPT-4_Metrics_Reference_result.json.gz"))
-    {'subset': 'Natural', 'judge': 'GPT-4', 'strategy': 'Metrics_Reference'}
-    >>> names_in_path(Path("Dataset/LLMBar/Natural/evaluators/GPT-4/CoT/result.json"))
-    {'subset': 'LLMBar/Natural', 'judge': 'GPT-4', 'strategy': 'CoT'}
-    """
+    """Read subset, judge and strategy from a path, where they are in it."""
     flat = _FLAT_NAME.match(path.name)
     if flat:
         return flat.groupdict()

@@ -49,11 +49,7 @@ def matches(document: Mapping[str, Any]) -> str:
 
 
 def records(document: Any, _: Path) -> Iterator[Record]:
-    """Yield the results.
-
-    ``--repeat`` numbers repeats of a test as further tests, so tests with the same variables and assertions are one
-    item, and results of one item, prompt and provider are numbered as replicates.
-    """
+    """Yield the results; tests with the same variables and assertions are one item, repeated by ``--repeat``."""
     first: dict[str, str] = {}
     times: Counter[tuple[str, ...]] = Counter()
     grader = _grader(part(part(part(document, "config"), "defaultTest"), "options").get("provider"))
@@ -148,11 +144,7 @@ def _verdict(result: Mapping[str, Any], rater: str) -> dict[str, Any]:
 
 
 def _assertions(grading: Mapping[str, Any], place: Place) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield each assertion with its result.
-
-    Later versions list the assertions of a set after the set, earlier ones inside it only. The set itself is a sum of
-    verdicts, and so is the result of the test.
-    """
+    """Yield each assertion with its result; a set gives those in it, for itself it is a sum of verdicts."""
     listed = grading.get("componentResults") or ([grading] if isinstance(grading.get("assertion"), dict) else [])
     if not isinstance(listed, list) or not all(isinstance(c, dict) for c in listed):
         raise place.wrong("componentResults", listed, "a list of objects")

@@ -37,11 +37,7 @@ def rows(
 
 
 def _run(name: str) -> str:
-    """Name of a file without its suffixes.
-
-    >>> _run("h2oloo-zeroshot2.qrels.txt.gz")
-    'h2oloo-zeroshot2'
-    """
+    """Name of a file without its suffixes."""
     for suffix in (".gz", ".txt", ".qrels", ".qrel"):
         name = name.removesuffix(suffix)
     return name
