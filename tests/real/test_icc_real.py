@@ -40,7 +40,7 @@ def test_trec_labels_as_psych_has_them(trec):
     assert (trec["status"] == "off scale").sum() == 3
     got = icc(trec, subjects=["item", "system"], cluster=False)
     agree(got, "icc_trec.csv", rtol=5e-5, atol=1e-12)
-    assert (got["flag"] == "calls not independent; 3 subjects dropped").all()
+    assert (got["flag"] == "calls not independent; 3 subjects dropped; 3 scores missing").all()
     assert (got["n"] == 4420).all()
     assert (got["raters"] == 33).all()
 
