@@ -13,6 +13,7 @@ import pytest
 from jinja2 import Environment, StrictUndefined
 
 from judgestats.design import build, collect, export, vacuum
+from judgestats.design.exports import file_stems
 from judgestats.errors import DesignError
 
 PLAN = vacuum(["model-a", "org/model b"], calls=6)
@@ -169,3 +170,8 @@ def test_inspect_s_mock_model_answers_the_task_file(tmp_path, monkeypatch):
     assert (data.loc[data["status"] == "ok", "choice"] == "first").all()
     with pytest.raises(ValueError, match=r"The calls are for mockllm/a, mockllm/b\. Name one"):
         inspect_ai.eval("inspect_task.py", model=model, display="none")
+
+
+def test_stems_of_files_are_different() -> None:
+    assert file_stems(["org/a", "b"]) == {"org/a": "org_a", "b": "b"}
+    assert list(file_stems(["a/b", "a_b"]).values()) == ["a_b+82badf67", "a_b+c311a49b"]

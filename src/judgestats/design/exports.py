@@ -194,15 +194,7 @@ def _files(plan: Plan, format: str) -> Iterator[tuple[str, _Writer]]:
 
 
 def file_stems(names: Iterable[Any]) -> dict[Any, str]:
-    """Names as parts of names of files: short, without signs, and different, also where case does not count.
-
-    A plus stands before what tells equal ones apart, and in none of the names themselves.
-
-    >>> file_stems(["org/a", "b"])
-    {'org/a': 'org_a', 'b': 'b'}
-    >>> list(file_stems(["a/b", "a_b"]).values())
-    ['a_b+82badf67', 'a_b+c311a49b']
-    """
+    """Short names of files without signs, different also without case; a plus stands before what tells equals apart."""
     stems = {name: "".join(c if c.isalnum() or c in "-._" else "_" for c in str(name)) for name in names}
     seen = Counter(_same_file(stem) for stem in stems.values())
 

@@ -98,7 +98,7 @@ def as_table(source: Any, encoding: str | None = None) -> Any:
 def same_columns(
     files: Iterable[File], columns: Iterable[Collection[str]], mapped: Mapped | None = None, wide: str = ""
 ) -> None:
-    """Raise unless the files have the same columns, in any order; those of `wide` and fields about no call may lack."""
+    """Raise unless the files have the same columns, in any order; fields about no call may be absent."""
     expected: set[str] = set()
     first = ""
     tables = list(zip(files, map(set, columns), strict=True))

@@ -144,7 +144,7 @@ def _verdict(result: Mapping[str, Any], rater: str) -> dict[str, Any]:
 
 
 def _assertions(grading: Mapping[str, Any], place: Place) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield each assertion with its result; a set gives those in it, for itself it is a sum of verdicts."""
+    """Yield each assertion with its result; of a set, which is a sum of verdicts, those in it."""
     listed = grading.get("componentResults") or ([grading] if isinstance(grading.get("assertion"), dict) else [])
     if not isinstance(listed, list) or not all(isinstance(c, dict) for c in listed):
         raise place.wrong("componentResults", listed, "a list of objects")
@@ -157,7 +157,7 @@ def _assertions(grading: Mapping[str, Any], place: Place) -> Iterator[tuple[dict
             continue
         inner = result.get("componentResults") if result is not grading else None
         inner = [c for c in inner if isinstance(c, dict)] if isinstance(inner, list) else []
-        following = listed[i + 1 : i + 1 + len(inner)]
+        following = listed[i + 1 : i + 1 + len(inner)]  # later versions list the parts of a set after it too
         repeated = bool(inner) and [c.get("reason") for c in following] == [c.get("reason") for c in inner]
         assertion = result.get("assertion")
         if isinstance(assertion, dict) and assertion.get("type") not in (None, "assert-set"):
