@@ -233,6 +233,16 @@ def test_a_judge_without_an_interval_is_not_called_equal():
     assert (ahead.best, ahead.ahead, ahead.winner) == ("judge 00", ("judge 01",), "")
 
 
+@pytest.mark.parametrize("clusters", [10, 20, 30, 39])
+def test_a_mean_of_marks_that_cancel_is_0_and_has_no_interval(clusters):
+    item = np.repeat(np.arange(clusters), 6)
+    value = np.random.default_rng(1).permuted(np.tile([1.0, 1, 1, -1, -1, -1], (clusters, 1)), axis=1).ravel()
+    table = pd.DataFrame({"judge": "j", "unit": range(item.size), "cluster": item, "value": value, "weight": 1.0})
+    row = biased(table).iloc[0]
+    assert row["estimate"] == 0
+    assert np.isnan([row["conf_low"], row["conf_high"]]).all()
+
+
 def test_a_judge_on_another_scale_than_the_reference_has_no_distance():
     quality = np.random.default_rng(0).random(40)
     rows = [

@@ -337,9 +337,9 @@ class _Mean:
 
 
 def _mean(value: Floats, weight: Floats, cluster: Ints, size: int) -> _Mean:
-    share = weight / weight.sum()
-    estimate = float(share @ value)
-    parts = np.bincount(cluster, share * (value - estimate), size).astype(np.float64)
+    total = weight.sum()  # divided by last: sums of whole numbers that cancel are 0, not a residue of rounding
+    estimate = float(weight @ value / total)
+    parts = np.bincount(cluster, weight * (value - estimate), size) / total
     return _Mean(estimate, value.size, parts, len(np.unique(cluster)))
 
 
