@@ -115,10 +115,11 @@ def tally(
         clusters(cluster)
         return cells(frame, by)
     options: dict[str, Any] = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
-    counts = count(frame, measure, by, beside=beside, **options)
+    study = Study.of(frame)
+    counts = count(study, measure, by, beside=beside, **options)
     if counts.clusters.items:  # the table carries what its clusters are levels of
-        above = [c for c in dict.fromkeys(["item", pattern.cluster]) if c in Study.of(frame).names]
-        counts = count(frame, measure, by, beside=[*names(beside), *above], **options)
+        above = [c for c in dict.fromkeys(["item", pattern.cluster]) if c in study.names]
+        counts = count(study, measure, by, beside=[*names(beside), *above], **options)
     return counts.table
 
 
@@ -137,7 +138,8 @@ def count(
     """The counts of :func:`tally` with their clusters; `merged`: clusters of a lazy frame with equal counts as one."""
     study, pattern, asked = Study.of(frame), PATTERNS[measure], clusters(cluster)
     question = _Question(measure, tuple(names(by)), asked, tuple(names(beside)), stimulus)
-    refuse_nested(study.data, [*NAMES, *question.split, *(asked or ())]) if study.lazy else None
+    if study.lazy:
+        refuse_nested(study.data, [*NAMES, *question.split, *(asked or ())])
     if is_tally(study.names, pattern):
         tallied = _of_tally(study, question)
     elif pattern.unit == "raters":
