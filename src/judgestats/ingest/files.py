@@ -950,7 +950,7 @@ def _plain_column(column: pa.Array, name: str, where: str, coded: bool) -> pa.Ar
         if is_text(column.type):
             column.validate(full=True)
             column = column.cast(pa.large_string())
-            return pc.if_else(pc.equal(column, ""), None, column)
+            return _empty_as_missing(column, pc.equal(column, ""))
         return pa.array([cell_text(v) for v in column.to_pylist()], pa.large_string())
     except (pa.ArrowException, ValueError, OverflowError) as problem:
         reason = str(problem).splitlines()[0][:120]
@@ -958,6 +958,11 @@ def _plain_column(column: pa.Array, name: str, where: str, coded: bool) -> pa.Ar
             f"{where}: column {name!r} ({column.type}) cannot be read ({reason}). Text must be UTF-8; write the column "
             "as plain text or numbers, or leave it out."
         ) from None
+
+
+def _empty_as_missing(text: pa.Array, empty: pa.Array) -> pa.Array:
+    """Text whose empty cells are missing. (`if_else` of PyArrow 23 misreads a part of an array of text.)"""
+    return pc.replace_with_mask(text, empty, pa.scalar(None, text.type)) if pc.any(empty).as_py() else text
 
 
 def is_text(type_: pa.DataType) -> bool:
@@ -1049,7 +1054,7 @@ def _json_cells(column: pa.Array) -> pa.Array | None:
         return pa.array([cell_text(float(v)) for v in numbers], pa.large_string()).take(coded.indices)
     text = column.cast(pa.large_string())
     empty = pc.equal(text, "")
-    return pc.if_else(empty, None, text) if pc.any(empty).as_py() else text
+    return _empty_as_missing(text, empty)
 
 
 def _line_blocks(text: IO[str]) -> Iterator[tuple[str, bool]]:
