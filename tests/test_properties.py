@@ -28,7 +28,6 @@ NOT_MEASURES = {
     "describe": "describes the data",
     "pareto_front": "compares configurations, and has no estimates of its own; tested in test_frontier",
     "recommend": "picks a comparison; test_frontier permutes the names of judges and strategies",
-    "minimum_detectable_effect": "plans; its input are numbers, not verdicts",
 }
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 

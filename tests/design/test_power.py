@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import judgestats as js
-from judgestats.design import Judge, detectable, minimum_detectable_effect, power, vacuum
+from judgestats.design import Judge, detectable, power, vacuum
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import wilson
 
@@ -63,19 +63,6 @@ def test_the_smallest_effect_that_is_detected():
     whole = found[found["vacuum_kind"] == "all"].set_index("dark_current")
     assert whole["estimate"].is_monotonic_increasing
     assert whole["enough"].tolist() == [exact(120, p, 0.1) >= 0.8 for p in (0.12, 0.2, 0.3)]
-
-
-@pytest.mark.slow
-def test_mcnemar_s_minimum_detectable_effect_has_its_power():
-    """Two conditions on 400 items, 80 of them discordant: the closed form's difference is detected in 80 % of studies."""
-    n, psi = 400, 0.2
-    delta = minimum_detectable_effect(n, discordance=psi)["estimate"].iloc[0]
-    rng, hits = np.random.default_rng(0), 0
-    for _ in range(400):
-        kinds = rng.choice(3, size=n, p=[(psi + delta) / 2, (psi - delta) / 2, 1 - psi])
-        b, c = (kinds == 0).sum(), (kinds == 1).sum()
-        hits += stats.chi2.sf((b - c) ** 2 / (b + c), 1) < 0.05
-    assert abs(hits / 400 - 0.8) < 0.06
 
 
 @pytest.mark.parametrize(

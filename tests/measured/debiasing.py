@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.design import minimum_detectable_effect
 from judgestats.kernels.resampling import binomial_interval
-from judgestats.metrics.bias import minimum_detectable_effect
 from judgestats.published.catalogue import load
 from measured.checks import Check
 from measured.debiasing_claims import claim_checks, same_p

@@ -20,7 +20,6 @@ from judgestats.metrics.bias import (
     best_of_accuracy,
     bias_change,
     bias_score,
-    minimum_detectable_effect,
     preference_gap,
     preference_rate,
     score_error,
@@ -448,9 +447,6 @@ def test_a_coverage_outside_0_and_1_is_refused(level: float) -> None:
         (lambda: calibrate(scored_responses(), folds="a"), "folds='a'"),
         (lambda: calibrate(scored_responses(), folds=2.5), "folds=2.5"),
         (lambda: composite(scored_responses().assign(score="good")), "'score' is not a number: 'good'"),
-        (lambda: minimum_detectable_effect([100, 200], discordance=[0.1, 0.2, 0.3]), "lists of one length"),
-        (lambda: minimum_detectable_effect("many", discordance=0.1), "are numbers"),
-        (lambda: minimum_detectable_effect(math.inf, discordance=0.1), "n is a number of items"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(measure: object, words: str) -> None:

@@ -1,4 +1,4 @@
-"""McNemar comparisons, the minimum detectable effect, the cost frontier, and the advice made of them."""
+"""McNemar comparisons, the cost frontier, and the advice made of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import brentq
-from scipy.stats import binom, norm, sem
+from scipy.stats import binom, sem
 from scipy.stats import t as student
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
@@ -38,7 +37,6 @@ from judgestats.metrics.bias import (
     compare_strategies,
     evaluation_cost,
     gold_agreement,
-    minimum_detectable_effect,
     pareto_front,
     recommend,
 )
@@ -274,44 +272,6 @@ def test_a_frame_without_concordant_pairs_is_complete():
     assert "discordant pairs only" in counted["flag"]
     assert math.isnan(counted["estimate"])
     assert (counted["statistic"], counted["p_value"]) == (row["statistic"], row["p_value"])
-
-
-# ---------------------------------------------------------------- planning
-
-
-@pytest.mark.parametrize("power", [0.8, 0.5, 0.3, 0.95])
-def test_the_closed_form_solves_the_equation(power):
-    z1, z2 = norm.ppf(0.975), norm.ppf(power)
-    for n, psi in [(400, 0.1), (400, 0.2375), (60, 0.5), (5000, 0.02)]:
-        got = minimum_detectable_effect(n, discordance=psi, power=power)["estimate"].item()
-
-        def gap(d, n=n, psi=psi):
-            return z1 * np.sqrt(psi) + z2 * np.sqrt(psi - d * d) - d * np.sqrt(n)
-
-        root = brentq(gap, 0, np.sqrt(psi) * (1 - 1e-12), xtol=1e-15)
-        assert got == pytest.approx(root, rel=1e-9)
-
-
-def test_the_effect_found_has_that_power():
-    """Simulated: McNemar without correction sees the effect in 80 % of the samples."""
-    n, psi = 400, 0.2
-    delta = minimum_detectable_effect(n, discordance=psi)["estimate"].item()
-    rng = np.random.default_rng(1)
-    cells = rng.multinomial(n, [(psi - delta) / 2, (psi + delta) / 2, 1 - psi], size=40_000)
-    b, c = cells[:, 0], cells[:, 1]
-    assert ((b - c) ** 2 / (b + c) > norm.ppf(0.975) ** 2).mean() == pytest.approx(0.8, abs=0.02)
-
-
-def test_vectors_counts_and_effects_out_of_reach():
-    got = minimum_detectable_effect([100, 400], discordant=40)
-    assert list(got["discordance"]) == [0.4, 0.1]
-    assert got["estimate"].iloc[1] == minimum_detectable_effect(400, discordance=0.1)["estimate"].item()
-    beyond = minimum_detectable_effect(400, discordant=5).iloc[0]  # five of five to one side: p = .06
-    assert np.isnan(beyond["estimate"])
-    assert "beyond" in beyond["flag"]
-    for bad in ({}, {"discordance": 0.1, "discordant": 4}, {"discordance": 1.2}, {"discordant": 0}):
-        with pytest.raises(DesignError):
-            minimum_detectable_effect(400, **bad)
 
 
 # ---------------------------------------------------------------- advice

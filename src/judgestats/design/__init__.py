@@ -20,6 +20,7 @@ from judgestats.design.controlled import (
     write_controlled,
 )
 from judgestats.design.cues import cues, equal_pairs
+from judgestats.design.detectable_effects import minimum_detectable_effect
 from judgestats.design.evidence import evidence_lock
 from judgestats.design.explanations import explanations, read_explanations
 from judgestats.design.exports import export
@@ -36,7 +37,6 @@ from judgestats.design.simulated_replies import simulate_replies
 from judgestats.design.simulation import answer_probabilities, simulate
 from judgestats.design.stages import next_stage
 from judgestats.design.strategies import STRATEGIES, Strategy, strategies, strategy_verdicts
-from judgestats.metrics.bias import minimum_detectable_effect
 
 __all__ = [
     "STRATEGIES",

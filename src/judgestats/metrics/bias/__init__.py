@@ -12,7 +12,6 @@ from judgestats.metrics.bias.position import answer_rates, consistency, position
 from judgestats.metrics.bias.strategies import (
     compare_strategies,
     evaluation_cost,
-    minimum_detectable_effect,
     pareto_front,
     recommend,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "corrected_rate",
     "evaluation_cost",
     "gold_agreement",
-    "minimum_detectable_effect",
     "pareto_front",
     "position_bias",
     "preference_gap",
