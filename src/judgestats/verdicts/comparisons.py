@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema import preferences
 from judgestats.schema.columns import key_columns
 from judgestats.schema.opening import engine_errors
-from judgestats.verdicts.aggregation import to_native, to_table
+from judgestats.verdicts.native_frames import to_native, to_table
 
 _OF_THE_SYSTEM = ("system", "tier")
 
 
 @engine_errors
-def compare_scores(ratings: Any, *, margin: float = 0.0) -> Any:
+def compare_scores(ratings: IntoFrame, *, margin: float = 0.0) -> Any:
     """Turn scores into verdicts: of two systems on one item, the one with the higher score is preferred.
 
     Parameters
@@ -72,8 +73,8 @@ def compare_scores(ratings: Any, *, margin: float = 0.0) -> Any:
         )
     if "criterion" in table and table["criterion"].nunique(dropna=False) > 1:
         raise DesignError("There are scores of several criteria. Make one score of them with composite() first.")
-    each = table[[*unit, "system"]].assign(score=pd.to_numeric(table[score], errors="coerce").astype(float))
-    result = each.merge(each, on=unit, suffixes=("_first", "_second"))
+    scores = table[[*unit, "system"]].assign(score=pd.to_numeric(table[score], errors="coerce").astype(float))
+    result = scores.merge(scores, on=unit, suffixes=("_first", "_second"))
     result = result[result["system_first"] < result["system_second"]]
     result = result.rename(columns={"system_first": "first", "system_second": "second"})
     if not len(result):

@@ -18,18 +18,13 @@ from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column
 from judgestats.schema.columns import RATINGS, By, grouping, key_columns, kind_of, names
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats, Ints, Mask
-from judgestats.verdicts.aggregation import (
-    carried,
-    first_status,
-    group_calls,
-    in_order,
-    refuse_repeats,
-    to_native,
-    to_table,
-)
+from judgestats.verdicts.call_groups import CallGroups, in_order, refuse_repeats
+from judgestats.verdicts.native_frames import to_native, to_table
 
 Scale = Literal["as given", "z", "minmax", "rank"]
 Missing = Literal["drop", "renormalise", "refuse"]
+#: Weight of each criterion, or a frame of them.
+Weights = Mapping[str, float] | IntoFrame | None
 #: Criteria that are overall scores, not parts of one where there are other criteria.
 WHOLES = ("final", "overall")
 #: Columns of a rating that a composite does not have.
@@ -57,7 +52,7 @@ class Plan:
 @engine_errors
 def composite(
     ratings: IntoFrame,
-    weights: Any = None,
+    weights: Mapping[str, float] | IntoFrame | None = None,
     *,
     name: str = "composite",
     missing: Missing = "drop",
@@ -147,12 +142,12 @@ def composite(
         )
     score_counts(nw.from_native(table), "score" if "score" in table.columns else "mean", names(apart))
     unit = [c for c in dict.fromkeys([*key_columns("ratings", table.columns), *apart]) if c != "criterion"]
-    groups = group_calls(table, unit, ["criterion"], apart)
+    groups = CallGroups.of(table, unit, ["criterion"], apart)
     codes = groups.codes
     refuse_repeats(table, groups, [column_codes(table["criterion"])], ["criterion"])
     parts = _parts(table, weights, criteria)
-    asked = [c for c in table.columns if c in unit and c not in ("system", "item", "replicate", "domain", "tier")]
-    plan = _plan(table[parts], weights, asked, unit, criteria)
+    protocol = [c for c in table.columns if c in unit and c not in ("system", "item", "replicate", "domain", "tier")]
+    plan = _plan(table[parts], weights, protocol, unit, criteria)
     score = "score" if "score" in table.columns else "mean"
     number = pd.to_numeric(table[score], errors="coerce")
     if (text := number.isna() & table[score].notna()).any():
@@ -160,43 +155,43 @@ def composite(
     value = number.to_numpy(dtype=float, na_value=np.nan)
     refuse_infinite(score, int(np.isinf(value).sum()))
     weight = _row_weights(table, parts, plan)
-    counted = (weight > 0) & ~np.isnan(value)
-    present = np.bincount(codes.code[counted], minlength=codes.size)
-    short = _short(table, codes, present, plan, missing, unit)
-    total = np.bincount(codes.code[counted], weights=(weight * value)[counted], minlength=codes.size)
+    scored = (weight > 0) & ~np.isnan(value)
+    present = np.bincount(codes.code[scored], minlength=codes.size)
+    incomplete = _incomplete(groups, present, plan, missing)
+    total = np.bincount(codes.code[scored], weights=(weight * value)[scored], minlength=codes.size)
     with np.errstate(invalid="ignore"):
-        mean = total / np.bincount(codes.code[counted], weights=weight[counted], minlength=codes.size)
-    result = carried(table, codes, unit, _OF_THE_CALL)
-    result[score] = np.where(short, np.nan, mean)
-    status = first_status(table, codes, (weight > 0) & np.isnan(value), "parse")
-    result["status"] = np.where(short, status, "ok")
+        mean = total / np.bincount(codes.code[scored], weights=weight[scored], minlength=codes.size)
+    result = groups.carried(_OF_THE_CALL)
+    result[score] = np.where(incomplete, np.nan, mean)
+    status = groups.first_status((weight > 0) & np.isnan(value))
+    result["status"] = np.where(incomplete, status, "ok")
     result = result.assign(criterion=name, n_criteria=present.astype(np.int64))
     return to_native(in_order(result, RATINGS, ["n_criteria"], key_columns("ratings", result.columns)), ratings)
 
 
-def _parts(table: pd.DataFrame, weights: Any, criteria: Sequence[str] | None) -> Mask:
+def _parts(table: pd.DataFrame, weights: Weights, criteria: Sequence[str] | None) -> Mask:
     """Rows whose criterion is part of the composite."""
     label = table["criterion"]
-    known = list(pd.unique(label))
+    rated = list(pd.unique(label))
     if criteria is not None:
         wanted = list(dict.fromkeys(names(criteria)))
         if not wanted:
             raise DesignError("criteria= is empty. Name the criteria that make the composite, or leave it out.")
-        _refuse_unknown(wanted, known, "criteria")
+        _refuse_unknown(wanted, rated, "criteria")
     else:
-        named = [] if weights is None else list(pd.unique(_weight_table(weights)["criterion"].astype(object)))
-        wanted = [c for c in known if c not in WHOLES or c in named] or known
+        weighted = [] if weights is None else list(pd.unique(_weight_table(weights)["criterion"].astype(object)))
+        wanted = [c for c in rated if c not in WHOLES or c in weighted] or rated
     return np.asarray(label.isin(wanted), dtype=bool)
 
 
-def _refuse_unknown(wanted: Sequence[Any], known: Sequence[Any], argument: str) -> None:
-    unknown = [f"{c!r} is not a criterion of the ratings.{suggestion(str(c), known)}" for c in wanted if c not in known]
+def _refuse_unknown(wanted: Sequence[str], rated: Sequence[str], argument: str) -> None:
+    unknown = [f"{c!r} is not a criterion of the ratings.{suggestion(str(c), rated)}" for c in wanted if c not in rated]
     if unknown:
-        listed = ", ".join(sorted(map(str, known)))
+        listed = ", ".join(sorted(map(str, rated)))
         raise DesignError(f"{argument}=: {' '.join(unknown)} Criteria: {listed}.")
 
 
-def _weight_table(weights: Any) -> pd.DataFrame:
+def _weight_table(weights: Mapping[str, float] | IntoFrame) -> pd.DataFrame:
     if isinstance(weights, Mapping):
         return pd.DataFrame({"criterion": list(weights), "weight": list(weights.values())})
     try:
@@ -212,21 +207,23 @@ def _weight_table(weights: Any) -> pd.DataFrame:
     return table
 
 
-def _plan(parts: pd.DataFrame, weights: Any, asked: list[str], unit: list[str], criteria: Sequence[str] | None) -> Plan:
+def _plan(
+    parts: pd.DataFrame, weights: Weights, protocol: list[str], unit: list[str], criteria: Sequence[str] | None
+) -> Plan:
     if weights is None:
-        first = codes_of(parts, [*asked, "criterion"]).first
-        table = parts[[*asked, "criterion"]].iloc[first].reset_index(drop=True).assign(weight=1.0)
+        first = codes_of(parts, [*protocol, "criterion"]).first
+        table = parts[[*protocol, "criterion"]].iloc[first].reset_index(drop=True).assign(weight=1.0)
         if criteria is not None:  # the same for all judges and items
             table = pd.DataFrame({"criterion": list(dict.fromkeys(names(criteria))), "weight": 1.0})
-        keys = [c for c in asked if c in table.columns]
+        keys = [c for c in protocol if c in table.columns]
         return Plan(table, keys, codes_of(table, keys))
     table = _weight_table(weights)
-    known = list(pd.unique(parts["criterion"].astype(object)))
     keys = [c for c in unit if c in table.columns]
     if criteria is not None:
         table = table[table["criterion"].isin(names(criteria))]
     if not keys:  # a criterion of one item's rubric that nobody scored is missing, not unknown
-        _refuse_unknown(list(pd.unique(table["criterion"].astype(object))), known, "weights")
+        rated, weighted = (list(pd.unique(t["criterion"].astype(object))) for t in (parts, table))
+        _refuse_unknown(weighted, rated, "weights")
     table = table[[*keys, "criterion", "weight"]].reset_index(drop=True)
     table["weight"] = pd.to_numeric(table["weight"], errors="coerce").astype(float)
     plan = Plan(table, keys, codes_of(table, keys))
@@ -256,18 +253,18 @@ def _place(table: pd.DataFrame, row: int, columns: Sequence[str]) -> str:
 
 def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> Ints:
     """Row of `plan` with the same values as each row of `table`, -1 for none."""
-    plan_codes, table_codes, known = [], [], np.ones(len(table), dtype=bool)
+    plan_codes, table_codes, planned = [], [], np.ones(len(table), dtype=bool)
     for name in keys:
         (code, labels), (its_code, its_labels) = _text_codes(plan[name]), _text_codes(table[name])
         place = labels.get_indexer(its_labels)[its_code]
-        known &= place >= 0
+        planned &= place >= 0
         plan_codes.append((code, len(labels)))
         table_codes.append((np.maximum(place, 0), len(labels)))
-    found = pd.Index(joint(plan_codes, len(plan))[0]).get_indexer(pd.Index(joint(table_codes, len(table))[0]))
-    return np.where(known, found, -1).astype(np.int64)
+    rows = pd.Index(joint(plan_codes, len(plan))[0]).get_indexer(pd.Index(joint(table_codes, len(table))[0]))
+    return np.where(planned, rows, -1).astype(np.int64)
 
 
-def _text_codes(values: pd.Series[Any]) -> tuple[Ints, pd.Index[Any]]:
+def _text_codes(values: pd.Series) -> tuple[Ints, pd.Index]:
     """Code of each value and the labels as text, so that item 7 and 7.0 are item '7'; missing values are one label."""
     code, labels = pd.factorize(values, use_na_sentinel=False)
     number, text = pd.factorize(as_text(pd.Series(labels)).fillna("\0missing").astype(object))
@@ -289,23 +286,24 @@ def _row_weights(table: pd.DataFrame, parts: Mask, plan: Plan) -> Floats:
     return np.asarray(np.append(plan.weight, 0.0)[place])
 
 
-def _short(table: pd.DataFrame, codes: Codes, present: Ints, plan: Plan, missing: Missing, unit: list[str]) -> Mask:
+def _incomplete(groups: CallGroups, present: Ints, plan: Plan, missing: Missing) -> Mask:
     """(G,) rated responses that get no score, with `present` of their criteria."""
-    short = present < _expected(table.iloc[codes.first], plan)
-    if missing == "refuse" and short.any():
-        where = _place(table, int(codes.first[np.flatnonzero(short)[0]]), unit)
+    table, codes = groups.table, groups.codes
+    incomplete = present < _expected(table.iloc[codes.first], plan)
+    if missing == "refuse" and incomplete.any():
+        where = _place(table, int(codes.first[np.flatnonzero(incomplete)[0]]), groups.unit)
         raise DesignError(
-            f"{int(short.sum()):,} of {codes.size:,} responses lack a criterion (first: {where}). "
+            f"{int(incomplete.sum()):,} of {codes.size:,} responses lack a criterion (first: {where}). "
             "missing='renormalise' uses the criteria present, missing='drop' excludes the response."
         )
     if missing == "renormalise":
         return np.asarray(present == 0)
-    if short.all() and present.any():
+    if incomplete.all() and present.any():
         raise DesignError(
             "No response has all its criteria. If rubrics differ between items, pass weights= as a frame with "
             "'item', 'criterion' and 'weight'; or use the criteria present, with missing='renormalise'."
         )
-    return np.asarray(short)
+    return np.asarray(incomplete)
 
 
 def _expected(things: pd.DataFrame, plan: Plan) -> Ints:
@@ -315,9 +313,6 @@ def _expected(things: pd.DataFrame, plan: Plan) -> Ints:
         return np.full(len(things), int(counts.sum()))
     row = _rows_of(plan.table.iloc[plan.codes.first], things, plan.keys)
     return np.asarray(np.maximum(np.append(counts, 0)[row], 1))  # 1 where the plan has no row for it
-
-
-# ---- Indicators of an item -> one known value: :func:`weighted_index` ------------------------------------------------
 
 
 @checked_arguments

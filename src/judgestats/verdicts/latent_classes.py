@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from judgestats.kernels.resampling import generator
 from judgestats.results import estimates
 from judgestats.typing import Floats, Ints, Seed
 
+#: A row of a table: column -> its value.
+Record = dict[str, Any]
 #: The name of the rule in ``how=``.
 DAWID_SKENE = "dawid_skene"
 #: Most labels that count as classes.
@@ -42,7 +44,7 @@ class Labels:
     label: Ints
     scope: Ints
     weight: Floats
-    classes: Sequence[Any]
+    classes: Sequence[Hashable]
     raters: pd.DataFrame
     scopes: pd.DataFrame
     mirror: Ints | None = None
@@ -61,7 +63,7 @@ class DawidSkene:
         Log-likelihood, without multinomial coefficients; the sum over panels where there are several.
     """
 
-    classes: list[Any]
+    classes: list[Hashable]
     loglik: float
     _parameters: pd.DataFrame
     _fits: pd.DataFrame
@@ -101,45 +103,45 @@ class DawidSkene:
 
 def fit_panels(
     labels: Labels, n_starts: int, seed: Seed, conf_level: float
-) -> tuple[Floats, list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[Floats, list[Record], list[Record]]:
     """Fit the model to each panel: posterior of each unit (N, K), rows of the parameters, rows of the fits."""
     k = len(labels.classes)
     if k > MOST_CLASSES:
-        shown = ", ".join(map(str, labels.classes[:4]))
+        first = ", ".join(map(str, labels.classes[:4]))
         raise DesignError(
-            f"dawid_skene takes each different answer as a class, and there are {k} ({shown}, ...). Allowed: up to "
+            f"dawid_skene takes each different answer as a class, and there are {k} ({first}, ...). Allowed: up to "
             f"{MOST_CLASSES}. Round or bin the scores, or use how='mean'."
         )
     if not isinstance(n_starts, int | np.integer) or n_starts < 0:
         raise DesignError(f"n_starts={n_starts!r} is not a number of random starts. Allowed: 0 and above, e.g. 20.")
     posterior = np.full((labels.scope.size, k), np.nan)
-    parameters: list[dict[str, Any]] = []
-    fits: list[dict[str, Any]] = []
+    parameters: list[Record] = []
+    fits: list[Record] = []
     for scope, key in enumerate(labels.scopes.to_dict("records")):
         panel = _panel(labels, scope, key)
         rng = generator(seed, tuple(map(str, key.values())))
-        found = latent_classes(panel.tables, panel.weight, rng, int(n_starts), labels.mirror)
-        each = np.full((len(panel.labelled), k), np.nan)
-        each[panel.labelled] = found.posterior
-        posterior[panel.units] = each[panel.pattern]
-        errors = standard_errors(panel.tables, panel.weight, found, labels.mirror)
-        several = flags.SEVERAL_OPTIMA.of(found.n_best, total=n_starts + 1) if 2 * found.n_best < n_starts + 1 else ""
-        note = flags.join(several, "" if found.converged else flags.NOT_SETTLED)
-        weighted = found.posterior * panel.weight[:, None]
+        fit = latent_classes(panel.tables, panel.weight, rng, int(n_starts), labels.mirror)
+        by_pattern = np.full((len(panel.labelled), k), np.nan)
+        by_pattern[panel.labelled] = fit.posterior
+        posterior[panel.units] = by_pattern[panel.pattern]
+        errors = standard_errors(panel.tables, panel.weight, fit, labels.mirror)
+        several = flags.SEVERAL_OPTIMA.of(fit.n_best, total=n_starts + 1) if 2 * fit.n_best < n_starts + 1 else ""
+        note = flags.join(several, "" if fit.converged else flags.NOT_SETTLED)
+        weighted = fit.posterior * panel.weight[:, None]
         n = weighted.sum(axis=0), np.einsum("nk,nrl->rk", weighted, panel.tables)  # units, labels of each rater
-        strange = _strange(labels, panel.tables, panel.weight, found)
-        for row in _rows(labels, found, errors, n, panel.raters, conf_level):
-            unlike = flags.NOT_ITS_LABEL if row["true"] in strange else ""
+        mislabelled = _mislabelled(labels, panel.tables, panel.weight, fit)
+        for row in _parameter_rows(labels, fit, errors, n, panel.raters, conf_level):
+            unlike = flags.NOT_ITS_LABEL if row["true"] in mislabelled else ""
             parameters.append({**key, **row, "flag": flags.join(row["flag"], unlike, note)})
         fits.append(
             {
                 **key,
-                "loglik": found.loglik,
+                "loglik": fit.loglik,
                 "n": float(panel.weight.sum()),
                 "n_labels": float(panel.weight @ panel.tables.sum(axis=(1, 2))),
                 "n_starts": n_starts + 1,
-                "n_best": found.n_best,
-                "converged": found.converged,
+                "n_best": fit.n_best,
+                "converged": fit.converged,
                 "method": "EM",
             }
         )
@@ -159,26 +161,26 @@ class _Panel:
     labelled: NDArray[np.bool_]
     tables: Floats
     weight: Floats
-    raters: list[dict[Any, Any]]
+    raters: list[Record]
 
 
-def _panel(labels: Labels, scope: int, key: Mapping[Any, Any]) -> _Panel:
+def _panel(labels: Labels, scope: int, key: Record) -> _Panel:
     """Raises DesignError if no unit has answers of two raters."""
     k = len(labels.classes)
     units = np.flatnonzero(labels.scope == scope)
-    here = labels.scope[labels.unit] == scope
-    raters, rater = np.unique(labels.rater[here], return_inverse=True)
+    rows = labels.scope[labels.unit] == scope
+    raters, rater = np.unique(labels.rater[rows], return_inverse=True)
     if raters.size < 2:
-        asked = ", ".join(f"{c}={v}" for c, v in key.items())
+        protocol = ", ".join(f"{c}={v}" for c, v in key.items())
         who = f"{raters.size} rater{'s' * (raters.size != 1)} gave a valid answer"
         raise DesignError(
-            f"dawid_skene compares raters, and {who}{f' under {asked}' if asked else ''}. Name what distinguishes "
-            "them in over= ('judge', say), and give the answers of two or more, better three."
+            f"dawid_skene compares raters, and {who}{f' under {protocol}' if protocol else ''}. Name what "
+            "distinguishes them in over= ('judge', say), and give the answers of two or more, better three."
         )
     place = np.zeros(labels.scope.size, dtype=np.int64)
     place[units] = np.arange(units.size)
     counts = np.zeros((units.size, raters.size * k))
-    np.add.at(counts, (place[labels.unit[here]], rater * k + labels.label[here]), 1.0)
+    np.add.at(counts, (place[labels.unit[rows]], rater * k + labels.label[rows]), 1.0)
     patterns, which = np.unique(counts, axis=0, return_inverse=True)
     which = which.reshape(-1)
     weight = np.bincount(which, weights=labels.weight[units], minlength=len(patterns))
@@ -189,46 +191,46 @@ def _panel(labels: Labels, scope: int, key: Mapping[Any, Any]) -> _Panel:
             f"dawid_skene compares raters, and none of the {units.size:,} units has answers of two of them. Check "
             "that the raters name the units alike."
         )
-    named = labels.raters.iloc[raters].to_dict("records")
-    return _Panel(units, which, labelled, tables, weight[labelled], named)
+    records = labels.raters.iloc[raters].to_dict("records")
+    return _Panel(units, which, labelled, tables, weight[labelled], records)
 
 
-def _strange(labels: Labels, tables: Floats, weight: Floats, found: LatentClasses) -> list[Any]:
+def _mislabelled(labels: Labels, tables: Floats, weight: Floats, fit: LatentClasses) -> list[Hashable]:
     """Classes whose label is given more often where another class is true: they are something else than the label."""
-    table = np.einsum("nk,nrl->kl", found.posterior * weight[:, None], tables)
+    table = np.einsum("nk,nrl->kl", fit.posterior * weight[:, None], tables)
     total = table.sum(axis=1, keepdims=True)
     share = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
     wrong = (np.diag(share) < share.max(axis=0) - 1e-9) & (total[:, 0] > 0)
-    return [shown for shown, classes in _merged(labels).items() if wrong[list(classes)].any()]
+    return [name for name, classes in _classes_by_name(labels).items() if wrong[list(classes)].any()]
 
 
 def verdicts_of(labels: Labels, n_starts: int, seed: Seed, conf_level: float) -> tuple[Ints, Floats]:
     """:func:`chosen_classes` of the fit; DesignError where its classes are not the labels."""
     posterior, parameters, _ = fit_panels(labels, n_starts, seed, conf_level)
-    strange = sorted({str(r["true"]) for r in parameters if flags.NOT_ITS_LABEL in r["flag"]})
-    if strange:
+    mislabelled = sorted({str(r["true"]) for r in parameters if flags.NOT_ITS_LABEL in r["flag"]})
+    if mislabelled:
         raise DesignError(
-            f"dawid_skene found no class for the answer {', '.join(strange)}: raters give it more often where another "
-            "class is true. The raters err together, or answers are of more kinds than labels. Use another rule "
-            "('majority', 'median'), or look at dawid_skene(calls).tidy()."
+            f"dawid_skene found no class for the answer {', '.join(mislabelled)}: raters give it more often where "
+            "another class is true. The raters err together, or answers are of more kinds than labels. Use another "
+            "rule ('majority', 'median'), or look at dawid_skene(calls).tidy()."
         )
     return chosen_classes(posterior)
 
 
-def _rows(
+def _parameter_rows(
     labels: Labels,
-    found: LatentClasses,
+    fit: LatentClasses,
     errors: tuple[Floats, Floats],
     n: tuple[Floats, Floats],
-    raters: list[dict[Any, Any]],
+    raters: list[Record],
     conf_level: float,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Rows of the parameters of one panel."""
     unknown = not np.isfinite(np.concatenate([e.ravel() for e in errors])).any()
     k = len(labels.classes)
-    merged = _merged(labels)
+    merged = _classes_by_name(labels)
 
-    def row(term: str, value: float, error: float, count: float) -> dict[str, Any]:
+    def row(term: str, value: float, error: float, count: float) -> Record:
         inside = 0 < value < 1 - 1e-12
         absent = math.isnan(value)
         flag = (
@@ -243,15 +245,15 @@ def _rows(
 
     rows = []
     for true, classes in merged.items():
-        share = min(float(found.priors[list(classes)].sum()), 1.0)
+        share = min(float(fit.priors[list(classes)].sum()), 1.0)
         # equal by symmetry, so their errors add up
         error = float(errors[0][list(classes)].sum())
         rows.append({"_rater": -1, "true": true, **row("prior", share, error, float(n[0][list(classes)].sum()))})
     for r, who in enumerate(raters):
         for true, classes in merged.items():
             c = classes[0]
-            for answer, answers in _answers(labels, true).items():
-                value, error = (float(x[r, c, list(answers)].sum()) for x in (found.confusion, errors[1]))
+            for answer, answers in _labels_by_answer(labels, true).items():
+                value, error = (float(x[r, c, list(answers)].sum()) for x in (fit.confusion, errors[1]))
                 count = float(n[1][r, list(classes)].sum())
                 rows.append(
                     {**who, "_rater": r, "true": true, "answer": answer, **row("confusion", value, error, count)}
@@ -259,7 +261,7 @@ def _rows(
     return rows if k > 1 else [{**r, "flag": flags.join(flags.ON_BOUNDARY)} for r in rows]
 
 
-def _merged(labels: Labels) -> Mapping[Any, tuple[int, ...]]:
+def _classes_by_name(labels: Labels) -> Mapping[Hashable, tuple[int, ...]]:
     """Class as it is shown -> its classes: the two candidates are one where only their names tell them apart."""
     if labels.mirror is None:
         return {label: (i,) for i, label in enumerate(labels.classes)}
@@ -267,24 +269,24 @@ def _merged(labels: Labels) -> Mapping[Any, tuple[int, ...]]:
     return {"candidate": sides} | {labels.classes[i]: (i,) for i, other in enumerate(labels.mirror) if other == i}
 
 
-def _answers(labels: Labels, true: Any) -> Mapping[Any, tuple[int, ...]]:
+def _labels_by_answer(labels: Labels, true: Hashable) -> Mapping[Hashable, tuple[int, ...]]:
     """Answer as it is shown, where a class is true -> its labels."""
-    merged = _merged(labels)
+    merged = _classes_by_name(labels)
     if labels.mirror is None or true != "candidate":
         return merged
     one, two = merged["candidate"]
-    others = {answer: found for answer, found in merged.items() if answer != "candidate"}
+    others = {answer: classes for answer, classes in merged.items() if answer != "candidate"}
     return {"candidate": (one,), "other candidate": (two,), **others}
 
 
 def chosen_classes(posterior: Floats) -> tuple[Ints, Floats]:
     """The likeliest class of each unit, -1 where two are equally likely and -2 without labels, and its probability."""
-    known = np.isfinite(posterior[:, 0])
-    filled = np.where(known[:, None], posterior, 0.0)
+    labelled = np.isfinite(posterior[:, 0])
+    filled = np.where(labelled[:, None], posterior, 0.0)
     best = filled.argmax(axis=1)
     top = filled.max(axis=1)
-    drawn = (filled >= (top - _EQUAL)[:, None]).sum(axis=1) > 1
-    return np.where(known, np.where(drawn, -1, best), -2), np.where(known, top, np.nan)
+    tied = (filled >= (top - _EQUAL)[:, None]).sum(axis=1) > 1
+    return np.where(labelled, np.where(tied, -1, best), -2), np.where(labelled, top, np.nan)
 
 
 def fitted(labels: Labels, units: pd.DataFrame, n_starts: int, seed: Seed, conf_level: float) -> DawidSkene:
@@ -292,12 +294,12 @@ def fitted(labels: Labels, units: pd.DataFrame, n_starts: int, seed: Seed, conf_
     posterior, parameters, fits = fit_panels(labels, n_starts, seed, conf_level)
     if not fits:
         raise DesignError("dawid_skene compares raters, and there are no answers. Give those of two or more.")
-    asked = list(labels.scopes.columns)
-    columns = [*asked, *(c for c in labels.raters.columns if c not in asked)]
+    protocol = list(labels.scopes.columns)
+    columns = [*protocol, *(c for c in labels.raters.columns if c not in protocol)]
     rows = [{**dict.fromkeys([*columns, "answer"]), **row} for row in parameters]  # missing, not NaN, where none
     table = estimates(rows, columns, ["true", "answer", "_rater"], sort=False)
     front = [*columns, "term", "true", "answer"]
     table = table[[*front, *(c for c in table.columns if c not in front)]]
-    found = pd.DataFrame(fits)
-    shown = {f"p({label})": posterior[:, i] for i, label in enumerate(labels.classes)}
-    return DawidSkene(list(_merged(labels)), float(found["loglik"].sum()), table, found, units.assign(**shown))
+    panels = pd.DataFrame(fits)
+    units = units.assign(**{f"p({label})": posterior[:, i] for i, label in enumerate(labels.classes)})
+    return DawidSkene(list(_classes_by_name(labels)), float(panels["loglik"].sum()), table, panels, units)

@@ -31,7 +31,8 @@ from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Ints, Mask
-from judgestats.verdicts.aggregation import MISSING_PARTNER, to_native, to_table
+from judgestats.verdicts.call_groups import MISSING_PARTNER
+from judgestats.verdicts.native_frames import to_native, to_table
 
 # ---- Scores and reference of each judge, and calibration functions: a shift, a line, a monotone curve ----------------
 
