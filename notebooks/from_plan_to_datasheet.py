@@ -108,7 +108,7 @@ display(replies.head(3))
 # %%
 calls = js.design.collect(FOLDER / "plan", FOLDER / "answers.jsonl")
 display(calls["status"].value_counts().to_frame().T)
-display(js.check(calls)[["level", "what", "n", "where", "cure"]])
+display(js.check(calls)[["level", "what", "n", "where", "remedy"]])
 left = js.design.remaining(FOLDER / "plan", FOLDER / "answers.jsonl")
 
 # %% tags=["remove-input"]

@@ -103,7 +103,7 @@ def read_llmbar():
 
 calls = read_llmbar() if REAL else simulated()
 calls["set"] = pd.Categorical(calls["set"], SETS)
-display(js.check(calls).set_index("what")[["level", "n", "cure"]])
+display(js.check(calls).set_index("what")[["level", "n", "remedy"]])
 display(js.describe(calls).set_index("property"))
 
 # %% [markdown]

@@ -341,7 +341,7 @@ def test_a_folder_of_calls_is_mapped_by_its_paths(tmp_path):
     assert "both orders every pair" in plain(result)
 
 
-def test_the_cures_can_be_typed(tmp_path):
+def test_the_remedies_can_be_typed(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b'judge,system,item,score,runs\nJos\xe9,s,1,"3,5",many\nJos\xe9,t,1,9,few\n')
     cured = ["check", str(path), "--encoding", "cp1252", "--decimal", ","]

@@ -111,7 +111,7 @@ def test_a_long_prompt_that_splits_cells_is_found_in_the_engine():
         js.consensus_deviation(relation(scores.assign(wording=prompt)))
 
 
-def test_a_nested_column_is_refused_with_its_cure():
+def test_a_nested_column_is_refused_with_its_remedy():
     table = duckdb.connect().sql("SELECT 'g' AS judge, 'i' AS item, 'x' AS first, 'y' AS second, 'first' AS choice, "
                                  "{'a': 1} AS meta, [1, 2] AS scores")  # fmt: skip
     with pytest.raises(
@@ -300,7 +300,7 @@ def test_spark_frames_are_mapped_where_they_lie(spark):
 
 
 @pytest.mark.spark
-def test_a_nested_column_of_spark_is_refused_with_its_cure(spark):
+def test_a_nested_column_of_spark_is_refused_with_its_remedy(spark):
     rows = [("g", "i", "x", "y", "first", {"tokens": 3}), ("g", "i", "y", "x", "first", {"tokens": 4})]
     frame = spark.createDataFrame(rows, "judge string, item string, first string, second string, choice string, "
                                         "meta struct<tokens: int>")  # fmt: skip

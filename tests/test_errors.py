@@ -31,7 +31,9 @@ def test_an_unknown_name_is_refused_with_those_that_are_known():
         refuse_unknown("modle", ["model", "item"], "The table has no column 'modle'", "It has")
     assert str(error.value) == "The table has no column 'modle'. It has: model, item. Did you mean 'model'?"
     with pytest.raises(SchemaError) as error:
-        refuse_unknown(7, ["p"], "There is no prompt 7", "Prompts", more="; or a file", cure=" Ask.", error=SchemaError)
+        refuse_unknown(
+            7, ["p"], "There is no prompt 7", "Prompts", more="; or a file", remedy=" Ask.", error=SchemaError
+        )
     assert str(error.value) == "There is no prompt 7. Prompts: p; or a file. Ask."
 
 

@@ -824,7 +824,7 @@ def _show_rows(console: Console, found: Any) -> None:
     if len(rest):
         numbers = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
         first = rest["where"].where(rest["where"] != "", numbers)
-        shown = rest.assign(first_rows=first)[["level", "what", "n", "first_rows", "cure"]]
+        shown = rest.assign(first_rows=first)[["level", "what", "n", "first_rows", "remedy"]]
         _print_table(console, "Rows used and excluded", shown)
         console.print(f"{PLACES}\n")
 
@@ -988,7 +988,7 @@ def _show_plan(made: Any, folder: Path, whole: Path, format: str, inputs: Sequen
     _print_table(console, f"{len(made):,} calls{later}", made.summary())
     found = made.check()
     if len(found):
-        _print_table(console, "Look at this before you ask", found[["level", "what", "n", "example", "cure"]])
+        _print_table(console, "Look at this before you ask", found[["level", "what", "n", "example", "remedy"]])
     console.print(_text(f"Send: {', '.join(map(str, files))}"))
     command = "next" if len(made.later) else "collect"
     console.print(_text(f"Then: judgestats {command} {as_typed([masked(str(whole))])} ANSWERS"))

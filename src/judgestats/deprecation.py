@@ -28,8 +28,8 @@ def deprecated(
         @wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
             if not renamed:
-                cure = f" Use {use}() instead." if use else ""
-                _warn(f"{name}() is deprecated since judgestats {since} and will be removed.{cure}")
+                remedy = f" Use {use}() instead." if use else ""
+                _warn(f"{name}() is deprecated since judgestats {since} and will be removed.{remedy}")
             for old, new in renamed.items():
                 if old not in kwargs:
                     continue

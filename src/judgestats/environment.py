@@ -54,8 +54,8 @@ def _versions() -> Iterator[tuple[str, str]]:
     for extra, names in extras.items():
         missing = [n for n in names if _installed(n) == "missing"]
         parts = [f"{n} {_installed(n)}" for n in names if n not in missing]
-        cure = f'; missing: {", ".join(missing)} (pip install "judgestats[{extra}]")' if missing else ""
-        yield f"[{extra}]", ", ".join(parts) + cure if parts else cure.removeprefix("; ")
+        remedy = f'; missing: {", ".join(missing)} (pip install "judgestats[{extra}]")' if missing else ""
+        yield f"[{extra}]", ", ".join(parts) + remedy if parts else remedy.removeprefix("; ")
 
 
 def _cache_folder() -> str:

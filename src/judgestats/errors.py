@@ -246,13 +246,13 @@ def refuse_unknown(
     of: str = "Allowed",
     *,
     more: str = "",
-    cure: str = "",
+    remedy: str = "",
     error: type[JudgestatsError] = DesignError,
 ) -> None:
     """Raise unless a name is known: the problem, what the known names are `of`, `more` that is allowed, the closest."""
     if name not in known:
         listed = ", ".join(map(str, known))
-        raise error(f"{problem}. {of}: {listed}{more}.{suggestion(str(name), known)}{cure}")
+        raise error(f"{problem}. {of}: {listed}{more}.{suggestion(str(name), known)}{remedy}")
 
 
 def data_rows(rows: Any, most: int = 3) -> str:

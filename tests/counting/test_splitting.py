@@ -250,7 +250,7 @@ def suited(measure: str) -> pd.DataFrame:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
-def test_every_measure_refuses_by_name_and_takes_both_cures(measure):
+def test_every_measure_refuses_by_name_and_takes_both_remedies(measure):
     take, options, table = getattr(js, measure), MEASURES[measure], suited(measure)
     with pytest.raises(DesignError, match=r"'scale' splits ratings.*in by= .* or in average_over="):
         take(table, **options)

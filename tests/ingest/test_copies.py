@@ -34,7 +34,7 @@ def test_a_copy_under_another_name_counts_once(write: Write, tmp_path: Path) -> 
     assert (told["rows in"], told["rows used"], told["rows excluded"]) == (5, 3, 2)
     rows = check(frame).query("level == 'excluded'")
     assert rows["where"].tolist() == ["b.csv, line 2; c.csv, line 2"]
-    assert rows["cure"].str.contains("{replicate}", regex=False).all()
+    assert rows["remedy"].str.contains("{replicate}", regex=False).all()
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_a_scorer_of_classes_is_left_out_with_the_mapping_that_reads_it(write: W
         "scorer safety is left out: its values do not all say right or wrong: 'safe' (1), 'unsafe' (1)",
         2,
     )
-    assert entry.cure == (
+    assert entry.remedy == (
         "values= gives each a number, True, False or None: values={'safety': {'safe': ..., 'unsafe': ...}}, on the "
         "command line --option 'values=safety=safe:...;unsafe:...'"
     )

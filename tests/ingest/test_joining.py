@@ -85,7 +85,7 @@ def test_labels_that_fit_two_verdicts_or_none_are_listed() -> None:
     assert [e.reason for e in account_of(joined).excluded] == [
         "label fits several verdicts", "label without a verdict: no such 'item'", "label without 'item'",
     ]  # fmt: skip
-    assert "first and second" in account_of(joined).excluded[0].cure
+    assert "first and second" in account_of(joined).excluded[0].remedy
     found = counted(joined)
     assert [found[w] for w in ("label matched with a verdict", "verdict with a label", "verdict without a label")] == [
         1, 1, 4,

@@ -124,7 +124,7 @@ def test_wrong_encoding(write: Write, raw: bytes, says: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le"])
-def test_the_cure_for_the_encoding_cures(write: Write, encoding: str) -> None:
+def test_the_remedy_for_the_encoding_works(write: Write, encoding: str) -> None:
     calls = read(write("t.csv", (HEADER + "g,1,caf\xe9,y,first\n").encode(encoding)), encoding=encoding)
     assert calls["first"].tolist() == ["caf\xe9"]
 

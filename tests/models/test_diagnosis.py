@@ -61,7 +61,7 @@ def test_silent_on_ordinary_data(name: str, formula: str, options: dict) -> None
 def test_factors_with_few_levels_are_doubted(name: str, formula: str, options: dict, whats: list[str]) -> None:
     table = fit(formula, reference.data(name), **options).check().query("level == 'caution'")
     assert table["what"].tolist() == whats
-    assert table["cure"].str.contains("too short").all()
+    assert table["remedy"].str.contains("too short").all()
 
 
 def test_rare_answers_under_laplace() -> None:
@@ -70,7 +70,7 @@ def test_rare_answers_under_laplace() -> None:
     row = found(fit("y ~ 1 + (1|item)", table, n_quadrature=1), "caution").iloc[0]
     assert (row["level"], row["column"], row["n"]) == ("caution", "item", 40)
     assert row["what"] == "rarer answer less than once per level: 10 for 40 levels under Laplace's approximation"
-    assert 'n_quadrature="auto"' in row["cure"]
+    assert 'n_quadrature="auto"' in row["remedy"]
     assert found(fit("y ~ 1 + (1|item)", table)).empty
 
 
@@ -95,7 +95,7 @@ def test_a_level_with_one_answer() -> None:
     row = found(own).iloc[0]
     assert (row["level"], row["column"], row["n"], row["example"]) == ("fault", "s", 8, "c")
     assert row["what"] == "'c' always has 1: separation"
-    assert "infinite" in row["cure"]
+    assert "infinite" in row["remedy"]
     assert own.options["separated"] == ("s[c]",)
     assert len(found(own)) == 1
 
@@ -180,7 +180,7 @@ def test_singular_terms_are_named() -> None:
     row = found(own).iloc[0]
     assert (row["level"], row["column"], row["n"]) == ("caution", "g", 12)
     assert row["what"] == "singular fit: sd(Intercept|g) is 0"
-    assert row["cure"].startswith("Leave (1|g) out; ")
+    assert row["remedy"].startswith("Leave (1|g) out; ")
 
 
 @pytest.mark.parametrize(
@@ -231,20 +231,20 @@ def test_few_calls_per_level_under_laplace() -> None:
     own = fit("first ~ 1 + (0 + order|pair)", pairs(100, 2), n_quadrature=1)
     row = found(own, "caution").iloc[0]
     assert row["what"] == "fewer than 5 calls per level: 2.0 under Laplace's approximation"
-    assert 'n_quadrature="auto"' in row["cure"]
+    assert 'n_quadrature="auto"' in row["remedy"]
     assert "fewer than 5 calls per level" in own.notes
     assert own.tidy()["flag"].tolist() == ["fewer than 5 calls per level"] * 2
     assert found(fit("first ~ 1 + (0 + order|pair)", pairs(100, 2))).empty
     assert found(fit("first ~ 1 + (0 + order|pair)", pairs(60, 6), n_quadrature=1)).empty
     several = fit("first ~ 1 + (1|pair) + (0 + order|pair)", pairs(100, 2))
-    assert "bootstrap" in found(several).query("what.str.contains('Laplace')")["cure"].iloc[0]
+    assert "bootstrap" in found(several).query("what.str.contains('Laplace')")["remedy"].iloc[0]
 
 
 def test_factors_with_few_levels_and_with_one_call_each() -> None:
     table = calls()
     rows = fit("y ~ x + (1|p)", table).check().query("what == 'fewer than 30 levels of p: 2 only'")
     assert rows["example"].tolist() == ["P1, P2"]
-    assert "fixed effect" in rows["cure"].iloc[0]
+    assert "fixed effect" in rows["remedy"].iloc[0]
     each = found(fit("y ~ x + (1|row)", table.assign(row=np.arange(240))))
     assert "240 levels for 240 calls" in each["what"].tolist()
 
@@ -257,10 +257,10 @@ def test_suspect_columns() -> None:
     table["rare"] = np.where(np.arange(1200) < 8, "u", "v")
     names = found(fit("y ~ item", table))
     assert names[["level", "column", "what"]].to_numpy().tolist() == [["caution", "item", "names used as numbers"]]
-    assert "C(item)" in names["cure"].iloc[0]
+    assert "C(item)" in names["remedy"].iloc[0]
     rare = found(fit("y ~ rare", table))
     assert rare[["column", "what", "n"]].to_numpy().tolist() == [["rare", "nearly always 'v'", 8]]
-    assert "center(far)" in found(fit("score ~ far", table, family="gaussian"))["cure"].iloc[0]
+    assert "center(far)" in found(fit("score ~ far", table, family="gaussian"))["remedy"].iloc[0]
     assert found(fit("y ~ center(x)", table)).empty
     few = fit("y ~ x", table)
     assert found(few).empty

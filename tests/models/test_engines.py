@@ -323,7 +323,7 @@ def test_variational_bayes_is_near_and_too_sure() -> None:
     assert "standard errors too small" in own.glance()["flag"].iloc[0]
     fault = own.check().iloc[0]
     assert fault["level"] == "fault"
-    assert "3 to 14 times too small" in fault["cure"]
+    assert "3 to 14 times too small" in fault["remedy"]
     assert np.isnan(own.loglik)
     effects, exact = own.effects(), ml.effects()
     assert effects is not None

@@ -299,16 +299,16 @@ def test_the_advice_below_ten_judges_names_the_option():
     fit = js.fit("correct ~ strategy + (1|judge)", table("scores"))
     own = fit.check().query("level == 'caution' and column == 'judge'").iloc[0]
     assert "fewer than 30 levels of judge: 8" in own["what"]
-    assert "fit(..., df='judge')" in own["cure"]
+    assert "fit(..., df='judge')" in own["remedy"]
     taken = fit.update(df="judge").check()
-    assert not taken["cure"].str.contains("df='judge'").any()
+    assert not taken["remedy"].str.contains("df='judge'").any()
 
 
 def test_the_advice_of_a_linear_model_is_reml():
     own = table("scores")
-    by_ml = js.fit("score ~ strategy + (1|judge)", own, family="gaussian").check()["cure"]
+    by_ml = js.fit("score ~ strategy + (1|judge)", own, family="gaussian").check()["remedy"]
     assert by_ml.str.contains("Pass reml=True").any()
-    by_reml = js.fit("score ~ strategy + (1|judge)", own, family="gaussian", reml=True).check()["cure"]
+    by_reml = js.fit("score ~ strategy + (1|judge)", own, family="gaussian", reml=True).check()["remedy"]
     assert by_reml.str.contains("fixed effects (t, Satterthwaite) hold", regex=False).any()
 
 

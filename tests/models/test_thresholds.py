@@ -77,7 +77,7 @@ def test_nodes_that_are_too_few_are_a_fault(nodes: int, intercept: float, sd: fl
     assert own.converged
     (what,) = faults(own)
     assert what.startswith(f"AGQ {nodes}: too few nodes")
-    assert 'n_quadrature="auto"' in own.check()["cure"].iloc[0]
+    assert 'n_quadrature="auto"' in own.check()["remedy"].iloc[0]
     assert UNSETTLED in own.glance()["flag"].iloc[0]
     assert own.tidy()["flag"].tolist() == [UNSETTLED] * 2
 

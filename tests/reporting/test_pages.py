@@ -115,13 +115,13 @@ def test_the_account_adds_up(invalid, tmp_path):
     assert total == used + aside
 
 
-def test_the_account_names_reasons_rows_and_cures(tmp_path):
+def test_the_account_names_reasons_rows_and_remedies(tmp_path):
     calls = plain_verdicts(["a"], invalid=0.2)
     page = made(calls, tmp_path)
     reason = check(calls).query("level == 'excluded'").iloc[0]
     read = Page(page).text
     assert reason["what"] in read
-    assert reason["cure"] in read
+    assert reason["remedy"] in read
     assert ", ".join(str(r) for r in reason["rows"][:3]) in read
 
 

@@ -253,7 +253,7 @@ def test_check_says_what_counts(tmp_path):
     )
     undeclared = js.check(table)
     assert undeclared.loc[0, ["level", "column", "n"]].tolist() == ["fault", "n", 8]
-    assert 'counts="n"' in undeclared.loc[0, "cure"]
+    assert 'counts="n"' in undeclared.loc[0, "remedy"]
 
 
 def test_counts_of_zero_are_in_the_account():

@@ -147,7 +147,7 @@ def test_ratings_get_a_criterion_and_off_scale_scores_go_where_they_are_told(sco
 # ---------------------------------------------------------------- faults, all at once
 
 
-def test_all_faults_come_at_once_with_rows_and_cures(calls):
+def test_all_faults_come_at_once_with_rows_and_remedies(calls):
     bad = calls.assign(choice=["C", "first", "C", "tie"], item=["1", None, "2", "2"], replicate=["a", "b", "c", "d"])
     with pytest.raises(SchemaError) as error:
         preferences(bad)
@@ -155,7 +155,7 @@ def test_all_faults_come_at_once_with_rows_and_cures(calls):
     assert list(faults["column"]) == ["item", "choice", "replicate"]
     assert list(faults["n"]) == [1, 2, 4]
     assert list(faults["rows"]) == [(1,), (0, 2), (0, 1, 2, 3)]
-    assert (faults["cure"] != "").all()
+    assert (faults["remedy"] != "").all()
     assert str(error.value).startswith("3 faults in preferences (4 rows): ")
 
 

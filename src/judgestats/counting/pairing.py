@@ -46,8 +46,8 @@ def repeated_calls(
 
 
 def _repeated(message: str, splits: Sequence[Split]) -> DesignError:
-    cure = split_message(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
-    return DesignError(f"{message} {cure}", reason=REPEATED, problem=f"{_REPEATED_CALLS}{differing(splits)}")
+    remedy = split_message(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
+    return DesignError(f"{message} {remedy}", reason=REPEATED, problem=f"{_REPEATED_CALLS}{differing(splits)}")
 
 
 def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:

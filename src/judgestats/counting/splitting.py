@@ -325,12 +325,12 @@ def split_message(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ra
     values = "; ".join(_few(s.values) for s in splits)
     what, row = ("ratings", "rows") if kind == "ratings" else ("pairs", "calls")
     it = "it" if one else "them"
-    cure = f"Name {it} in by= (a result for each value)"
+    remedy = f"Name {it} in by= (a result for each value)"
     if kind == "ratings":
-        cure += f" or in average_over= (rows that differ in {it} count as runs)"
+        remedy += f" or in average_over= (rows that differ in {it} count as runs)"
     return (
         f"{named} {'splits' if one else 'split'} {what}: {max(s.rows for s in splits):,} {row} are equal in "
-        f"{', '.join(listed)} but differ in {it} ({values}). {cure}, or map it to 'replicate' if it numbers repeats."
+        f"{', '.join(listed)} but differ in {it} ({values}). {remedy}, or map it to 'replicate' if it numbers repeats."
     )
 
 

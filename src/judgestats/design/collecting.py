@@ -316,8 +316,8 @@ def _verdicts(
         )
     excluded += [Exclusion(found[c][0], "the reply goes into a later call", "") for c in passed]
     missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
-    cure = "remaining() is the plan of the calls left to ask."
-    excluded += [Exclusion(f"call {c}", "no answer came back", cure) for c in missing]
+    remedy = "remaining() is the plan of the calls left to ask."
+    excluded += [Exclusion(f"call {c}", "no answer came back", remedy) for c in missing]
     if kind == "texts":
         return _written(plan, rows, found, n + len(missing), tuple(excluded))
     rows = rows[~rows[CALL].isin(set(passed))].drop(columns=[*TEXTS.values(), "planned"], errors="ignore")

@@ -377,8 +377,9 @@ class Plan:
     def _cut_off(self) -> Iterator[Finding]:
         """Calls of later stages that cannot be asked: no usable answer came to a call before them."""
         if lost := self.about.get(UNANSWERED, 0):
-            cure = "Ask the calls of the earlier stage that failed again: remaining(), then next_stage()."
-            yield Finding("caution", "stage", "later calls without an answer to go on from", (), cure=cure, unread=lost)
+            remedy = "Ask the calls of the earlier stage that failed again: remaining(), then next_stage()."
+            what = "later calls without an answer to go on from"
+            yield Finding("caution", "stage", what, (), remedy=remedy, unread=lost)
 
     def _leaks(self) -> Iterator[Finding]:
         ids = ("first", "second") if self.kind == "preferences" else ("system",)
@@ -426,9 +427,9 @@ class Plan:
         calls = self.calls
         alone = self._in_one_order()
         if alone.any():
-            cure = "Plan both orders, orders='both', for measures of position and consistency."
+            remedy = "Plan both orders, orders='both', for measures of position and consistency."
             yield Finding(
-                "caution", "first", "pairs in one order only", tuple(map(int, np.flatnonzero(alone))), cure=cure
+                "caution", "first", "pairs in one order only", tuple(map(int, np.flatnonzero(alone))), remedy=remedy
             )
         for column in ("better", "target"):
             if column not in calls or calls[column].isna().all():
@@ -437,9 +438,9 @@ class Plan:
             share = float((known[column] == known["first"]).mean())
             if abs(share - 0.5) > 2 / np.sqrt(len(known)):
                 what = f"{column!r} is shown first in {share:.0%} of {len(known):,} calls"
-                cure = "Plan both orders, or draw the order at random."
+                remedy = "Plan both orders, or draw the order at random."
                 yield Finding(
-                    "caution", column, what, tuple(map(int, np.flatnonzero(calls[column].notna()))), cure=cure
+                    "caution", column, what, tuple(map(int, np.flatnonzero(calls[column].notna()))), remedy=remedy
                 )
 
     def _in_one_order(self) -> NDArray[np.bool_]:
@@ -560,10 +561,10 @@ def opened_table(given: pd.DataFrame | str | Path) -> pd.DataFrame:
     return table
 
 
-def need_columns(table: pd.DataFrame, names: Iterable[str], what: str = "table", cure: str = "") -> None:
-    """Raise DesignError if a table lacks a column; `cure`: what to do about it."""
+def need_columns(table: pd.DataFrame, names: Iterable[str], what: str = "table", remedy: str = "") -> None:
+    """Raise DesignError if a table lacks a column; `remedy`: what to do about it."""
     for name in names:
-        refuse_unknown(name, table, f"The {what} has no column {name!r}", "It has", cure=cure)
+        refuse_unknown(name, table, f"The {what} has no column {name!r}", "It has", remedy=remedy)
 
 
 def build(

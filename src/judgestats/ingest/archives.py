@@ -22,7 +22,7 @@ _PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00")
 _LOCAL = struct.Struct("<4s22xHH")
 #: In a name: no name, an absolute one, a drive, a NUL, a step upwards.
 _OUTSIDE = re.compile(r"\A(?:\Z|[/\\]|[A-Za-z]:)|\x00|(?:\A|[/\\])\.\.(?:[/\\]|\Z)")
-_CURE = "Write or fetch the file again; `unzip -t` checks it."
+_REMEDY = "Write or fetch the file again; `unzip -t` checks it."
 
 
 class Archive:
@@ -124,4 +124,4 @@ class Archive:
             raise self._damaged(f"member {name!r} has a negative size or place")
 
     def _damaged(self, what: str) -> SchemaError:
-        return SchemaError(f"{self.path.name}: the zip archive is truncated or damaged: {what}. {_CURE}")
+        return SchemaError(f"{self.path.name}: the zip archive is truncated or damaged: {what}. {_REMEDY}")

@@ -17,7 +17,7 @@ from judgestats.errors import SchemaError, suggestion
 from judgestats.schema.opening import cell_text, few, refuse_repeated_names
 
 _BATCH = 8192
-_CURE = "Write or fetch it again."
+_REMEDY = "Write or fetch it again."
 _LARGEST_SHEET = 2 * 10**9
 
 
@@ -147,4 +147,4 @@ def _chosen(path: Path, wanted: str, names: list[str], what: str) -> str:
 
 def _damaged(path: Path, kind: str, problem: Exception) -> SchemaError:
     reason = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
-    return SchemaError(f"{path.name}: not a complete {kind} file ({reason}). {_CURE}")
+    return SchemaError(f"{path.name}: not a complete {kind} file ({reason}). {_REMEDY}")

@@ -14,7 +14,7 @@ from judgestats.schema.account import Exclusion
 from judgestats.schema.columns import Finding, as_frame
 from judgestats.schema.opening import opened
 
-CURE = (
+REMEDY = (
     "If the files are runs of their own, or of several raters, name the run or the rater in their paths, as in "
     'path="...{replicate}..." or path="...{judge}..."'
 )
@@ -30,11 +30,11 @@ class Copies:
     excluded: NDArray[np.bool_]  # which rows
     why: list[Exclusion] = field(default_factory=list)  # what accounts for them
 
-    def add(self, rows: NDArray[np.intp], places: Sequence[str], reason: str, cure: str) -> None:
+    def add(self, rows: NDArray[np.intp], places: Sequence[str], reason: str, remedy: str) -> None:
         """Exclude rows, all for one reason."""
         self.excluded[rows] = True
         shown = "; ".join(places[int(r)] for r in rows[:_FEW]) + ("; ..." if len(rows) > _FEW else "")
-        self.why.append(Exclusion(shown, reason, cure, len(rows)))
+        self.why.append(Exclusion(shown, reason, remedy, len(rows)))
 
 
 def copies(
@@ -62,7 +62,7 @@ def copies(
         here, there = same["_row"].to_numpy(), same["_row_2"].to_numpy()
         _refuse_contradictions(data, [c for c in data.columns if c not in both], here, there, places, both)
         reason = f"the same call with the same answer stands in {files[one]}"
-        found.add(np.sort(there), places, reason, CURE)
+        found.add(np.sort(there), places, reason, REMEDY)
     return found
 
 
@@ -147,7 +147,7 @@ def _refuse_contradictions(
         what = "the same call occurs more than once"
         raise SchemaError(
             f"{what}: {places[int(here[at])]} and {places[int(there[at])]} differ in {name!r} ({str(one[at])[:40]!r} "
-            f"and {str(two[at])[:40]!r}), as do {n} of {len(here)} calls that both files hold. {CURE}.",
-            faults=as_frame([Finding("fault", "", what, rows, example, CURE)], places),
+            f"and {str(two[at])[:40]!r}), as do {n} of {len(here)} calls that both files hold. {REMEDY}.",
+            faults=as_frame([Finding("fault", "", what, rows, example, REMEDY)], places),
             advice=(("path", None),),
         )

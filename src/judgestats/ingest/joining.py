@@ -352,7 +352,7 @@ def _no_match(keys: Mapping[str, Any], things: pd.DataFrame, excluded: list[Excl
         f"{few(map(repr, things[n].dropna().unique()[:2]), 2)}"
         for n in names
     )
-    reasons = dict.fromkeys(f"{e.reason}. {e.cure}".rstrip(". ") for e in excluded)
+    reasons = dict.fromkeys(f"{e.reason}. {e.remedy}".rstrip(". ") for e in excluded)
     count = f"{len(excluded):,} label{'s' * (len(excluded) != 1)}"
     return SchemaError(
         f"No label fits exactly one verdict ({count}: {few(reasons, 3)}). {shown}. Nothing was joined; on= says which "

@@ -74,9 +74,9 @@ class Place:
         """Build the error for a value that the format does not have."""
         return SchemaError(f"{self}: {what} is {str(got)[:60]!r}. Allowed: {allowed}.")
 
-    def exclude(self, reason: str, part: str = "", cure: str = "", n: int = 1) -> None:
+    def exclude(self, reason: str, part: str = "", remedy: str = "", n: int = 1) -> None:
         """Say that the record, or a part of it, gives no row: ``place.exclude("no score", "scorer model_grade")``."""
-        self.excluded.append(Exclusion(f"{self}, {part}" if part else str(self), reason, cure, n))
+        self.excluded.append(Exclusion(f"{self}, {part}" if part else str(self), reason, remedy, n))
 
 
 class Word(NamedTuple):
@@ -84,7 +84,7 @@ class Word(NamedTuple):
 
     text: str
     question: str  # whose value it is, as ``scorer match``
-    cure: Callable[[Sequence[str]], str]  # how the user gives words a number, from the words
+    remedy: Callable[[Sequence[str]], str]  # how the user gives words a number, from the words
     letters: Mapping[str, float | bool] = MappingProxyType({})  # what others mean, beside C or I or if declared
     declared: str = ""  # where the log says what its words mean
     number: bool = False  # right and wrong are 1 and 0
@@ -128,8 +128,8 @@ def _coded(
             counts = Counter(w.text for w in words).most_common()
             listed = few([f"{text[:40]!r} ({n:,})" for text, n in counts], _MOST_WORDS)
             reason = f"{question} is left out: its values do not all say right or wrong: {listed}"
-            cure = words[0].cure([text for text, _ in counts][:_MOST_WORDS])
-            excluded.append(Exclusion(few([places[i] for i in at], 2), reason, cure, len(at)))
+            remedy = words[0].remedy([text for text, _ in counts][:_MOST_WORDS])
+            excluded.append(Exclusion(few([places[i] for i in at], 2), reason, remedy, len(at)))
             dropped += at
             continue
         for i, word in zip(at, words, strict=True):
@@ -265,7 +265,7 @@ class Reader:
             raise next(iter(left.values())) from None
         dropped, notes = _coded(rows, places, excluded)
         if len(dropped) == len(rows):
-            reasons = dict.fromkeys(f"{e.reason}. {e.cure}".rstrip(". ") for e in excluded)
+            reasons = dict.fromkeys(f"{e.reason}. {e.remedy}".rstrip(". ") for e in excluded)
             raise SchemaError(
                 f"{excluded[0].place.partition(',')[0]}: the {self.name} format was recognised, and none of its "
                 f"{n:,} record{'s' * (n != 1)} holds a verdict ({'; '.join(reasons)}). Nothing was read."

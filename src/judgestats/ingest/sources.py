@@ -105,9 +105,9 @@ class Files:
         names: dict[str, list[str]] = {}
         for file, problem in self.unreadable:
             names.setdefault(f"file not read: {_why(file.path, problem)}", []).append(self.relative(file))
-        cure = "Repair or remove the file; with strict=True the source is refused."
+        remedy = "Repair or remove the file; with strict=True the source is refused."
         return tuple(
-            Finding("file", "", why, (), cure=cure, unread=len(at), where=shown_places(at, range(len(at))))
+            Finding("file", "", why, (), remedy=remedy, unread=len(at), where=shown_places(at, range(len(at))))
             for why, at in names.items()
         )
 

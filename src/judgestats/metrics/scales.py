@@ -22,7 +22,7 @@ _APART = 3
 #: A name that ends in the range of a scale: ``gpt_0_5``, ``gpt 1-10``, ``0_100``.
 _RANGE = re.compile(r"(?:.*[_ ])?([01])[-_](\d+)")
 _NUMBERS = ("estimate", "std_error", "conf_low", "conf_high", "p_value", "p_adjusted", "share", "raw")
-_CURE = (
+_REMEDY = (
     "Differences of scores say nothing then. Name the scale in a column and in by=, bring all scores to one scale, or "
     "use measures that are free of scale, such as rank correlations."
 )
@@ -97,7 +97,7 @@ def _declared_apart(ends: _Ends) -> tuple[int, int] | None:
 def refuse_several_scales(scores: pd.Series[Any], raters: pd.Series[Any]) -> None:
     """Raise DesignError where raters who are compared by differences of scores are on scales far apart."""
     if pair := scales_apart(scores, raters):
-        raise DesignError(f"The scores are not on one scale: there is {pair[0]}, and {pair[1]}. {_CURE}")
+        raise DesignError(f"The scores are not on one scale: there is {pair[0]}, and {pair[1]}. {_REMEDY}")
 
 
 def refuse_declared_scales(ratings: Any, groups: Iterable[str]) -> None:
@@ -109,7 +109,7 @@ def refuse_declared_scales(ratings: Any, groups: Iterable[str]) -> None:
     several = table.groupby(groups, dropna=False)["scale"] if groups else [("", table["scale"])]
     for _, values in several:
         if len(levels := sorted(map(str, values.dropna().unique()))) > 1:
-            raise DesignError(f"The scores are not on one scale: 'scale' has {', '.join(map(repr, levels))}. {_CURE}")
+            raise DesignError(f"The scores are not on one scale: 'scale' has {', '.join(map(repr, levels))}. {_REMEDY}")
 
 
 def on_one_scale(scores: pd.Series[Any], right: pd.Series[Any], judges: pd.Series[Any]) -> pd.Series[bool]:

@@ -405,7 +405,7 @@ class Fit(Fitted):
             A row for each finding: ``level`` (``fault``: numbers not to be used as they are; ``caution``: to be used
             with care; ``excluded``: rows, columns or categories left out; ``counted``: for information; ``rows``: how
             many rows were used and excluded), ``column``, ``what``, ``n`` (rows, levels or calls concerned),
-            ``example``, ``cure``.
+            ``example``, ``remedy``.
 
         Notes
         -----

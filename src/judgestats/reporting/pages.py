@@ -147,7 +147,7 @@ def rows_section(findings: pd.DataFrame) -> dict[str, Any]:
         "share": None if share is None else f"{share:.4f}", "rest": f"{100 - (share or 0):.4f}",
         "said": f"{share or 0:.1f}", "note": note.strip(),
         "reasons": [
-            [r["what"], r["level"], count(r["n"]), places(r["where"] or _first_rows(r["rows"])), r["cure"]]
+            [r["what"], r["level"], count(r["n"]), places(r["where"] or _first_rows(r["rows"])), r["remedy"]]
             for r in reasons.to_dict("records")
         ],
     }  # fmt: skip

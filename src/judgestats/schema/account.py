@@ -23,7 +23,7 @@ class Exclusion:
 
     place: str  # file, line or key
     reason: str  # without a full stop
-    cure: str = ""  # what the user can do about it, if anything
+    remedy: str = ""  # what the user can do about it, if anything
     n: int = 1  # rows that it would be
 
 

@@ -13,7 +13,7 @@ from judgestats.errors import Advice, SchemaError, refuse_unknown
 # ---- What is found in a table, a row each: faults, rows excluded, gaps ----------------------------------------------
 
 #: Columns of :func:`check`.
-CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "cure", "where")
+CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "remedy", "where")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Finding:
     what: str
     rows: tuple[int, ...]
     example: str = ""
-    cure: str = ""
+    remedy: str = ""
     advice: Advice = ()
     unread: int = 0
     where: str = ""
@@ -39,7 +39,7 @@ class Finding:
 def as_frame(findings: list[Finding], places: Sequence[str] = ()) -> pd.DataFrame:
     """Findings as the frame that :func:`check` returns; `places`: where each row comes from, if that is known."""
     rows = [
-        (f.level, f.column, f.what, f.n, f.rows, f.example, f.cure, f.where or shown_places(places, f.rows))
+        (f.level, f.column, f.what, f.n, f.rows, f.example, f.remedy, f.where or shown_places(places, f.rows))
         for f in findings
     ]
     return pd.DataFrame(rows, columns=list(CHECK_COLUMNS))

@@ -147,7 +147,7 @@ def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def refuse_repeated_names(
-    names: Iterable[Any], where: str = "The table", cure: str = "Rename or drop columns so that each name is unique."
+    names: Iterable[Any], where: str = "The table", remedy: str = "Rename or drop columns so that each name is unique."
 ) -> None:
     """Raise if two columns of a table, a file or a query have one name."""
     places: dict[Any, list[str]] = {}
@@ -155,7 +155,7 @@ def refuse_repeated_names(
         places.setdefault(name, []).append(str(at))
     repeated = [f"{name!r:.40} (columns {few(at, 6)})" for name, at in places.items() if len(at) > 1]
     if repeated:
-        raise SchemaError(f"{where} has a column name more than once: {few(repeated, 6)}. {cure}")
+        raise SchemaError(f"{where} has a column name more than once: {few(repeated, 6)}. {remedy}")
 
 
 def _check_names(names: list[Any]) -> None:

@@ -50,7 +50,7 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
         One row per finding: ``level`` (``fault``: the frame is refused; ``excluded``: the rows are left out of the
         measures that need them; ``file``: files that could not be read; ``counted``: kept, for information; ``rows``:
         the sums, rows in = rows used + rows excluded), ``column``, ``what``, ``n`` (rows, or files), ``rows`` (all row
-        numbers, from 0), ``example``, ``cure``, ``where`` (file and line, or the key, of up to three rows, where
+        numbers, from 0), ``example``, ``remedy``, ``where`` (file and line, or the key, of up to three rows, where
         :func:`judgestats.read` recorded it). Parts of a source that gave no row of the frame are among the excluded:
         they count in ``n`` and have no row number.
 
@@ -100,18 +100,18 @@ def _excluded_while_reading(account: Account) -> list[Finding]:
     """What a source held that gave no row, by reason."""
     reasons: dict[tuple[str, str], list[Exclusion]] = {}
     for part in account.excluded:
-        reasons.setdefault((part.reason, part.cure), []).append(part)
+        reasons.setdefault((part.reason, part.remedy), []).append(part)
     return [
         Finding(
             "excluded",
             "",
             reason,
             (),
-            cure=cure,
+            remedy=remedy,
             unread=sum(p.n for p in parts),
             where=shown_places([p.place for p in parts], range(len(parts))),
         )
-        for (reason, cure), parts in reasons.items()
+        for (reason, remedy), parts in reasons.items()
     ]
 
 
@@ -150,9 +150,9 @@ def _raise(faults: list[Finding], data: Any, kind: Kind) -> None:
     if not faults:
         return
     if not len(data):
-        raise SchemaError(f"The {kind} table has no rows. {faults[0].cure}", faults=as_frame(faults))
+        raise SchemaError(f"The {kind} table has no rows. {faults[0].remedy}", faults=as_frame(faults))
     listed = "; ".join(
-        f"{f.what} in {f.n} row{'s' * (f.n != 1)} ({data_rows(f.rows)}). {f.cure}".strip() for f in faults
+        f"{f.what} in {f.n} row{'s' * (f.n != 1)} ({data_rows(f.rows)}). {f.remedy}".strip() for f in faults
     )
     count = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
     advice = tuple(dict.fromkeys(pair for f in faults for pair in f.advice))
@@ -164,18 +164,18 @@ def _where(mask: Any) -> tuple[int, ...]:
 
 
 def _marked(
-    level: str, column: str, what: str, mask: Any, cure: str = "", values: Any = None, advice: Advice = ()
+    level: str, column: str, what: str, mask: Any, remedy: str = "", values: Any = None, advice: Advice = ()
 ) -> Iterator[Finding]:
     """A finding about the rows that a mask marks, if it marks any; its example is the first of `values` there."""
     rows = _where(mask)
     if rows:
         example = str(values.iloc[rows[0]])[:80] if values is not None else ""
-        yield Finding(level, column, what, rows, example, cure, advice)
+        yield Finding(level, column, what, rows, example, remedy, advice)
 
 
 def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterator[Finding]:
     if len(data) == 0:
-        yield Finding("fault", "", "the table has no rows", (), cure="Give a table with at least one call.")
+        yield Finding("fault", "", "the table has no rows", (), remedy="Give a table with at least one call.")
         return
     sound = set()
     for column in VOCABULARY[kind]:
@@ -188,7 +188,7 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
             sound.add(column.name)
     if undeclared(data):
         remedy = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
-        yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), cure=remedy, advice=UNDECLARED)
+        yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), remedy=remedy, advice=UNDECLARED)
     if kind == "ratings" and scale is not None and answer_column(data.columns) != "correct":
         yield from _off_scale(data, scale)
     if kind == "preferences":
@@ -208,8 +208,8 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
         yield from _marked("fault", name, f"{name!r} is missing", missing, f"Every call needs its {name}.")
     if column.type == "boolean":
         allowed = "Allowed: true and false, 1 and 0, right and wrong, or an empty cell."
-        cure = f"{meaning} {allowed} {another}"
-        yield from _marked("fault", name, f"{name!r} is neither yes nor no", neither(values), cure, values, elsewhere)
+        remedy = f"{meaning} {allowed} {another}"
+        yield from _marked("fault", name, f"{name!r} is neither yes nor no", neither(values), remedy, values, elsewhere)
         return
     if column.type in ("number", "integer") and not (
         pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
@@ -218,11 +218,11 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
         wrong = (numbers.isna() & ~values.isna()).to_numpy()
         comma = wrong.any() and values[wrong].astype("string").str.fullmatch(r"\s*[+-]?\d+,\d+\s*").all()
         needed = column.required or name == "mean"
-        cure = "If the comma is a decimal comma, read(..., decimal=',') reads it. " * bool(comma)
-        cure += "Leave the cell empty where there is none, or map another column." if needed else another
+        remedy = "If the comma is a decimal comma, read(..., decimal=',') reads it. " * bool(comma)
+        remedy += "Leave the cell empty where there is none, or map another column." if needed else another
         advice: Advice = (("decimal", ","),) if comma else () if needed else elsewhere
         what = f"{name!r} holds text where a number is expected"
-        yield from _marked("fault", name, what, wrong, f"{meaning} {cure}", values, advice)
+        yield from _marked("fault", name, what, wrong, f"{meaning} {remedy}", values, advice)
         return
     if column.type == "integer":
         number = values.astype(float).to_numpy()
@@ -286,18 +286,18 @@ def _other_answers(data: Any) -> Iterator[Finding]:
     numbers = pd.to_numeric(values[unknown], errors="coerce").to_numpy(dtype=float)
     rows, example = _where(unknown), str(values[unknown].iloc[0])
     if values[unknown].isin(names).all():
-        cure = "It holds the winner: map its column as winner= in place of choice=."
+        remedy = "It holds the winner: map its column as winner= in place of choice=."
         yield Finding(
-            "fault", "choice", f"'choice' has names of candidates, such as {example!r}", rows, example, cure,
+            "fault", "choice", f"'choice' has names of candidates, such as {example!r}", rows, example, remedy,
             (("winner", None),),
         )  # fmt: skip
     elif ((numbers >= 0) & (numbers <= 1)).all() and (numbers % 1 != 0).any():
-        cure = (
+        remedy = (
             "If it is the probability that the second is better, map its column as graded= with labels={'0': 'first', "
             "'1': 'second'}; probabilities of the points of a scale are read by probabilities=."
         )
         yield Finding(
-            "fault", "choice", f"'choice' has numbers from 0 to 1, such as {example}", rows, example, cure,
+            "fault", "choice", f"'choice' has numbers from 0 to 1, such as {example}", rows, example, remedy,
             (("graded", None),),
         )  # fmt: skip
 
@@ -307,8 +307,8 @@ def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
     values = pd.to_numeric(data[name].to_pandas(), errors="coerce")
     off = ((values < scale[0]) | (values > scale[1])).to_numpy()
     what = f"{name!r} is off the scale {scale[0]:g} to {scale[1]:g}"
-    cure = "Pass off_scale='missing' to exclude such scores."
-    yield from _marked("fault", name, what, off, cure, values, (("off_scale", "missing"),))
+    remedy = "Pass off_scale='missing' to exclude such scores."
+    yield from _marked("fault", name, what, off, remedy, values, (("off_scale", "missing"),))
 
 
 def _strange_gold(data: Any) -> Iterator[Finding]:
@@ -317,12 +317,12 @@ def _strange_gold(data: Any) -> Iterator[Finding]:
         return
     gold = data["gold"].to_pandas()
     right = gold.isna() | gold.isin(["", "tie"]) | _same(data, "gold", "first") | _same(data, "gold", "second")
-    cure = (
+    remedy = (
         "Give the id of the right candidate, its slot (first, second), tie, or nothing; labels= translates others. "
         "Without right answers pass gold=None."
     )
     what = "'gold' is neither of the two candidates, nor a tie"
-    yield from _marked("fault", "gold", what, ~right, cure, gold, (("columns", "gold"),))
+    yield from _marked("fault", "gold", what, ~right, remedy, gold, (("columns", "gold"),))
 
 
 def _strange_strength(data: Any) -> Iterator[Finding]:
@@ -333,7 +333,7 @@ def _strange_strength(data: Any) -> Iterator[Finding]:
     choice = data["choice"].to_pandas().astype(object).to_numpy()
     off = (strength < 0) | (strength > 1)
     against = ~off & (((choice == "first") & (strength > 0.5)) | ((choice == "second") & (strength < 0.5)))
-    for wrong, what, cure in (
+    for wrong, what, remedy in (
         (
             off & np.isfinite(strength),
             "is not between 0 (first) and 1 (second)",
@@ -341,9 +341,9 @@ def _strange_strength(data: Any) -> Iterator[Finding]:
         ),
         (against, "is on the other side than 'choice'", "0 is the one shown first, 1 the one shown second."),
     ):
-        cure = f"{cure} If yours is something else, pass strength=None to keep it as 'strength_source'."
+        remedy = f"{remedy} If yours is something else, pass strength=None to keep it as 'strength_source'."
         advice: Advice = (("columns", "strength"),)
-        yield from _marked("fault", "strength", f"'strength' {what}", wrong, cure, pd.Series(strength), advice)
+        yield from _marked("fault", "strength", f"'strength' {what}", wrong, remedy, pd.Series(strength), advice)
 
 
 def _same(data: Any, one: str, two: str) -> Any:
@@ -428,8 +428,8 @@ def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
     invalid = (choice == "invalid").to_numpy() | choice.isna().to_numpy()
     for reason in sorted(set(status[invalid].astype(str))):
         rows = invalid & (status.astype(str) == reason).to_numpy()
-        cure = "invalid='wrong' or 'tie' counts them instead, where a measure offers it."
-        yield from _marked("excluded", "choice", f"choice is invalid (status {reason})", rows, cure)
+        remedy = "invalid='wrong' or 'tie' counts them instead, where a measure offers it."
+        yield from _marked("excluded", "choice", f"choice is invalid (status {reason})", rows, remedy)
 
 
 def _reasons(data: Any) -> pd.Series[Any]:
@@ -464,16 +464,16 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
         )
         yield from _sentinels(data)
         what = "self-reported runs: mean and sd are the claim of a single reply"
-        cure = "Each counts as one score; no measure uses this sd."
-        yield from _marked("counted", "sd", what, note == "self-reported runs", cure)
+        remedy = "Each counts as one score; no measure uses this sd."
+        yield from _marked("counted", "sd", what, note == "self-reported runs", remedy)
         return
     abstained = data["choice"].to_pandas() == "abstain"
     yield from _marked("counted", "choice", "choice is abstain", abstained, "Counted as no preference.")
     what = "'first' and 'second' are the same candidate"
-    cure = "Measures of position use the row; measures of preference between candidates leave it out."
-    yield from _marked("counted", "second", what, _same(data, "first", "second"), cure)
-    cure = "Call-level measures use the row; pair-level measures drop the pair and count it."
-    yield from _marked("counted", "first", "only one order of the pair", _lone_orders(data), cure)
+    remedy = "Measures of position use the row; measures of preference between candidates leave it out."
+    yield from _marked("counted", "second", what, _same(data, "first", "second"), remedy)
+    remedy = "Call-level measures use the row; pair-level measures drop the pair and count it."
+    yield from _marked("counted", "first", "only one order of the pair", _lone_orders(data), remedy)
 
 
 #: Numbers that stand for no answer in many tables.
@@ -493,10 +493,10 @@ def _sentinels(data: Any) -> Iterator[Finding]:
     low, high = rest.min(), rest.max()
     far = codes & ((score < 0) | (score > 5 * high))
     shown = " and ".join(f"{v:g}" for v in np.unique(score[far]))
-    cure = (
+    remedy = (
         f"Such rows are used as scores. If they mean no answer, pass scale=({low:g}, {high:g}) and off_scale='missing'."
     )
-    yield from _marked("counted", name, f"score is {shown}; the others run from {low:g} to {high:g}", far, cure)
+    yield from _marked("counted", name, f"score is {shown}; the others run from {low:g} to {high:g}", far, remedy)
 
 
 #: Words of the name of a column that holds a text that was judged, or its size, and the side that it is of.
@@ -519,8 +519,8 @@ def _empty_texts(data: Any, kind: Kind) -> Iterator[Finding]:
             empty = values.astype("string").fillna("").str.strip().eq("") & bool(words & _TEXTS)
             what = f"{column!r} is empty"
         rows = empty.fillna(False).to_numpy(bool) & ~np.asarray(meant, bool)
-        cure = "Such rows are used. If the text was lost, leave them out: a judge had nothing to judge there."
-        yield from _marked("counted", str(column), what, rows, cure)
+        remedy = "Such rows are used. If the text was lost, leave them out: a judge had nothing to judge there."
+        yield from _marked("counted", str(column), what, rows, remedy)
 
 
 def _look_alikes(data: Any) -> Iterator[Finding]:
@@ -538,7 +538,7 @@ def _look_alikes(data: Any) -> Iterator[Finding]:
             shown = "; ".join(" and ".join(ascii(v) for v in group[:3]) for group in alike[:3])
             more = f"; and {len(alike) - 3} more" if len(alike) > 3 else ""
             what = f"ids that look alike are taken as different: {shown}{more}"
-            yield Finding("counted", have[0], what, _where(rows), cure="Spell them in one way if they are one.")
+            yield Finding("counted", have[0], what, _where(rows), remedy="Spell them in one way if they are one.")
 
 
 def _as_seen(text: str) -> str:

@@ -115,7 +115,7 @@ def posterior(**more) -> Posterior:
     labels = {"level": (), "effect": (("a", "b"), ("S1", "S2", "S3"))}
     draws = Draws(values, labels, 0, "posterior, NUTS", stats=stats(rng), **more)
     frame = tabled([row("level", values["level"], draws, conf_level=0.95, n=10)], [])
-    return Posterior("What?", frame, pd.DataFrame(), pd.DataFrame(columns=["what", "value", "flag", "cure"]), draws)
+    return Posterior("What?", frame, pd.DataFrame(), pd.DataFrame(columns=["what", "value", "flag", "remedy"]), draws)
 
 
 def test_a_hierarchical_posterior_too() -> None:

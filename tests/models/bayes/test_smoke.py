@@ -27,8 +27,8 @@ def looked_at(found, terms):
     checks = found.check().set_index("what")
     assert np.isfinite(checks.loc[weights if by_importance else chains, "value"]).all()
     assert not set(checks.index) & set(chains if by_importance else weights)
-    assert (checks.loc[checks["flag"] == "", "cure"] == "").all()
-    assert not checks["cure"].str.contains("target_accept").any()
+    assert (checks.loc[checks["flag"] == "", "remedy"] == "").all()
+    assert not checks["remedy"].str.contains("target_accept").any()
     tails = checks.loc[checks.index.str.contains("^tail area|smallest tail area"), "value"]
     assert len(tails) >= 1
     assert tails.between(0, 1).all()

@@ -1,4 +1,4 @@
-"""What a posterior says against itself: flags, cures, its summary; and tables that cannot be right."""
+"""What a posterior says against itself: flags, remedies, its summary; and tables that cannot be right."""
 
 from __future__ import annotations
 
@@ -123,20 +123,20 @@ def test_flags_of_a_prior():
     told = conflicts(normal_draws(0.2, 3, 0.3))
     assert told[0]["what"] == "tail area of x under its prior"
     assert told[0]["flag"] == "prior and data disagree"
-    assert "priors=" in told[0]["cure"]
+    assert "priors=" in told[0]["remedy"]
     assert conflicts(normal_draws(10, 1, 0.3))[0]["flag"] == ""
 
 
 # --- check() ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_cure_stands_only_beside_a_flag():
-    assert finding("x", 1.0, "", "Do.")["cure"] == ""
-    assert finding("x", 1.0, "one score")["cure"] == ONE_SCORE.explanation
-    assert finding("x", 1.0, "one score", "Do.")["cure"] == "Do."
+def test_a_remedy_stands_only_beside_a_flag():
+    assert finding("x", 1.0, "", "Do.")["remedy"] == ""
+    assert finding("x", 1.0, "one score")["remedy"] == ONE_SCORE.explanation
+    assert finding("x", 1.0, "one score", "Do.")["remedy"] == "Do."
 
 
-def test_no_cure_names_an_option_that_no_function_has():
+def test_no_remedy_names_an_option_that_no_function_has():
     own = [
         PRIOR_DRIVEN,
         CONFLICT,
@@ -161,12 +161,12 @@ def test_no_cure_names_an_option_that_no_function_has():
      ("sds of zero replaced by the pooled sd", "temperature"), ("prior-driven", "priors="),
      ("3 invalid calls excluded", "like the rest"), ("one level of criterion", "facets=")],
 )  # fmt: skip
-def test_flags_with_a_cure(flag, part):
+def test_flags_with_a_remedy(flag, part):
     found = posterior(2, f"{flag}; another")
     checks = found.check().set_index("what")
     assert checks.loc[f"2 estimates: {flag}", "value"] == 2
-    assert part in checks.loc[f"2 estimates: {flag}", "cure"]
-    assert checks.loc["2 estimates: another", "cure"] == ""
+    assert part in checks.loc[f"2 estimates: {flag}", "remedy"]
+    assert checks.loc["2 estimates: another", "remedy"] == ""
     assert flag in repr(found)
     assert "cautions: none" not in repr(found)
 
@@ -180,14 +180,14 @@ def test_chains_have_r_hat_and_importance_has_weights():
     values = {"a": np.random.default_rng(0).normal(size=(2, 50))}
     chains = convergence(Draws(values, {"a": ()}, 3, "NUTS"), PRIORS)
     assert [c["what"] for c in chains] == ["largest R-hat", "smallest ESS", "divergences"]
-    assert "sd_item" in chains[2]["cure"]
-    assert "mean" not in chains[2]["cure"]
-    assert "'draws': 2000" in chains[1]["cure"]
+    assert "sd_item" in chains[2]["remedy"]
+    assert "mean" not in chains[2]["remedy"]
+    assert "'draws': 2000" in chains[1]["remedy"]
     heavy = convergence(Draws(values, {"a": ()}, 0, "", pareto_k=0.9, importance_ess=30.0), PRIORS, "ICC(1,1)")
     assert [c["what"] for c in heavy] == ["Pareto k of the importance weights (ICC(1,1))", "importance ESS (ICC(1,1))"]
-    assert [bool(c["flag"] and c["cure"]) for c in heavy] == [True, True]
+    assert [bool(c["flag"] and c["remedy"]) for c in heavy] == [True, True]
     sound = convergence(Draws(values, {"a": ()}, 0, "", pareto_k=0.1, importance_ess=900.0), PRIORS)
-    assert [c["flag"] + c["cure"] for c in sound] == ["", ""]
+    assert [c["flag"] + c["remedy"] for c in sound] == ["", ""]
 
 
 def test_a_flag_is_told_once():
@@ -216,7 +216,7 @@ def test_an_icc_and_its_check_are_of_the_same_draws(monkeypatch):
     assert found.table.loc[heavy, "term"].tolist() == ["ICC(1,1)"]
     assert checks.loc["Pareto k of the importance weights", ["value", "flag"]].tolist() == [-0.5, ""]
     assert checks.loc["Pareto k of the importance weights (ICC(1,1))", "value"] == 0.9
-    assert "draws" in checks.loc["Pareto k of the importance weights (ICC(1,1))", "cure"]
+    assert "draws" in checks.loc["Pareto k of the importance weights (ICC(1,1))", "remedy"]
 
 
 # --- summary ----------------------------------------------------------------------------------------------------------
@@ -265,8 +265,8 @@ def test_conditions_of_other_names():
     table = means(("open", "hidden"))
     told = H.severity(table, sampling={"draws": 50}).check().set_index("what").loc["conditions"]
     assert told["flag"] == "no blinding effect: conditions not named"
-    assert "baseline=" in told["cure"]
-    assert "hidden, open" in told["cure"]
+    assert "baseline=" in told["remedy"]
+    assert "hidden, open" in told["remedy"]
     named = H.severity(table, baseline="open", blinded="hidden", sampling={"draws": 50})
     assert "conditions" not in set(named.check()["what"])
     assert "attenuation" in set(named.table["term"])
@@ -277,7 +277,7 @@ def test_names_that_do_not_match():
     found = H.severity(table, sampling={"draws": 50})
     assert "self_preference" not in set(found.table["term"])
     told = found.check().set_index("flag").loc["no judge scored itself"]
-    assert "identity=" in told["cure"]
+    assert "identity=" in told["remedy"]
     assert "no judge scored itself" in repr(found)
 
 
@@ -331,7 +331,7 @@ def test_a_message_names_what_is_wrong(call, error, told):
 def test_agreement_says_what_is_lacking(judges, items, score, told):
     rows = [(j, "s", i, score or i + ord(j)) for j in judges for i in range(items)]
     found = H.agreement(pd.DataFrame(rows, columns=["judge", "system", "item", "score"]))
-    assert told in found.check()["cure"].iloc[0]
+    assert told in found.check()["remedy"].iloc[0]
     assert f"{items} subject{'s' * (items > 1)}, {len(judges)} judge" in found.check()["what"].iloc[0]
 
 

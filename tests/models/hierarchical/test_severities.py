@@ -174,7 +174,7 @@ def test_a_prior_that_did_not_foresee_the_data_says_so() -> None:
     assert "prior and data disagree" in row["flag"]
     check = found.check().set_index("what").loc["tail area of mean_self under its prior"]
     assert check["value"] < 0.01
-    assert "priors=" in check["cure"]
+    assert "priors=" in check["remedy"]
     sound = severity(five_judges(0), sampling={"draws": 250}, sampled=False).check().set_index("what")
     assert sound.loc["smallest tail area under a prior", "flag"] == ""
 

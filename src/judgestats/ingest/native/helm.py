@@ -134,7 +134,7 @@ def state_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
     annotations = state.get("annotations")
     if not isinstance(annotations, dict) or not annotations:
         return place.exclude(
-            "no annotation: no model judged the response", cure="Read per_instance_stats.json for the scores by code."
+            "no annotation: no model judged the response", remedy="Read per_instance_stats.json for the scores by code."
         )
     instance = part(state, "instance")
     common = {

@@ -335,8 +335,8 @@ def ordering_accuracy(
 def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.DataFrame, list[str]]:
     frame = Study.of(data).data
     present = list(frame.collect_schema().names())
-    cure = " Name the column with the tier of each system."
-    refuse_unknown(tier, present, f"tier={tier!r} is not a column", "Columns", cure=cure, error=SchemaError)
+    remedy = " Name the column with the tier of each system."
+    refuse_unknown(tier, present, f"tier={tier!r} is not a column", "Columns", remedy=remedy, error=SchemaError)
     if score in present:
         groups = grouping(by, present, "table")
         table = frame.lazy().collect(backend="pandas").to_native()

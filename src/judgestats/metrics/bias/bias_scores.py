@@ -213,7 +213,7 @@ def _by_family(data: Any, present: list[str], family: Mapping[str, str]) -> _Sid
     judges = [str(j) for j in _distinct(data, "judge")]
     for judge in judges:
         problem = f"family= does not name the judge {judge!r}"
-        refuse_unknown(judge, family, problem, "It names", cure=" Give a family to every judge.")
+        refuse_unknown(judge, family, problem, "It names", remedy=" Give a family to every judge.")
     has_columns = all(f"family_{slot}" in present for slot in _SLOTS)
     if nameless := [j for j in judges if pd.isna(family[j])]:
         raise DesignError(f"family= gives the judge {nameless[0]!r} no family. Give a family to every judge.")

@@ -34,7 +34,7 @@ def answers_of(
     """Counts of verdicts by confidence and outcome (``correct``, ``wrong``, ``tie``, ``invalid``), and `beside`."""
     present = list(Study.of(data).names)
     problem = f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}"
-    refuse_unknown(confidence, present, problem, "Columns", cure=" Name it with confidence='...'.", error=SchemaError)
+    refuse_unknown(confidence, present, problem, "Columns", remedy=" Name it with confidence='...'.", error=SchemaError)
     tallied = {"judge", "outcome", "n"} <= set(present) and "choice" not in present
     ratings = not tallied and not set(required("preferences")) <= set(present) and kind_of(present) == "ratings"
     known = tallied or "gold" in present or (ratings and answer_column(present) == "correct")

@@ -47,7 +47,7 @@ def identities(
         findings += [_fault(f"{n!r} has no family", n, remedy) for n in lacking]
     if findings:
         what = "; ".join(f.what for f in findings)
-        remedy = " ".join(dict.fromkeys(f.cure for f in findings))
+        remedy = " ".join(dict.fromkeys(f.remedy for f in findings))
         count = f"{len(findings)} fault{'s' * (len(findings) != 1)}"
         advice = (("identity", None),)
         raise SchemaError(

@@ -219,10 +219,10 @@ def _refuse_counts(formula: Formula, frame: pd.DataFrame, wrong: Mask, values: F
     if not wrong.any():
         return
     shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
-    cure = "More successes than trials? Correct the row." if (values[wrong] < 0).all() else "Correct the row."
+    remedy = "More successes than trials? Correct the row." if (values[wrong] < 0).all() else "Correct the row."
     raise DesignError(
         f"A binomial response holds whole numbers of successes and failures, from 0; {formula.response!r} holds "
-        f"{shown}, in {wrong.sum():,} of {len(frame):,} distinct rows (first: {first_row(frame, wrong)}). {cure}"
+        f"{shown}, in {wrong.sum():,} of {len(frame):,} distinct rows (first: {first_row(frame, wrong)}). {remedy}"
     )
 
 
@@ -236,10 +236,12 @@ def binary(formula: Formula, values: pd.Series[Any]) -> Response:
         y = values.to_numpy(dtype=float)
         if not np.isin(y, (0, 1)).all():
             share = _as_cbind(formula)
-            cure = "Use cbind(k, n - k) for k successes of n, family='cumulative' for scores, or compare: I(score > 3)."
+            remedy = (
+                "Use cbind(k, n - k) for k successes of n, family='cumulative' for scores, or compare: I(score > 3)."
+            )
             raise DesignError(
                 f"A binomial response holds 0 and 1; {name!r} holds {_shown(np.unique(y))}. "
-                f"{f'Write {share} ~ ...' if share else cure}"
+                f"{f'Write {share} ~ ...' if share else remedy}"
             )
         return Response(y, ones, labels=("0", "1"))
     known = _levels(values)

@@ -37,8 +37,8 @@ SENSITIVE = 0.05
 
 def finding(what: str, value: float, flag: str = "", todo: str = "") -> dict[str, Any]:
     """One row of ``checks``; what to do is given only with a flag, by default the explanation of its record."""
-    cure = (todo or " ".join(flags.explain(flag)["explanation"])) if flag else ""
-    return {"what": what, "value": value, "flag": flag, "cure": cure}
+    remedy = (todo or " ".join(flags.explain(flag)["explanation"])) if flag else ""
+    return {"what": what, "value": value, "flag": flag, "remedy": remedy}
 
 
 def of_prior(values: Floats, draws: Draws) -> str:
@@ -173,7 +173,7 @@ class Posterior:
     priors : pandas.DataFrame
         ``parameter``, ``prior``, ``meaning``.
     checks : pandas.DataFrame
-        ``what``, ``value``, ``flag``, ``cure``: convergence (or importance weights), posterior predictive checks, the
+        ``what``, ``value``, ``flag``, ``remedy``: convergence (or importance weights), posterior predictive checks, the
         data; :meth:`check` adds the flags of the table.
     posterior : Draws
         All variables, with their labels; :meth:`draws` returns them as a table.
@@ -293,7 +293,7 @@ class Posterior:
         Returns
         -------
         pandas.DataFrame
-            ``what``, ``value``, ``flag``, ``cure`` (advice). A check that found no problem has an empty flag and no
+            ``what``, ``value``, ``flag``, ``remedy`` (advice). A check that found no problem has an empty flag and no
             advice. The last rows are the flags of the table, with the number of estimates that have each.
         """
         return pd.DataFrame([*self.checks.to_dict("records"), *flagged(self.table)], columns=list(self.checks.columns))

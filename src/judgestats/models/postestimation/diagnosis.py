@@ -189,7 +189,7 @@ def _spelled(names: list[str], factor: str, bar: str = "|") -> str:
 # ---- Faults and cautions, as rows with advice ------------------------------------------------------------------------
 
 #: Columns of :func:`check`; those of :func:`judgestats.check` without row numbers, which a fit does not have.
-COLUMNS = ("level", "column", "what", "n", "example", "cure")
+COLUMNS = ("level", "column", "what", "n", "example", "remedy")
 #: With fewer levels than this a variance is hardly estimable.
 FEW_LEVELS = 5
 #: With fewer levels than this, t in place of z is advised.
@@ -219,7 +219,7 @@ class Finding:
     what: str
     n: float
     example: str = ""
-    cure: str = ""
+    remedy: str = ""
 
 
 def check(fit: Fitted) -> pd.DataFrame:
@@ -232,8 +232,8 @@ def check(fit: Fitted) -> pd.DataFrame:
 
 def _optimum(fit: Fitted) -> Iterator[Finding]:
     if not fit.converged and sampled.drawn(fit) is None:
-        cure = f"{flags.NOT_CONVERGED.explanation} The steps are in fit.log."
-        yield Finding("fault", "", flags.NOT_CONVERGED, 1, "", cure)
+        remedy = f"{flags.NOT_CONVERGED.explanation} The steps are in fit.log."
+        yield Finding("fault", "", flags.NOT_CONVERGED, 1, "", remedy)
     if flags.NO_HESSIAN in fit.notes and flags.SEPARATION not in fit.notes:
         yield Finding("fault", "", flags.NO_HESSIAN, fit.df, "", flags.NO_HESSIAN.explanation)
 
@@ -245,13 +245,13 @@ def _integration(fit: Fitted) -> Iterator[Finding]:
         return
     moves = f"the log-likelihood by {found.loglik:+.2g}, an estimate by {found.estimates:.2g} standard errors"
     what = f"{fit.method}: {'too coarse' if laplace else 'too few nodes'}, a refined rule moves {moves}"
-    cure = 'Pass n_quadrature="auto".'
+    remedy = 'Pass n_quadrature="auto".'
     if fit.approximation == "trapezoid":
-        cure = (
+        remedy = (
             "The standard deviation is unbounded: nearly all levels have one answer only. Collect more calls per "
             "level, or use engine='pymc', whose prior bounds it."
         )
-    yield Finding("fault", fit.design.terms[0].factor, what, 1, "", cure)
+    yield Finding("fault", fit.design.terms[0].factor, what, 1, "", remedy)
 
 
 def _separation(fit: Fitted) -> Iterator[Finding]:
@@ -259,20 +259,20 @@ def _separation(fit: Fitted) -> Iterator[Finding]:
     if flags.SEPARATION not in fit.notes:
         return
     names = fit.options.get("separated", ())
-    cure = (
+    remedy = (
         "Its coefficient is infinite. Merge the level, drop the term, or make it a random effect, which is shrunk; "
         "a likelihood-ratio test (anova) still holds."
     )
-    alone = [finding for column in _factors(fit) for finding in _one_answer(fit, column, cure)]
+    alone = [finding for column in _factors(fit) for finding in _one_answer(fit, column, remedy)]
     if alone:
         yield from alone
         return
     yield Finding(
-        "fault", ", ".join(names), "separation: together the terms predict an answer perfectly", len(names), "", cure
+        "fault", ", ".join(names), "separation: together the terms predict an answer perfectly", len(names), "", remedy
     )
 
 
-def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Finding]:
+def _one_answer(fit: Fitted, column: str, remedy: str) -> Iterator[Finding]:
     d = fit.design
     levels = labels(d.frame[column]).to_numpy(dtype=object)
     for level in sorted(set(levels)):
@@ -282,9 +282,8 @@ def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Finding]:
         for value in fit.distribution.extremes(len(d.categories)):
             if (share == value).all():
                 answer = d.categories[int(value)] if d.categories else f"{value:.0f}"
-                yield Finding(
-                    "fault", column, f"{level!r} always has {answer}: separation", float(calls.sum()), str(level), cure
-                )
+                what = f"{level!r} always has {answer}: separation"
+                yield Finding("fault", column, what, float(calls.sum()), str(level), remedy)
 
 
 def _factors(fit: Fitted) -> list[str]:
@@ -304,16 +303,16 @@ def _singular(fit: Fitted) -> Iterator[Finding]:
         term = fit.design.terms[own.t]
         size = len(term.levels)
         if own.is_sd and value < 1e-3 * scale:
-            cure = f"{left_out(fit, own.t, own.i)}; the rest is unchanged. Other errors are conditional on 0."
-            yield Finding("caution", own.group, f"singular fit: {own.term} is 0", size, "", cure)
+            remedy = f"{left_out(fit, own.t, own.i)}; the rest is unchanged. Other errors are conditional on 0."
+            yield Finding("caution", own.group, f"singular fit: {own.term} is 0", size, "", remedy)
         elif not own.is_sd and abs(value) > 0.999:
-            cure = f"The data do not support the correlation: write {uncorrelated(fit, own.t)}."
-            yield Finding("caution", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", cure)
+            remedy = f"The data do not support the correlation: write {uncorrelated(fit, own.t)}."
+            yield Finding("caution", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", remedy)
     for t, (term, L) in enumerate(zip(fit.design.terms, fit.factors(), strict=True)):
         if len(L) > 2 and np.linalg.svd(L, compute_uv=False).min() < 1e-3 * scale:
-            cure = f"The data do not support all correlations: write {uncorrelated(fit, t)}."
+            remedy = f"The data do not support all correlations: write {uncorrelated(fit, t)}."
             what = f"singular fit: {written(fit, t)} has a combination without variance"
-            yield Finding("caution", term.factor, what, len(term.levels), "", cure)
+            yield Finding("caution", term.factor, what, len(term.levels), "", remedy)
 
 
 def _levels(fit: Fitted) -> Iterator[Finding]:
@@ -322,10 +321,11 @@ def _levels(fit: Fitted) -> Iterator[Finding]:
     for term in {t.factor: t for t in d.terms}.values():
         size = len(term.levels)
         if fit.distribution.has_trials and size > ONE_EACH * calls:
-            cure = (
+            remedy = (
                 "With one call per level the variance cannot be separated from residual variation. Leave the term out."
             )
-            yield Finding("caution", term.factor, f"{size:,} levels for {calls:,.0f} calls", size, term.levels[0], cure)
+            what = f"{size:,} levels for {calls:,.0f} calls"
+            yield Finding("caution", term.factor, what, size, term.levels[0], remedy)
 
 
 def _sizes(fit: Fitted) -> Iterator[Finding]:
@@ -334,21 +334,23 @@ def _sizes(fit: Fitted) -> Iterator[Finding]:
     scalar = len(terms) == 1 and len(terms[0].names) == 1
     nodes = 'Pass n_quadrature="auto".' if scalar else "Use confint(method='bootstrap')."
     for short in shortages(fit):
-        what, example, cure = _in_words(fit, short, nodes)
-        yield Finding("caution", short.factor, f"{short.flag}: {what}", len(short.levels), example, cure)
+        what, example, remedy = _in_words(fit, short, nodes)
+        yield Finding("caution", short.factor, f"{short.flag}: {what}", len(short.levels), example, remedy)
 
 
 def _in_words(fit: Fitted, short: Shortage, nodes: str) -> tuple[str, str, str]:
     """The shortage in numbers, an example, a remedy."""
     if short.kind == "calls":
-        cure = f"Laplace's approximation makes variances and effects too small, large variances far too large. {nodes}"
-        return f"{short.seen:.1f} under Laplace's approximation", short.levels[0], cure
+        remedy = (
+            f"Laplace's approximation makes variances and effects too small, large variances far too large. {nodes}"
+        )
+        return f"{short.seen:.1f} under Laplace's approximation", short.levels[0], remedy
     if short.kind == "answers":
-        cure = f"Laplace's approximation makes the intercept too extreme. {nodes}"
-        return f"{short.seen:,.0f} for {len(short.levels):,} levels under Laplace's approximation", "", cure
+        remedy = f"Laplace's approximation makes the intercept too extreme. {nodes}"
+        return f"{short.seen:,.0f} for {len(short.levels):,} levels under Laplace's approximation", "", remedy
     if short.seen < FEW_LEVELS:
-        cure = f"Its variance is hardly estimable, and its interval is too short. Make {short.factor} a fixed effect."
-        return f"{short.seen:.0f} only", ", ".join(short.levels), cure
+        remedy = f"Its variance is hardly estimable, and its interval is too short. Make {short.factor} a fixed effect."
+        return f"{short.seen:.0f} only", ", ".join(short.levels), remedy
     return f"{short.seen:.0f}", "", _few_levels(fit, short)
 
 
@@ -375,8 +377,8 @@ def _columns(fit: Fitted) -> Iterator[Finding]:
         sums = pd.Series(d.count).groupby(values.to_numpy()).sum()
         if len(sums) > 1 and sums.max() > CONSTANT * sums.sum():
             what, rest = f"nearly always {sums.idxmax()!r}", float(sums.sum() - sums.max())
-            cure = "Its effect rests on these few rows. Check whether it should be in the model."
-            yield Finding("caution", column, what, rest, "", cure)
+            remedy = "Its effect rests on these few rows. Check whether it should be in the model."
+            yield Finding("caution", column, what, rest, "", remedy)
         if column in d.fixed.numerics and column not in d.fixed.factors and not pd.api.types.is_bool_dtype(values):
             yield from _as_number(column, sums.index)
             yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
@@ -388,11 +390,11 @@ def _as_number(column: str, index: Any) -> Iterator[Finding]:
     if len(numbers) < 3 or (numbers % 1 != 0).any():
         return
     example = ", ".join(f"{v:.0f}" for v in numbers[:3])
-    cure = f"If these are labels, write C({column}), or make them random: (1|{column})."
+    remedy = f"If these are labels, write C({column}), or make them random: (1|{column})."
     if column in NAMES or column.lower() == "id" or column.lower().endswith(("_id", ".id")):
-        yield Finding("caution", column, "names used as numbers", len(numbers), example, cure)
+        yield Finding("caution", column, "names used as numbers", len(numbers), example, remedy)
     elif len(numbers) <= LABELS:
-        yield Finding("counted", column, "whole numbers used as numbers", len(numbers), example, cure)
+        yield Finding("counted", column, "whole numbers used as numbers", len(numbers), example, remedy)
 
 
 def _far(column: str, values: Floats, count: Floats) -> Iterator[Finding]:
@@ -400,9 +402,9 @@ def _far(column: str, values: Floats, count: Floats) -> Iterator[Finding]:
     mean = float(np.average(values, weights=count))
     sd = float(np.sqrt(np.average((values - mean) ** 2, weights=count)))
     if abs(mean) > FAR * sd > 0:
-        cure = f"Write center({column}): the slope is the same, and the fit and its errors are more accurate."
+        remedy = f"Write center({column}): the slope is the same, and the fit and its errors are more accurate."
         yield Finding(
-            "caution", column, f"mean {mean:.4g}, spread {sd:.2g}: the origin is far away", len(values), "", cure
+            "caution", column, f"mean {mean:.4g}, spread {sd:.2g}: the origin is far away", len(values), "", remedy
         )
 
 
@@ -412,14 +414,14 @@ def _engine(fit: Fitted) -> Iterator[Finding]:
         yield Finding("fault", "", what, fit.n_fixed, "", flags.TOO_SMALL.explanation)
     clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
     if clusters < FEW_CLUSTERS:
-        cure = "Robust standard errors of few clusters are too small. Use engine='ml'."
-        yield Finding("caution", str(fit.options["cluster"]), f"{clusters} clusters", clusters, "", cure)
+        remedy = "Robust standard errors of few clusters are too small. Use engine='ml'."
+        yield Finding("caution", str(fit.options["cluster"]), f"{clusters} clusters", clusters, "", remedy)
     if fit.engine == "lpm":
         mean = fit.design.X @ fit.beta + fit.design.offset
         outside = float(fit.design.count[(mean < 0) | (mean > 1)].sum())
         if outside:
-            cure = "A linear probability model ignores the bounds 0 and 1. Use engine='ml'."
-            yield Finding("caution", "", "fitted probabilities below 0 or above 1", outside, "", cure)
+            remedy = "A linear probability model ignores the bounds 0 and 1. Use engine='ml'."
+            yield Finding("caution", "", "fitted probabilities below 0 or above 1", outside, "", remedy)
 
 
 def _posterior(fit: Fitted) -> Iterator[Finding]:
@@ -437,8 +439,8 @@ def _left_out(fit: Fitted) -> Iterator[Finding]:
     if d.n_zero:
         yield Finding("excluded", str(d.counted), "count is zero", d.n_zero)
     for name in d.aliased:
-        cure = "It is a linear combination of earlier columns, and has no coefficient. Leave it out."
-        yield Finding("excluded", name, "aliased", 1, "", cure)
+        remedy = "It is a linear combination of earlier columns, and has no coefficient. Leave it out."
+        yield Finding("excluded", name, "aliased", 1, "", remedy)
     for note in d.notes:
         yield Finding("excluded", d.formula.response, note, 1)
 

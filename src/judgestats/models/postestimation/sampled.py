@@ -117,7 +117,7 @@ def _where_priors_are(fit: Fitted, draws: Draws, prior: Priors) -> list[Floats]:
 
 
 def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, str, str]]:
-    """Rows of ``check()``: level, column, what, n, example, cure."""
+    """Rows of ``check()``: level, column, what, n, example, remedy."""
     own = values(fit, draws)
     names = [term for _, term in terms(fit)]
     rhat, bulk, tail = diagnostics(own)
@@ -132,16 +132,18 @@ def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, 
         else:
             yield "counted", "", what, 0, name, ""
     d = draws.divergences
-    cure = "Pass sampling={'target_accept': 0.99}, or set tighter priors on the sds: part of the posterior was missed."
-    yield ("caution" if d else "counted", "", f"{d} divergent transitions", d, "", cure * bool(d))
+    remedy = (
+        "Pass sampling={'target_accept': 0.99}, or set tighter priors on the sds: part of the posterior was missed."
+    )
+    yield ("caution" if d else "counted", "", f"{d} divergent transitions", d, "", remedy * bool(d))
     prior: Priors = fit.options["prior"]
     for p, found in zip(prior.each, against(fit, draws), strict=True):
         if flags.CONFLICT in found:
-            cure = f"Its prior is {p.words} ({p.meaning}). Check the units of the data, or widen it by priors=."
-            yield "caution", p.parameter, flags.CONFLICT, 1, p.words, cure
+            remedy = f"Its prior is {p.words} ({p.meaning}). Check the units of the data, or widen it by priors=."
+            yield "caution", p.parameter, flags.CONFLICT, 1, p.words, remedy
         if flags.PRIOR_DRIVEN in found:
-            cure = f"The data add little: it is close to its prior, {p.words}. Compare two priors."
-            yield "caution", p.parameter, flags.PRIOR_DRIVEN, 1, p.words, cure
+            remedy = f"The data add little: it is close to its prior, {p.words}. Compare two priors."
+            yield "caution", p.parameter, flags.PRIOR_DRIVEN, 1, p.words, remedy
 
 
 def prior_block(fit: Fitted) -> list[tuple[str, str, str]]:

@@ -195,5 +195,5 @@ def _notes(fit: Fitted) -> str:
     lines = []
     for row in found[~found["level"].isin(["rows", "counted"])].to_dict("records"):
         where = f"{row['column']}: " if row["column"] else ""
-        lines.append(f" - {where}{row['what']}. {row['cure']}".rstrip())
+        lines.append(f" - {where}{row['what']}. {row['remedy']}".rstrip())
     return "Notes:\n" + "\n".join(lines) if lines else ""
