@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from judgestats.published.auditing import Audited, audited, coverage
+from judgestats.published.audit_summaries import coverage
 from judgestats.published.rules import RULES
 from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, tallied
+from judgestats.published.table_audits import Audited, audited
 
 ROOT = Path(__file__).parents[1]
 #: Verdicts that are counted beside the numbers.

@@ -16,10 +16,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgestats.published.auditing import CLAIMS, LABELS, PAPERS, audited, printed_numbers
+from judgestats.published.claims import CLAIMS
+from judgestats.published.number_checks import LABELS, printed_numbers
 from judgestats.published.printed import parse
 from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.statements import UNKNOWN, Decision, decide
+from judgestats.published.table_audits import PAPERS, audited
 
 OUT = Path(__file__).parents[1] / "docs" / "audit_mutations.csv"
 COLUMNS = ["paper", "table", "numbers", "borne_on", "tried", "units", "noticed", "share"]

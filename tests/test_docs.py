@@ -218,7 +218,8 @@ def test_a_decision_has_a_date_and_a_status(path):
 
 
 def test_every_function_of_expressions_is_on_the_page_of_the_audit():
-    from judgestats.published.expressions import EACH, OVER, SPECIAL, WITHIN
+    from judgestats.published.audit_summaries import EACH
+    from judgestats.published.expression_functions import OVER, SPECIAL, WITHIN
 
     page = (DOCS / "audit.md").read_text(encoding="utf-8").partition("## Expressions")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(\w+)", page))

@@ -663,7 +663,7 @@ def audit(
     """Check which numbers of any table, or of a paper, follow from its other numbers. With figures: reproduce."""
     from judgestats.errors import AuditError
     from judgestats.published import audited
-    from judgestats.published.auditing import content_of, write_findings
+    from judgestats.published.table_audits import content_of, write_findings
 
     with working(f"Checking {source or 'all papers'}"):
         found = audited(source or None, rules=rules, claims=claims)
@@ -693,7 +693,7 @@ def _holds(audit: Any) -> bool:
 
 def _show_audit(found: Any, paged: bool) -> None:
     """Counts, cautions about rules, then the first findings of each source; the rest is in a file."""
-    from judgestats.published.auditing import counts, coverage, findings
+    from judgestats.published.audit_summaries import counts, coverage, findings
 
     _print_table(_console(), f"Printed numbers: {', '.join(a.paper for a in found)}", coverage(found))
     _print_table(_console(), "Checks of numbers and statements", counts(found))

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from judgestats.errors import AuditError
-from judgestats.published.auditing import CLAIMS, LABELS, PAPERS, audited
+from judgestats.published.claims import CLAIMS
 from judgestats.published.expressions import Reading
+from judgestats.published.number_checks import LABELS
 from judgestats.published.printed import parse
 from judgestats.published.selections import copied, template
 from judgestats.published.statements import FOLLOWS, NOT, UNKNOWN, decide
+from judgestats.published.table_audits import PAPERS, audited
 
 #: Cells of a statement that are altered one by one, tables in which all are altered, and cells altered in these.
 ONES, TABLES, MOST = 12, 8, 400

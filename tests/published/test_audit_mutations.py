@@ -9,9 +9,9 @@ import audit_mutations
 import pandas as pd
 import pytest
 
-from judgestats.published.auditing import PAPERS, audited
 from judgestats.published.selections import copied, template
 from judgestats.published.statements import FOLLOWS, decide
+from judgestats.published.table_audits import PAPERS, audited
 
 #: The whole study, committed: ``make mutations``.
 STUDY = Path(__file__).parents[2] / "docs" / "audit_mutations.csv"
@@ -45,7 +45,7 @@ def test_one_unit_is_noticed_of_what_others_determine_exactly(paper):
         said, cell = d.statement, d.statement.printed
         if d.verdict != FOLLOWS or not isinstance(cell, tuple) or not said.expression:
             continue
-        book = replace(own.book, rounded=own.book.rounded | said.rounded)
+        book = replace(own.book, rounded=own.book.rounded | said.rounding.columns)
         printed, others = book.printed(cell), [book.printed(c) for c in d.cells - {cell}]
         copy = copied(template(said.expression)[0])
         same = copy and len(others) == 1 and math.isclose(others[0].half * abs(copy[1]), printed.half, rel_tol=1e-6)

@@ -3,8 +3,8 @@
 import pytest
 
 from judgestats import published
-from judgestats.published.auditing import audited
 from judgestats.published.statements import decide
+from judgestats.published.table_audits import audited
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from judgestats import published
-from judgestats.published.auditing import paper_statements
-from judgestats.published.printed import grimmer
+from judgestats.published.grim_tests import grimmer
 from judgestats.published.statements import decide
+from judgestats.published.table_audits import paper_statements
 
 FINAL = "final score, the mean of the five criteria"
 

@@ -12,9 +12,10 @@ import pytest
 import judgestats as js
 from judgestats import published
 from judgestats.errors import AuditError, DesignError
-from judgestats.published.auditing import content_of, write_findings
-from judgestats.published.printed import grimmer
-from judgestats.published.rules import _COMMON, RULES
+from judgestats.published.declared_rules import _COMMON
+from judgestats.published.grim_tests import grimmer
+from judgestats.published.rules import RULES
+from judgestats.published.table_audits import content_of, write_findings
 
 NOT, FOLLOWS, DEPENDS, UNKNOWN = "does not follow", "follows", "depends", "cannot be decided"
 
@@ -413,7 +414,7 @@ def test_a_rule_that_accuses_most_of_what_it_reads_is_a_caution():
         "Rule 2, grim: it accuses 3 of the 4 that it decides: see whether its options fit the table.",
     )
     assert published.audited(PERCENTS, rules=[{**rule, "n": 200}])[0].cautions == ()
-    assert not any(own.cautions or any(d.statement.caution for d in own.decisions) for own in published.audited())
+    assert not any(own.cautions or any(d.statement.notes.caution for d in own.decisions) for own in published.audited())
 
 
 def test_every_parameter_is_explained():
@@ -777,7 +778,7 @@ def test_findings_of_one_altered_number_or_row_are_one_fault():
         {"rule": "check", "holds": "sum(board.n) == 20"},
     ]
     (own,) = published.audited({"board": frame, "text": text}, rules=rules)
-    told = [[(d.statement.rule, d.statement.row) for d in fault] for fault in own.faults()]
+    told = [[(d.statement.rule, d.statement.scope.row) for d in fault] for fault in own.faults()]
     assert told == [[("sum", 1), ("constraint", 1)], [("share", 2)], [("formula", 0), ("formula", 2)], [("check", -1)]]
 
 

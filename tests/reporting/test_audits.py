@@ -7,7 +7,7 @@ import pytest
 from markupsafe import escape
 
 from judgestats.published import audited, load
-from judgestats.published.auditing import CHECKS
+from judgestats.published.number_checks import CHECKS
 from judgestats.published.statements import VERDICTS
 from judgestats.reporting import audit_page, reproduction_page
 

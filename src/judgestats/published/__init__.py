@@ -3,7 +3,7 @@
 May import ingest, metrics, schema, results, outputs, csv_files, kernels and errors.
 """
 
-from judgestats.published.auditing import audit, audited, reproduce
 from judgestats.published.catalogue import data_folder, load, tables
+from judgestats.published.table_audits import audit, audited, reproduce
 
 __all__ = ["audit", "audited", "data_folder", "load", "reproduce", "tables"]

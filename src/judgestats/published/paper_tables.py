@@ -9,8 +9,6 @@ import pandas as pd
 from judgestats.errors import AuditError
 from judgestats.published.catalogue import load
 
-# ---- dark_current: the counts behind its printed rates ---------------------------------------------------------------
-
 #: Half of the last printed digit of Table 6.
 PRECISION = 5e-5
 STRICT = "Qwen32B strict criterion"
@@ -33,8 +31,8 @@ def table6() -> pd.DataFrame:
 def _counts(metric: str) -> dict[str, tuple[int, int]]:
     """Judge -> (k, n) of a metric of Table 6, where it was measured."""
     table = table6()
-    here = table[(table["metric"] == metric) & (table["n"] != "N/A")]
-    return {r["judge"]: (count_of(r["estimate"], int(r["n"])), int(r["n"])) for r in here.to_dict("records")}
+    rows = table[(table["metric"] == metric) & (table["n"] != "N/A")]
+    return {r["judge"]: (count_of(r["estimate"], int(r["n"])), int(r["n"])) for r in rows.to_dict("records")}
 
 
 def vacuum_counts() -> pd.DataFrame:
@@ -89,8 +87,6 @@ def criterion_counts() -> pd.DataFrame:
     return table.assign(judge="Qwen32B")
 
 
-# ---- merchant_risk: its score tables as ratings ----------------------------------------------------------------------
-
 #: The paper spells its five models in several ways; this is the spelling of the judges in Appendix E.
 MODELS = {
     "GPT-5.1": ("Expert 1",),
@@ -117,9 +113,6 @@ def panel() -> pd.DataFrame:
     return table.assign(system=table["system"].map(MODEL_OF))
 
 
-# ---- consensus_illusion: its tables of means and correlations --------------------------------------------------------
-
-
 def rankings() -> pd.DataFrame:
     """Table 9 as :func:`quality_agreement` and :func:`ordering_accuracy` take it: ``system, tier, mean_score, r``."""
     return load("consensus_illusion/table9").rename(columns={"model": "system"})
@@ -138,8 +131,6 @@ def shifts() -> pd.DataFrame:
     table = table.rename(columns={"baseline": "before", "merg": "after"})
     return table.astype({"before": float, "after": float}).drop(columns="unit")
 
-
-# ---- rationalization: its outcome counts as a tally ------------------------------------------------------------------
 
 #: Tables of outcome counts, and the probe of each.
 TABLES = {"table2": "blind", "table3": "truth", "table4": "flip", "table5": "placebo"}

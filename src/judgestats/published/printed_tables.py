@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import pandas as pd
 
@@ -59,17 +58,17 @@ class Book:
         where = f"{cell[0]}, row {cell[1] + 1}, {cell[2]}"
         return number(self.text(cell), where, rounded=(cell[0], cell[2]) in self.rounded)
 
-    def rows(self, table: str, where: Mapping[str, Any]) -> list[int]:
+    def rows(self, table: str, where: Mapping[str, object]) -> list[int]:
         """Rows of a table whose texts are as asked: column -> a text, a list of texts, or ``{"not": ...}``."""
-        found = list(range(self.size(table)))
-        for column, asked in where.items():
-            wanted, keep = _asked(asked)
+        rows = list(range(self.size(table)))
+        for column, condition in where.items():
+            wanted, keep = _texts_meant(condition)
             if column == ROW:
-                found = [i for i in found if (str(i) in wanted) is keep]
+                rows = [i for i in rows if (str(i) in wanted) is keep]
                 continue
             texts = self.column(table, column)
-            found = [i for i in found if (texts[i] in wanted) is keep]
-        return found
+            rows = [i for i in rows if (texts[i] in wanted) is keep]
+        return rows
 
     def with_cell(self, cell: Cell, text: str) -> Book:
         """The same tables with one cell changed, to see what depends on it."""
@@ -78,13 +77,14 @@ class Book:
         return replace(self, columns={**self.columns, table: {**self.columns[table], column: texts}})
 
 
-def _asked(asked: Any) -> tuple[frozenset[str], bool]:
+def _texts_meant(condition: object) -> tuple[frozenset[str], bool]:
     """The texts meant, and whether to keep or to exclude them."""
-    if isinstance(asked, Mapping):
-        if set(asked) != {"not"}:
-            raise AuditError(f"A condition has {sorted(asked)}. Allowed: a text, a list of texts, {{ not = ... }}.")
-        return _asked(asked["not"])[0], False
-    return frozenset(str(a) for a in (asked if isinstance(asked, list | tuple | set | frozenset) else [asked])), True
+    if isinstance(condition, Mapping):
+        if set(condition) != {"not"}:
+            raise AuditError(f"A condition has {sorted(condition)}. Allowed: a text, a list of texts, {{ not = ... }}.")
+        return _texts_meant(condition["not"])[0], False
+    texts = condition if isinstance(condition, list | tuple | set | frozenset) else [condition]
+    return frozenset(map(str, texts)), True
 
 
 def book(tables: Mapping[str, pd.DataFrame], places: Mapping[str, str] | None = None) -> Book:
@@ -114,8 +114,6 @@ def _identifier(column: str, at: int) -> str:
         return f"column{at + 1}"
     return word if word.isidentifier() and not keyword.iskeyword(word) else f"_{word}"
 
-
-# ---- The label of a row of a printed table ---------------------------------------------------------------------------
 
 #: Columns that are never part of the label of a row.
 _MARK_COLUMNS = frozenset({"marks", "place", "comment", "unit", "note"})

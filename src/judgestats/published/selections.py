@@ -63,13 +63,13 @@ def copied(node: ast.expr) -> tuple[ast.expr, float] | None:
         selected = isinstance(node, ast.Name | ast.Attribute)
         selected |= isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         return (node, 1.0) if selected else None
-    found = copied(inner)
-    if found is None:
+    selection = copied(inner)
+    if selection is None:
         return None
-    scale = found[1] * factor
+    scale = selection[1] * factor
     if not 0 < abs(scale) < math.inf:
         return None
-    return (found[0], scale) if math.isclose(10.0 ** round(math.log10(abs(scale))), abs(scale)) else None
+    return (selection[0], scale) if math.isclose(10.0 ** round(math.log10(abs(scale))), abs(scale)) else None
 
 
 def _constant(node: ast.Constant) -> float:
@@ -128,15 +128,15 @@ def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell
     selected = list(selected)
     loose = {c: any(book.printed(c).moves) for cells in selected for c in cells}
     block, size = 1 + sum(loose.values()) // MOST_MOVES, 0
-    found: dict[Cell, int] = {}
+    index_of: dict[Cell, int] = {}
     for cells in selected:
-        new = [c for c in dict.fromkeys(cells) if c not in found]
+        new = [c for c in dict.fromkeys(cells) if c not in index_of]
         open_ = [c for c in new if loose[c]]
-        found |= dict.fromkeys(new, -1) | {c: size + i // block for i, c in enumerate(open_)}
+        index_of |= dict.fromkeys(new, -1) | {c: size + i // block for i, c in enumerate(open_)}
         size += -(-len(open_) // block)
     moves, index = np.zeros((size, 1 + 2 * size)), np.arange(size)
     moves[index, 1 + 2 * index], moves[index, 2 + 2 * index] = 1.0, -1.0
-    return found, moves
+    return index_of, moves
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ class Selections:
         self.book.column(self.table, name)
         return (self.table, self.row, name)
 
-    def _key(self, node: ast.expr) -> Any:
+    def _key(self, node: ast.expr) -> object:
         """Value of a key: a text, a list, ``but(...)``, or a column of the row."""
         if isinstance(node, ast.Constant):
             return str(node.value)

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from judgestats.errors import AuditError
-from judgestats.published.expressions import SAME, Numbers, Reading, Texts, Truth, Value
+from judgestats.published.expression_values import SAME, Numbers, Texts, Truth, Value
+from judgestats.published.expressions import Reading
 from judgestats.published.printed import Printed, UnreadableCellError, parse
 from judgestats.published.printed_tables import Book, Cell, row_label
 from judgestats.published.selections import copied, template
@@ -22,6 +23,40 @@ _DIGITS, _VALUES = "digits that are not printed", "values that are not printed"
 
 
 @dataclass(frozen=True)
+class Scope:
+    """Where bare names of an expression are read."""
+
+    table: str = ""
+    row: int = -1
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a truth is about: its cells, where it reads others too, its printed text, and its location."""
+
+    cells: tuple[Cell, ...] = ()
+    text: str = ""
+    location: Cell | None = None  # if neither the printed cell nor the row; row -1 for a group
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Columns whose whole numbers are rounded, and whether digits may have been cut off."""
+
+    columns: frozenset[tuple[str, str]] = frozenset()
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What is said beside a verdict: a comment, a hint where it does not follow, a caution about the rule."""
+
+    comment: str = ""
+    hint: str = ""
+    caution: str = ""
+
+
+@dataclass(frozen=True)
 class Statement:
     """A printed number and the expression that it should equal, or an expression that should hold."""
 
@@ -30,27 +65,21 @@ class Statement:
     claim: str
     expression: str  # a number where something is `printed`, else a truth; empty where no printed number determines it
     printed: Cell | str | None = None
-    said: str = ""  # its text
-    table: str = ""  # with `row`: where bare names are read
-    row: int = -1
     otherwise: tuple[tuple[str, str], ...] = ()  # alternatives that a reader could defend
-    comment: str = ""
-    rounded: frozenset[tuple[str, str]] = frozenset()
-    about: tuple[Cell, ...] = ()  # cells that a truth is about, where it reads others too
-    hint: str = ""  # added to the comment where it does not follow
-    number: int = 0  # of its rule, 0 where there is one
     fault: str = ""  # what it is counted under where it does not follow; empty: its own
-    stands: Cell | None = None  # its location, if neither `printed` nor the row; row -1 for a group
-    cut: bool = False  # whether digits may have been cut off
-    caution: str = ""  # what contradicts itself in the options of its rule
+    number: int = 0  # of its rule, 0 where there is one
+    scope: Scope = Scope()
+    subject: Subject = Subject()
+    rounding: Rounding = Rounding()
+    notes: Notes = Notes()
 
     @property
     def location(self) -> tuple[str, int, str]:
         """Table, row (-1 for several) and column (perhaps empty) that it is about."""
         if isinstance(self.printed, tuple):
             return self.printed
-        columns = ", ".join(dict.fromkeys(c for _, _, c in self.about))
-        return self.stands or (self.table, self.row, columns)
+        columns = ", ".join(dict.fromkeys(c for _, _, c in self.subject.cells))
+        return self.subject.location or (self.scope.table, self.scope.row, columns)
 
     @property
     def row_of(self) -> tuple[str, int] | None:
@@ -61,12 +90,12 @@ class Statement:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict on a statement, with the recomputed number, also as `shown` in the printed precision."""
+    """The verdict on a statement, with the recomputed number, also `as_printed`, in the printed precision."""
 
     statement: Statement
     printed: str
     recomputed: float | str
-    shown: str
+    as_printed: str
     verdict: str
     comment: str
     cells: frozenset[Cell]  # printed values that it uses
@@ -80,16 +109,16 @@ class Decision:
 
 def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
     """How many verdicts there are of each kind, in the order in which a reader should see them."""
-    found = dict.fromkeys(VERDICTS, 0)
+    counts = dict.fromkeys(VERDICTS, 0)
     for d in decisions:
-        found[d.verdict] += 1
-    return found
+        counts[d.verdict] += 1
+    return counts
 
 
 def decide(statement: Statement, book: Book) -> Decision:
     """Check a statement against what is printed; one that needs a cell that cannot be read cannot be decided."""
-    if statement.rounded - book.rounded:
-        book = replace(book, rounded=book.rounded | statement.rounded)
+    if statement.rounding.columns - book.rounded:
+        book = replace(book, rounded=book.rounded | statement.rounding.columns)
     try:
         return _number(statement, book) if statement.printed is not None else _truth(statement, book)
     except UnreadableCellError as error:
@@ -101,7 +130,7 @@ def decide(statement: Statement, book: Book) -> Decision:
 
 def _unreadable(statement: Statement, book: Book, why: str) -> Decision:
     """The decision on a statement that needs an unreadable cell; the reason names the cell, and what to do."""
-    comment, none = _joined(why, statement.comment), frozenset[Cell]()
+    comment, none = _joined(why, statement.notes.comment), frozenset[Cell]()
     if statement.printed is None:
         return _decided(statement, _said(statement, book), "", UNKNOWN, comment, none)
     if not isinstance(statement.printed, tuple):
@@ -110,7 +139,7 @@ def _unreadable(statement: Statement, book: Book, why: str) -> Decision:
 
 
 def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, Value]:
-    reading = Reading(book, expression, statement.table, statement.row)
+    reading = Reading(book, expression, statement.scope.table, statement.scope.row)
     return reading, reading.value()
 
 
@@ -168,7 +197,7 @@ def _number(statement: Statement, book: Book) -> Decision:
     compared = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset()
     if not statement.expression:
         text = book.text(statement.printed) if isinstance(statement.printed, tuple) else statement.printed or ""
-        return _decided(statement, text, math.nan, UNKNOWN, statement.comment or _ALONE, compared)
+        return _decided(statement, text, math.nan, UNKNOWN, statement.notes.comment or _ALONE, compared)
     reading, value = _read(statement, book, statement.expression)
     if isinstance(value, Texts):
         for cell in value.cells:
@@ -176,26 +205,28 @@ def _number(statement: Statement, book: Book) -> Decision:
     printed = _print_of(statement, book)
     if not printed.readable:
         return _decided(
-            statement, printed.text, math.nan, UNKNOWN, _joined("nothing is printed", statement.comment), compared
+            statement, printed.text, math.nan, UNKNOWN, _joined("nothing is printed", statement.notes.comment), compared
         )
     low, at, high = _scalar(value, statement.expression)
     cells = compared | frozenset(reading.cells)
     written = f"{reading.written()} = {at:.6g}" if math.isfinite(at) else reading.written()
     if not math.isfinite(at):
         why = _why_unknown(reading, book)
-        return _decided(statement, printed.text, math.nan, UNKNOWN, _joined(written, why, statement.comment), cells)
-    found = printed.agrees(low, at, high)
+        return _decided(
+            statement, printed.text, math.nan, UNKNOWN, _joined(written, why, statement.notes.comment), cells
+        )
+    agreement = printed.agrees(low, at, high)
     copy = copied(template(statement.expression)[0])
-    if found == "no" and copy and len(reading.cells) == 1:
-        found = _of_fewer_digits(printed, book.printed(next(iter(reading.cells))), copy[1])
-    why = f"the inputs' digits allow {low:.6g} to {high:.6g}" if high > low and found != "exact" else ""
+    if agreement == "no" and copy and len(reading.cells) == 1:
+        agreement = _of_fewer_digits(printed, book.printed(next(iter(reading.cells))), copy[1])
+    why = f"the inputs' digits allow {low:.6g} to {high:.6g}" if high > low and agreement != "exact" else ""
     verdict, more = FOLLOWS, frozenset[Cell]()
-    if found not in ("exact", "within"):
-        verdict, reason, more = _otherwise(statement, book, _DIGITS if found == "undecided" else "")
-        if verdict == NOT and statement.cut and printed.cut_off(low, high):
+    if agreement not in ("exact", "within"):
+        verdict, reason, more = _otherwise(statement, book, _DIGITS if agreement == "undecided" else "")
+        if verdict == NOT and statement.rounding.cut and printed.cut_off(low, high):
             verdict, reason = DEPENDS, f"depends on: digits cut off instead of rounded: {printed.shown(at)} if rounded"
         why = reason or why
-    comment = _joined(written, why, statement.comment)
+    comment = _joined(written, why, statement.notes.comment)
     return _decided(statement, printed.text, at, verdict, comment, cells | more, printed)
 
 
@@ -209,13 +240,13 @@ def _of_fewer_digits(printed: Printed, copy: Printed, scale: float) -> str:
 
 def _said(statement: Statement, book: Book) -> str:
     """The text of a statement, or else the printed cells that it is about."""
-    return statement.said or ", ".join(book.text(c) for c in statement.about)
+    return statement.subject.text or ", ".join(book.text(c) for c in statement.subject.cells)
 
 
 def _truth(statement: Statement, book: Book) -> Decision:
     said = _said(statement, book)
     if not statement.expression:
-        return _decided(statement, said, "", UNKNOWN, statement.comment or _ALONE, frozenset())
+        return _decided(statement, said, "", UNKNOWN, statement.notes.comment or _ALONE, frozenset())
     reading, value = _read(statement, book, statement.expression)
     if not isinstance(value, Truth) or len(value) != 1:
         got = f"{len(value)} truths; use all() or any()" if isinstance(value, Truth) else "no comparison"
@@ -223,18 +254,20 @@ def _truth(statement: Statement, book: Book) -> Decision:
     cells, at = frozenset(reading.cells), float(value.values[0])
     written = reading.written()
     if at >= SAME:
-        return _decided(statement, said, "holds", FOLLOWS, _joined(written, statement.comment), cells)
+        return _decided(statement, said, "holds", FOLLOWS, _joined(written, statement.notes.comment), cells)
     if math.isnan(at):
-        comment = _joined(written, _why_unknown(reading, book), statement.comment)
+        comment = _joined(written, _why_unknown(reading, book), statement.notes.comment)
         return _decided(statement, said, "", UNKNOWN, comment, cells)
     still_open = "" if at == 0 else _VALUES if _missing(reading, book) else _DIGITS
     verdict, reason, more = _otherwise(statement, book, still_open, value.breaks if at == 0 else ())
-    shown = "undecided" if verdict == DEPENDS else "does not hold"
+    outcome = "undecided" if verdict == DEPENDS else "does not hold"
     if verdict != NOT:
-        return _decided(statement, said, shown, verdict, _joined(written, reason, statement.comment), cells | more)
-    comment = _joined(written, _broken(value, book), reason, statement.hint, statement.comment)
-    made = _decided(statement, said, shown, verdict, comment, cells | more)
-    return replace(made, at_fault=frozenset(c for cells in value.breaks for c in cells))
+        return _decided(
+            statement, said, outcome, verdict, _joined(written, reason, statement.notes.comment), cells | more
+        )
+    comment = _joined(written, _broken(value, book), reason, statement.notes.hint, statement.notes.comment)
+    decision = _decided(statement, said, outcome, verdict, comment, cells | more)
+    return replace(decision, at_fault=frozenset(c for cells in value.breaks for c in cells))
 
 
 def _broken(value: Truth, book: Book) -> str:
@@ -260,13 +293,18 @@ def _why_unknown(reading: Reading, book: Book) -> str:
 
 def _joined(*parts: str) -> str:
     """Join the parts of a comment, with a full stop only at the end."""
-    kept = [p for p in parts if p]
-    return "; ".join([*(p.removesuffix(".") for p in kept[:-1]), *kept[-1:]])
+    texts = [p for p in parts if p]
+    return "; ".join([*(p.removesuffix(".") for p in texts[:-1]), *texts[-1:]])
 
 
 def _decided(
-    statement: Statement, printed: str, at: float | str, verdict: str, comment: str, cells: frozenset[Cell],
-    shown: Printed | None = None,
-) -> Decision:  # fmt: skip
-    text = shown.shown(at) if shown is not None and isinstance(at, float) and math.isfinite(at) else str(at)
+    statement: Statement,
+    printed: str,
+    at: float | str,
+    verdict: str,
+    comment: str,
+    cells: frozenset[Cell],
+    number: Printed | None = None,
+) -> Decision:
+    text = number.shown(at) if number is not None and isinstance(at, float) and math.isfinite(at) else str(at)
     return Decision(statement, printed, at, "" if text == "nan" else text, verdict, comment, cells)

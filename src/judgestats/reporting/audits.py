@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgestats.outputs import MarkedOutputs
-from judgestats.published.auditing import CLAIMS, Audited, coverage, files_of
+from judgestats.published.audit_summaries import coverage
+from judgestats.published.claims import CLAIMS
 from judgestats.published.printed import parse
 from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERDICTS, Decision, tallied
+from judgestats.published.table_audits import Audited, files_of
 from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor, page
 
@@ -186,14 +188,14 @@ def _own(cell: Cell, found: Sequence[Decision]) -> str:
 
 def _within(cell: Cell, decision: Decision) -> bool:
     """Whether a statement is about a cell: where it breaks, what it names, its row, or a small table as a whole."""
-    said = decision.statement
-    if said.printed is not None or said.table != cell[0]:
+    statement = decision.statement
+    if statement.printed is not None or statement.scope.table != cell[0]:
         return False
-    if decision.at_fault or said.about:
-        return cell in (decision.at_fault or said.about)
+    if decision.at_fault or statement.subject.cells:
+        return cell in (decision.at_fault or statement.subject.cells)
     if decision.verdict != FOLLOWS and len({c[:2] for c in decision.cells}) > _MANY:
         return False  # where it breaks is not known: to colour them all would accuse them all
-    return said.row == cell[1] or all(c[0] == cell[0] for c in decision.cells)
+    return statement.scope.row == cell[1] or all(c[0] == cell[0] for c in decision.cells)
 
 
 def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> dict[str, str]:
@@ -201,6 +203,6 @@ def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> dic
     if not found or not parse(text).readable:
         return {"text": text, "class": ""}
     heading = "; ".join(dict.fromkeys(f"{d.statement.rule}: {d.verdict}" for d in found[:6]))
-    twins = [d for d in found if d.statement.printed == cell and d.shown and d.shown != text]
-    twin = twins[0].shown if twins else ""
+    twins = [d for d in found if d.statement.printed == cell and d.as_printed and d.as_printed != text]
+    twin = twins[0].as_printed if twins else ""
     return {"text": text, "class": _CLASSES.get(_own(cell, found), "used"), "title": heading, "twin": twin}

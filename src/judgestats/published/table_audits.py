@@ -2,183 +2,25 @@
 
 from __future__ import annotations
 
-import ast
-import math
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from judgestats.csv_files import as_csv
 from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.outputs import Outputs
-from judgestats.published.catalogue import data_folder, declared, load, places, printed_table
-from judgestats.published.printed import parse
+from judgestats.published.audit_files import declared, printed_table
+from judgestats.published.catalogue import data_folder, load, places
+from judgestats.published.claims import CLAIMS, claimed
+from judgestats.published.declared_rules import statements
+from judgestats.published.number_checks import LABELS, UNTOUCHED, checked, faults, printed_numbers
 from judgestats.published.printed_tables import Book, Cell, book
-from judgestats.published.rules import RULES, statements
-from judgestats.published.selections import Selections, copied, nodes, template
-from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, VERDICTS, Decision, Statement, decide, tallied
-
-# ---- Claims of the text: numbers and statements against their predicates, and quantities printed twice ---------------
-
-#: Name of the table of claims.
-CLAIMS = "claims"
-NEEDED = ("id", "place", "claim", "quantity", "printed", "unit", "predicate", "otherwise", "comment")
-#: Unit of a claim that is not a number.
-STATEMENT = "statement"
-#: Unit -> factor that converts its numbers to the common unit.
-_SCALES = {"percent": 0.01}
-
-
-def claimed(printed: Book) -> list[Statement]:
-    """The statements that the table ``claims`` makes."""
-    columns = printed.table(CLAIMS)
-    missing = [c for c in NEEDED if c not in columns]
-    if missing:
-        raise AuditError(f"claims lacks the columns {', '.join(missing)}. Got: {', '.join(columns)}.")
-    ids = list(columns["id"])
-    twice = sorted({i for i in ids if ids.count(i) > 1})
-    if twice:
-        raise AuditError(f"claims has ids that are used twice: {', '.join(twice)}.")
-    rows = [{c: columns[c][i] for c in (*NEEDED, *({"fault"} & columns.keys()))} for i in range(len(ids))]
-    repeated, again = _printed_twice(rows)
-    stated = [i for i, r in enumerate(rows) if r["predicate"].strip() or i not in repeated]
-    return [_claim(i, rows[i]) for i in stated] + again
-
-
-def _claim(i: int, r: dict[str, str]) -> Statement:
-    parts = [p.partition("=") for p in r["otherwise"].split("||") if p.strip()]
-    for name, sign, expression in parts:
-        if not (sign and name.strip() and expression.strip()):
-            raise AuditError(f"claim {r['id']!r}: otherwise is {r['otherwise']!r}. Write name = expression || ...")
-    number = r["unit"] != STATEMENT
-    return Statement(
-        "number" if number else STATEMENT, r["place"], r["claim"], r["predicate"].strip(),
-        printed=(CLAIMS, i, "printed") if number else None, said=r["printed"],
-        otherwise=tuple((name.strip(), expression.strip()) for name, _, expression in parts),
-        comment=r["comment"], stands=(CLAIMS, i, "printed"), fault=r.get("fault", ""),
-    )  # fmt: skip
-
-
-def _printed_twice(rows: list[dict[str, str]]) -> tuple[set[int], list[Statement]]:
-    """Rows whose quantity is printed in several places, and statements that compare each with the most precise one."""
-    groups: dict[str, list[int]] = {}
-    for i, r in enumerate(rows):
-        if r["quantity"] and r["unit"] != STATEMENT and parse(r["printed"]).readable:
-            groups.setdefault(r["quantity"], []).append(i)
-    several = [here for here in groups.values() if len(here) > 1]
-    for r in rows:
-        if r["unit"] == "proportion" and parse(r["printed"]).unit == "%":
-            raise AuditError(f"claim {r['id']!r} prints {r['printed']!r} in the unit 'proportion'. Write 'percent'.")
-    made = []
-    for here in several:
-        best = max(here, key=lambda i: parse(rows[i]["printed"]).decimals + 2 * (rows[i]["unit"] == "proportion"))
-        made += [_again(rows[i]["quantity"], rows[i], rows[best], i) for i in here if i != best]
-    return {i for here in several for i in here}, made
-
-
-def _again(quantity: str, one: dict[str, str], other: dict[str, str], i: int) -> Statement:
-    ratio = _SCALES.get(other["unit"], 1.0) / _SCALES.get(one["unit"], 1.0) if one["unit"] != other["unit"] else 1.0
-    twin = f"claims.printed(id={other['id']!r})"
-    twin = twin if ratio == 1 else f"{ratio:g} * {twin}"
-    return Statement(
-        "printed twice", one["place"], f"{one['claim']}, as in {other['place']}", twin,
-        printed=(CLAIMS, i, "printed"), comment=f"quantity {quantity}", fault=one.get("fault", ""),
-    )  # fmt: skip
-
-
-# ---- Summary of an audit: how each printed number was checked, and how many faults its findings are ------------------
-
-RECOMPUTED, COPIED, BOUNDED, UNTOUCHED = "recomputed", "copied", "only bounded", "not touched"
-#: How a printed number was checked, the strongest first.
-CHECKS = (RECOMPUTED, COPIED, BOUNDED, UNTOUCHED)
-#: Columns of the published tables that hold labels, or a number printed once for all rows.
-LABELS = frozenset({"temperature", "sample", "row", "runs", "experts", "tasks"})
-#: A finding with at most this many cells is counted with a smaller finding whose cells it contains.
-_SMALL = 12
-
-
-def printed_numbers(book: Book, *, labels: frozenset[str] = frozenset()) -> list[Cell]:
-    """Every cell in which a number is printed, those of the text included, but for columns of `labels`."""
-    columns = [(t, c) for t in book.columns for c in book.columns[t] if c not in labels]
-    cells = [(t, i, c) for t, c in columns for i in range(book.size(t)) if t != CLAIMS]
-    claims = book.columns.get(CLAIMS)
-    cells += [(CLAIMS, i, "printed") for i, u in enumerate(claims["unit"]) if u != STATEMENT] if claims else []
-    return [c for c in cells if parse(book.text(c)).readable]
-
-
-def checked(decisions: Sequence[Decision], book: Book) -> dict[Cell, str]:
-    """How each cell that a verdict uses was checked: the strongest of :data:`CHECKS`."""
-    found: dict[Cell, str] = {}
-    for d in decisions:
-        if d.verdict == UNKNOWN:
-            continue
-        for cell, how in [*dict.fromkeys(d.cells, BOUNDED).items(), *_twins(d, book)]:
-            found[cell] = min(found.get(cell, UNTOUCHED), how, key=CHECKS.index)
-    return found
-
-
-def _twins(d: Decision, book: Book) -> Iterator[tuple[Cell, str]]:
-    """Cells that a statement compares with a number made of others, or with a copy."""
-    said = d.statement
-    selections, tree = Selections(book, said.expression, said.table, said.row), template(said.expression)[0]
-    if said.printed is None:
-        for one, other in _equalities(tree):
-            sides = [selections.cells(c[0]) if (c := copied(side)) else () for side in (one, other)]
-            if all(sides):
-                yield from ((c, COPIED) for side in sides for c in side)
-            elif any(nodes(other if sides[0] else one)):
-                yield from ((c, RECOMPUTED) for side in sides for c in side)
-    elif copy := copied(tree):
-        cells = [*selections.cells(copy[0]), *([said.printed] if isinstance(said.printed, tuple) else [])]
-        yield from ((c, COPIED) for c in cells)
-    elif isinstance(said.printed, tuple) and d.cells - {said.printed}:
-        yield said.printed, RECOMPUTED
-
-
-def _equalities(node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The equalities that must all hold."""
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        for part in node.values:
-            yield from _equalities(part)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "all" and node.args:
-        yield from _equalities(node.args[0])
-    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
-        yield node.left, node.comparators[0]
-
-
-def faults(decisions: Sequence[Decision]) -> list[list[Decision]]:
-    """The findings that do not follow, those of one fault together (docs/audit.md says when they are)."""
-    odd = [d for d in decisions if d.verdict == NOT]
-    groups: list[list[Decision]] = []
-    for d in odd:
-        near = [g for g in groups if any(_one_fault(d, other) for other in g)]
-        groups = [g for g in groups if g not in near] + [[x for g in near for x in g] + [d]]
-    order = {id(d): i for i, d in enumerate(odd)}
-    return sorted((sorted(g, key=lambda d: order[id(d)]) for g in groups), key=lambda g: order[id(g[0])])
-
-
-def _one_fault(a: Decision, b: Decision) -> bool:
-    if a.fault or b.fault:
-        return a.fault == b.fault
-    one, other = (d.statement.row_of for d in (a, b))
-    if one is not None and one == other:
-        return True
-    small, large = sorted((a.cells, b.cells), key=len)
-    if small and small <= large and len(large) <= _SMALL:
-        return True
-    inputs = [d.cells - {d.statement.printed} for d in (a, b)]
-    within = bool(inputs[0]) and (inputs[0] <= inputs[1] or inputs[1] <= inputs[0])
-    if isinstance(a.recomputed, str) or isinstance(b.recomputed, str):
-        return within and inputs[0] == inputs[1]
-    return within and math.isclose(abs(a.recomputed), abs(b.recomputed), rel_tol=1e-9, abs_tol=1e-12)
-
-
-# ---- The audit itself ------------------------------------------------------------------------------------------------
+from judgestats.published.rule_specs import Declaration
+from judgestats.published.rules import RULES
+from judgestats.published.statements import NOT, UNKNOWN, VERDICTS, Decision, Statement, decide
 
 PAPERS = ("merchant_risk", "debiasing", "dark_current", "consensus_illusion", "rationalization")
 COLUMNS = [
@@ -192,7 +34,7 @@ OWN = "table"
 def audit(
     source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
     *,
-    rules: str | Path | Sequence[Mapping[str, Any]] | None = None,
+    rules: str | Path | Sequence[Declaration] | None = None,
     claims: str | Path | pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Check which printed numbers follow from the other printed numbers.
@@ -326,17 +168,17 @@ class Audited:
 
     def cells(self) -> dict[Cell, list[Decision]]:
         """Every printed cell that a verdict uses -> the verdicts, those on the cell itself first."""
-        found: dict[Cell, list[Decision]] = {}
+        decisions: dict[Cell, list[Decision]] = {}
         for d in self.decisions:
             for cell in d.cells:
-                found.setdefault(cell, []).append(d)
-        return {c: sorted(ds, key=lambda d: d.statement.printed != c) for c, ds in found.items()}
+                decisions.setdefault(cell, []).append(d)
+        return {c: sorted(ds, key=lambda d: d.statement.printed != c) for c, ds in decisions.items()}
 
 
 def audited(
     source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
     *,
-    rules: str | Path | Sequence[Mapping[str, Any]] | None = None,
+    rules: str | Path | Sequence[Declaration] | None = None,
     claims: str | Path | pd.DataFrame | None = None,
 ) -> list[Audited]:
     """The audit with the printed cells that each verdict rests on, as pages need it.
@@ -380,13 +222,13 @@ def audited(
         )
     prose = _claims(claims)
     printed = book({**tables, **({CLAIMS: prose} if prose is not None else {})})
-    made = statements(printed, declared(rules)) + (claimed(printed) if prose is not None else [])
+    checks = statements(printed, declared(rules)) + (claimed(printed) if prose is not None else [])
     files = tuple(Path(f) for f in (source, rules, claims) if isinstance(f, str | Path))
-    decisions = [decide(s, printed) for s in made]
+    decisions = [decide(s, printed) for s in checks]
     doubts = _cautions(decisions)
     decisions = [_with_caution(d, doubts.get(_rule_of(d), "")) for d in decisions]
-    told = tuple(f"Rule {', '.join(str(p) for p in rule if p)}: {why}." for rule, why in doubts.items())
-    return [Audited(name, printed, tuple(decisions), files, told)]
+    cautions = tuple(f"Rule {', '.join(str(p) for p in rule if p)}: {why}." for rule, why in doubts.items())
+    return [Audited(name, printed, tuple(decisions), files, cautions)]
 
 
 #: Fewest findings of a rule by which it may accuse most of what it reads.
@@ -405,7 +247,7 @@ def _cautions(decisions: Sequence[Decision]) -> dict[tuple[int, str], str]:
             of.setdefault(_rule_of(d), []).append(d)
     doubts = {}
     for rule, own in of.items():
-        why = list(dict.fromkeys(d.statement.caution for d in own if d.statement.caution))
+        why = list(dict.fromkeys(d.statement.notes.caution for d in own if d.statement.notes.caution))
         accused, decided = sum(d.verdict == NOT for d in own), sum(d.verdict != UNKNOWN for d in own)
         if accused >= _FEWEST and 2 * accused > decided:
             why.append(f"it accuses {accused} of the {decided} that it decides: see whether its options fit the table")
@@ -424,16 +266,16 @@ def _with_caution(d: Decision, why: str) -> Decision:
 
 @lru_cache(maxsize=8)
 def _of_paper(paper: str) -> Audited:
-    printed, made = paper_statements(paper)
-    return Audited(paper, printed, tuple(decide(s, printed) for s in made), tuple((data_folder() / paper).iterdir()))
+    printed, checks = paper_statements(paper)
+    return Audited(paper, printed, tuple(decide(s, printed) for s in checks), tuple((data_folder() / paper).iterdir()))
 
 
 def paper_statements(paper: str) -> tuple[Book, tuple[Statement, ...]]:
     """The printed cells of a paper, and all statements checked on it."""
     where = places(paper)
     printed = book({name: load(f"{paper}/{name}", printed=True) for name in where}, where)
-    made = statements(printed, declared(data_folder() / paper / "rules.toml"))
-    return printed, (*made, *(claimed(printed) if CLAIMS in printed.columns else []))
+    rules = statements(printed, declared(data_folder() / paper / "rules.toml"))
+    return printed, (*rules, *(claimed(printed) if CLAIMS in printed.columns else []))
 
 
 def _claims(claims: str | Path | pd.DataFrame | None) -> pd.DataFrame | None:
@@ -461,78 +303,7 @@ def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> t
     return {OWN: printed_table(path)}, path.stem
 
 
-# ---- An audit in a few lines: counts, and the first findings of each source ------------------------------------------
-
-#: Number of findings shown of each of several sources, and of a single one.
-EACH, ALONE = 5, 20
-#: Number of undecidable statements shown of each of several sources.
-OPEN = 1
-#: Characters shown of a comment, and of the claim before it.
-_LONGEST = 110
-
-
-def coverage(audits: Sequence[Audited]) -> pd.DataFrame:
-    """How many printed numbers of each source (if several) were checked in each way, and how many faults were found."""
-    rows = []
-    for a in audits:
-        how = a.numbers()["checked"].value_counts()
-        ways = {way: int(how.get(way, 0)) for way in CHECKS}
-        rows.append({"source": a.paper, "numbers": int(how.sum()), **ways, "faults": len(a.faults())})
-    table = pd.DataFrame(rows, columns=["source", "numbers", *CHECKS, "faults"])
-    return table if len(audits) > 1 else table.drop(columns="source")
-
-
-def counts(audits: Sequence[Audited]) -> pd.DataFrame:
-    """How many verdicts there are of each kind, and ``checks``: a row per source, named where there are several."""
-    rows = [{"source": a.paper, **tallied(a.decisions), "checks": len(a.decisions)} for a in audits]
-    table = pd.DataFrame(rows, columns=["source", *VERDICTS, "checks"])
-    return table if len(audits) > 1 else table.drop(columns="source")
-
-
-def findings(audits: Sequence[Audited], where: str) -> Iterator[str]:
-    """Lines on the first findings that do not follow or cannot be decided, per source; `where` the others are."""
-    most = EACH if len(audits) > 1 else ALONE
-    for a in audits:
-        odd = [d for d in a.decisions if d.verdict == NOT]
-        depend = sum(d.verdict == DEPENDS for d in a.decisions)
-        unknown = [d for d in a.decisions if d.verdict == UNKNOWN]
-        if not odd and not depend and not unknown:
-            continue
-        if len(audits) > 1:
-            yield a.paper
-        for d in odd[:most]:
-            yield from _finding_lines(d)
-        if len(odd) > most:
-            yield f"  {len(odd) - most} more {'does' if len(odd) - most == 1 else 'do'} not follow, {where}"
-        if depend:
-            yield f"  {depend} {'depends' if depend == 1 else 'depend'} on a choice, {where}"
-        shown = most if len(audits) == 1 else OPEN
-        for d in unknown[:shown]:
-            yield from _finding_lines(d, "?")
-        if len(unknown) > shown:
-            yield f"  {len(unknown) - shown} more cannot be decided, {where}"
-        yield ""
-
-
-def _finding_lines(d: Decision, sign: str = "✗") -> Iterator[str]:
-    found = f"{d.recomputed:.6g}" if isinstance(d.recomputed, float) else d.recomputed
-    found = "" if d.verdict == UNKNOWN else found
-    values = [f"printed {_cut(d.printed, 40)}"] if d.printed else []
-    values += [f"recomputed {found}" if isinstance(d.recomputed, float) else found] if found else []
-    values = values or [d.verdict]
-    said = ": ".join(t for t in (d.statement.place, d.statement.claim) if t)
-    yield f"  {sign} {_cut(said)}: {', '.join(values)}"
-    if d.comment:
-        yield f"    {_cut(d.comment)}"
-
-
-def _cut(text: str, most: int = _LONGEST) -> str:
-    """The beginning of a text, in whole words."""
-    return textwrap.shorten(text, most, placeholder=" …")
-
-
-# ---- Printed numbers recomputed --------------------------------------------------------------------------------------
-
+#: Columns of :func:`reproduce`.
 REPRODUCED = ["paper", "place", "quantity", "printed", "recomputed", "shown", "verdict", "comment"]
 
 
@@ -574,7 +345,7 @@ def reproduce(paper: str | None = None) -> pd.DataFrame:
     if paper is not None:
         refuse_unknown(paper, PAPERS, f"No paper {paper!r}", "Papers", error=AuditError)
     rows = [
-        (a.paper, d.statement.place, d.statement.claim, d.printed, d.recomputed, d.shown, d.verdict, d.comment)
+        (a.paper, d.statement.place, d.statement.claim, d.printed, d.recomputed, d.as_printed, d.verdict, d.comment)
         for a in audited(paper)
         for d in a.decisions
         if d.statement.printed is not None
