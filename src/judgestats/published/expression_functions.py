@@ -182,10 +182,7 @@ EACH: Mapping[str, ArrayFunction] = {
     "correlation_p": _p_of_r,
     "binomial_p": _p_of_binomial,
     "kappa": lambda seen, chance: (seen - chance) / (1 - chance),
-    # with the log-linear correction
-    "dprime": lambda hits, n, alarms, m: (
-        special.ndtri((hits + 0.5) / (n + 1)) - special.ndtri((alarms + 0.5) / (m + 1))
-    ),
+    "dprime": _dprime,
     "rank": _ranks,
     "rank_down": lambda x: _ranks(-x),
     "cumsum": lambda x: np.cumsum(x, axis=0),
