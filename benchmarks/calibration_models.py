@@ -18,7 +18,7 @@ from judgestats.models.bayes.scales import Prior
 from judgestats.models.designs import Design, design
 from judgestats.models.hierarchical import components, crossed
 from judgestats.models.ml import Model
-from judgestats.models.thresholds import NONE, thresholds
+from judgestats.models.thresholds import NONE, cumulative_thresholds
 
 Floats = NDArray[np.float64]
 #: Name -> values, (S, ...): S is 1 for the truth.
@@ -122,7 +122,7 @@ def _grid(family: str) -> Case:
     coded = _coded(family)
     ordered = family == "cumulative"
     link = "log" if family == "poisson" else "logit"
-    cuts = thresholds(coded.categories, link) if ordered else NONE
+    cuts = cumulative_thresholds(coded.categories, link) if ordered else NONE
 
     def simulate(rng: np.random.Generator, times: float) -> tuple[Values, Floats]:
         v = {

@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 
 from judgestats.models.designs import Design, design, taken
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import Model, fit_design
-from judgestats.models.postestimation.diagnosis import scarce
+from judgestats.models.postestimation.design_shortages import scarce
 from judgestats.models.postestimation.intervals import confint, parameters, profile_rise
-from judgestats.models.thresholds import thresholds
+from judgestats.models.thresholds import cumulative_thresholds
 
 COLUMNS = (
     "design",
@@ -182,7 +182,7 @@ def drawn(cell: Cell, d: Design, rng: np.random.Generator) -> Any:
 
 def fitted(cell: Cell, d: Design, y: Any) -> Fitted:
     """Fit one response."""
-    cuts = thresholds(d.categories, "logit")
+    cuts = cumulative_thresholds(d.categories, "logit")
     return fit_design(Model(replace(d, y=y), cell.family, LINKS[cell.family], thresholds=cuts, **cell.options))
 
 

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import judgestats as js
 from judgestats.metrics.agreement import components
-from judgestats.models.likelihood.minimisation import LinearObjective
+from judgestats.models.likelihood.objectives import LinearObjective
 from judgestats.reporting import plots
 from judgestats.reporting.pictures import drawing
 from judgestats.threads import Shared, one_blas_thread, warnings_ignored

@@ -3,7 +3,7 @@
 import pytest
 
 FOLDERS = {"bayes", "hierarchical"}
-FILES = {"test_bayes_pymc", "test_sampled"}
+FILES = {"test_bayes_pymc", "test_posterior_summaries"}
 
 
 def pytest_collection_modifyitems(items):

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from judgestats.models.designs import design
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import Model, fit_design
-from judgestats.models.thresholds import thresholds
+from judgestats.models.thresholds import cumulative_thresholds
 from models.reference import data
 
 LINKS = {"binomial": "logit", "gaussian": "identity", "poisson": "log", "cumulative": "logit"}
@@ -48,4 +48,4 @@ def fitted(formula: str, table: pd.DataFrame, family: str = "binomial", **option
     """Fit by maximum likelihood."""
     coded = design(formula, table, family=family)
     link = options.pop("link", LINKS[family])
-    return fit_design(Model(coded, family, link, thresholds=thresholds(coded.categories, link), **options))
+    return fit_design(Model(coded, family, link, thresholds=cumulative_thresholds(coded.categories, link), **options))

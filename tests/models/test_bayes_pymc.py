@@ -15,14 +15,14 @@ from judgestats.models.bayes.draws import Draws, diagnostics, pointwise  # noqa:
 from judgestats.models.bayes.priors import Prior, priors  # noqa: E402
 from judgestats.models.designs import design  # noqa: E402
 from judgestats.models.engines.bayes_pymc import Sampled, _effects, build  # noqa: E402
-from judgestats.models.fitting import as_fit  # noqa: E402
+from judgestats.models.estimation import as_fit  # noqa: E402
 from judgestats.models.ml import (  # noqa: E402
     Model,
     parameter_names,
     wrapped,
 )
 from judgestats.models.postestimation import crossvalidation  # noqa: E402
-from judgestats.models.thresholds import thresholds  # noqa: E402
+from judgestats.models.thresholds import cumulative_thresholds  # noqa: E402
 from models.toys import calls, tallied  # noqa: E402
 
 FAST = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
@@ -30,7 +30,7 @@ FAST = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
 
 def coded(formula, data, family, link, shape="free", weights=None):
     d = design(formula, data, family=family, weights=weights, counts="n" if "n" in data else None)
-    return Model(d, family, link, thresholds=thresholds(d.categories, link, shape))
+    return Model(d, family, link, thresholds=cumulative_thresholds(d.categories, link, shape))
 
 
 def posterior(model, values, effects=(), asked=None):

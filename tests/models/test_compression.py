@@ -10,7 +10,7 @@ from judgestats.kernels.laplace import Laplace
 from judgestats.models.designs import design
 from judgestats.models.likelihood import compression
 from judgestats.models.likelihood.compression import compress, distinct
-from judgestats.models.likelihood.minimisation import laplace
+from judgestats.models.likelihood.objectives import laplace
 from judgestats.models.thresholds import NONE
 
 

@@ -10,8 +10,8 @@ import pytest
 from coverage_models import COLUMNS, cells, drawn, fitted, is_fixed, laid_out, too_low, whole
 
 from judgestats.flags import FEW_CALLS, RARE
-from judgestats.models.fitting import as_fit
-from judgestats.models.postestimation.diagnosis import scarce
+from judgestats.models.estimation import as_fit
+from judgestats.models.postestimation.design_shortages import scarce
 
 TABLE = Path(__file__).parents[2] / "docs" / "coverage_models.csv"
 CELLS = {cell.name: cell for cell in cells()}

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, FormulaError, SchemaError
-from judgestats.models.coding.frames import distinct, independent, label
+from judgestats.models.coding.column_rank import independent
+from judgestats.models.coding.factor_levels import label
+from judgestats.models.coding.model_frames import distinct
 from judgestats.models.designs import Design, design
 
 

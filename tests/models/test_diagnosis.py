@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.models.fitting import fit
-from judgestats.models.postestimation.diagnosis import left_out, runaway, uncorrelated, written
+from judgestats.models.postestimation.random_term_text import left_out, uncorrelated, written
+from judgestats.models.postestimation.separation import runaway
 from models import reference
 from models.toys import calls
 

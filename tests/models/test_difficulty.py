@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from judgestats.errors import DesignError
 from judgestats.models.bias_models.difficulty import item_difficulty
-from judgestats.models.fitting import fit
+from judgestats.models.estimation import fit
 
 
 def cell(table, **keys):

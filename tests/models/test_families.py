@@ -11,7 +11,8 @@ import judgestats as js
 from judgestats.errors import DesignError, FitError
 from judgestats.kernels import likelihoods as lk
 from judgestats.models.engines import ENGINES
-from judgestats.models.families import FAMILIES, LINKS, At
+from judgestats.models.families import FAMILIES, At
+from judgestats.models.links import LINKS
 from models.reference import FOLDER, results, spelled, value
 
 CASES = [(name, link) for name, own in FAMILIES.items() for link in own.links]

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from judgestats.errors import DesignError, FitError, FormulaError
+from judgestats.models.estimation import as_fit, fit
 from judgestats.models.fits import Fit
-from judgestats.models.fitting import as_fit, fit
 from models import reference
 from models.examples import example
 from models.toys import calls

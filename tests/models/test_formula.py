@@ -10,8 +10,9 @@ import pytest
 
 from judgestats.errors import FormulaError
 from judgestats.models.formula import coder, parse
-from judgestats.models.grammar.coders import elementwise, evaluate
-from judgestats.models.grammar.syntax import ARITHMETIC, Reader, fault, read, scan
+from judgestats.models.grammar.expression_values import elementwise, evaluate
+from judgestats.models.grammar.parse_trees import ARITHMETIC, Reader, fault, scan
+from judgestats.models.grammar.syntax import read
 
 FRAME = pd.DataFrame(
     {

@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.flags import ONE_NOT_EXCLUDED, OPEN_END, RESAMPLES_AGREE, ZERO_NOT_EXCLUDED
+from judgestats.models.postestimation.coefficient_tables import tidy
 from judgestats.models.postestimation.intervals import confint, parameters, profile_rise
-from judgestats.models.postestimation.tables import tidy
 from models.examples import example, fitted
 from models.reference import results, spelled
 

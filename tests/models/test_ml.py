@@ -19,7 +19,7 @@ from judgestats.errors import DesignError
 from judgestats.kernels import likelihoods as lk
 from judgestats.models.designs import design
 from judgestats.models.ml import Model, fit_design
-from judgestats.models.thresholds import thresholds
+from judgestats.models.thresholds import cumulative_thresholds
 from reference.designs import generate
 
 HERE = Path(__file__).parents[1] / "reference" / "models"
@@ -107,10 +107,10 @@ def fitted(model: str, folder: Path = HERE):
         kept = [k for k, n in enumerate(d.names) if not n.startswith(by)]
         levels, part = np.unique(d.frame[by], return_inverse=True)
         sets = [{"threshold": str(v)} for v in levels]
-        laid = thresholds(d.categories, link, shape, {"threshold": [str(v) for v in levels]}, sets)
+        laid = cumulative_thresholds(d.categories, link, shape, {"threshold": [str(v) for v in levels]}, sets)
         d = type(d)(**{**vars(d), "X": d.X[:, kept], "names": tuple(d.names[k] for k in kept)})
         return fit_design(Model(d, family, link, thresholds=laid, part=part, **options))
-    return fit_design(Model(d, family, link, thresholds=thresholds(d.categories, link, shape), **options))
+    return fit_design(Model(d, family, link, thresholds=cumulative_thresholds(d.categories, link, shape), **options))
 
 
 def stored(model: str) -> pd.DataFrame:
@@ -218,7 +218,7 @@ def test_a_row_may_carry_a_count(family):
     fits = []
     for data in (frame, tally):
         d = design("y ~ x + (1|g)", data, family=family)
-        fits.append(fit_design(Model(d, family, link, thresholds=thresholds(d.categories, link))))
+        fits.append(fit_design(Model(d, family, link, thresholds=cumulative_thresholds(d.categories, link))))
     assert fits[0].loglik == pytest.approx(fits[1].loglik, rel=1e-12)
     assert fits[0].params == pytest.approx(fits[1].params, rel=1e-6, abs=1e-8)
     assert fits[0].n == fits[1].n == 400
@@ -414,7 +414,7 @@ def test_the_log_goes_on_through_further_searches() -> None:
 @pytest.mark.parametrize(("answer", "family"), [("y", "binomial"), ("k", "poisson")])
 def test_gradient_in_even_coordinates(answer: str, family: str) -> None:
     from judgestats.models.designs import design
-    from judgestats.models.likelihood.minimisation import turned
+    from judgestats.models.likelihood.starting_values import turned
     from judgestats.models.ml import Model, generalised
 
     table = slopes().assign(x=lambda t: 1e4 * t["x"] + 3e4)

@@ -13,10 +13,10 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from judgestats.errors import FormulaError, SchemaError
-from judgestats.models.fitting import fit
-from judgestats.models.postestimation.delta import delta, spread
+from judgestats.models.estimation import fit
+from judgestats.models.postestimation.delta_method import delta, spread
 from models.reference import data, results
-from models.test_contrasting import fitted
+from models.test_mean_contrasts import fitted
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high"]
 PERIODS = pd.DataFrame({"period": list("1234"), "herd": "new"})

@@ -8,7 +8,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import SchemaError
-from judgestats.models.coding.responses import counted_by, first_row
+from judgestats.models.coding.row_counts import counted_by, first_row
 from judgestats.models.hierarchical import cues, curves, leanings, rankings
 
 BOTH = r'counts="n".*counts=False'

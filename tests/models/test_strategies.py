@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.bias_models.strategies import strategy_effects
-from judgestats.models.fitting import fit
+from judgestats.models.estimation import fit
 from judgestats.results import COLUMNS
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.models.fitting import fit
 from models import reference
 from models.toys import calls, tallied
 

@@ -5,7 +5,7 @@
 :func:`tie_model`.
 
 Inside, each may import those before it: grammar (formulas), coding (tables to arrays), thresholds, families, designs,
-likelihood and ``ml`` (our own engine), bayes, postestimation, engines, ``fits`` and ``fitting``, bias_models,
+likelihood and ``ml`` (our own engine), bayes, postestimation, engines, ``fits`` and ``estimation``, bias_models,
 hierarchical.
 
 May import verdicts, schema, results, kernels and errors; never metrics, ingest, design, published or reporting.
@@ -19,9 +19,9 @@ from judgestats.models.bias_models import (
     strategy_effects,
     tie_model,
 )
+from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.models.fitting import fit
-from judgestats.models.postestimation.testing import anova
+from judgestats.models.postestimation.likelihood_ratios import anova
 
 __all__ = [
     "Fit",

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError, choose, suggestion
-from judgestats.models.coding.frames import Rows, coded_levels, columns, distinct, finite, independent, level_names
-from judgestats.models.coding.responses import Response, count_column, prior_weights, refuse_fractions
+from judgestats.models.coding.column_rank import finite, independent
+from judgestats.models.coding.factor_levels import coded_levels, level_names
+from judgestats.models.coding.model_frames import Rows, columns, distinct
+from judgestats.models.coding.responses import Response, prior_weights
+from judgestats.models.coding.row_counts import count_column, refuse_fractions
 from judgestats.models.families import FAMILIES
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
 from judgestats.schema.columns import N

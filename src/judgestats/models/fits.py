@@ -15,19 +15,22 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.models.bayes.draws import Kind
 from judgestats.models.engines.bayes_pymc import prior_draws
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation import (
-    contrasting,
+    coefficient_tables,
     crossvalidation,
     diagnosis,
     effects,
     intervals,
-    margining,
+    marginal_effects,
+    marginal_means,
+    mean_contrasts,
     prediction,
-    simulation,
+    predictive_intervals,
+    simulated_responses,
     summaries,
-    tables,
-    testing,
+    term_deletions,
+    wald_tests,
 )
 
 
@@ -35,8 +38,8 @@ from judgestats.models.postestimation import (
 class Fit(Fitted):
     """A fitted model.
 
-    The attributes are those of :class:`judgestats.models.fitted.Fitted`. All engines return it; what an engine does not
-    know is NaN with a flag.
+    The attributes are those of :class:`judgestats.models.fitted_models.Fitted`. All engines return it; what an engine
+    does not know is NaN with a flag.
 
     Attributes
     ----------
@@ -132,7 +135,7 @@ class Fit(Fitted):
         strategy[S8]    0.9808
         Name: estimate, dtype: float64
         """
-        return tables.coef(self)
+        return coefficient_tables.coef(self)
 
     def vcov(self, *, full: bool = False) -> pd.DataFrame:
         """Covariance of the estimates, by name.
@@ -158,7 +161,7 @@ class Fit(Fitted):
         Intercept        0.0417       -0.0417
         strategy[S8]    -0.0417        0.1042
         """
-        return tables.vcov(self, full=full)
+        return coefficient_tables.vcov(self, full=full)
 
     def drop1(self) -> pd.DataFrame:
         """Leave out each fixed term that no other contains, and compare by likelihood ratio.
@@ -192,7 +195,7 @@ class Fit(Fitted):
         0    <none>   0 -117.3414  238.6828        NaN      NaN
         1  strategy   1 -122.1729  246.3457     9.6629   0.0019
         """
-        return testing.drop1(self)
+        return term_deletions.drop1(self)
 
     def draws(self) -> pd.DataFrame:
         """Draws from the posterior distribution of the parameters.
@@ -217,7 +220,7 @@ class Fit(Fitted):
         judgestats.errors.FitError: engine='ml' has no posterior draws. Use simulate(), confint(method='bootstrap'), or
         engine='pymc'.
         """
-        return tables.draws(self)
+        return coefficient_tables.draws(self)
 
     def tidy(
         self,
@@ -280,7 +283,9 @@ class Fit(Fitted):
         0  Intercept     0.333     0.163      0.682        odds
         1          x     3.000     1.164      7.732  odds ratio
         """
-        return tables.tidy(self, conf_level=conf_level, exponentiate=exponentiate, scale=scale, effects=effects)
+        return coefficient_tables.tidy(
+            self, conf_level=conf_level, exponentiate=exponentiate, scale=scale, effects=effects
+        )
 
     def glance(self) -> pd.DataFrame:
         """The whole fit in one row.
@@ -304,7 +309,7 @@ class Fit(Fitted):
            loglik      aic     n  n_rows counts
         0 -50.219  104.439  80.0       4      n
         """
-        return tables.glance(self)
+        return coefficient_tables.glance(self)
 
     def loo(self, unit: str = "call") -> pd.DataFrame:
         """Expected log predictive density of calls, or of levels of a factor, that were left out (PSIS-LOO).
@@ -576,7 +581,7 @@ class Fit(Fitted):
                                   term  estimate  std_error               unit
         0  strategy[S8] - strategy[B0]      20.0      6.325  percentage points
         """
-        return margining.margins(self, variables, by=by, conf_level=conf_level)
+        return marginal_effects.margins(self, variables, by=by, conf_level=conf_level)
 
     def means(
         self,
@@ -641,7 +646,7 @@ class Fit(Fitted):
         0       B0       0.6     0.501      0.691
         1       S8       0.8     0.710      0.867
         """
-        return contrasting.means(self, specs, by, scale, weights, at, random, conf_level)
+        return marginal_means.means(self, specs, by, scale, weights, at, random, conf_level)
 
     def contrasts(
         self,
@@ -703,7 +708,7 @@ class Fit(Fitted):
                                   term  estimate  p_value
         0  strategy[S8] - strategy[B0]    2.6667   0.0024
         """
-        return contrasting.contrasts(
+        return mean_contrasts.contrasts(
             self, specs, method=method, baseline=baseline, adjust=adjust, scale=scale, by=by, weights=weights, at=at,
             random=random, conf_level=conf_level,
         )  # fmt: skip
@@ -746,7 +751,7 @@ class Fit(Fitted):
                        term  statistic  df  df_error  p_value method flag
         0  strategy[S8] = 1     0.0035   1       inf   0.9526     χ²
         """
-        return testing.tests(self, kind)
+        return wald_tests.tests(self, kind)
 
     def confint(
         self,
@@ -929,7 +934,7 @@ class Fit(Fitted):
         >>> int(fit.simulate(seed=1)["sim_trials"].sum())
         40
         """
-        return simulation.simulate(self, n, seed=seed, random=random)
+        return simulated_responses.simulate(self, n, seed=seed, random=random)
 
     def predictive(
         self, kind: Kind = "posterior", *, by: Any = None, n_draws: int = 1000, seed: Any = SEED
@@ -974,4 +979,6 @@ class Fit(Fitted):
 
         Source: Gelman, Meng and Stern 1996; Gabry et al. 2019.
         """
-        return simulation.predictive(self, partial(prior_draws, self), kind=kind, by=by, n_draws=n_draws, seed=seed)
+        return predictive_intervals.predictive(
+            self, partial(prior_draws, self), kind=kind, by=by, n_draws=n_draws, seed=seed
+        )

@@ -9,21 +9,11 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError, FormulaError, suggestion
-from judgestats.models.grammar.coders import (
-    CODINGS,
-    FUNCTIONS,
-    TRANSFORMS,
-    Coder,
-    Part,
-    codings,
-    contrast,
-    elementwise,
-    evaluate,
-    model_terms,
-    numeric,
-    written,
-)
-from judgestats.models.grammar.syntax import Formula, Node, RandomPart, columns_of, fault, read, terms_of
+from judgestats.models.grammar.coders import Coder, Part, numeric
+from judgestats.models.grammar.expression_values import CODINGS, FUNCTIONS, TRANSFORMS, elementwise, evaluate, written
+from judgestats.models.grammar.parse_trees import Node, fault
+from judgestats.models.grammar.syntax import Formula, RandomPart, columns_of, read, terms_of
+from judgestats.models.grammar.term_codings import codings, contrast, model_terms
 from judgestats.typing import Floats
 
 __all__ = ["Coder", "Formula", "RandomPart", "coder", "parse"]

@@ -18,25 +18,19 @@ from judgestats.kernels.linear_mixed import Profile
 from judgestats.kernels.quadrature import Trapezoid
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES, Family
-from judgestats.models.fitted import Fitted, Refinement
-from judgestats.models.likelihood.compression import Compressed, Posterior, columns, compress
-from judgestats.models.likelihood.minimisation import (
+from judgestats.models.fitted_models import Fitted, Refinement
+from judgestats.models.likelihood.compression import Compressed, columns, compress
+from judgestats.models.likelihood.conditional_modes import Posterior
+from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise
+from judgestats.models.likelihood.objectives import (
     GeneralisedObjective,
     LinearObjective,
-    Minimum,
-    elsewhere,
-    even,
-    first_guess,
-    fixed_start,
-    hessian,
     laplace,
     linear,
-    minimise,
-    orthogonal,
     quadrature,
     trapezoid,
-    turned,
 )
+from judgestats.models.likelihood.starting_values import elsewhere, even, first_guess, fixed_start, orthogonal, turned
 from judgestats.models.thresholds import NONE, Thresholds
 from judgestats.threads import one_blas_thread
 from judgestats.typing import Floats, Ints, Mask

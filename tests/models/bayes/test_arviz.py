@@ -20,7 +20,7 @@ from judgestats.errors import DesignError, FitError
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.priors import priors
 from judgestats.models.designs import design
-from judgestats.models.fitting import as_fit
+from judgestats.models.estimation import as_fit
 from judgestats.models.hierarchical.posteriors import Posterior, row, tabled
 from judgestats.models.ml import Model, fit_design, parameter_names, wrapped
 

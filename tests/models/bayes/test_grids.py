@@ -21,7 +21,7 @@ from judgestats.models.bayes.grids import integrated
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.designs import design
 from judgestats.models.ml import Model, fit_design
-from judgestats.models.thresholds import NONE, thresholds
+from judgestats.models.thresholds import NONE, cumulative_thresholds
 
 
 def counts(groups: int, trials: int, seed: int = 0) -> pd.DataFrame:
@@ -71,7 +71,7 @@ def test_flat_priors_and_many_data_give_maximum_likelihood(family: str) -> None:
     table["y"] = made[family]
     link = {"poisson": "log", "gaussian": "identity"}.get(family, "logit")
     coded = design("y ~ x + (1|g)", table, family=family)
-    cuts = thresholds(coded.categories, link) if family == "cumulative" else NONE
+    cuts = cumulative_thresholds(coded.categories, link) if family == "cumulative" else NONE
     model = Model(coded, family, link, n_quadrature=1 if family == "gaussian" else 15, thresholds=cuts)
     flat = {"fixed": np.inf, "sd": np.inf} | (
         {"threshold": np.inf} if family in ("binomial", "cumulative", "poisson") else {}

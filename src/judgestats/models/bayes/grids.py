@@ -18,14 +18,9 @@ from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError
 from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.bayes.scales import Prior, prior_of
-from judgestats.models.likelihood.minimisation import (
-    GeneralisedObjective,
-    LinearObjective,
-    first_guess,
-    fixed_start,
-    minimise,
-    turned,
-)
+from judgestats.models.likelihood.minimisation import minimise
+from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective
+from judgestats.models.likelihood.starting_values import first_guess, fixed_start, turned
 from judgestats.models.ml import Model, gaussian, generalised
 from judgestats.typing import Floats
 

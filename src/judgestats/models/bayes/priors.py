@@ -13,7 +13,8 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.designs import Design
-from judgestats.models.families import FAMILIES, LINKS
+from judgestats.models.families import FAMILIES
+from judgestats.models.links import LINKS
 from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats, Mask
 

@@ -15,9 +15,10 @@ from judgestats.counting.patterns import OUTCOMES, PATTERNS, InvalidVerdict, Tie
 from judgestats.counting.selection import between_two, with_outcome
 from judgestats.counting.study import refuse_unknown_order
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.models.coding.frames import columns, distinct, labels
-from judgestats.models.coding.frames import columns as columns_of
-from judgestats.models.coding.responses import counted_by
+from judgestats.models.coding.factor_levels import labels
+from judgestats.models.coding.model_frames import columns, distinct
+from judgestats.models.coding.model_frames import columns as columns_of
+from judgestats.models.coding.row_counts import counted_by
 from judgestats.schema.columns import CHOICES, COUNTS, N
 from judgestats.schema.declared_counts import counted
 from judgestats.typing import Floats, Ints, Mask

@@ -27,9 +27,9 @@ from judgestats.models.bias_models.reports import (
     spread_rows,
     wald_row,
 )
+from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.models.fitting import fit
-from judgestats.models.postestimation.delta import normal_quantile
+from judgestats.models.postestimation.delta_method import normal_quantile
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats

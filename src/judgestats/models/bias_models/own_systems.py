@@ -31,10 +31,11 @@ from judgestats.models.bias_models.reports import (
     ratio_row,
     spread_rows,
 )
-from judgestats.models.coding.frames import columns, labels
-from judgestats.models.families import LINKS
+from judgestats.models.coding.factor_levels import labels
+from judgestats.models.coding.model_frames import columns
+from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.models.fitting import fit
+from judgestats.models.links import LINKS
 from judgestats.results import estimates
 from judgestats.schema.columns import By
 

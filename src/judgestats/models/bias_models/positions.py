@@ -31,8 +31,8 @@ from judgestats.models.bias_models.reports import (
     spread_rows,
     tested,
 )
+from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.models.fitting import fit
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 

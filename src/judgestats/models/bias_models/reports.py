@@ -12,13 +12,13 @@ import pandas as pd
 from scipy.special import chdtrc, stdtrit
 
 from judgestats import flags
-from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.links import LINKS
 from judgestats.models.ml import BOUNDARY
-from judgestats.models.postestimation import freedom
-from judgestats.models.postestimation.delta import delta, normal_quantile, spread
-from judgestats.models.postestimation.tables import wide
+from judgestats.models.postestimation.coefficient_tables import wide
+from judgestats.models.postestimation.degrees_of_freedom import degrees
+from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread
 from judgestats.typing import Floats
 
 # ---- The result, and rows of estimates -------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def effect_row(
     endless |= not fit.distribution.linear and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged))
     if endless:
         value = se = math.nan
-    found = float(freedom.degrees(fit, c[: fit.n_location])) if df is None else df
+    found = float(degrees(fit, c[: fit.n_location])) if df is None else df
     df = found if math.isfinite(found) else None
     made = wald_row(fit, term, value, se, critical(conf_level, df), scale, df)
     return {**made, "flag": flags.join(flags.SEPARATION, made["flag"])} if endless else made

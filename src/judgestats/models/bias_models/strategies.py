@@ -28,9 +28,9 @@ from judgestats.models.bias_models.reports import (
     spread_rows,
     wald,
 )
-from judgestats.models.coding.frames import columns
+from judgestats.models.coding.model_frames import columns
+from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.models.fitting import fit
 from judgestats.results import estimates
 from judgestats.schema.columns import COUNTS, By, N, names
 

@@ -25,9 +25,9 @@ from judgestats.models.bias_models.reports import (
     likelihood_ratio,
     linear,
 )
+from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.models.fitting import fit
-from judgestats.models.postestimation.delta import normal_quantile, spread
+from judgestats.models.postestimation.delta_method import normal_quantile, spread
 from judgestats.results import estimates
 
 Link = Literal["logit", "probit"]

@@ -1,4 +1,4 @@
-"""Engines that fit a :class:`judgestats.models.ml.Model` and return a :class:`judgestats.models.fitted.Fitted`."""
+"""Engines: each fits a :class:`judgestats.models.ml.Model` and returns a `Fitted`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from judgestats.models.engines.bayes_pymc import fit_pymc
-from judgestats.models.engines.generalised import fit_bayes, fit_gee, fit_glm, fit_ordered
+from judgestats.models.engines.generalised import fit_gee, fit_glm
 from judgestats.models.engines.linear import fit_lpm, fit_mixedlm
-from judgestats.models.families import LINKS
-from judgestats.models.fitted import Fitted
+from judgestats.models.engines.ordinal import fit_ordered
+from judgestats.models.engines.variational import fit_bayes
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.links import LINKS
 from judgestats.models.ml import fit_design
 
 

@@ -15,9 +15,9 @@ from judgestats.models.bayes.priors import Priors, single, sizes
 from judgestats.models.bayes.priors import priors as priors_of
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted_models import Fitted
 from judgestats.models.likelihood.compression import Columns, compress
-from judgestats.models.likelihood.minimisation import Scales
+from judgestats.models.likelihood.objectives import Scales
 from judgestats.models.ml import Model, parameter_names, wrapped
 from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats, Ints

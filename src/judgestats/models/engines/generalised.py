@@ -1,4 +1,4 @@
-"""Generalised linear models with statsmodels: GLM, GEE, cumulative models, and a variational mixed model."""
+"""Generalised linear models without random effects, by statsmodels: maximum likelihood, and estimating equations."""
 
 from __future__ import annotations
 
@@ -9,116 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from judgestats import flags
 from judgestats.errors import FitError
 from judgestats.kernels.likelihoods import losses
-from judgestats.models.coding.frames import coded_levels
+from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
-from judgestats.models.engines.wrapping import Modes, bernoulli, call, refuse_random, repeated
-from judgestats.models.fitted import Fitted
+from judgestats.models.engines.statsmodels_calls import bernoulli, call, refuse_random, repeated
+from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import Model, wrapped
 from judgestats.typing import Floats, Ints
-
-# ---- statsmodels' Bayesian binomial mixed model, for comparison, flagged ---------------------------------------------
-
-
-def fit_bayes(model: Model) -> Fitted:
-    """Fit a logistic mixed model with statsmodels' BinomialBayesMixedGLM, by variational Bayes.
-
-    **Not a reference.** Its standard errors were 3 to 14 times too small in our checks: the approximation assumes that
-    fixed and random effects are independent. (Its other method, the posterior mode, let a variance collapse to 0 on
-    ordinary data, and is not available here.) Priors are normal with sd 2 for fixed effects, and sd 1 for the
-    logarithms of the standard deviations. Results are posterior means and standard deviations; there is no likelihood.
-    """
-    from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
-
-    _refuse(model)
-    d = repeated(bernoulli(model.design), "statsmodels")
-    rows = np.arange(len(d.y))
-    q = [len(t.levels) for t in d.terms]
-    Z = np.zeros((len(d.y), sum(q)))
-    for t, first in zip(d.terms, np.cumsum([0, *q]), strict=False):
-        Z[rows, first + t.codes] = t.values[:, 0]
-    ident = np.repeat(np.arange(len(q)), q)
-
-    def run() -> Any:
-        start = np.zeros(d.X.shape[1] + len(q) + sum(q))
-        return BinomialBayesMixedGLM(d.y, d.X, Z, ident).fit_vb(mean=start, sd=np.full(len(start), 0.5), verbose=False)
-
-    result = call(run, "statsmodels")
-    beta, spread = np.asarray(result.fe_mean), np.asarray(result.fe_sd)
-    sds = np.exp(np.asarray(result.vcp_mean))
-    params = np.concatenate([beta, sds])
-    covariance = np.diag(np.concatenate([spread, sds * np.asarray(result.vcp_sd)]) ** 2)
-    ends = np.cumsum(q)[:-1]
-    modes = tuple(m[:, None] for m in np.split(np.asarray(result.vc_mean), ends))
-    joint = np.diag(np.concatenate([spread, np.asarray(result.vc_sd)]) ** 2)
-    p = len(beta)
-    effects = Modes(modes, tuple(np.array([[s**2]]) for s in sds), joint, joint[p:, p:], p)
-    return wrapped(
-        model, "statsmodels", "variational Bayes", params, covariance, notes=(flags.TOO_SMALL,), run=fit_bayes,
-        effects=lambda: effects,
-    )  # fmt: skip
-
-
-def _refuse(model: Model) -> None:
-    d = model.design
-    parts = " + ".join(str(p) for p in d.formula.random) or "none"
-    if not d.terms or any(len(t.names) > 1 for t in d.terms):
-        raise FitError(
-            f"engine='statsmodels' needs random terms of one column each, such as (1|item) or (x||item); got: {parts}. "
-            "Use engine='ml'."
-        )
-    if (d.offset != 0).any():
-        raise FitError("engine='statsmodels' does not support an offset. Use engine='ml'.")
-
-
-# ---- Cumulative models without random effects, by statsmodels --------------------------------------------------------
-
-
-def fit_ordered(model: Model) -> Fitted:
-    """Fit a cumulative model without random terms with statsmodels' OrderedModel, with a row for each call.
-
-    Parameters are the thresholds, not the logarithms of their differences that statsmodels estimates.
-    """
-    from scipy import stats
-    from statsmodels.miscmodels.ordinal_model import OrderedModel
-
-    refuse_random(model, "ordered")
-    d = repeated(model.design, "ordered")
-    p, inner = d.X.shape[1], len(d.categories) - 1
-
-    def run() -> tuple[Any, Floats]:
-        distribution = stats.norm if model.link == "probit" else stats.logistic
-        ordered = OrderedModel(d.y.astype(int), d.X, offset=d.offset, distr=distribution)
-        found = ordered.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
-        return found, _covariance(found)
-
-    result, inner_covariance = call(run, "ordered")
-    raw = np.asarray(result.params)
-    steps = np.exp(raw[p + 1 :])
-    params = np.concatenate([raw[:p], raw[p] + np.concatenate([[0.0], np.cumsum(steps)])])
-    turn = np.eye(p + inner)  # derivative of the thresholds with respect to statsmodels' parameters
-    turn[p:, p] = 1.0
-    for k in range(1, inner):
-        turn[p + k :, p + k] = steps[k - 1]
-    covariance = turn @ inner_covariance @ turn.T
-    converged = bool(result.mle_retvals["converged"]) or float(np.abs(result.model.score(raw)).max()) < 1e-4 * len(d.y)
-    return wrapped(
-        model, "ordered", "ML", params, covariance, loglik=float(result.llf), converged=converged,
-        notes=(flags.NO_HESSIAN,) if np.isnan(covariance).any() else (), run=fit_ordered,
-    )  # fmt: skip
-
-
-def _covariance(found: Any) -> Floats:
-    """Covariance from statsmodels; NaN if the Hessian could not be inverted."""
-    try:
-        return np.asarray(found.cov_params(), float)
-    except ValueError:
-        return np.full((len(found.params), len(found.params)), np.nan)
-
-
-# ---- Generalised linear models without random effects: maximum likelihood, and estimating equations ------------------
 
 #: Temporary column with the codes of the clusters.
 CODES = "cluster codes"

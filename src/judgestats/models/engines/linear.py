@@ -11,8 +11,9 @@ import numpy as np
 from judgestats import flags
 from judgestats.errors import DesignError, FitError
 from judgestats.models.designs import Design, Term
-from judgestats.models.engines.wrapping import Modes, bernoulli, call, repeated
-from judgestats.models.fitted import Fitted
+from judgestats.models.engines.joint_modes import Modes
+from judgestats.models.engines.statsmodels_calls import bernoulli, call, repeated
+from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import Model, fit_design, wrapped
 from judgestats.typing import Floats, Ints
 

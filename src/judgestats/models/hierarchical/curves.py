@@ -14,11 +14,11 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
-from judgestats.models import families
+from judgestats.models import links
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.bias_models.calls import answers, ordered_labels
-from judgestats.models.coding.frames import columns
+from judgestats.models.coding.model_frames import columns
 from judgestats.models.hierarchical.cues import MEAN
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
@@ -161,7 +161,7 @@ def _wide(table: pd.DataFrame, folded: bool) -> pd.DataFrame:
 
 def cdf(link: str, z: Floats) -> Floats:
     """Cumulative distribution function of a link."""
-    return families.LINKS[link].inverse(z)
+    return links.LINKS[link].inverse(z)
 
 
 def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: Floats) -> Floats:

@@ -18,7 +18,7 @@ from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Sampling, beside, diagnostics, likely, pymc, sample, sampling_options
-from judgestats.models.coding.frames import columns
+from judgestats.models.coding.model_frames import columns
 from judgestats.models.hierarchical.posteriors import Posterior, predictive, result, row, scales, tabled, with_tops
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Ints, Mask

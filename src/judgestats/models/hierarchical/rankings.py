@@ -21,8 +21,8 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Sampling, beside, likely, pymc, sample_each, sampling_options
 from judgestats.models.bias_models.calls import joined, scored
-from judgestats.models.coding.frames import columns
-from judgestats.models.coding.responses import first_row
+from judgestats.models.coding.model_frames import columns
+from judgestats.models.coding.row_counts import first_row
 from judgestats.models.hierarchical.leanings import chance
 from judgestats.models.hierarchical.posteriors import (
     Posterior,

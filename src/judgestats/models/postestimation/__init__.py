@@ -1,4 +1,4 @@
-"""What can be asked of a fit: a module per question, each function takes a :class:`judgestats.models.fitted.Fitted`.
+"""What can be asked of a fit: a module per question, whose functions take a `Fitted`.
 
-May import the likelihood, coding and grammar; never fits or fitting.
+May import the likelihood, coding and grammar; never fits or estimation.
 """

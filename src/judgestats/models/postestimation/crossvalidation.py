@@ -13,10 +13,10 @@ from scipy.special import logsumexp
 from judgestats import flags
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.bayes.draws import MOST_PARETO, Draws, inference_data, pointwise
-from judgestats.models.families import LINKS
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted_models import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
-from judgestats.models.postestimation.sampled import drawn, terms, values
+from judgestats.models.links import LINKS
+from judgestats.models.postestimation.posterior_summaries import drawn, terms, values
 from judgestats.typing import Floats, Ints
 
 #: Columns of :func:`loo`.

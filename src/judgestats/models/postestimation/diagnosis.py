@@ -10,183 +10,16 @@ import numpy as np
 import pandas as pd
 
 from judgestats import flags
-from judgestats.models.coding.frames import labels
-from judgestats.models.families import LINKS
-from judgestats.models.fitted import Fitted, component_values, components
+from judgestats.models.coding.factor_levels import labels
+from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import refined
-from judgestats.models.postestimation import freedom, sampled
-from judgestats.models.postestimation.sampled import drawn
+from judgestats.models.postestimation import posterior_summaries
+from judgestats.models.postestimation.degrees_of_freedom import SATTERTHWAITE, df_rule
+from judgestats.models.postestimation.design_shortages import Shortage, shortages
+from judgestats.models.postestimation.random_term_text import left_out, uncorrelated, written
+from judgestats.models.variance_parameters import component_values, components
 from judgestats.schema.columns import VOCABULARY
-from judgestats.typing import Floats, Mask
-
-# ---- Separation, where estimates diverge to infinity, and levels with too few calls ----------
-
-
-#: A gain below it, in the unit cube, is rounding error.
-TINY = 1e-6
-#: Calls per level that Laplace's approximation needs.
-FEWEST_CALLS = 5
-
-
-def separated(fit: Fitted) -> tuple[str, ...]:
-    """Fixed effects and thresholds that separate the response, completely or quasi-completely, and so diverge.
-
-    A direction separates if moving along it lowers the probability of no answer given and raises that of some. The
-    search is a linear programme, run only if some fitted probabilities are nearly 0 or 1.
-    """
-    if fit.distribution.linear or not fit.n_location or not _suspect(fit):
-        return ()
-    moves = runaway(_constraints(fit))
-    return tuple(name for name, moves_off in zip(fit.names, moves, strict=False) if moves_off)
-
-
-def sparse(fit: Fitted) -> tuple[float, ...]:
-    """Calls per level of each random term, if fewer than Laplace's approximation needs; else 0."""
-    d = fit.design
-    if fit.method != "Laplace" or not fit.distribution.categorical:
-        return tuple(0.0 for _ in d.terms)
-    calls = [float(d.count @ d.trials) / len(t.levels) for t in d.terms]
-    return tuple(c if c < FEWEST_CALLS else 0.0 for c in calls)
-
-
-def _suspect(fit: Fitted) -> bool:
-    """Whether any answer is predicted with probability near 1: else there is no separation."""
-    d = fit.design
-    eta = d.X @ fit.beta + d.offset
-    if not np.isfinite(eta).all():
-        return True
-    reach = fit.shape(fit.params) - eta[:, None] if d.categories else eta
-    return fit.distribution.runs_away(reach, LINKS[fit.link].extreme)
-
-
-def _constraints(fit: Fitted) -> Floats:
-    """Rows a of parameters β, τ such that no answer loses probability along d where a'd >= 0 for all."""
-    d = fit.design
-    if not d.categories:
-        up, down = fit.distribution.losing(d.y, d.trials)
-        return np.unique(np.vstack([d.X[up], -d.X[down]]), axis=0)
-    cuts, y, last = fit.thresholds.map, d.y.astype(np.int64), len(d.categories) - 1
-    part = fit.parts
-    below, above = y < last, y > 0
-    upper = np.hstack([-d.X[below], cuts[part[below], y[below]]])
-    lower = np.hstack([d.X[above], -cuts[part[above], y[above] - 1]])
-    return np.unique(np.vstack([upper, lower]), axis=0)
-
-
-def runaway(A: Floats) -> Mask:
-    """Which elements of d (P,) can move while a'd >= 0 for every row a of A, of full rank, and a'd > 0 for some."""
-    P = A.shape[1]
-    size = np.abs(A).max(axis=0, initial=0.0)
-    own = A / np.where(size > 0, size, 1.0)
-    if not _raises(own, own.sum(axis=0), len(own)):
-        return np.zeros(P, bool)
-    return np.array([any(_raises(own, sign * unit, 1) for sign in (1, -1)) for unit in np.eye(P)], bool)
-
-
-def _raises(A: Floats, along: Floats, scale: float) -> bool:
-    """Whether a direction d of the unit cube with Ad >= 0 has along'd > 0."""
-    from scipy.optimize import linprog
-
-    found = linprog(-along, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1), method="highs")
-    return bool(found.status == 0 and -found.fun > TINY * scale)
-
-
-# ---- Designs too small for the approximations that a fit rests on ---------------------------------------------------
-
-#: With fewer levels of a factor, Wald and profile intervals of effects between them are too short; and by REML.
-LEVELS, LEVELS_REML = 30, 10
-
-
-@dataclass(frozen=True)
-class Shortage:
-    """A factor that is small for the method of its fit."""
-
-    flag: str  # :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``
-    kind: str  # what there are too few of
-    factor: str
-    levels: tuple[str, ...]  # the levels of the factor
-    seen: float  # calls per level, rarer answers in all, or levels
-
-
-def shortages(fit: Fitted) -> tuple[Shortage, ...]:
-    """Shortages, factor by factor; the limits are those of docs/coverage_models.csv."""
-    return tuple(dict.fromkeys([*_calls(fit), *_answers(fit), *_short_of_levels(fit)]))
-
-
-def scarce(fit: Fitted) -> tuple[str, ...]:
-    """Flags of a design that is small for its method, as :func:`shortages` finds them."""
-    return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
-
-
-def _calls(fit: Fitted) -> Iterator[Shortage]:
-    for term, calls in zip(fit.design.terms, sparse(fit), strict=True):
-        if calls:
-            yield Shortage(flags.FEW_CALLS, "calls", term.factor, term.levels, calls)
-
-
-def _answers(fit: Fitted) -> Iterator[Shortage]:
-    """Factors with more levels than there are answers of the rarer kind."""
-    d = fit.design
-    if fit.method != "Laplace" or not fit.distribution.has_trials:
-        return
-    rarer = min(float(d.count @ d.y), float(d.count @ (d.trials - d.y)))
-    for term in d.terms:
-        if rarer < len(term.levels):
-            yield Shortage(flags.RARE, "answers", term.factor, term.levels, rarer)
-
-
-def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
-    least = LEVELS_REML if fit.method == "REML" else 0 if drawn(fit) is not None else LEVELS
-    for term in fit.design.terms:
-        if len(term.levels) < least:
-            flag = flags.FEW_GROUPS.of(least=least, factor=term.factor)
-            yield Shortage(flag, "levels", term.factor, term.levels, float(len(term.levels)))
-
-
-# ---- Random terms, as written in the formula -------------------------------------------------------------------------
-
-
-def written(fit: Fitted, t: int) -> str:
-    """Random term number t as it was written, with ``||`` and ``/`` expanded."""
-    formula = fit.design.formula
-    part = formula.random[t]
-    short = f"({part.expression.removeprefix('1 + ')}|{part.factor})"
-    return short if short.replace(" ", "") in formula.source.replace(" ", "") else str(part)
-
-
-def left_out(fit: Fitted, t: int, column: int) -> str:
-    """Advice on how to drop one column of a random term: ``Write (1|item) in place of (x|item)``."""
-    names = fit.design.terms[t].names
-    if len(names) == 1:
-        return f"Leave {written(fit, t)} out"
-    rest = [n for k, n in enumerate(names) if k != column]
-    if not _plain(fit, t):
-        return f"Leave {names[column]} of {written(fit, t)} out"
-    return f"Write {_spelled(rest, fit.design.terms[t].factor)} in place of {written(fit, t)}"
-
-
-def uncorrelated(fit: Fitted, t: int) -> str:
-    """A random term without its correlations, ``(x||item)``; of one of categories ``(1|item) + (1|item:strategy)``."""
-    term, left = fit.design.terms[t], fit.design.lefts[t]
-    if not _plain(fit, t):
-        return " + ".join([f"(1|{term.factor})", *(f"(1|{term.factor}:{c})" for c in left.factors)])
-    return _spelled(list(term.names), term.factor, "||")
-
-
-def _plain(fit: Fitted, t: int) -> bool:
-    """Whether every column of a random term is a term of its formula by that name."""
-    left = fit.design.lefts[t]
-    return not left.factors and all(place.stop - place.start == 1 for place in left.terms.values())
-
-
-def _spelled(names: list[str], factor: str, bar: str = "|") -> str:
-    slopes = " + ".join(n for n in names if n != "Intercept")
-    if "Intercept" not in names:
-        return f"(0 + {slopes}{bar}{factor})"
-    return f"({slopes or '1'}{bar}{factor})"
-
-
-# ---- Faults and cautions, as rows with advice ------------------------------------------------------------------------
+from judgestats.typing import Floats
 
 #: Columns of :func:`check`; those of :func:`judgestats.check` without row numbers, which a fit does not have.
 COLUMNS = ("level", "column", "what", "n", "example", "remedy")
@@ -231,7 +64,7 @@ def check(fit: Fitted) -> pd.DataFrame:
 
 
 def _optimum(fit: Fitted) -> Iterator[Finding]:
-    if not fit.converged and sampled.drawn(fit) is None:
+    if not fit.converged and posterior_summaries.drawn(fit) is None:
         remedy = f"{flags.NOT_CONVERGED.explanation} The steps are in fit.log."
         yield Finding("fault", "", flags.NOT_CONVERGED, 1, "", remedy)
     if flags.NO_HESSIAN in fit.notes and flags.SEPARATION not in fit.notes:
@@ -357,10 +190,10 @@ def _in_words(fit: Fitted, short: Shortage, nodes: str) -> tuple[str, str, str]:
 def _few_levels(fit: Fitted, short: Shortage) -> str:
     """What few levels do to intervals, and the remedy."""
     what = f"the intercept and of effects that vary between levels of {short.factor}"
-    own = freedom.rule(fit)
+    own = df_rule(fit)
     if own == short.factor:
         return f"Intervals of {what} use t, as requested; that of its sd is too short."
-    if own == freedom.SATTERTHWAITE:
+    if own == SATTERTHWAITE:
         if fit.method == "REML":
             return "Intervals of the fixed effects (t, Satterthwaite) hold; the profile of its sd is too short."
         return f"Intervals of {what} are somewhat too short, and so is the profile of its sd. Pass reml=True."
@@ -426,9 +259,9 @@ def _engine(fit: Fitted) -> Iterator[Finding]:
 
 def _posterior(fit: Fitted) -> Iterator[Finding]:
     """Mixing of the chains, and conflicts of priors with the data."""
-    draws = sampled.drawn(fit)
+    draws = posterior_summaries.drawn(fit)
     if draws is not None:
-        yield from (Finding(*row) for row in sampled.findings(fit, draws))
+        yield from (Finding(*row) for row in posterior_summaries.findings(fit, draws))
 
 
 def _left_out(fit: Fitted) -> Iterator[Finding]:

@@ -11,10 +11,11 @@ from scipy.special import expit, logit
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.models.families import LINKS
-from judgestats.models.fitted import RESIDUAL, Fitted
-from judgestats.models.postestimation.delta import delta, normal_quantile, spread
-from judgestats.models.postestimation.tables import tidy
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.links import LINKS
+from judgestats.models.postestimation.coefficient_tables import tidy
+from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread
+from judgestats.models.variance_parameters import RESIDUAL
 from judgestats.typing import Floats
 
 EFFECTS = ("group", "level", "term", "estimate", "std_error", "conf_low", "conf_high", "flag")

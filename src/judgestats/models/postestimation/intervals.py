@@ -14,22 +14,21 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError, choose, confidence, suggestion
 from judgestats.kernels.resampling import generator
-from judgestats.models.fitted import Component, Fitted, component_values, components
-from judgestats.models.postestimation.profiling import (
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.postestimation.coefficient_tables import tidy
+from judgestats.models.postestimation.posterior_summaries import drawn
+from judgestats.models.postestimation.profile_coordinates import Plain, chart_of, chart_of_component
+from judgestats.models.postestimation.profile_likelihood import (
     Curve,
-    Plain,
     Spreads,
     Surface,
-    chart_of,
-    chart_of_component,
     end,
     ends,
     fixed_of_linear,
     surface,
 )
-from judgestats.models.postestimation.sampled import drawn
-from judgestats.models.postestimation.simulation import refitted
-from judgestats.models.postestimation.tables import tidy
+from judgestats.models.postestimation.simulated_responses import refitted
+from judgestats.models.variance_parameters import Component, component_values, components
 from judgestats.typing import Floats
 
 METHODS = ("wald", "profile", "bootstrap")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -17,208 +16,16 @@ from judgestats import flags
 from judgestats.errors import SchemaError, choose
 from judgestats.kernels.elimination import solve_many
 from judgestats.kernels.likelihoods import losses
-from judgestats.models.coding.frames import labels
-from judgestats.models.designs import Design
-from judgestats.models.families import LINKS
-from judgestats.models.fitted import Fitted
-from judgestats.models.formula import coder
-from judgestats.models.grammar.coders import evaluate
-from judgestats.models.grammar.syntax import Formula
-from judgestats.models.likelihood.compression import Posterior, columns, distinct
-from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
-from judgestats.typing import Floats, Ints, Mask
-
-# ---- A fit at rows: linear predictors, mean responses, and their derivatives by all parameters -----------------------
-
-
-@dataclass(frozen=True)
-class Rows:
-    """M rows, coded."""
-
-    X: Floats  # (M, p)
-    offset: Floats  # (M,)
-    zs: tuple[Floats, ...]  # (M, k): for each random term
-    codes: tuple[Ints, ...]  # (M,): level of each row, -1 for a new one
-    part: Ints  # (M,): set of thresholds
-
-    def eta(self, fit: Fitted) -> Floats:
-        """(M,) linear predictor, random effects at 0."""
-        result: Floats = self.X @ fit.beta + self.offset
-        return result
-
-    def variance(self, fit: Fitted) -> Floats:
-        """(M,) variance of z'b."""
-        loads = zip(self.zs, fit.factors(), strict=True)
-        return sum((((z @ L) ** 2).sum(axis=1) for z, L in loads), np.zeros(len(self.X)))
-
-
-@dataclass(frozen=True)
-class Mean:
-    """Mean responses of M rows: one, or the probability of each of J categories."""
-
-    # value, by_eta, by_variance (M, J): the mean, and its derivatives by η and by the variance of the random effects
-    value: Floats
-    by_eta: Floats
-    by_variance: Floats
-    by_cut: Floats  # (M, J, T): by the threshold parameters
-
-
-def table_of(data: Any) -> pd.DataFrame:
-    """The rows of a table in any engine as a pandas frame, numbered from 0."""
-    try:
-        frame = nw.from_native(data).lazy().collect(backend="pandas").to_native()
-    except TypeError as error:
-        raise SchemaError(
-            f"data is no table, got {type(data).__name__}. Give a frame: pandas, Polars, Arrow, DuckDB, Spark."
-        ) from error
-    result: pd.DataFrame = frame.reset_index(drop=True)
-    return result
-
-
-def rows_of(fit: Fitted, frame: pd.DataFrame | None = None, *, groups: bool = True) -> Rows:
-    """Code new rows for a fit, or those of its design; without `groups` the grouping factors may be absent."""
-    d = fit.design
-    if frame is None:
-        part = fit.parts
-        return Rows(d.X, d.offset, tuple(t.values for t in d.terms), tuple(t.codes for t in d.terms), part)
-    if groups:
-        X, offset, zs, codes = d.new(frame)
-    else:
-        X, offset = d.fixed.matrix(frame), d.fixed.offset(frame)
-        zs, codes = [left.matrix(frame) for left in d.lefts], [np.full(len(frame), -1) for _ in d.terms]
-    return Rows(X, offset, tuple(zs), tuple(codes), parts(fit, frame))
-
-
-def parted(fit: Fitted) -> tuple[str, ...]:
-    """Columns over which thresholds vary."""
-    partition = fit.options.get("partition")
-    return tuple(dict.fromkeys(partition.columns.values())) if partition is not None else ()
-
-
-def parts(fit: Fitted, frame: pd.DataFrame) -> Ints:
-    """Set of thresholds of new rows."""
-    partition = fit.options.get("partition")
-    result: Ints = np.zeros(len(frame), np.int64) if partition is None else partition.codes(frame)
-    return result
-
-
-def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
-    """Mean responses over normal linear predictors (M,); of `rows` only the sets of thresholds are read."""
-    if not fit.design.categories:
-        value, by_eta, by_variance = LINKS[fit.link].average(eta, variance)
-        unmoved = np.zeros((len(eta), 1, len(fit.thresholds.names)))
-        return Mean(value[:, None], by_eta[:, None], by_variance[:, None], unmoved)
-    shape = fit.thresholds.map[rows.part]  # (M, J - 1, T)
-    M, inner, T = shape.shape
-    cuts = fit.thresholds.at(fit.tau)[rows.part]
-    below = LINKS[fit.link].average((cuts - eta[:, None]).ravel(), np.repeat(variance, inner))
-    value, slope, bend = (np.reshape(b, (M, inner)) for b in below)
-    edge, none = np.zeros((M, 1)), np.zeros((M, 1, T))
-    return Mean(
-        np.diff(np.concatenate([edge, value, edge + 1], axis=1), axis=1),
-        -np.diff(np.concatenate([edge, slope, edge], axis=1), axis=1),
-        np.diff(np.concatenate([edge, bend, edge], axis=1), axis=1),
-        np.diff(np.concatenate([none, slope[:, :, None] * shape, none], axis=1), axis=1),
-    )
-
-
-def gradient(fit: Fitted, rows: Rows, found: Mean, pool: Any = None) -> Floats:
-    """Derivatives (M, J, P) of mean responses by all parameters, or (G, J, P) of sums by weights (G, M)."""
-    spreads = variance_gradient(fit, rows)
-    p, t, q = rows.X.shape[1], found.by_cut.shape[2], spreads.shape[1]
-    count, J = (len(rows.X) if pool is None else pool.shape[0]), found.value.shape[1]
-    result = np.zeros((count, J, len(fit.params)))
-    for j in range(J):
-        own = np.concatenate(
-            [found.by_eta[:, j, None] * rows.X, found.by_cut[:, j], found.by_variance[:, j, None] * spreads], axis=1
-        )
-        result[:, j, : p + t + q] = own if pool is None else pool @ own
-    return result
-
-
-def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
-    """Derivatives (M, T) of the variance of z'b by θ."""
-    result = [np.zeros((len(rows.X), 0))]
-    for z, L in zip(rows.zs, fit.factors(), strict=True):
-        load = z @ L
-        result += [2 * z[:, a, None] * load[:, b, None] for b in range(len(L)) for a in range(b, len(L))]
-    return np.concatenate(result, axis=1)
-
-
-def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> Mask:
-    """Whether rows, or sums of them by weights (G, M), are estimable where columns of the design were left out."""
-    count = len(frame) if pool is None else pool.shape[0]
-    if not design.aliased:
-        return np.ones(count, bool)
-    whole = coder(design.formula.fixed, design.frame, design.formula.source, design.count)
-    X, new = whole.matrix(design.frame), whole.matrix(frame)
-    _, size, turn = np.linalg.svd(X, full_matrices=False)
-    space = turn[size > 1e-9 * size[0]]
-    new = new if pool is None else pool @ new
-    rest = np.abs(new - new @ space.T @ space).max(axis=1)
-    return np.asarray(rest < 1e-6 * np.maximum(np.abs(new).max(axis=1), 1.0))
-
-
-# ---- Residuals of a fit, family by family ----------------------------------------------------------------------------
-
-
-def residuals(
-    fit: Fitted, frame: pd.DataFrame, found: Mean, variance: Floats | None, *, given: bool
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Fitted, residual, Pearson's, leverage and standardised residual (M,) of one call of each row with its response.
-
-    `variance` (M,): of the linear predictor, for leverages. `given`: whether the rows are not those of the design.
-    """
-    y, trials = _response(fit, frame) if given else (fit.design.y, fit.design.trials)
-    weights = np.ones(len(y)) if given else fit.design.weights
-    if fit.design.categories:
-        fitted, residual, sd = _ordinal(found.value, y)
-    else:
-        fitted, shape = found.value[:, 0], fit.shape(fit.params, np.zeros(len(y), np.int64))
-        with np.errstate(all="ignore"):
-            residual, sd = y / trials - fitted, np.sqrt(fit.distribution.variance(fitted, shape) / (trials * weights))
-    with np.errstate(all="ignore"):
-        pearson = residual / sd
-        leverage = np.full(len(y), np.nan)
-        if variance is not None and not fit.design.categories:
-            leverage = variance * found.by_eta[:, 0] ** 2 / sd**2
-        return fitted, residual, pearson, leverage, pearson / np.sqrt(1 - leverage)
-
-
-def _ordinal(P: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """Probability of the category observed, probability-scale residual, and its standard deviation."""
-    below = np.cumsum(P, axis=1) - P
-    scores = below - (1 - below - P)
-    sd = np.sqrt((P * scores**2).sum(axis=1))
-    known = np.isfinite(y)
-    at = np.where(known, y, 0).astype(np.int64)
-    picked = [np.where(known, values[np.arange(len(y)), at], np.nan) for values in (P, scores)]
-    return picked[0], picked[1], sd
-
-
-def _response(fit: Fitted, frame: pd.DataFrame) -> tuple[Floats, Floats]:
-    """Response of new rows, and their trials; NaN where it is missing or none of the model's."""
-    formula: Formula = fit.design.formula
-    node, nothing = formula.left, np.full(len(frame), np.nan)
-    if any(c not in frame.columns for c in formula.answers):
-        return nothing, np.ones(len(frame))
-    if node.kind == "call" and node.value == "cbind":
-        k, rest = (np.broadcast_to(np.asarray(evaluate(p, frame), float), (len(frame),)) for p in node.parts)
-        return k, k + rest
-    if node.kind == "level":
-        names = labels(frame[node.parts[0].value])
-        return np.where(names.isna(), np.nan, names == node.value).astype(float), np.ones(len(frame))
-    values = frame[node.value] if node.kind == "name" else pd.Series(np.asarray(evaluate(node, frame)))
-    if not fit.design.categories and (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
-        return values.to_numpy(dtype=float, na_value=np.nan), np.ones(len(frame))
-    places = pd.Index(fit.design.categories or fit.design.labels).get_indexer(labels(values).to_numpy(dtype=object))
-    return np.where(places < 0, np.nan, places).astype(float), np.ones(len(frame))
-
-
-# ---- Predictions of a fit, and its residuals -------------------------------------------------------------------------
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.likelihood.compression import columns, distinct
+from judgestats.models.likelihood.conditional_modes import Posterior
+from judgestats.models.links import LINKS
+from judgestats.models.postestimation.delta_method import cautions, normal_quantile, spread, trusted
+from judgestats.models.postestimation.mean_responses import Mean, Rows, estimable, gradient, mean, rows_of, table_of
+from judgestats.models.postestimation.response_residuals import residuals
+from judgestats.typing import Floats
 
 Strings = NDArray[np.str_]
-
 ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high", "flag")
 RANDOM = ("conditional", "none", "average")
 RESIDUALS = ("fitted", "residual", "pearson", "leverage", "std_residual")

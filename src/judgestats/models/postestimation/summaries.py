@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from judgestats.models.fitted import Fitted
-from judgestats.models.postestimation import effects, freedom, sampled
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.postestimation import effects, posterior_summaries
+from judgestats.models.postestimation.coefficient_tables import glance, tidy
+from judgestats.models.postestimation.degrees_of_freedom import NORMAL, df_method, df_rule
 from judgestats.models.postestimation.diagnosis import check
-from judgestats.models.postestimation.tables import glance, tidy
 
 #: Ends of the levels of significance, and their signs.
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
@@ -48,8 +49,8 @@ def _head(fit: Fitted) -> str:
         lines.append(" Linear probability model: coefficients are differences of probability")
     if not linear:
         lines.append(f" Family: {fit.family} ({fit.link})")
-    if freedom.rule(fit) != freedom.NORMAL:
-        lines.append(f" Tests: {freedom.named(fit)}")
+    if df_rule(fit) != NORMAL:
+        lines.append(f" Tests: {df_method(fit)}")
     lines += [f"Formula: {fit.formula}", f"   Data: {_data(fit)}"]
     if d.labels not in ((), ("0", "1"), ("failure", "success")):
         lines.append(f" Models: probability of {d.labels[1]!r}")
@@ -128,7 +129,7 @@ def _fixed(fit: Fitted) -> str:
     if table.empty:
         return ""
     title = "Coefficients" if not fit.design.terms else "Fixed effects"
-    if sampled.drawn(fit) is not None:
+    if posterior_summaries.drawn(fit) is not None:
         return f"{title}:\n{_sampled(fit, table)}"
     letter = "t" if np.isfinite(table["df"]).any() else "z"
     rows = [["", "Estimate", "Std. Error", "df", f"{letter} value", f"Pr(>|{letter}|)", ""]]
@@ -147,9 +148,13 @@ def _fixed(fit: Fitted) -> str:
 
 def _sampled(fit: Fitted, table: pd.DataFrame) -> str:
     """Rows of a posterior."""
-    draws = sampled.drawn(fit)
+    draws = posterior_summaries.drawn(fit)
     assert draws is not None
-    mixing = dict(zip((term for _, term in sampled.terms(fit)), sampled.effective(fit, draws), strict=True))
+    mixing = dict(
+        zip(
+            (term for _, term in posterior_summaries.terms(fit)), posterior_summaries.effective(fit, draws), strict=True
+        )
+    )
     columns = [_digits(table[c].tolist()) for c in ("estimate", "std_error", "conf_low", "conf_high")]
     rows = [["", "Mean", "Post. SD", "2.5 %", "97.5 %", "R-hat", "ESS"]]
     rows += [[term, *own, *mixing[term]] for term, *own in zip(table["term"], *columns, strict=True)]
@@ -157,9 +162,9 @@ def _sampled(fit: Fitted, table: pd.DataFrame) -> str:
 
 
 def _priors(fit: Fitted) -> str:
-    if sampled.drawn(fit) is None:
+    if posterior_summaries.drawn(fit) is None:
         return ""
-    lines = [f" {names} ~ {words}: {meaning}" for names, words, meaning in sampled.prior_block(fit)]
+    lines = [f" {names} ~ {words}: {meaning}" for names, words, meaning in posterior_summaries.prior_block(fit)]
     return "Priors:\n" + "\n".join(lines)
 
 
@@ -173,7 +178,7 @@ def _thresholds(fit: Fitted) -> str:
     table = tidy(fit, effects="fixed").iloc[fit.n_fixed :]
     if table.empty:
         return ""
-    if sampled.drawn(fit) is not None:
+    if posterior_summaries.drawn(fit) is not None:
         return f"{fit.distribution.shape_title}:\n{_sampled(fit, table)}"
     rows = [["", "Estimate", "Std. Error"]]
     for row in table.to_dict("records"):

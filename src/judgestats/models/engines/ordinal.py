@@ -1,0 +1,55 @@
+"""Cumulative models without random effects, by statsmodels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from judgestats import flags
+from judgestats.models.engines.statsmodels_calls import call, refuse_random, repeated
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.ml import Model, wrapped
+from judgestats.typing import Floats
+
+
+def fit_ordered(model: Model) -> Fitted:
+    """Fit a cumulative model without random terms with statsmodels' OrderedModel, with a row for each call.
+
+    Parameters are the thresholds, not the logarithms of their differences that statsmodels estimates.
+    """
+    from scipy import stats
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    refuse_random(model, "ordered")
+    d = repeated(model.design, "ordered")
+    p, inner = d.X.shape[1], len(d.categories) - 1
+
+    def run() -> tuple[Any, Floats]:
+        distribution = stats.norm if model.link == "probit" else stats.logistic
+        ordered = OrderedModel(d.y.astype(int), d.X, offset=d.offset, distr=distribution)
+        found = ordered.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
+        return found, _covariance(found)
+
+    result, inner_covariance = call(run, "ordered")
+    raw = np.asarray(result.params)
+    steps = np.exp(raw[p + 1 :])
+    params = np.concatenate([raw[:p], raw[p] + np.concatenate([[0.0], np.cumsum(steps)])])
+    turn = np.eye(p + inner)  # derivative of the thresholds with respect to statsmodels' parameters
+    turn[p:, p] = 1.0
+    for k in range(1, inner):
+        turn[p + k :, p + k] = steps[k - 1]
+    covariance = turn @ inner_covariance @ turn.T
+    converged = bool(result.mle_retvals["converged"]) or float(np.abs(result.model.score(raw)).max()) < 1e-4 * len(d.y)
+    return wrapped(
+        model, "ordered", "ML", params, covariance, loglik=float(result.llf), converged=converged,
+        notes=(flags.NO_HESSIAN,) if np.isnan(covariance).any() else (), run=fit_ordered,
+    )  # fmt: skip
+
+
+def _covariance(found: Any) -> Floats:
+    """Covariance from statsmodels; NaN if the Hessian could not be inverted."""
+    try:
+        return np.asarray(found.cov_params(), float)
+    except ValueError:
+        return np.full((len(found.params), len(found.params)), np.nan)

@@ -1,0 +1,65 @@
+"""statsmodels' Bayesian binomial mixed model, for comparison, flagged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from judgestats import flags
+from judgestats.errors import FitError
+from judgestats.models.engines.joint_modes import Modes
+from judgestats.models.engines.statsmodels_calls import bernoulli, call, repeated
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.ml import Model, wrapped
+
+
+def fit_bayes(model: Model) -> Fitted:
+    """Fit a logistic mixed model with statsmodels' BinomialBayesMixedGLM, by variational Bayes.
+
+    **Not a reference.** Its standard errors were 3 to 14 times too small in our checks: the approximation assumes that
+    fixed and random effects are independent. (Its other method, the posterior mode, let a variance collapse to 0 on
+    ordinary data, and is not available here.) Priors are normal with sd 2 for fixed effects, and sd 1 for the
+    logarithms of the standard deviations. Results are posterior means and standard deviations; there is no likelihood.
+    """
+    from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
+
+    _refuse(model)
+    d = repeated(bernoulli(model.design), "statsmodels")
+    rows = np.arange(len(d.y))
+    q = [len(t.levels) for t in d.terms]
+    Z = np.zeros((len(d.y), sum(q)))
+    for t, first in zip(d.terms, np.cumsum([0, *q]), strict=False):
+        Z[rows, first + t.codes] = t.values[:, 0]
+    ident = np.repeat(np.arange(len(q)), q)
+
+    def run() -> Any:
+        start = np.zeros(d.X.shape[1] + len(q) + sum(q))
+        return BinomialBayesMixedGLM(d.y, d.X, Z, ident).fit_vb(mean=start, sd=np.full(len(start), 0.5), verbose=False)
+
+    result = call(run, "statsmodels")
+    beta, spread = np.asarray(result.fe_mean), np.asarray(result.fe_sd)
+    sds = np.exp(np.asarray(result.vcp_mean))
+    params = np.concatenate([beta, sds])
+    covariance = np.diag(np.concatenate([spread, sds * np.asarray(result.vcp_sd)]) ** 2)
+    ends = np.cumsum(q)[:-1]
+    modes = tuple(m[:, None] for m in np.split(np.asarray(result.vc_mean), ends))
+    joint = np.diag(np.concatenate([spread, np.asarray(result.vc_sd)]) ** 2)
+    p = len(beta)
+    effects = Modes(modes, tuple(np.array([[s**2]]) for s in sds), joint, joint[p:, p:], p)
+    return wrapped(
+        model, "statsmodels", "variational Bayes", params, covariance, notes=(flags.TOO_SMALL,), run=fit_bayes,
+        effects=lambda: effects,
+    )  # fmt: skip
+
+
+def _refuse(model: Model) -> None:
+    d = model.design
+    parts = " + ".join(str(p) for p in d.formula.random) or "none"
+    if not d.terms or any(len(t.names) > 1 for t in d.terms):
+        raise FitError(
+            f"engine='statsmodels' needs random terms of one column each, such as (1|item) or (x||item); got: {parts}. "
+            "Use engine='ml'."
+        )
+    if (d.offset != 0).any():
+        raise FitError("engine='statsmodels' does not support an offset. Use engine='ml'.")

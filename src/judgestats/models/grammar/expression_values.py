@@ -1,0 +1,101 @@
+"""Functions that a formula may call, and the value of an expression on a table."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.models.grammar.parse_trees import Node
+
+#: Functions known without ``np.``.
+FUNCTIONS: dict[str, Any] = {
+    "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "exp": np.exp, "expm1": np.expm1,
+    "sqrt": np.sqrt, "abs": np.abs,
+}  # fmt: skip
+#: Functions of a formula that make a factor of a column, and transforms that look at all rows.
+CODINGS = ("C", "S", "T")
+TRANSFORMS = ("center", "scale", "standardize", "bs", "cr", "cc", "tp", "poly")
+#: NumPy functions beside its ufuncs whose value in a row depends on that row alone.
+BY_ROW = ("where", "clip", "round", "isin", "nan_to_num")
+OPERATIONS: dict[str, Any] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+LITERALS = {"True": True, "False": False, "None": None}
+
+
+class Scale:
+    """``scale(x)`` as in R: less its mean, over its standard deviation with n - 1, those of the rows first seen."""
+
+    def __init__(self) -> None:
+        self.fitted: tuple[float, float] | None = None
+
+    def __call__(self, x: Any) -> Any:
+        """Scale values."""
+        if self.fitted is None:
+            if np.size(x) < 2:
+                raise ValueError("scale() needs a column, not a single value")
+            self.fitted = float(np.mean(x)), float(np.std(x, ddof=1))
+        mean, sd = self.fitted
+        return (x - mean) / sd
+
+
+def elementwise(name: str) -> bool:
+    """Whether a function is known, and its value in a row depends on that row alone, as that of ``log`` does."""
+    if not name.startswith("np."):
+        return name in FUNCTIONS
+    return isinstance(getattr(np, name[3:], None), np.ufunc) or name[3:] in BY_ROW
+
+
+def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = None) -> Any:
+    """Value of an arithmetic tree on a table, (N,) or a number; transforms of all rows are kept in `fitted`."""
+    if node.kind == "name":
+        values = frame[node.value]
+        if not pd.api.types.is_numeric_dtype(values):
+            return values.to_numpy(dtype=object)
+        return values.to_numpy(dtype=float, na_value=np.nan)
+    if node.kind == "number":
+        return float(node.value)
+    if node.kind == "string":
+        return node.value
+    if node.kind == "literal":
+        return LITERALS[node.value]
+    parts = [evaluate(p, frame, fitted) for p in node.parts if p.kind != "keyword"]
+    if node.kind == "unary":
+        return -parts[0] if node.value == "-" else parts[0]
+    if node.kind == "binary":
+        return OPERATIONS[node.value](*parts)
+    if node.kind == "call" and node.value != "I":
+        named = {p.value: evaluate(p.parts[0], frame, fitted) for p in node.parts if p.kind == "keyword"}
+        if fitted is not None and node.value in TRANSFORMS:
+            if (name := written(node)) not in fitted:
+                from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
+
+                fitted[name] = Scale() if node.value in ("scale", "standardize") else known[node.value]()
+            return fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in named.items()})
+        function = FUNCTIONS.get(node.value) or getattr(np, node.value.removeprefix("np."))
+        return function(*parts, **named)
+    return parts[0]
+
+
+def _whole(value: Any) -> Any:
+    """A number of columns or a degree as a whole number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def written(node: Node) -> str:
+    """A term or a part of one in its usual spelling, as its columns are named."""
+    if node.kind == "string":
+        return f'"{node.value}"' if '"' not in node.value else repr(node.value)
+    inner = [written(p) for p in node.parts]
+    shapes = {
+        "call": f"{node.value}({', '.join(inner)})",
+        "keyword": f"{node.value}={''.join(inner)}",
+        "group": f"({''.join(inner)})",
+        "unary": f"{node.value}{''.join(inner)}",
+        "binary": f" {node.value} ".join(inner),
+    }
+    return shapes.get(node.kind, node.value)

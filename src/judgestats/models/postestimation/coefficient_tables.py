@@ -1,0 +1,239 @@
+"""A fit as tables: its coefficients, its parameters (:func:`tidy`), and itself in one row (:func:`glance`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from judgestats import flags
+from judgestats.defaults import CONF_LEVEL
+from judgestats.errors import DesignError, FitError, choose
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.links import LINKS
+from judgestats.models.ml import BOUNDARY as SMALLEST
+from judgestats.models.postestimation import crossvalidation, posterior_summaries
+from judgestats.models.postestimation.degrees_of_freedom import degrees, df_method
+from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread, trusted
+from judgestats.models.postestimation.reference_distributions import half_width, two_sided
+from judgestats.models.variance_parameters import Component, component_values, components
+from judgestats.typing import Floats
+
+
+def coef(fit: Fitted) -> pd.Series[float]:
+    """Fixed effects, by name: :meth:`judgestats.models.Fit.coef`."""
+    names = fit.names[: fit.n_location]
+    return pd.Series(fit.params[: fit.n_location].copy(), index=list(names), name="estimate", dtype=float)
+
+
+def vcov(fit: Fitted, *, full: bool = False) -> pd.DataFrame:
+    """Covariance of the estimates, by name: :meth:`judgestats.models.Fit.vcov`."""
+    size = len(fit.params) if full else fit.n_location
+    names = list(fit.names[:size])
+    return pd.DataFrame(trusted(fit)[:size, :size].copy(), index=names, columns=names)
+
+
+def draws(fit: Fitted) -> pd.DataFrame:
+    """Draws from the posterior distribution of the parameters: :meth:`judgestats.models.Fit.draws`."""
+    found = posterior_summaries.drawn(fit)
+    if found is not None:
+        return posterior_summaries.table(fit, found)
+    raise FitError(
+        f"engine={fit.engine!r} has no posterior draws. Use simulate(), confint(method='bootstrap'), or engine='pymc'."
+    )
+
+
+#: Columns of :func:`tidy`.
+COLUMNS = (
+    "group", "term", "estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high", "method", "flag"
+)  # fmt: skip
+#: An interval of a standard deviation spans orders of magnitude if its logarithm has an error above the limit.
+VAGUE = 1.0
+
+
+def tidy(
+    fit: Fitted,
+    *,
+    conf_level: float = CONF_LEVEL,
+    exponentiate: bool = False,
+    scale: Literal["link", "response"] = "link",
+    effects: Literal["all", "fixed", "random"] = "all",
+) -> pd.DataFrame:
+    """Parameters of a model, a row each: :meth:`judgestats.models.Fit.tidy`."""
+    z = normal_quantile(conf_level)
+    choose(scale, ("link", "response"), "scale")
+    choose(effects, ("all", "fixed", "random"), "effects")
+    if exponentiate and (not LINKS[fit.link].ratio or scale == "response"):
+        raise DesignError(
+            f"exponentiate=True is for link='logit' and 'log' on the scale of the link; got link={fit.link!r}, "
+            f"scale={scale!r}. Use scale='response' for units of the response."
+        )
+    if scale == "response":  # average marginal effects
+        from judgestats.models.postestimation.marginal_effects import margins
+
+        table = margins(fit, conf_level=conf_level).assign(group="fixed")
+        return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
+    rows: list[dict[str, Any]] = []
+    posterior = posterior_summaries.drawn(fit)
+    if posterior is not None:
+        whole = posterior_summaries.rows(fit, posterior, conf_level)
+        wanted = {"all": slice(None), "fixed": slice(fit.n_location), "random": slice(fit.n_location, None)}
+        rows += whole[wanted[effects]]
+    elif effects != "random":
+        rows += list(_location_rows(fit, conf_level))
+    if effects != "fixed" and posterior is None:
+        rows += list(_variance_rows(fit, z))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    general = [name for name in fit.notes if name in (flags.NOT_CONVERGED, flags.FEW_CALLS, flags.TOO_SMALL)]
+    general += [flags.UNSETTLED] if fit.refinement is not None and not fit.refinement.harmless else []
+    table["flag"] = [flags.join(own, *general) for own in table["flag"]]
+    return _ratios(fit, table) if exponentiate else table
+
+
+def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, Any]]:
+    """Fixed effects and thresholds."""
+    errors = standard_errors(fit.covariance)
+    df, method = degrees(fit, np.eye(fit.n_location)), df_method(fit)
+    runaway = fit.options.get("separated", ())
+    for k, name in enumerate(fit.names[: fit.n_location]):
+        value, error = float(fit.params[k]), float(errors[k])
+        flag = flags.SEPARATION if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
+        error = error if not flag else np.nan
+        ratio = value / error if k < fit.n_fixed and error > 0 else np.nan
+        half = float(half_width(conf_level, df[k])) * error
+        yield {
+            "group": "fixed", "term": name, "estimate": value, "std_error": error, "statistic": ratio, "df": df[k],
+            "p_value": float(two_sided(ratio, df[k])), "conf_low": value - half, "conf_high": value + half,
+            "method": method, "flag": flag,
+        }  # fmt: skip
+
+
+def standard_errors(covariance: Floats) -> Floats:
+    """Square roots of the diagonal; NaN where it is negative."""
+    variances = np.diag(covariance)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.sqrt(variances), float)
+
+
+def _why_unknown(fit: Fitted) -> str:
+    return flags.NO_HESSIAN if flags.NO_HESSIAN in fit.notes else flags.NO_ERROR
+
+
+def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
+    """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
+    parts, values = components(fit), component_values(fit)
+    for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
+        known = bool(np.isfinite(error) and error > 0)
+        vague = wide(float(error)) if own.is_sd else ""
+        held = flags.SINGULAR if _held(fit, own) else ""
+        half = z * error if known else np.nan
+        if own.is_sd:
+            with np.errstate(over="ignore"):
+                low, high, slope = value * np.exp(-half), value * np.exp(half), value
+        else:
+            middle = float(np.arctanh(value)) if known else np.nan
+            low, high, slope = float(np.tanh(middle - half)), float(np.tanh(middle + half)), 1 - value**2
+        yield {
+            "group": own.group, "term": own.term, "estimate": float(value),
+            "std_error": slope * error if known else np.nan, "statistic": np.nan, "df": np.nan, "p_value": np.nan,
+            "conf_low": float(low), "conf_high": float(high), "method": "z",
+            "flag": flags.join(held, vague) if held or known else _why_unknown(fit),
+        }  # fmt: skip
+
+
+def wide(error: float) -> str:
+    """Return the flag of a Wald interval of a standard deviation, by the standard error of its logarithm."""
+    return flags.NEAR_ZERO if error > VAGUE else ""
+
+
+def _transformed_errors(fit: Fitted, parts: tuple[Component, ...]) -> Floats:
+    """Standard errors of the logs of standard deviations, and of Fisher's z of correlations; NaN on the boundary."""
+    is_sd = np.array([p.is_sd for p in parts], bool)
+
+    def transformed(params: Floats) -> Floats:
+        found = component_values(fit, params)
+        return np.where(is_sd, np.log(np.abs(found)), np.arctanh(np.where(is_sd, 0.0, found)))
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        _, jacobian = delta(transformed, fit.params, fit.covariance)
+        return spread(jacobian, fit.covariance)
+
+
+def _held(fit: Fitted, own: Component) -> bool:
+    """Whether a component is one of a column that sits on its boundary."""
+    if own.t < 0 or flags.SINGULAR not in fit.notes:
+        return False
+    L = fit.factors()[own.t]
+    edge = SMALLEST * fit.unit
+    return bool(min(L[own.i, own.i], L[own.j, own.j]) < edge)
+
+
+def _ratios(fit: Fitted, table: pd.DataFrame) -> pd.DataFrame:
+    link = LINKS[fit.link]
+    own = ((table["group"] == "fixed") & ~table["term"].isin(fit.thresholds.names)).to_numpy()
+    with np.errstate(over="ignore"):
+        for name in ("estimate", "conf_low", "conf_high"):
+            table[name] = np.where(own, np.exp(table[name].to_numpy(dtype=float)), table[name])
+    table["std_error"] = np.where(own, table["estimate"] * table["std_error"], table["std_error"])
+    names = np.where(table["term"] == "Intercept", link.base, link.ratio)
+    table["scale"] = np.where(own, names, link.unit)
+    table.loc[table["term"].str.startswith("cor(") & ~own, "scale"] = "correlation"
+    return table
+
+
+def glance(fit: Fitted) -> pd.DataFrame:
+    """The whole fit in one row: :meth:`judgestats.models.Fit.glance`."""
+    d = fit.design
+    return pd.DataFrame(
+        [
+            {
+                **_predicts(fit),
+                "loglik": fit.loglik,
+                "aic": -2 * fit.loglik + 2 * fit.df,
+                "bic": -2 * fit.loglik + np.log(fit.n) * fit.df,
+                "n": fit.n,
+                "n_groups": groups(fit),
+                "converged": fit.converged,
+                "engine": fit.engine,
+                "method": fit.method,
+                "family": fit.family,
+                "link": fit.link,
+                "df": fit.df,
+                "df_residual": fit.n - fit.df,
+                "deviance": -2 * fit.loglik,
+                "n_rows": len(d.y),
+                "n_missing": d.n_missing,
+                "counts": d.counted or "",
+                "flag": flags.join(*fit.notes, *_about_data(fit)),
+            }
+        ]
+    )
+
+
+def _predicts(fit: Fitted) -> dict[str, Any]:
+    """Leave-one-call-out of a sampled fit, computed once."""
+    if posterior_summaries.drawn(fit) is None or fit.options.get("weights") is not None:
+        return {}
+    if "loo" not in fit.options:
+        fit.options["loo"] = crossvalidation.loo(fit).iloc[0]
+    found = fit.options["loo"]
+    return {"elpd_loo": found["elpd_loo"], "elpd_error": found["std_error"], "elpd_unit": found["unit"]}
+
+
+def _about_data(fit: Fitted) -> Iterator[str]:
+    d = fit.design
+    if d.n_missing:
+        yield flags.ROWS_EXCLUDED.of(d.n_missing)
+    if d.aliased:
+        yield flags.ALIASED.of(what=", ".join(d.aliased))
+    yield from d.notes
+
+
+def groups(fit: Fitted) -> str:
+    """Grouping factors with their numbers of levels."""
+    sizes = {t.factor: len(t.levels) for t in fit.design.terms}
+    if "n_clusters" in fit.options:
+        sizes[str(fit.options["cluster"])] = int(fit.options["n_clusters"])
+    return "; ".join(f"{name}: {size}" for name, size in sizes.items())

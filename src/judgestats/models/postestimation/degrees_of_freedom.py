@@ -1,0 +1,192 @@
+"""Degrees of freedom of t and F tests: Satterthwaite's of linear mixed models, between-within of a grouping factor.
+
+Source
+------
+Satterthwaite 1946, Biometrics Bulletin 2, 110-114; Fai and Cornelius 1996, J. Stat. Comput. Simul. 54, 363-378 (tests
+of several rows); Kuznetsova, Brockhoff and Christensen 2017, J. Stat. Softw. 82(13) (lmerTest). Between-within:
+Schluchter and Elashoff 1990, J. Stat. Comput. Simul. 37, 69-87.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from judgestats.errors import DesignError, suggestion
+from judgestats.models.coding.factor_levels import coded_levels
+from judgestats.models.designs import Design
+from judgestats.models.families import FAMILIES
+from judgestats.models.fitted_models import Fitted
+from judgestats.typing import Floats, Ints, Mask
+
+SATTERTHWAITE, NORMAL, RESIDUAL = "satterthwaite", "normal", "residual"
+#: A hypothesis whose part outside a space is shorter than this, by its own length, lies in it.
+TOLERANCE = 1e-7
+
+
+def df_rule(fit: Fitted) -> str:
+    """Where degrees of freedom come from: ``satterthwaite``, ``residual``, ``normal`` (z, χ²) or a factor."""
+    asked = fit.options.get("df")
+    if asked is not None:
+        return str(asked)
+    if not fit.distribution.linear or fit.engine not in ("ml", "lpm"):
+        return NORMAL
+    return SATTERTHWAITE if fit.design.terms else RESIDUAL
+
+
+def refuse_df(asked: str, design: Design, family: str, engine: str) -> None:
+    """Refuse degrees of freedom that a fit will not have."""
+    if asked == NORMAL:
+        return
+    factors = list(dict.fromkeys(t.factor for t in design.terms))
+    linear = bool(factors) and (engine == "lpm" or (engine == "ml" and FAMILIES[family].linear))
+    if asked == SATTERTHWAITE and not linear:
+        other = f"name a grouping factor, df={factors[0]!r}" if factors else "use engine='ml' and a random term"
+        raise DesignError(
+            f"df='satterthwaite' is for Gaussian mixed models of the engines ml and lpm; got family={family!r}, "
+            f"engine={engine!r}. Leave it out, or {other}."
+        )
+    if asked == SATTERTHWAITE:
+        return
+    if asked not in factors:
+        allowed = [*([SATTERTHWAITE] if linear else []), NORMAL, *factors]
+        raise DesignError(
+            f"df={asked!r} is no grouping factor of {design.formula.source!r}. Allowed: "
+            f"{', '.join(map(repr, allowed))}.{suggestion(str(asked), allowed)}"
+        )
+    levels, rank = _strata(design, asked)
+    if levels <= rank:
+        raise DesignError(
+            f"df={asked!r}: {levels} levels of {asked!r} less {rank} effects that are constant within them leave no "
+            "degrees of freedom. Use df='normal', or take the factor as a fixed effect."
+        )
+
+
+def df_method(fit: Fitted, letter: str = "t") -> str:
+    """Return what tests and intervals of a fit rest on: ``t, Satterthwaite``, ``t, between-within (judge)``, ``z``."""
+    own = df_rule(fit)
+    if own == NORMAL:
+        return "z" if letter == "t" else "χ²"
+    words = {SATTERTHWAITE: "Satterthwaite", RESIDUAL: "residual df"}
+    return f"{letter}, {words.get(own, f'between-within ({own})')}"
+
+
+def degrees(fit: Fitted, rows: Floats) -> Floats:
+    """Degrees of freedom (...) of functions (..., p) of fixed effects, or of these and thresholds; infinite for z."""
+    rows = np.asarray(rows, float)
+    own = df_rule(fit)
+    if own == SATTERTHWAITE:
+        return _satterthwaite(fit, rows[..., : fit.n_fixed])
+    if own == RESIDUAL:
+        return np.full(rows.shape[:-1], fit.n - fit.n_fixed)
+    if own == NORMAL:
+        return np.full(rows.shape[:-1], np.inf)
+    levels, rank = _strata(fit.design, own)
+    return np.where(within(fit, own, rows), np.inf, float(levels - rank))
+
+
+def joint_df(fit: Fitted, rows: Floats) -> float:
+    """Degrees of freedom of the denominator of an F test that all rows (R, p) are 0."""
+    if df_rule(fit) != SATTERTHWAITE:
+        return float(np.min(degrees(fit, rows), initial=np.inf))
+    L = rows[:, : fit.n_fixed]
+    _, turn = np.linalg.eigh(L @ fit.covariance[: fit.n_fixed, : fit.n_fixed] @ L.T)
+    rank = int(np.linalg.matrix_rank(L))
+    found = _satterthwaite(fit, turn[:, ::-1][:, :rank].T @ L)
+    if len(found) < 2 or np.ptp(found) < 1e-8:
+        return float(found.mean()) if len(found) else float("nan")
+    if (found <= 2).any():
+        return 2.0
+    expected = float((found / (found - 2)).sum())
+    return 2 * expected / (expected - len(found))
+
+
+def _satterthwaite(fit: Fitted, L: Floats) -> Floats:
+    """2 v² / Var(v) of v = L C L', C depending on the estimated variances."""
+    found = fit.sensitivity()
+    assert found is not None
+    slopes, spread = found
+    C = fit.covariance[: fit.n_fixed, : fit.n_fixed]
+    value = ((L @ C) * L).sum(axis=-1)
+    by = np.stack([((L @ J) * L).sum(axis=-1) for J in slopes], axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(2 * value**2 / ((by @ spread) * by).sum(axis=-1), float)
+
+
+def within(fit: Fitted, factor: str, rows: Floats) -> Mask:
+    """Whether functions (..., p) of the coefficients can be estimated within the levels of a factor.
+
+    That is, with its levels, and the slopes that vary between them, as fixed effects.
+    """
+    L = _with_one(fit, rows)
+    X, (codes, Z) = _columns(fit.design), _varying(fit.design, factor)
+    rest = _outside(X, Z, codes)
+    _, size, turn = np.linalg.svd(rest, full_matrices=False)
+    space = turn[size > TOLERANCE * max(float(np.linalg.norm(X)), 1e-300)]
+    left = L - L @ space.T @ space
+    return np.asarray(np.linalg.norm(left, axis=-1) <= TOLERANCE * np.linalg.norm(L, axis=-1), bool)
+
+
+def _strata(design: Design, factor: str) -> tuple[int, int]:
+    """Levels of a factor, and the rank of the effects that vary between them only.
+
+    With k columns of random effects by the factor, the rank of the fixed effects that lie in their span is shared by
+    the k; it is that of the columns constant within levels (the intercept always among them), or more.
+    """
+    X, (codes, Z) = _columns(design), _varying(design, factor)
+    ones = np.ones((len(X), 1))
+    constant = _inside(np.hstack([X, ones]), ones, codes)
+    shared = -(-_inside(X, Z, codes) // Z.shape[1])
+    return len(np.unique(codes)), max(constant, shared)
+
+
+def _columns(design: Design) -> Floats:
+    """Fixed effects, and a column of ones for the thresholds."""
+    X = design.X
+    return np.hstack([X, np.ones((len(X), 1))]) if design.categories else X
+
+
+def _with_one(fit: Fitted, rows: Floats) -> Floats:
+    """Weights of :func:`_columns`: any threshold stands for the column of ones."""
+    rows = np.asarray(rows, float)
+    if not fit.design.categories:
+        return rows[..., : fit.n_fixed]
+    moved = np.abs(rows[..., fit.n_fixed : fit.n_location]).sum(axis=-1, keepdims=True)
+    return np.concatenate([rows[..., : fit.n_fixed], moved], axis=-1)
+
+
+def _varying(d: Design, factor: str) -> tuple[Ints, Floats]:
+    """Levels of a factor, and the columns whose effects vary between them.
+
+    ``(1|judge:strategy)`` is a varying effect of ``strategy`` where that is a fixed effect too.
+    """
+    first = next(t for t in d.terms if t.factor == factor)
+    blocks = []
+    for t in d.terms:
+        other = [c for c in t.columns if c not in first.columns]
+        if len(other) + len(first.columns) != len(t.columns) or not set(other) <= set(d.fixed.columns):
+            continue
+        cells = np.ones((len(d.X), 1))
+        if other:
+            codes, levels = coded_levels(d.frame, other)
+            cells = (codes[:, None] == np.arange(len(levels))).astype(float)
+        blocks.append((cells[:, :, None] * t.values[:, None, :]).reshape(len(d.X), -1))
+    Z = np.hstack(blocks)
+    _, size, turn = np.linalg.svd(Z / np.maximum(np.linalg.norm(Z, axis=0), 1e-300), full_matrices=False)
+    return first.codes, Z if (size > TOLERANCE).all() else Z @ turn[size > TOLERANCE].T
+
+
+def _outside(X: Floats, Z: Floats, codes: Ints) -> Floats:
+    """What least squares on Z within each level leave of X."""
+    rest = X.copy()
+    order = np.argsort(codes, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+        own = Z[rows]
+        rest[rows] -= own @ (np.linalg.pinv(own, rcond=1e-10) @ X[rows])
+    return rest
+
+
+def _inside(X: Floats, Z: Floats, codes: Ints) -> int:
+    """Rank of the part of the span of X that lies in that of Z within each level."""
+    scaled = X / np.maximum(np.linalg.norm(X, axis=0), 1e-300)
+    rank = int(np.linalg.matrix_rank(scaled, tol=TOLERANCE))
+    return rank - int(np.linalg.matrix_rank(_outside(scaled, Z, codes), tol=TOLERANCE))

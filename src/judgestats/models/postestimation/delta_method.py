@@ -1,0 +1,80 @@
+"""The delta method: standard errors of functions of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from judgestats import flags
+from judgestats.errors import confidence
+from judgestats.models.fitted_models import Fitted
+from judgestats.typing import Floats
+
+#: Step of the differences in standard errors; without a standard error, relative to the parameter.
+STEP, RELATIVE = 1e-4, 1e-6
+
+
+def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Values (M,) of a function of (P,) parameters and its derivatives (M, P), by central differences.
+
+    A step is 1e-4 standard errors of the parameter, or a millionth of it if the standard error is not known.
+    """
+    params = np.asarray(params, float)
+    values = np.atleast_1d(np.asarray(function(params), float))
+    jacobian = np.empty((len(values), len(params)))
+    sd = np.sqrt(np.maximum(np.nan_to_num(np.diag(covariance), nan=0.0), 0.0))
+    steps = np.where(sd > 0, STEP * sd, RELATIVE * np.maximum(np.abs(params), 1.0))
+    for k, step in enumerate(steps):
+        above, below = params.copy(), params.copy()
+        above[k] += step
+        below[k] -= step
+        jacobian[:, k] = (function(above) - function(below)) / (above[k] - below[k])
+    return values, jacobian
+
+
+def spread(jacobian: Floats, covariance: Floats) -> Floats:
+    """Standard errors of functions, from their derivatives (..., P); NaN if a variance that matters is not known."""
+    known = np.isfinite(covariance)
+    if known.all():
+        exact: Floats = np.sqrt(np.maximum(((jacobian @ covariance) * jacobian).sum(axis=-1), 0.0))
+        return exact
+    moved = (jacobian != 0).astype(float)
+    unknown = ((moved @ (~known).astype(float)) * moved).sum(axis=-1) > 0
+    variance = ((jacobian @ np.where(known, covariance, 0.0)) * jacobian).sum(axis=-1)
+    return np.where(unknown, np.nan, np.sqrt(np.maximum(variance, 0.0)))
+
+
+def normal_quantile(conf_level: float) -> float:
+    """The normal quantile of a two-sided interval; a DesignError if `conf_level` is not between 0 and 1."""
+    return float(ndtri(0.5 + confidence(conf_level) / 2))
+
+
+def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
+    """Flags of each number of a fit: cautions about the fit, and why a standard error is missing.
+
+    A variance at zero, few calls per level, and a quadrature too coarse for the log likelihood alone do not concern the
+    fixed effects: they are in ``check()`` only.
+    """
+    elsewhere = (
+        flags.SINGULAR,
+        flags.FEW_CALLS,
+        *([flags.UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []),
+    )
+    general = flags.join(*(n for n in fit.notes if n not in elsewhere))
+    missing = general if {flags.NO_HESSIAN, flags.SEPARATION} & {*fit.notes} else flags.join(general, flags.NO_ERRORS)
+    return np.where(np.isnan(std_error), missing, general)
+
+
+def trusted(fit: Fitted) -> Floats:
+    """Covariance of the parameters (P, P), NaN for those that diverge to infinity.
+
+    If the response is separated, the curvature along them is rounding error, and so are standard errors of anything
+    that they enter, even where they cancel. With another reference level they may enter less.
+    """
+    runaway = np.isin(fit.names, fit.options.get("separated", ()))
+    if not runaway.any():
+        return fit.covariance
+    return np.where(runaway[:, None] | runaway, np.nan, fit.covariance)

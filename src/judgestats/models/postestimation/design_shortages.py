@@ -1,0 +1,72 @@
+"""Designs too small for the approximations that a fit rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from judgestats import flags
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.postestimation.posterior_summaries import drawn
+
+#: Calls per level that Laplace's approximation needs.
+FEWEST_CALLS = 5
+
+
+def sparse(fit: Fitted) -> tuple[float, ...]:
+    """Calls per level of each random term, if fewer than Laplace's approximation needs; else 0."""
+    d = fit.design
+    if fit.method != "Laplace" or not fit.distribution.categorical:
+        return tuple(0.0 for _ in d.terms)
+    calls = [float(d.count @ d.trials) / len(t.levels) for t in d.terms]
+    return tuple(c if c < FEWEST_CALLS else 0.0 for c in calls)
+
+
+#: With fewer levels of a factor, Wald and profile intervals of effects between them are too short; and by REML.
+LEVELS, LEVELS_REML = 30, 10
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A factor that is small for the method of its fit."""
+
+    flag: str  # :data:`judgestats.flags.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``
+    kind: str  # what there are too few of
+    factor: str
+    levels: tuple[str, ...]  # the levels of the factor
+    seen: float  # calls per level, rarer answers in all, or levels
+
+
+def shortages(fit: Fitted) -> tuple[Shortage, ...]:
+    """Shortages, factor by factor; the limits are those of docs/coverage_models.csv."""
+    return tuple(dict.fromkeys([*_calls(fit), *_answers(fit), *_short_of_levels(fit)]))
+
+
+def scarce(fit: Fitted) -> tuple[str, ...]:
+    """Flags of a design that is small for its method, as :func:`shortages` finds them."""
+    return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
+
+
+def _calls(fit: Fitted) -> Iterator[Shortage]:
+    for term, calls in zip(fit.design.terms, sparse(fit), strict=True):
+        if calls:
+            yield Shortage(flags.FEW_CALLS, "calls", term.factor, term.levels, calls)
+
+
+def _answers(fit: Fitted) -> Iterator[Shortage]:
+    """Factors with more levels than there are answers of the rarer kind."""
+    d = fit.design
+    if fit.method != "Laplace" or not fit.distribution.has_trials:
+        return
+    rarer = min(float(d.count @ d.y), float(d.count @ (d.trials - d.y)))
+    for term in d.terms:
+        if rarer < len(term.levels):
+            yield Shortage(flags.RARE, "answers", term.factor, term.levels, rarer)
+
+
+def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
+    least = LEVELS_REML if fit.method == "REML" else 0 if drawn(fit) is not None else LEVELS
+    for term in fit.design.terms:
+        if len(term.levels) < least:
+            flag = flags.FEW_GROUPS.of(least=least, factor=term.factor)
+            yield Shortage(flag, "levels", term.factor, term.levels, float(len(term.levels)))

@@ -1,0 +1,259 @@
+"""Average marginal effects, random effects integrated out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats import flags
+from judgestats.defaults import CONF_LEVEL
+from judgestats.errors import DesignError, suggestion
+from judgestats.models.coding.factor_levels import label
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.postestimation.degrees_of_freedom import (
+    NORMAL,
+    RESIDUAL,
+    SATTERTHWAITE,
+    degrees,
+    df_method,
+    df_rule,
+)
+from judgestats.models.postestimation.delta_method import cautions, normal_quantile, spread, trusted
+from judgestats.models.postestimation.mean_responses import estimable, gradient, mean, parted, rows_of
+from judgestats.models.postestimation.prediction import scale_of
+from judgestats.models.postestimation.reference_distributions import half_width, two_sided
+from judgestats.schema.columns import grouping, names
+from judgestats.typing import Floats, Mask
+
+UNITS = {"probability": "percentage points", "count": "count", "score": "score"}
+NUMBERS = ("estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high")
+COLUMNS = ("variable", "term", "category", *NUMBERS, "unit", "method", "flag")
+#: A step of the derivative, in ranges of the variable.
+STEP = 1e-4
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """One effect: the difference of two tables of rows, over a step."""
+
+    variable: str
+    term: str
+    above: pd.DataFrame
+    below: pd.DataFrame
+    step: Floats
+
+
+def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+    """See :meth:`judgestats.models.Fit.margins`."""
+    normal_quantile(conf_level)
+    d = fit.design
+    groups = grouping(by, d.frame.columns, "formula's columns")
+    frame, weight = _distinct(fit, groups)
+    asked = _asked(fit, frame, variables)
+    keys, pool = _pool(frame, weight, groups)
+    tables = [_table(fit, own, keys, pool, groups, conf_level) for v in asked for own in _effects(fit, frame, v)]
+    tables = [t for t in tables if t is not None]
+    if not tables:
+        raise DesignError(f"{fit.formula!r} has no variables, so that there is no effect. Add one, or use predict().")
+    result = pd.concat(tables, ignore_index=True)
+    if groups:
+        result = result.sort_values(groups, kind="stable", ignore_index=True)
+    return result if d.categories else result.drop(columns="category")
+
+
+def _used(fit: Fitted) -> list[str]:
+    """Columns of the right side but the grouping factors."""
+    d = fit.design
+    return list(dict.fromkeys([*d.fixed.columns, *(c for left in d.lefts for c in left.columns), *parted(fit)]))
+
+
+def _distinct(fit: Fitted, groups: Sequence[str]) -> tuple[pd.DataFrame, Floats]:
+    """Distinct rows of the relevant columns, with the number of calls of each."""
+    d = fit.design
+    used = list(dict.fromkeys([*_used(fit), *groups]))
+    weight = d.count * d.trials
+    if not used:
+        return d.frame.iloc[:1][[]], np.array([weight.sum()])
+    number = d.frame.groupby(used, observed=True, sort=True).ngroup().to_numpy()
+    _, first = np.unique(number, return_index=True)
+    return d.frame[used].iloc[first].reset_index(drop=True), np.asarray(np.bincount(number, weight), float)
+
+
+def _asked(fit: Fitted, frame: pd.DataFrame, variables: Any) -> list[str]:
+    if variables is None:
+        return [c for c in fit.design.fixed.columns if c in frame.columns]
+    known = _used(fit)
+    asked = list(dict.fromkeys(names(variables)))
+    for name in asked:
+        if name not in known:
+            raise DesignError(
+                f"variables={name!r} is no variable of {fit.formula!r}. Allowed: {', '.join(known)}."
+                f"{suggestion(name, known)}"
+            )
+    return asked
+
+
+def levels_of(fit: Fitted, variable: str) -> tuple[Any, ...]:
+    """Return the levels of a variable, none for a number."""
+    d = fit.design
+    for own in (d.fixed, *d.lefts):
+        if variable in own.factors:
+            return own.factors[variable]
+    values = d.frame[variable]
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return tuple(values.cat.remove_unused_categories().cat.categories)
+    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        return ()
+    return tuple(sorted(pd.unique(values)))
+
+
+def set_to(frame: pd.DataFrame, variable: str, level: Any) -> pd.DataFrame:
+    """Return the frame with a column at one level."""
+    dtype = frame[variable].dtype
+    return frame.assign(**{variable: pd.Series([level] * len(frame), index=frame.index, dtype=dtype)})
+
+
+def _effects(fit: Fitted, frame: pd.DataFrame, variable: str) -> list[_Effect]:
+    levels = _reference_first(fit, frame, variable, levels_of(fit, variable))
+    if levels:
+        ones, base = np.ones(len(frame)), set_to(frame, variable, levels[0])
+        terms = [f"{variable}[{label(level)}]" for level in levels]
+        return [
+            _Effect(variable, f"{name} - {terms[0]}", set_to(frame, variable, level), base, ones)
+            for name, level in zip(terms[1:], levels[1:], strict=True)
+        ]
+    above, below = _around(fit, frame, variable)
+    return [_Effect(variable, variable, above, below, above[variable].to_numpy() - below[variable].to_numpy())]
+
+
+def _reference_first(fit: Fitted, frame: pd.DataFrame, variable: str, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The levels, the one that the coding has as its reference before the others."""
+    own = fit.design.fixed
+    if variable not in own.terms or not levels:
+        return levels
+    columns = own.terms[variable]
+    for level in levels:
+        if not own.matrix(set_to(frame.iloc[:1], variable, level))[:, columns].any():
+            return (level, *(other for other in levels if other != level))
+    return levels
+
+
+def _around(fit: Fitted, frame: pd.DataFrame, variable: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows a step above and a step below; nearer to 0 where the coding bends, as a logarithm does."""
+    x = frame[variable].to_numpy(dtype=float)
+    reach = float(np.ptp(x)) or 1.0
+    wide = STEP * np.clip(np.abs(x), 1e-3 * reach, reach)
+    coders = (fit.design.fixed, *fit.design.lefts)
+
+    def coded(values: Floats) -> Floats:
+        moved = frame.assign(**{variable: values})
+        return np.concatenate([c.matrix(moved) for c in coders if c.names], axis=1)
+
+    up, at, down = (coded(x + side * wide) for side in (1, 0, -1))
+    with np.errstate(invalid="ignore"):
+        straight = (np.abs(up + down - 2 * at) <= 1e-3 * np.abs(up - down) + 1e-12 * np.abs(at)).all(axis=1)
+    step = np.where(straight | (x == 0), wide, np.minimum(wide, STEP * np.abs(x)))
+    return frame.assign(**{variable: x + step}), frame.assign(**{variable: x - step})
+
+
+def _pool(frame: pd.DataFrame, weight: Floats, groups: Sequence[str]) -> tuple[pd.DataFrame, Any]:
+    """The groups, and the weight of each row in them."""
+    from scipy.sparse import csr_array
+
+    if not groups:
+        return pd.DataFrame(index=[0]), csr_array(weight[None] / weight.sum())
+    number = frame.groupby(list(groups), observed=True, sort=True).ngroup().to_numpy()
+    _, first = np.unique(number, return_index=True)
+    share = weight / np.bincount(number, weight)[number]
+    pool = csr_array((share, (number, np.arange(len(frame)))), shape=(len(first), len(frame)))
+    return frame[list(groups)].iloc[first].reset_index(drop=True), pool
+
+
+def _table(
+    fit: Fitted, effect: _Effect, keys: pd.DataFrame, pool: Any, groups: Sequence[str], level: float
+) -> pd.DataFrame | None:
+    """Rows of one effect; None if the variable is in the fixed effects as an offset only."""
+    above, below = (rows_of(fit, own, groups=False) for own in (effect.above, effect.below))
+    still = [
+        a is b or (a == b).all()
+        for a, b in zip((above.X, *above.zs, above.part), (below.X, *below.zs, below.part), strict=True)
+    ]
+    if all(still):
+        return None
+    weights = pool.multiply(1 / effect.step[None]).tocsr()
+    value: Any = 0.0
+    slope: Any = 0.0
+    for rows, sign in ((above, 1.0), (below, -1.0)):
+        found = mean(fit, rows, rows.eta(fit), rows.variance(fit))
+        value = value + sign * (weights @ found.value)
+        slope = slope + sign * gradient(fit, rows, found, weights)
+    unit = UNITS["probability" if fit.engine == "lpm" else scale_of(fit)]
+    scale = 100.0 if unit == "percentage points" else 1.0
+    known = _known(fit, effect, pool)
+    estimate = np.where(known[:, None], scale * value, np.nan)
+    error = np.where(known[:, None], scale * spread(slope, trusted(fit)), np.nan)
+    J = estimate.shape[1]
+    result = keys.iloc[np.repeat(np.arange(len(keys)), J)].reset_index(drop=True)
+    undefined = np.repeat(known, J) & np.isnan(estimate.ravel())
+    where = np.where(undefined, flags.NO_DERIVATIVE, np.repeat(np.where(known, "", flags.NOT_ESTIMABLE), J))
+    own = cautions(fit, np.where(np.isnan(estimate.ravel()), 0.0, error.ravel()))
+    df = np.repeat(_degrees(fit, above, below, weights), J)
+    numbers = inference(estimate.ravel(), error.ravel(), df, level)
+    cells = {
+        "variable": effect.variable,
+        "term": effect.term,
+        "category": list(fit.design.categories or ("",)) * len(keys),
+    }
+    method = f"{'averaged over random effects' if fit.design.terms else 'average'}; {df_method(fit)}"
+    flag = [flags.join(str(a), str(b)) for a, b in zip(where, own, strict=True)]
+    return result.assign(**cells, **numbers, unit=unit, method=method, flag=flag)[[*groups, *COLUMNS]]
+
+
+def _known(fit: Fitted, effect: _Effect, pool: Any) -> Mask:
+    """Whether both sides of an effect are estimable, in each group."""
+    if not fit.design.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
+        return np.ones(pool.shape[0], bool)
+    unknown = ~(estimable(fit.design, effect.above) & estimable(fit.design, effect.below))
+    return np.asarray(pool @ unknown.astype(float) == 0)
+
+
+def _degrees(fit: Fitted, above: Any, below: Any, weights: Any) -> Floats:
+    """Degrees of freedom of an effect, by what it changes of the linear predictor in each group of rows.
+
+    Each row is evaluated, since a change may cancel in the mean.
+    """
+    moved = above.X - below.X
+    if df_rule(fit) in (
+        SATTERTHWAITE,
+        RESIDUAL,
+        NORMAL,
+    ):
+        return degrees(fit, weights @ moved)
+    rows = np.zeros((len(moved), fit.n_location))
+    rows[:, : fit.n_fixed] = moved
+    rows[:, fit.n_fixed :] = (above.part != below.part)[:, None]
+    found = degrees(fit, rows)
+    groups = np.split(found[weights.indices], weights.indptr[1:-1])
+    return np.array([own.min(initial=np.inf) for own in groups], float)
+
+
+def inference(estimate: Floats, error: Floats, df: Floats, conf_level: float) -> dict[str, Floats]:
+    """Estimates (M,) with standard error, t or z, degrees of freedom, p value and limits, by column."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = estimate / error
+    statistic = np.where(error > 0, statistic, np.nan)
+    half = half_width(conf_level, df) * error
+    values = (
+        estimate,
+        error,
+        statistic,
+        df,
+        two_sided(statistic, df),
+        estimate - half,
+        estimate + half,
+    )
+    return dict(zip(NUMBERS, values, strict=True))

@@ -1,0 +1,138 @@
+"""Contrasts of marginal means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from judgestats.defaults import CONF_LEVEL
+from judgestats.errors import DesignError, choose, suggestion
+from judgestats.models.coding.factor_levels import label
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.links import LINKS
+from judgestats.models.postestimation.degrees_of_freedom import degrees
+from judgestats.models.postestimation.delta_method import normal_quantile, spread, trusted
+from judgestats.models.postestimation.marginal_effects import NUMBERS, inference
+from judgestats.models.postestimation.marginal_means import _check, _flags, _links, _method
+from judgestats.models.postestimation.mean_responses import estimable
+from judgestats.models.postestimation.multiplicity import ADJUSTMENTS, adjusted
+from judgestats.models.postestimation.reference_grids import Grid, Means, grid, marginal, specs_of
+from judgestats.typing import Floats
+
+#: Ratio -> the link that it belongs to.
+RATIOS = {link.ratio: link.name for link in LINKS.values() if link.ratio}
+
+
+def contrasts(
+    fit: Fitted,
+    specs: Any,
+    *,
+    method: Literal["pairwise", "baseline"] | Mapping[str, Any] = "pairwise",
+    baseline: Any = None,
+    adjust: Literal["holm", "tukey", "dunnett", "bonferroni", "none"] = "holm",
+    scale: Literal["link", "odds ratio", "rate ratio", "response"] = "link",
+    by: Any = None,
+    weights: Literal["equal", "proportional"] = "equal",
+    at: Mapping[str, Any] | None = None,
+    random: Literal["none", "average"] = "none",
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Contrasts of marginal means: :meth:`judgestats.models.Fit.contrasts`."""
+    normal_quantile(conf_level)
+    choose(adjust, ADJUSTMENTS, "adjust")
+    _check(scale, ("link", *RATIOS, "response"), weights, random)
+    if scale in RATIOS and fit.link != RATIOS[scale]:
+        raise DesignError(
+            f"scale={scale!r} is for link={RATIOS[scale]!r}; this model has {fit.link!r}. Use scale='link'."
+        )
+    if adjust == "tukey" and method != "pairwise":
+        raise DesignError("adjust='tukey' is for method='pairwise'. Use 'dunnett' for others, or 'holm'.")
+    own, within = specs_of(specs, by)
+    averaging = random == "average" and scale == "response"
+    laid = grid(fit, [*within, *own], at, weights, random=averaging)
+    found = marginal(fit, laid, "response" if scale == "response" else "link", random=averaging)
+    size = int(np.prod([laid.cells[c].nunique() for c in own]))
+    names, C = _weights(laid.cells[own].iloc[:size], method, baseline)
+    tables = []
+    for first in range(0, len(laid.cells), size):
+        family = slice(first, first + size)
+        part = _family(fit, laid, found, family, C, names, adjust, scale, conf_level)
+        for name in within[::-1]:
+            part.insert(0, name, [laid.cells[name].iloc[first]] * len(part))
+        tables.append(part)
+    return pd.concat(tables, ignore_index=True).assign(adjust=adjust, method=_method(fit, scale, averaging))[
+        [*within, "term", *(["category"] if found.value.shape[1] > 1 else []), *NUMBERS, "adjust", "method", "flag"]
+    ]
+
+
+def _family(
+    fit: Fitted, laid: Grid, found: Means, family: slice, C: Floats, names: list[str], adjust: str, scale: str,
+    level: float,
+) -> pd.DataFrame:  # fmt: skip
+    """Contrasts that are adjusted together, for each category."""
+    known = estimable(fit.design, laid.frame, C @ laid.pool[family])
+    df = degrees(fit, C @ _links(fit, laid)[family])
+    tables = []
+    for j in range(found.value.shape[1]):
+        slope = np.tensordot(C, found.gradient[family, j], axes=1)
+        estimate = np.where(known, C @ found.value[family, j], np.nan)
+        error = np.where(known, spread(slope, trusted(fit)), np.nan)
+        numbers = inference(estimate, error, df, level)
+        joint = slope @ np.where(np.isfinite(trusted(fit)), trusted(fit), 0.0) @ slope.T
+        p, q = adjusted(numbers["statistic"], adjust, level, int(found.known[family].sum()), joint, df)
+        numbers |= {"p_value": p, "conf_low": estimate - q * error, "conf_high": estimate + q * error}
+        if scale in RATIOS:
+            ratio = {k: np.exp(numbers[k]) for k in ("estimate", "conf_low", "conf_high")}
+            numbers |= {**ratio, "std_error": ratio["estimate"] * error}
+        part = pd.DataFrame({"term": names, **numbers, "flag": _flags(fit, known, error)})
+        if fit.design.categories:
+            part["category"] = fit.design.categories[j] if found.value.shape[1] > 1 else ""
+        tables.append(part)
+    return pd.concat(tables, ignore_index=True)
+
+
+def _weights(cells: pd.DataFrame, method: Any, baseline: Any) -> tuple[list[str], Floats]:
+    """Names of contrasts, and their weights of the cells, which are named ``strategy[S8]:judge[a]``."""
+    columns = [[f"{c}[{(f'{v:.6g}' if isinstance(v, float) else label(v))}]" for v in cells[c]] for c in cells]
+    labels, K = [":".join(several) for several in zip(*columns, strict=True)], len(cells)
+    places = {":".join(label(v) for v in row): k for k, row in enumerate(cells.itertuples(index=False))}
+    if not isinstance(method, str):
+        if not isinstance(method, Mapping) or not method:
+            raise DesignError(
+                f"method={method!r} is not known. Allowed: 'pairwise', 'baseline', or a mapping of names to weights."
+            )
+        return [str(n) for n in method], np.array([_own_weights(n, w, places) for n, w in method.items()])
+    choose(method, ("pairwise", "baseline"), "method")
+    if K < 2:
+        raise DesignError(
+            f"There is one mean, {labels[0]}: nothing to compare it with. Name a factor in specs, or values in at."
+        )
+    if method == "pairwise":
+        pairs = [(a, b) for a in range(K) for b in range(a + 1, K)]
+    else:
+        base = 0 if baseline is None else _place(baseline, places, "baseline")
+        pairs = [(a, base) for a in range(K) if a != base]
+    unit = np.eye(K)
+    return [f"{labels[a]} - {labels[b]}" for a, b in pairs], np.array([unit[a] - unit[b] for a, b in pairs])
+
+
+def _place(level: Any, places: Mapping[str, int], what: str) -> int:
+    name = ":".join(label(v) for v in level) if isinstance(level, (tuple, list)) else label(level)
+    if name not in places:
+        raise DesignError(f"{what}={level!r} is no level. Allowed: {', '.join(places)}.{suggestion(name, places)}")
+    return places[name]
+
+
+def _own_weights(name: str, given: Any, places: Mapping[str, int]) -> Floats:
+    result = np.zeros(len(places))
+    if isinstance(given, Mapping):
+        for level, weight in given.items():
+            result[_place(level, places, f"method[{name!r}]")] = float(weight)
+        return result
+    values = np.asarray(given, float)
+    if values.shape != result.shape:
+        raise DesignError(f"method[{name!r}] has {values.size} weights for {len(places)} cells: {', '.join(places)}.")
+    return values

@@ -1,0 +1,118 @@
+"""What a sampled fit, or its prior alone, would have answered: :func:`predictive`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.defaults import SEED
+from judgestats.errors import DesignError, FitError, SchemaError, choose, suggestion
+from judgestats.kernels.resampling import generator
+from judgestats.models.bayes.draws import COLUMNS, KINDS, Draws, Kind, replicates
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.postestimation.posterior_summaries import drawn
+from judgestats.typing import Floats, Ints
+
+#: Draws of parameters from their priors: of how many, and of a generator.
+FromPrior = Callable[[int, np.random.Generator], Draws]
+
+
+#: Rates of a Poisson model above it cannot be drawn.
+
+
+def predictive(
+    fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: Any = None, n_draws: int = 1000, seed: Any = SEED
+) -> pd.DataFrame:
+    """Observed counts beside predictive intervals: :meth:`judgestats.models.Fit.predictive`."""
+    draws = drawn(fit)
+    if draws is None:
+        raise FitError(f"engine={fit.engine!r} has no draws to predict from. Use simulate(), or engine='pymc'.")
+    choose(kind, KINDS, "kind")
+    if isinstance(n_draws, bool) or not isinstance(n_draws, int | np.integer) or n_draws < 40:
+        raise DesignError(f"n_draws={n_draws!r} is no number of replicates. Allowed: 40, 41, ...; use 1000.")
+    columns = _cells(fit, by)
+    parts = []
+    for one in ("posterior", "prior") if kind == "both" else (kind,):
+        rng = generator(seed, ("predictive", one))
+        parts.append(_one(fit, draws if one == "posterior" else prior(n_draws, rng), columns, one, n_draws, rng))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _cells(fit: Fitted, by: Any) -> list[str]:
+    d = fit.design
+    known = [c for c in d.frame.columns if c not in d.formula.answers]
+    wanted = known if by is None else [by] if isinstance(by, str) else list(by)
+    for name in wanted:
+        if name not in known:
+            have = ", ".join(known) or "none"
+            raise DesignError(f"by has {name!r}, which is no column of the model. Columns: {have}."
+                              f"{suggestion(str(name), known)}")  # fmt: skip
+        if name in (*COLUMNS, "kind"):
+            raise SchemaError(f"The model has a column {name!r}, which the result has too. Rename it, or leave it out.")
+    return wanted
+
+
+def _one(
+    fit: Fitted, draws: Draws, columns: list[str], kind: str, n_draws: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    d, names = fit.design, _outcomes(fit)
+    labels, code = _grouped(d.frame, columns)
+    calls: Floats = d.count * d.trials
+    n: Floats = np.bincount(code, calls, len(labels)).astype(np.float64)
+    summed = _summed(_seen(fit), code, len(labels))
+    simulated = np.stack([_summed(y, code, len(labels)) for y in _answers(fit, draws, n_draws, rng)])
+    mean = fit.distribution.linear
+    if mean:
+        summed, simulated = summed / n[:, None], simulated / n[:, None]
+    cells = labels.loc[labels.index.repeat(len(names))].assign(outcome=names * len(labels))
+    return replicates(
+        cells, summed.ravel(), simulated.reshape(len(simulated), -1), n.repeat(len(names)), kind=kind,
+        draws=draws.method, scale="mean" if mean else "count",
+    )  # fmt: skip
+
+
+def _grouped(frame: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:
+    """Distinct combinations in their order, and which of them each row has."""
+    if not columns:
+        return pd.DataFrame(index=[0]), np.zeros(len(frame), np.int64)
+    groups = frame.groupby(columns, sort=True, observed=True, dropna=False)
+    code = groups.ngroup().to_numpy(np.int64)
+    _, first = np.unique(code, return_index=True)
+    return frame[columns].iloc[first].reset_index(drop=True), code
+
+
+def _outcomes(fit: Fitted) -> list[str]:
+    d = fit.design
+    if d.categories:
+        return list(d.categories)
+    name = d.formula.response
+    if not fit.distribution.has_trials or "[" in name or len(d.labels) < 2 or d.labels[1] in ("1", "1.0", "True"):
+        return [name]
+    return [d.labels[1] if d.labels[1] == "success" else f"{name}[{d.labels[1]}]"]
+
+
+def _seen(fit: Fitted) -> Floats:
+    """(N, K) what the calls of each row of the design add up to."""
+    d = fit.design
+    if not d.categories:
+        return np.asarray(d.count * d.y, np.float64)[:, None]
+    here = d.y.astype(np.int64)[:, None] == np.arange(len(d.categories))
+    return np.asarray(d.count[:, None] * here, np.float64)
+
+
+def _summed(values: Floats, code: Ints, size: int) -> Floats:
+    return np.stack([np.bincount(code, v, size) for v in values.T], axis=1)
+
+
+def _answers(fit: Fitted, draws: Draws, n_draws: int, rng: np.random.Generator) -> Any:
+    """Answers drawn at some of the draws: each (N, K), summed over the calls of a row."""
+    d, own = fit.design, draws.flat("parameters")
+    effects = [draws.flat(f"effects {t}") for t in range(len(d.terms))]
+    for s in np.linspace(0, len(own) - 1, n_draws).astype(int):
+        eta: Floats = d.X @ own[s, : fit.n_fixed] + d.offset
+        for term, b in zip(d.terms, effects, strict=True):
+            eta = eta + np.einsum("nk,nk->n", term.values, b[s][term.codes])
+        yield fit.distribution.draw_sums(rng, fit.at(eta, own[s]))

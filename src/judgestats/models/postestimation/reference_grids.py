@@ -1,0 +1,169 @@
+"""Combinations of levels at which a fit is evaluated, and marginal means on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError, suggestion
+from judgestats.models.coding.factor_levels import label
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.links import LINKS
+from judgestats.models.postestimation.marginal_effects import levels_of
+from judgestats.models.postestimation.mean_responses import (
+    Mean,
+    Rows,
+    estimable,
+    gradient,
+    mean,
+    parted,
+    parts,
+    rows_of,
+)
+from judgestats.schema.columns import names
+from judgestats.typing import Floats, Mask
+
+#: Weights of combinations in cells, at most.
+MOST = 50_000_000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Combinations of levels, averaged into cells."""
+
+    frame: pd.DataFrame  # R combinations
+    cells: pd.DataFrame  # K combinations of the columns asked for, in the order of their levels
+    pool: Floats  # (K, R): weights of the combinations in each cell
+
+
+@dataclass(frozen=True)
+class Means:
+    """Marginal means of K cells: one number each, or J categories."""
+
+    value: Floats  # (K, J)
+    gradient: Floats  # (K, J, P)
+    known: Mask  # (K,): whether they are estimable
+
+
+def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: bool) -> Grid:
+    """Lay out a reference grid of `columns`; `random`: whether those that only random terms use are needed."""
+    values = _values(fit, at, random)
+    for name in columns:
+        if name not in values:
+            raise DesignError(
+                f"{name!r} is not a column of the fixed effects of {fit.formula!r}. Allowed: "
+                f"{', '.join(values) or 'none'}.{suggestion(name, values)}"
+            )
+    size = int(np.prod([len(v) for v in values.values()], dtype=int))
+    if size * int(np.prod([len(values[c]) for c in columns], dtype=int)) > MOST:
+        raise DesignError(
+            f"The grid has {size:,} combinations of {', '.join(values)}: too many. Hold some of them with at=, or use "
+            "margins()."
+        )
+    ordered = {c: values[c] for c in [*columns, *(c for c in values if c not in columns)]}
+    frame = pd.DataFrame(
+        {c: _column(fit, c, v) for c, v in zip(ordered, zip(*product(*ordered.values()), strict=True), strict=True)}
+    )
+    inside = int(np.prod([len(v) for c, v in ordered.items() if c not in columns], dtype=int))
+    share = (
+        _shares(fit, ordered, columns, frame.iloc[:inside])
+        if weights == "proportional"
+        else np.full(inside, 1 / inside)
+    )
+    cells = frame[list(columns)].iloc[::inside].reset_index(drop=True)
+    return Grid(frame, cells, np.kron(np.eye(len(cells)), share))
+
+
+def _values(fit: Fitted, at: Any, random: bool) -> dict[str, tuple[Any, ...]]:
+    """Values of every column that is needed."""
+    d = fit.design
+    coders = (d.fixed, *d.lefts) if random else (d.fixed,)
+    needed = list(dict.fromkeys([*(c for own in coders for c in own.columns), *parted(fit)]))
+    means = {c: m for own in coders[::-1] for c, m in own.means.items()}
+    values = {c: levels_of(fit, c) or (means[c],) for c in needed}
+    for name, given in (at or {}).items():
+        if name not in values:
+            raise DesignError(
+                f"at={name!r} is not a column of the fixed effects. Allowed: {', '.join(values) or 'none'}."
+                f"{suggestion(name, values)}"
+            )
+        own = tuple(given) if isinstance(given, (list, tuple, np.ndarray, range, pd.Series)) else (given,)
+        known = {label(v): v for v in levels_of(fit, name)}
+        for value in own:
+            if known and label(value) not in known:
+                raise DesignError(
+                    f"at: {name!r} has no level {value!r}. Allowed: {', '.join(known)}.{suggestion(str(value), known)}"
+                )
+        values[name] = tuple(known[label(v)] for v in own) if known else tuple(float(v) for v in own)
+    return values
+
+
+def _column(fit: Fitted, name: str, values: Sequence[Any]) -> Any:
+    """A column in the type of the data."""
+    dtype = fit.design.frame[name].dtype
+    kept = isinstance(dtype, pd.CategoricalDtype) or levels_of(fit, name)
+    return pd.Series(list(values), dtype=dtype if kept else float)
+
+
+def _shares(fit: Fitted, values: Mapping[str, Any], columns: Sequence[str], inside: pd.DataFrame) -> Floats:
+    """Relative frequency of the combinations that a cell averages over."""
+    d = fit.design
+    over = [c for c in values if c not in columns and levels_of(fit, c)]
+    if not over:
+        return np.ones(len(inside)) / len(inside)
+    calls = (
+        pd.Series(d.count * d.trials).groupby([d.frame[c].astype(object).map(label) for c in over], observed=True).sum()
+    )
+    keys = pd.MultiIndex.from_arrays([inside[c].astype(object).map(label) for c in over])
+    seen = calls if isinstance(calls.index, pd.MultiIndex) else calls.set_axis(pd.MultiIndex.from_arrays([calls.index]))
+    share = seen.reindex(keys).fillna(0.0).to_numpy(dtype=float)
+    if not share.sum():
+        raise DesignError("weights='proportional': no combination that is averaged over is in the data. Use 'equal'.")
+    return np.asarray(share / share.sum())
+
+
+def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
+    """Marginal means on a grid, over the random effects where `random`."""
+    rows = rows_of(fit, own.frame, groups=False) if random else _fixed_rows(fit, own.frame)
+    known = estimable(fit.design, own.frame, own.pool)
+    eta, X = own.pool @ rows.eta(fit), own.pool @ rows.X
+    slope = np.zeros((len(eta), 1, len(fit.params)))
+    slope[:, 0, : fit.n_fixed] = X
+    if scale == "link":
+        if fit.design.categories:
+            eta = eta - own.pool @ fit.thresholds.at(fit.tau).mean(axis=1)[rows.part]
+            slope[:, 0, fit.n_fixed : fit.n_location] = -own.pool @ fit.thresholds.map.mean(axis=1)[rows.part]
+        return Means(eta[:, None], slope, known)
+    variance = rows.variance(fit) if random else np.zeros(len(own.frame))
+    if fit.design.categories:
+        found = mean(fit, rows, rows.eta(fit), variance)
+        return Means(own.pool @ found.value, gradient(fit, rows, found, own.pool), known)
+    value, by_eta, by_variance = LINKS[fit.link].average(eta, own.pool @ variance)
+    nothing = Mean(
+        np.zeros((len(variance), 1)),
+        np.zeros((len(variance), 1)),
+        np.ones((len(variance), 1)),
+        np.zeros((len(variance), 1, 0)),
+    )
+    moved = gradient(fit, rows, nothing, own.pool) if random else 0.0
+    return Means(value[:, None], by_eta[:, None, None] * slope + by_variance[:, None, None] * moved, known)
+
+
+def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> Rows:
+    """Rows without the columns of the random terms."""
+    X = fit.design.fixed.matrix(frame)
+    zs = tuple(np.zeros((len(X), len(t.names))) for t in fit.design.terms)
+    return Rows(X, fit.design.fixed.offset(frame), zs, tuple(np.full(len(X), -1) for _ in zs), parts(fit, frame))
+
+
+def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:
+    """Columns of the cells, and columns within whose levels they are compared."""
+    own, within = list(dict.fromkeys(names(specs))), list(dict.fromkeys(names(by if by is not None else ())))
+    if not own or set(own) & set(within):
+        raise DesignError(f"specs={specs!r}, by={by!r}: name at least one column in specs, and none of them in by.")
+    return own, within

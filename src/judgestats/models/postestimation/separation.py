@@ -1,0 +1,66 @@
+"""Separation: fixed effects and thresholds that diverge to infinity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.links import LINKS
+from judgestats.typing import Floats, Mask
+
+#: A gain below it, in the unit cube, is rounding error.
+TINY = 1e-6
+
+
+def separated(fit: Fitted) -> tuple[str, ...]:
+    """Fixed effects and thresholds that separate the response, completely or quasi-completely, and so diverge.
+
+    A direction separates if moving along it lowers the probability of no answer given and raises that of some. The
+    search is a linear programme, run only if some fitted probabilities are nearly 0 or 1.
+    """
+    if fit.distribution.linear or not fit.n_location or not _suspect(fit):
+        return ()
+    moves = runaway(_constraints(fit))
+    return tuple(name for name, moves_off in zip(fit.names, moves, strict=False) if moves_off)
+
+
+def _suspect(fit: Fitted) -> bool:
+    """Whether any answer is predicted with probability near 1: else there is no separation."""
+    d = fit.design
+    eta = d.X @ fit.beta + d.offset
+    if not np.isfinite(eta).all():
+        return True
+    reach = fit.shape(fit.params) - eta[:, None] if d.categories else eta
+    return fit.distribution.runs_away(reach, LINKS[fit.link].extreme)
+
+
+def _constraints(fit: Fitted) -> Floats:
+    """Rows a of parameters β, τ such that no answer loses probability along d where a'd >= 0 for all."""
+    d = fit.design
+    if not d.categories:
+        up, down = fit.distribution.losing(d.y, d.trials)
+        return np.unique(np.vstack([d.X[up], -d.X[down]]), axis=0)
+    cuts, y, last = fit.thresholds.map, d.y.astype(np.int64), len(d.categories) - 1
+    part = fit.parts
+    below, above = y < last, y > 0
+    upper = np.hstack([-d.X[below], cuts[part[below], y[below]]])
+    lower = np.hstack([d.X[above], -cuts[part[above], y[above] - 1]])
+    return np.unique(np.vstack([upper, lower]), axis=0)
+
+
+def runaway(A: Floats) -> Mask:
+    """Which elements of d (P,) can move while a'd >= 0 for every row a of A, of full rank, and a'd > 0 for some."""
+    P = A.shape[1]
+    size = np.abs(A).max(axis=0, initial=0.0)
+    own = A / np.where(size > 0, size, 1.0)
+    if not _raises(own, own.sum(axis=0), len(own)):
+        return np.zeros(P, bool)
+    return np.array([any(_raises(own, sign * unit, 1) for sign in (1, -1)) for unit in np.eye(P)], bool)
+
+
+def _raises(A: Floats, along: Floats, scale: float) -> bool:
+    """Whether a direction d of the unit cube with Ad >= 0 has along'd > 0."""
+    from scipy.optimize import linprog
+
+    found = linprog(-along, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1), method="highs")
+    return bool(found.status == 0 and -found.fun > TINY * scale)
