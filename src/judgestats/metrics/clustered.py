@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import narwhals.stable.v2 as nw
-
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, Cluster, auto_cluster, clusters
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
+from judgestats.schema.factors import Factors
 
 #: Columns that identify a rated response.
 RATED = ("system", "item", "criterion")
@@ -36,20 +35,23 @@ def clustered_by(
         if len(columns) > 1 or columns[0] == "judge":
             raise DesignError(f"cluster={cluster!r} must be one column that groups responses (item, say).")
         return Clustered(columns[0], "")
-    data = Study.of(ratings).data
-    present = data.collect_schema().names()
+    study = Study.of(ratings)
+    present = study.names
     groups = [c for c in dict.fromkeys(groups) if c in present]
     candidates = [c for c in CANDIDATES if c in present and c not in groups]
     named = list(dict.fromkeys([*groups, *(c for c in units if c in present)]))
     keys = list(dict.fromkeys([*named, *candidates]))
     if not candidates:
         return Clustered(whole, "")
-    shown = nw.from_native(data.lazy().select(*keys).unique().collect(backend="pandas").to_native(), eager_only=True)
-    found = auto_cluster(shown, groups, "item", len(shown.select(*named).unique()) if named else 1).column
+    if study.lazy:
+        study = Study.of(study.data.select(*keys).unique().collect(backend="pandas"))
+    factors = dict(zip(keys, study.columns.of(keys), strict=True))
+    shown = Study(Factors(factors=factors, rows=len(study.columns))).candidates
+    found = auto_cluster(shown, groups, "item", shown.codes(named).size if named else 1).column
     found = found if found in present else ""  # the pair of an item is no column of its own
     if found and "item" in present and found != "item":
         within = list(dict.fromkeys([*groups, "item"]))
-        if len(shown.select(*within, found).unique()) > len(shown.select(*within).unique()):
+        if shown.codes([*within, found]).size > shown.codes(within).size:
             found = whole  # items are not nested in it
     if columns is None:
         return Clustered(found or whole, "")

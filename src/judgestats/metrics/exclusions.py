@@ -19,15 +19,21 @@ def missing_counted(found: pd.DataFrame, calls: Any, by: Sequence[str] = ()) -> 
 
     They are those of the row's group and of its ``judge`` and ``other``, or of all judges. `by`: grouping columns.
     """
-    frame = Study.of(calls).data
-    schema = frame.collect_schema()
+    study = Study.of(calls)
+    frame, schema = study.data, study.data.collect_schema()
     value = "choice" if "choice" in schema else answer_column(schema.names())
     if not {value, "judge"} <= set(schema):
         return found
+
+    def absent(answer: Any) -> Any:
+        return answer.is_null() | answer.is_nan() if schema[value].is_float() else answer.is_null()
+
+    if not study.lazy and not absent(frame[value]).any():
+        return found
     by = [c for c in dict.fromkeys(by) if c in schema and c in found.columns and c != "judge"]
-    absent = nw.col(value).is_null() | (nw.col(value).is_nan() if schema[value].is_float() else nw.lit(False))
     n = nw.col(COUNTS).sum() if COUNTS in schema else nw.len()
-    table = frame.lazy().filter(absent).group_by(*by, "judge").agg(n.alias("_n")).collect(backend="pandas").to_native()
+    missing = frame.lazy().filter(absent(nw.col(value)))
+    table = missing.group_by(*by, "judge").agg(n.alias("_n")).collect(backend="pandas").to_native()
     if table.empty:
         return found
     columns, what = table[[*by, "judge"]].astype(str), "answer(s)" if value == "choice" else "score(s)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Ints, Mask
 
 #: Fewest scores of a rater that show its scale.
 _FEWEST_SCORES = 10
@@ -131,12 +131,20 @@ def beside_gold(scores: Any, right: Any, judge: str, whose: Sequence[Any] = ()) 
     )
 
 
-def columns_apart(scores: Floats, raters: Sequence[Any]) -> tuple[str, str] | None:
-    """As :func:`scales_apart`, of raters in the columns of a matrix; at once where nothing exceeds another's scale."""
-    highest = np.fmax.reduce(np.abs(scores))
-    if not (highest >= _APART * np.fmin.reduce(highest)).any() and not any(_RANGE.fullmatch(str(r)) for r in raters):
-        return None
-    return scales_apart(scores.ravel(order="F"), np.repeat(np.array(raters, dtype=object), len(scores)))
+def columns_apart(scores: Floats, raters: Sequence[Any], start: Ints) -> Iterator[tuple[int, tuple[str, str]]]:
+    """As :func:`scales_apart`, of raters in the columns of matrices: each that begins at a row of `start` and has two.
+
+    Only matrices in which a score exceeds another's scale, or a name declares one, are looked at closely.
+    """
+    if not scores.size:
+        return
+    highest = np.fmax.reduceat(np.abs(scores), start)
+    beyond = (highest >= _APART * np.fmin.reduce(highest, axis=1, keepdims=True)).any(axis=1)
+    ends, declared = np.append(start, len(scores)), any(_RANGE.fullmatch(str(r)) for r in raters)
+    for g in np.flatnonzero(beyond | declared):
+        rows = scores[ends[g] : ends[g + 1]]
+        if pair := scales_apart(rows.ravel(order="F"), np.repeat(np.array(raters, dtype=object), len(rows))):
+            yield int(g), pair
 
 
 def unmeasured(row: Mapping[str, Any], apart: tuple[str, str] | None) -> dict[str, Any]:

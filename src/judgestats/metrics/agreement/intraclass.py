@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -31,8 +32,6 @@ from judgestats.results import COLUMNS
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats, Ints, Mask
-
-# ---- Ratings -> matrices of subjects x raters, for all groups at once ------------------------------------------------
 
 #: Name of the column ``judge`` while another column is the rater.
 _JUDGE = "judge of the rating"
@@ -63,19 +62,18 @@ class Matrices:
 
 def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
     """Ratings as subjects x raters, one matrix per group; runs are averaged first, then all further columns."""
-    data = Study.of(ratings).data
-    present = list(data.collect_schema().names())
+    study = Study.of(ratings)
+    present = study.names
     by = grouping(by, present)
     subjects = _parts(present, subjects, raters, by)
     called: dict[str, str] = {}
     if raters != "judge":  # cells call their raters judge
         called = {raters: "judge", **({"judge": _JUDGE} if "judge" in present else {})}
-        data = data.rename(called)
-        if raters == "system":
-            data = data.with_columns(nw.lit("").alias("system"))
+        data = study.data.rename(called)
+        study = Study.of(data.with_columns(nw.lit("").alias("system")) if raters == "system" else data)
     named = [called.get(c, c) for c in (*by, *subjects, *([cluster] if cluster else []))]
     kept = [*(c for c in named if c not in ABOUT), *([_JUDGE] if _JUDGE in called.values() else [])]
-    table = cell_table(data.to_native(), list(dict.fromkeys(kept)), called={new: old for old, new in called.items()})
+    table = cell_table(study, list(dict.fromkeys(kept)), called={new: old for old, new in called.items()})
     return _laid_out(table, by, subjects, called, cluster)
 
 
@@ -167,8 +165,6 @@ def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[F
     unequal: Mask = np.asarray(((count > 0) & (count < cells)).any(axis=1))
     return scores, unequal
 
-
-# ---- Intraclass correlations: :func:`icc` ----------------------------------------------------------------------------
 
 TERMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 EXTRA = ("raters", "F", "df1", "df2", "p_value")
@@ -297,8 +293,9 @@ def icc(
         raise DesignError("engine='pingouin' is for incomplete='drop' and conf_level=0.95. Leave both out.")
     if subjects is None:
         subjects = [c for c in ("system", "item") if c != raters and c not in names(by)]
-    chosen = clustered_by(ratings, names(by), cluster, names(subjects))
-    data = matrices(ratings, subjects, raters, by, chosen.column)
+    study = Study.of(ratings)
+    chosen = clustered_by(study, names(by), cluster, names(subjects))
+    data = matrices(study, subjects, raters, by, chosen.column)
     rows = _Rows(data)
     for notes in rows.notes:
         notes += [chosen.flag] if chosen.flag else []
@@ -315,7 +312,7 @@ def icc(
         _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, ignored_by)
     _without_scales(rows)
     found = rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
-    return missing_counted(found, ratings, names(by))
+    return missing_counted(found, study, names(by))
 
 
 class _Rows:
@@ -346,28 +343,23 @@ class _Rows:
     def frame(self, by: list[str], terms: list[int]) -> pd.DataFrame:
         """Rows as the tidy result, group by group."""
         group = np.repeat(np.arange(self.data.groups), len(terms))
-        columns: dict[str, Any] = {b: self.data.keys[b].take(group).tolist() for b in dict.fromkeys(by)}
-        columns["term"] = [TERMS[t] for t in terms] * self.data.groups
-        for name, values in self.cells.items():
-            columns[name] = values[terms].T.ravel()
-        columns["method"] = self.method[terms].T.ravel()
-        common = [flags.join(*notes) for notes in self.notes]
-        columns["flag"] = [
-            flags.join(common[g], *self.of_term[t, g]) if (t, g) in self.of_term else common[g]
-            for g in range(self.data.groups)
-            for t in terms
-        ]
-        frame = pd.DataFrame(columns).reindex(columns=[*dict.fromkeys(by), *COLUMNS, *EXTRA])
-        return frame.astype({"term": "str", "method": "str", "flag": "str"})
+        joined, places = cache(flags.join), [(t, g) for g in range(self.data.groups) for t in terms]
+        text = {
+            "term": [TERMS[t] for t, _ in places],
+            "method": self.method[terms].T.ravel(),
+            "flag": [joined(*self.notes[g], *self.of_term.get((t, g), ())) for t, g in places],
+        }
+        columns = {b: self.data.keys[b].take(group).tolist() for b in by}
+        columns |= {name: pd.array(np.array(cells, dtype=object), dtype="str") for name, cells in text.items()}
+        columns |= {name: values[terms].T.ravel() for name, values in self.cells.items()}
+        return pd.DataFrame({name: columns[name] for name in (*dict.fromkeys(by), *COLUMNS, *EXTRA)})
 
 
 def _without_scales(rows: _Rows) -> None:
     """No correlation where raters are on different scales."""
-    data = rows.data
-    for g, (start, size) in enumerate(zip(data.start, data.sizes, strict=True)):
-        if apart := columns_apart(data.scores[start : start + size], data.raters):
-            rows.put(g, **dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high", *EXTRA[1:]), np.nan))
-            rows.notes[g].append(flags.OTHER_SCALE.of(high=apart[0], low=apart[1]))
+    for g, (high, low) in columns_apart(rows.data.scores, rows.data.raters, rows.data.start):
+        rows.put(g, **dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high", *EXTRA[1:]), np.nan))
+        rows.notes[g].append(flags.OTHER_SCALE.of(high=high, low=low))
 
 
 def _by_squares(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
