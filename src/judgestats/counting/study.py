@@ -43,7 +43,9 @@ class Study:
         if isinstance(frame, Study):
             return frame
         data = nw.from_native(frame)
-        return cls(Factors(rows=0) if isinstance(data, nw.LazyFrame) else Factors(data), data)
+        native = data.to_native()
+        table = native if isinstance(native, pd.DataFrame) else data
+        return cls(Factors(rows=0) if isinstance(data, nw.LazyFrame) else Factors(table), data)
 
     @cached_property
     def data(self) -> Any:

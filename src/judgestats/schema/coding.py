@@ -142,16 +142,16 @@ def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
         return np.zeros(len(values), dtype=np.int16), pd.Index([values.iloc[0]])
     else:
         code, labels = hashed(values)
-        labels = pd.Index(labels)
+    sortable = pd.Index(labels) if len(labels) > 1000 else np.asarray(labels)  # Arrow sorts many texts faster
     try:
-        order = np.asarray(labels.argsort())
+        order = np.asarray(sortable.argsort())
     except TypeError:  # labels of several types
-        order = np.asarray(labels.astype(str).argsort())
+        order = np.asarray(sortable.astype(str).argsort())
     small = np.int16 if len(labels) < 2**15 - 1 else np.int32
     rank = np.empty(len(labels) + 1, dtype=small)
     rank[order] = np.arange(len(labels), dtype=small)
     rank[-1] = len(labels)  # where code -1, a missing value, points
-    labels = labels.take(order)
+    labels = pd.Index(labels[order])
     ranked = rank[code]
     if len(ranked) and ranked.max() == len(labels):
         labels = pd.Index([*labels, None], dtype=object)

@@ -70,10 +70,17 @@ class Factors:
         if name in self._own:
             values = self._table[name]
             return values if isinstance(values, pd.Series) else values.to_pandas()
+        return pd.Series(self._array(name), name=name)
+
+    def _array(self, name: str) -> Any:
+        """A column without an index."""
+        if name in self._own:
+            return self.series(name).array
         if self._whole is not None and self._inherited(name) and name not in self._factors:
-            return self._whole[0].series(name).iloc[self._whole[1]]
+            return self._whole[0]._array(name)[self._whole[1]]
         code, labels = self._factors[name]
-        return pd.Series(list(labels), name=name).take(code)
+        labels = pd.Index(labels)
+        return (labels if labels.dtype == "str" else pd.Series(list(labels))).array.take(code)
 
     def __getitem__(self, name: str) -> Factor:
         return self.of([name])[0]
@@ -132,9 +139,8 @@ class Factors:
 
     def frame(self, names: Sequence[str] | None = None) -> pd.DataFrame:
         """The columns as a pandas table without categories."""
-        columns = {name: self.series(name).reset_index(drop=True) for name in (self.names if names is None else names)}
-        table = pd.DataFrame(columns, index=range(self.rows))
-        for name, dtype in table.dtypes.items():
-            if isinstance(dtype, pd.CategoricalDtype):
-                table[name] = table[name].astype(dtype.categories.dtype)
-        return table
+        columns = {name: self._array(name) for name in (self.names if names is None else names)}
+        for name, values in columns.items():
+            if isinstance(values.dtype, pd.CategoricalDtype):
+                columns[name] = values.astype(values.dtype.categories.dtype)
+        return pd.DataFrame(columns, index=range(self.rows))

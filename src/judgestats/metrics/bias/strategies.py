@@ -24,6 +24,7 @@ from judgestats.counting.study import Study
 from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.kernels.adjustment import holm
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.paired import paired_cells, paired_error
@@ -625,7 +626,8 @@ def _adjusted(
         from statsmodels.stats.multitest import multipletests
 
         padded = np.concatenate([p[known], np.ones(planned - known.sum())])
-        adjusted[known] = multipletests(padded, 1 - conf_level, adjust)[1][: known.sum()]
+        every = holm(padded) if adjust == "holm" else multipletests(padded, 1 - conf_level, adjust)[1]
+        adjusted[known] = every[: known.sum()]
     adjustment = "unadjusted" if adjust == "none" else f"{adjust}, m = {planned}"
     numbers: dict[str, Any] = {c: pd.to_numeric(result[c]).astype(float) for c in EXTRA[1:7]}
     survives = adjusted <= 1 - conf_level + 1e-12

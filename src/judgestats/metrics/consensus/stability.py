@@ -18,6 +18,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
+from judgestats.kernels.adjustment import holm
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
@@ -156,10 +157,7 @@ def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[dic
         ratios.append({"judge": one, "other": two, "term": "ratio", **row})
     p = np.array([row.get("p_value", math.nan) for row in ratios], dtype=float)
     tested = np.isfinite(p)
-    if tested.any():
-        from statsmodels.stats.multitest import multipletests
-
-        p[tested] = multipletests(p[tested], method="holm")[1]
+    p[tested] = holm(p[tested])
     return rows + [{**row, "p_adjusted": q} for row, q in zip(ratios, p, strict=True)]
 
 
