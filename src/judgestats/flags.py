@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.cluster_sums import effective_clusters
 
 #: note: how the number came about; caution: it may mislead; invalid: there is no number, or it should not be used.
 Severity = Literal["note", "caution", "invalid"]

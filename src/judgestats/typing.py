@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+#: Whole numbers of any width.
+Codes = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
 #: None: another one each time.
 Seed = int | np.random.Generator | None

@@ -1,4 +1,4 @@
-"""The Δ0 kernel and numbering by first appearance against their twins and the identity of the paper."""
+"""The Δ0 kernel against its twin and the identity of the paper."""
 
 import numpy as np
 from hypothesis import given
@@ -7,7 +7,6 @@ from hypothesis.extra import numpy as hnp
 
 import twins
 from judgestats.kernels import decomposition as kernel
-from judgestats.kernels.decomposition import by_appearance
 
 
 @given(hnp.arrays(np.int64, (3, 5, 5), elements=st.integers(0, 50)))
@@ -37,11 +36,3 @@ def test_pair_table_counts_with_weights():
     assert table[0, 0, 1] == 3
     assert table[1, 0, 0] == 5
     assert table.sum() == 10
-
-
-@given(st.lists(st.integers(0, 40), max_size=60), st.sampled_from([np.int16, np.int32, np.int64]))
-def test_by_appearance_equals_its_twin(code, dtype):
-    number, first = by_appearance(np.array(code, dtype=dtype), 41)
-    want_number, want_first = twins.by_appearance(code)
-    np.testing.assert_array_equal(number, want_number)
-    np.testing.assert_array_equal(first, want_first)

@@ -1,11 +1,11 @@
-"""Critical values of several contrasts at once."""
+"""Critical values of several contrasts at once, and sets of ranks."""
 
 import numpy as np
 import pytest
 from scipy.special import stdtrit
 from scipy.stats import studentized_range
 
-from judgestats.kernels.simultaneous import MOST, max_t, max_t_of_pairs
+from judgestats.kernels.simultaneous import MOST, max_t, max_t_of_pairs, rank_sets
 
 
 def contrasts(judges, clusters, seed=0):
@@ -78,3 +78,12 @@ def test_more_pairs_than_are_drawn_as_contrasts_are_still_drawn():
     assert size * (size - 1) / 2 > MOST
     found = max_t_of_pairs(np.eye(size), np.inf, np.random.default_rng(1))
     assert found == pytest.approx(studentized_range.ppf(0.95, size, 1e6) / np.sqrt(2), rel=0.01)
+
+
+def test_sets_of_ranks_count_the_significantly_better_and_worse():
+    estimate = np.array([2.0, 1.9, 0.0, np.inf])
+    covariance = np.diag([0.01, 0.01, 0.01, np.nan])
+    covariance[3] = covariance[:, 3] = np.nan
+    low, high = rank_sets(estimate, covariance, 2.0)
+    assert low.tolist() == [1, 1, 3, 1]
+    assert high.tolist() == [3, 3, 4, 4]

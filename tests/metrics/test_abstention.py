@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.abstention import upper_risk
+from judgestats.kernels.selective_risk import upper_risk
 
 COUNTS = pd.DataFrame(
     {

@@ -21,7 +21,7 @@ import twins_coincidence as twins
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import BY_STRUCTURE, FEW_CLUSTERS, FEW_DISAGREEMENTS, NOT_INDEPENDENT, ONE_UNIT, RESAMPLES_AGREE
-from judgestats.kernels.chance import cohen_kappa
+from judgestats.kernels.cohens_kappa import cohen_kappa
 from judgestats.metrics import measure_registry
 from judgestats.metrics.agreement.chance_corrected import Level, ac1, alpha, kappa, scott_pi
 from judgestats.results import COLUMNS

@@ -30,7 +30,7 @@ from judgestats.flags import (
     PERFECT_CORRELATION,
     TOO_FEW,
 )
-from judgestats.kernels.chance import cohen_kappa
+from judgestats.kernels.cohens_kappa import cohen_kappa
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.agreement import ac1, kappa, quality_agreement
 from judgestats.metrics.bias import answer_rates, best_of_accuracy, gold_agreement, position_bias, score_error

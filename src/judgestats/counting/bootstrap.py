@@ -14,7 +14,7 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels import resampling
-from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.proportions import quotient
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats

@@ -14,17 +14,9 @@ from judgestats import flags
 from judgestats.counting.clustering import Cluster
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
-from judgestats.kernels.corrected import (
-    Sizes,
-    cheapest_sizes,
-    class_rates,
-    corrected_interval,
-    corrected_share,
-    covariance,
-    prediction_powered,
-    verdicts_at_random,
-    verdicts_by_class,
-)
+from judgestats.kernels.cluster_sums import covariance
+from judgestats.kernels.corrected_means import class_rates, corrected_interval, corrected_share, prediction_powered
+from judgestats.kernels.half_widths import Sizes, cheapest_sizes, verdicts_at_random, verdicts_by_class
 from judgestats.kernels.proportions import newcombe, normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.bias.corrections import Sampling

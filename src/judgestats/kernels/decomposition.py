@@ -3,41 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.kernels.compiling import njit
-from judgestats.typing import Floats, Ints, Mask
-
-# ---- Large codes -> small numbers, in one pass -----------------------------------------------------------------------
-
-
-@njit(cache=True)
-def _by_appearance(code, size, first):  # type: ignore[no-untyped-def]
-    table = np.full(size, -1, np.int32)
-    number = np.empty(code.size, np.int32)
-    groups = 0
-    for i in range(code.size):
-        g = table[code[i]]
-        if g < 0:
-            g = groups
-            table[code[i]] = g
-            first[g] = i
-            groups += 1
-        number[i] = g
-    return number, groups
-
-
-def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np.int32], Ints]:
-    """Number codes (N,), below `size`, in the order in which they appear; and where each number (G,) first does."""
-    first = np.empty(min(size, code.size), np.int32 if code.size < 2**31 else np.int64)
-    number, groups = _by_appearance(code, size, first)
-    return number, first[:groups].astype(np.int64)
-
-
-# ---- Two presentation orders of one pair -> one class: the direction-stability decomposition of Δ0 -------------------
+from judgestats.typing import Codes, Floats, Mask
 
 #: Codes of a slot answer; the order of ``judgestats.counting.patterns.SLOT_ANSWERS``.
 FIRST, SECOND, TIE, INVALID, MISSING = 0, 1, 2, 3, 4
@@ -66,7 +36,7 @@ class Decomposition:
     non_ties: Floats  # (G,): those of them that are not ties
 
 
-def pair_orders(unit: NDArray[np.integer[Any]], reverse: Mask, answer: NDArray[np.int8], n_units: int) -> PairOrders:
+def pair_orders(unit: Codes, reverse: Mask, answer: NDArray[np.int8], n_units: int) -> PairOrders:
     """Match the two orders of each of U pairs: pair, order and answer by slot of N calls."""
     answers = np.full(2 * n_units, MISSING, np.int8)
     slot = 2 * unit.astype(np.int64) + reverse
@@ -80,9 +50,7 @@ def pair_orders(unit: NDArray[np.integer[Any]], reverse: Mask, answer: NDArray[n
     return PairOrders(answers.reshape(-1, 2), duplicates, first)
 
 
-def pair_table(
-    answers: NDArray[np.int8], group: NDArray[np.integer[Any]], weight: Floats | None, n_groups: int
-) -> Floats:
+def pair_table(answers: NDArray[np.int8], group: Codes, weight: Floats | None, n_groups: int) -> Floats:
     """Pairs (G, 5, 5) of each group by their answers in the forward and in the reverse order, `weight` (U,) alike."""
     cell = (group * 5 + answers[:, 0]) * 5 + answers[:, 1]
     counts: Floats = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)

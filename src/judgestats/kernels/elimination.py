@@ -12,7 +12,6 @@ then their diagonal, then the dense tail by rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy  # scipy.linalg is loaded by its first use
@@ -416,7 +415,7 @@ def _recur(start: Ints, rows: Ints, s: int, q: int, flat: Floats, Z: Floats) -> 
         Z[entries + k] = total
 
 
-def dense(structure: Structure, flat: Any) -> Floats:
+def dense(structure: Structure, flat: Floats) -> Floats:
     """A matrix, or an inverse, as a dense array (q, q), 0 outside the pattern: for tests and small systems."""
     q, s, start = structure.q, structure.s, structure.start
     full = np.zeros((q, q))
@@ -428,7 +427,7 @@ def dense(structure: Structure, flat: Any) -> Floats:
     return full + np.tril(full, -1).T
 
 
-def cross(zl: Floats, weight: Floats, cols: Any, given: Floats, q: int) -> Floats:
+def cross(zl: Floats, weight: Floats, cols: Ints, given: Floats, q: int) -> Floats:
     """Λ'Z'W times a matrix (N, p), (q, p); `zl`, `cols` (N, K)."""
     B = np.zeros((q, given.shape[1]))
     for own, c in zip(zl.T, cols.T, strict=True):

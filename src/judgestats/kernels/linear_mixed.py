@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.elimination import Structure, cross, factorise, gather, invert, log_determinant, solve_many
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Profile:
 
 
 @njit(cache=True)
-def _fitted(zl: Floats, cols: Any, solution: Floats) -> Floats:
+def _fitted(zl: Floats, cols: Ints, solution: Floats) -> Floats:
     """ZΛ times each column of a solution."""
     N, p = zl.shape[0], solution.shape[1]
     result = np.zeros((N, p))
@@ -69,7 +69,7 @@ def _fitted(zl: Floats, cols: Any, solution: Floats) -> Floats:
 
 @njit(cache=True)
 def _by_scale(
-    zl: Floats, weight: Floats, cols: Any, place: Any, inverse: Floats, error: Floats, u: Floats, left: Floats,
+    zl: Floats, weight: Floats, cols: Ints, place: NDArray[np.int32], inverse: Floats, error: Floats, u: Floats, left: Floats,
     pull: Floats,
 ) -> Floats:  # fmt: skip
     """Derivative by ZΛ: of log |H| / 2, of the penalised squares, and of log |M| / 2 where `pull` has columns."""

@@ -18,8 +18,7 @@ import numpy as np
 import scipy  # scipy.linalg and scipy.sparse are loaded by their first use
 
 from judgestats.kernels.compiling import njit
-from judgestats.kernels.simultaneous import errors_of_differences
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Floats, Ints
 
 #: How a tie enters the likelihood; the place of a model is its number in the compiled code.
 Model = Literal["bradley-terry", "davidson", "rao-kupper"]
@@ -28,8 +27,6 @@ MODELS: tuple[Model, ...] = ("bradley-terry", "davidson", "rao-kupper")
 WIN, LOSS, TIE = range(3)
 _MOST_STEPS = 100
 _TOLERANCE = 1e-9
-
-# ---- The likelihood --------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -244,79 +241,6 @@ def _objective(
     return value + penalty, gradient, hessian, value
 
 
-# ---- Which strengths are finite --------------------------------------------------------------------------------------
-
-
-def pieces(met: Mask) -> Ints:
-    """Connected component of each system; `met` (K, K): whether two systems were compared."""
-    component: Ints = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(met), directed=False)[1]
-    return component
-
-
-def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bool = False) -> tuple[Ints, Floats]:
-    """Components (K,) of systems on a common scale, and the limit of each strength: 0 if finite, ±inf, or NaN.
-
-    A component's systems have neither lost nor won all comparisons with the rest of it (Ford 1957). Finite is that of
-    the reference, or the one largest component; +inf are the systems above it, that never lost to it directly or
-    through others, -inf those below, NaN those that are neither. Where no component is the largest: +inf for systems
-    that never lost, -inf for those that never won, NaN for the others.
-
-    With a parameter of ties (`tied`) and no cycle of wins, ties do not hold two systems together if that parameter may
-    run to infinity with their strengths: if differences of 2 or more for every win and of 2 or less for every tie
-    exist.
-
-    Ford, L. R. (1957). American Mathematical Monthly 64, 28-33; with ties: Davidson, R. R. (1970). Journal of the
-    American Statistical Association 65, 317-328.
-    """
-    graph, matrix = scipy.sparse.csgraph, scipy.sparse.csr_array
-    won = wins > 0
-    size = len(won)
-    cycles = graph.connected_components(matrix(won), connection="strong")[0]
-    if cycles == 1:
-        return np.zeros(size, dtype=np.int64), np.zeros(size)
-    edges = won | (ties > 0)
-    if tied and (ties > 0).any() and cycles == size:
-        length = np.where(won, -2.0, np.where(ties > 0, 2.0, 0.0))
-        try:
-            graph.bellman_ford(matrix(_with_source(length)), indices=size)
-            edges = won
-        except graph.NegativeCycleError:
-            pass
-    count, component = graph.connected_components(matrix(edges), connection="strong")
-    members = np.bincount(component, minlength=count)
-    main = int(component[reference]) if reference is not None else int(members.argmax())
-    if reference is None and (members[main] == 1 < size or (members == members[main]).sum() > 1):
-        apart = edges & (component[:, None] != component)
-        beaten = np.isin(component, component[apart.any(axis=0)])
-        beats = np.isin(component, component[apart.any(axis=1)])
-        return component, np.where(beats & ~beaten, np.inf, np.where(beaten & ~beats, -np.inf, np.nan))
-    one = int(np.flatnonzero(component == main)[0])
-    limit = np.full(size, np.nan)
-    limit[graph.breadth_first_order(matrix(edges.T), one, return_predecessors=False)] = np.inf
-    limit[graph.breadth_first_order(matrix(edges), one, return_predecessors=False)] = -np.inf
-    limit[component == main] = 0.0
-    return component, limit
-
-
-def reached_by_wins(wins: Floats, ties: Floats) -> Mask:
-    """Whether the row beat or equalled the column, itself or through others: (K, K). Arguments as in :func:`limits`."""
-    lengths = scipy.sparse.csgraph.shortest_path(scipy.sparse.csr_array((wins > 0) | (ties > 0)), unweighted=True)
-    reached: Mask = np.isfinite(lengths)
-    return reached
-
-
-def _with_source(length: Floats) -> Floats:
-    """Edges from a further node to all others, so that every cycle can be reached."""
-    size = len(length)
-    whole = np.zeros((size + 1, size + 1))
-    whole[:size, :size] = length
-    whole[size, :size] = 1.0
-    return whole
-
-
-# ---- The sandwich ----------------------------------------------------------------------------------------------------
-
-
 @njit(cache=True)
 def _scores(model, system, opponent, extra, beta, gamma, tau, row, outcome):  # type: ignore[no-untyped-def]
     by_eta, by_tau = np.empty(row.size), np.empty(row.size)
@@ -373,19 +297,3 @@ def meat(
         order, start, weight = np.argsort(cluster, kind="stable"), np.append(0, np.cumsum(np.bincount(cluster))), n
     whole: Floats = _meat(*arrays, by_eta, by_tau, row, weight, order, start, fit.beta.size)
     return whole
-
-
-# ---- Ranks -----------------------------------------------------------------------------------------------------------
-
-
-def rank_sets(estimate: Floats, covariance: Floats, critical: float) -> tuple[Ints, Ints]:
-    """Ranks that each system may have: 1 + the number significantly better, and K - the number significantly worse.
-
-    Al Mohamad, D., Goeman, J. J., van Zwet, E. W. (2022). Simultaneous confidence intervals for ranks with application
-    to ranking institutions. Biometrics 78, 238-247.
-    """
-    error = errors_of_differences(covariance)
-    with np.errstate(invalid="ignore"):
-        better = (estimate - estimate[:, None]) > critical * error
-    better &= error > 0
-    return 1 + better.sum(axis=1), len(estimate) - better.sum(axis=0)

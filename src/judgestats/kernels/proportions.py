@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ ROUNDING = 1e-30
 _PSEUDO = 0.25
 
 
-def quotient(top: Any, bottom: Any, known: Any = True) -> Floats:
+def quotient(top: ArrayLike, bottom: ArrayLike, known: ArrayLike = True) -> Floats:
     """`top` over `bottom`, element by element and without a warning; NaN where it is not `known`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         result: Floats = np.where(known, np.true_divide(top, bottom), np.nan)

@@ -1,4 +1,4 @@
-"""Critical values for several contrasts of the same clusters at once."""
+"""Critical values for several contrasts of the same clusters at once, and the ranks that they leave possible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import chdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 #: Draws for a critical value, and the largest number of contrasts that are drawn jointly.
 DRAWS, MOST = 10_000, 2_000
@@ -77,3 +77,16 @@ def errors_of_differences(covariance: Floats) -> Floats:
     variance = np.diag(covariance)
     squared = variance[:, None] + variance - 2 * covariance
     return np.sqrt(np.where(squared > 1e-12 * (variance[:, None] + variance), squared, 0.0))
+
+
+def rank_sets(estimate: Floats, covariance: Floats, critical: float) -> tuple[Ints, Ints]:
+    """Ranks that each system may have: 1 + the number significantly better, and K - the number significantly worse.
+
+    Al Mohamad, D., Goeman, J. J., van Zwet, E. W. (2022). Simultaneous confidence intervals for ranks with application
+    to ranking institutions. Biometrics 78, 238-247.
+    """
+    error = errors_of_differences(covariance)
+    with np.errstate(invalid="ignore"):
+        better = (estimate - estimate[:, None]) > critical * error
+    better &= error > 0
+    return 1 + better.sum(axis=1), len(estimate) - better.sum(axis=0)

@@ -22,12 +22,12 @@ from judgestats.counting.study import Study, refuse_unknown_order
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.kernels import paired_comparisons
-from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels import comparison_graphs, paired_comparisons
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.paired_comparisons import LOSS, TIE, WIN, Comparisons, Model, Strengths
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import cluster_index, generator
-from judgestats.kernels.simultaneous import max_t_of_pairs
+from judgestats.kernels.simultaneous import max_t_of_pairs, rank_sets
 from judgestats.metrics.measure_registry import MANY, Measure, Options, Term, column_names
 from judgestats.metrics.references import labels
 from judgestats.results import estimates
@@ -445,7 +445,7 @@ class _Group:
             raise DesignError(f"reference={asked.reference!r} is not a system. Systems: {shown}.{hint}")
         met = np.zeros((size, size), dtype=bool)
         met[self.rows_of.system, self.rows_of.opponent] = True
-        piece = paired_comparisons.pieces(met)
+        piece = comparison_graphs.pieces(met)
         if piece.max() > 0:
             members = [[s for s, p in zip(self.systems, piece, strict=True) if p == q] for q in range(piece.max() + 1)]
             listed = "; ".join(", ".join(m[:8]) + (", ..." if len(m) > 8 else "") for m in members[:6])
@@ -527,7 +527,7 @@ class _Group:
 
     def _limits(self, data: Comparisons, main: int | None, *, tied: bool) -> tuple[Ints, Floats]:
         """:func:`limits` of these counts."""
-        return paired_comparisons.limits(*self._matrices(data), main, tied=tied)
+        return comparison_graphs.limits(*self._matrices(data), main, tied=tied)
 
     def _ranks(self) -> Floats:
         """Rank of each system; of those without a finite strength NaN where it is not said whether another is above."""
@@ -535,7 +535,7 @@ class _Group:
         above = place > place[:, None]
         unknown = np.isnan(place) | np.isnan(place[:, None])
         if unknown.any():
-            won = paired_comparisons.reached_by_wins(*self._matrices(self._counts(self.n)))
+            won = comparison_graphs.reached_by_wins(*self._matrices(self._counts(self.n)))
             above |= unknown & won.T & ~won
             unknown &= (won == won.T) & ~np.isfinite(place)[:, None]
             np.fill_diagonal(unknown, val=False)
@@ -634,7 +634,7 @@ class _Group:
         if inside.sum() > 1 and units != 1:
             rng = generator(asked.seed, (*map(str, self.key.values()), "ranks"))
             critical = max_t_of_pairs(shifted[np.ix_(inside, inside)], df, rng, asked.conf_level)
-            low, high = (x.astype(float) for x in paired_comparisons.rank_sets(fit.strength, shifted, critical))
+            low, high = (x.astype(float) for x in rank_sets(fit.strength, shifted, critical))
         rows: dict[str, list[_Row]] = {"strength": [], "rank": [], "best": []}
         for k in sorted(range(size), key=lambda k: (-np.nan_to_num(fit.place[k], nan=-math.inf), self.systems[k])):
             unbalanced = ""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, data_rows
-from judgestats.kernels.decomposition import by_appearance
+from judgestats.kernels.renumbering import by_appearance
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
 from judgestats.typing import Floats, Ints

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 
 from judgestats import flags
 from judgestats.errors import DesignError
-from judgestats.kernels.latent_classes import LatentClasses, latent_classes, standard_errors
+from judgestats.kernels.expectation_maximisation import LatentClasses, latent_classes, standard_errors
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.results import estimates

@@ -21,7 +21,7 @@ from judgestats.counting.raters import matched_calls
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.proportions import ROUNDING, clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term, people_named
 from judgestats.metrics.references import Humans, references

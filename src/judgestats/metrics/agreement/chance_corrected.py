@@ -28,18 +28,9 @@ from judgestats.counting.study import Study
 from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
-from judgestats.kernels.chance import (
-    Chance,
-    Units,
-    agreement_parts,
-    chance_agreement,
-    chance_corrected,
-    cohen_kappa,
-    kappa_influence,
-    krippendorff,
-    unit_weights,
-    weighted_kappa,
-)
+from judgestats.kernels.chance import Chance, agreement_parts, chance_agreement, chance_corrected
+from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_influence, weighted_kappa
+from judgestats.kernels.coincidences import Units, krippendorff, unit_weights
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.exclusions import missing_counted

@@ -13,8 +13,7 @@ from scipy.special import stdtrit
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
-from judgestats.kernels.clusters import effective_clusters
-from judgestats.kernels.corrected import covariance, small_sample
+from judgestats.kernels.cluster_sums import covariance, effective_clusters, small_sample
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.bias.labelled_samples import Group
 from judgestats.results import with_interval

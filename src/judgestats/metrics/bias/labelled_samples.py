@@ -22,7 +22,7 @@ from judgestats.counting.splitting import as_runs, refuse_splits, splits_here
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.kernels.corrected import n_clusters
+from judgestats.kernels.cluster_sums import n_clusters
 from judgestats.metrics.references import with_gold
 from judgestats.schema.coding import as_scores, as_text, codes_of, numbers_of
 from judgestats.schema.coding import candidates as candidate_codes

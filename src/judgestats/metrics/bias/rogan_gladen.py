@@ -11,7 +11,8 @@ from scipy.special import ndtr
 
 from judgestats import flags
 from judgestats.errors import DesignError
-from judgestats.kernels.corrected import class_rates, corrected_interval, corrected_share, covariance
+from judgestats.kernels.cluster_sums import covariance
+from judgestats.kernels.corrected_means import class_rates, corrected_interval, corrected_share
 from judgestats.kernels.proportions import newcombe, normal_quantile
 from judgestats.metrics.bias.corrections import Rate, clustered_by, few, is_share, mean_row, t_quantile
 from judgestats.metrics.bias.labelled_samples import Group

@@ -13,14 +13,14 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.abstention import (
+from judgestats.kernels.proportions import wilson
+from judgestats.kernels.selective_risk import (
     joint_threshold,
     least_answers,
     risk_coverage,
     selective_threshold,
     upper_risk,
 )
-from judgestats.kernels.proportions import wilson
 from judgestats.metrics.confidence.answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates

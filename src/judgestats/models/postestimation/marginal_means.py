@@ -10,7 +10,7 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.errors import DesignError, choose, suggestion
-from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.likelihood.conditional_modes import Posterior
 from judgestats.models.links import LINKS

@@ -1,5 +1,4 @@
-"""Rates corrected for the errors of a judge, from many verdicts and fewer labels of people: estimates, influences,
-variances.
+"""Means and rates corrected for the errors of a judge, from many verdicts and fewer labels of people.
 
 Rows stand for `n` identical units each. An influence is that of one unit, divided by the size of its sample, so that
 the variance of the estimate is the sum of the squared sums over clusters.
@@ -7,15 +6,13 @@ the variance of the estimate is the sum of the squared sums over clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from judgestats.typing import Floats, Mask
-
-Ints = NDArray[np.integer[Any]]
+from judgestats.kernels.cluster_sums import covariance, small_sample
+from judgestats.typing import Codes, Floats, Mask
 
 
 def corrected_share(p: ArrayLike, specificity: ArrayLike, sensitivity: ArrayLike) -> Floats:
@@ -56,7 +53,9 @@ def corrected_interval(
     """
     z2 = quantile**2
     given = ((p, n, z2 / 2), (specificity, m0, 1.0), (sensitivity, m1, 1.0))
-    shrunk = [_shrunk(np.asarray(share, dtype=float), np.asarray(size, dtype=float), by) for share, size, by in given]
+    shrunk = [
+        shrunk_share(np.asarray(share, dtype=float), np.asarray(size, dtype=float), by) for share, size, by in given
+    ]
     (p, v), (q0, v0), (q1, v1) = shrunk
     share = corrected_share(p, q0, q1)
     middle = share + 2 * z2 * (share * v1 - (1 - share) * v0)
@@ -66,41 +65,11 @@ def corrected_interval(
     return Interval(error, middle - quantile * error, middle + quantile * error)
 
 
-def _shrunk(share: Floats, size: Floats, by: float) -> tuple[Floats, Floats]:
+def shrunk_share(share: Floats, size: Floats, by: float) -> tuple[Floats, Floats]:
     """A share after `by` successes and as many failures are added, and its variance."""
     more = size + 2 * by
     share = (size * share + by) / more
     return share, share * (1 - share) / more
-
-
-def cluster_sums(influence: Floats, n: Floats, unit: Ints | None) -> tuple[Floats, Floats]:
-    """Sums of influences (N, k) of n units over clusters (N,), and for how many clusters each of them stands."""
-    if unit is None:
-        return influence, n.astype(float)
-    size = int(unit.max(initial=-1)) + 1
-    weighted = influence * n[:, None]
-    sums: Floats = np.zeros((size, influence.shape[1]))
-    np.add.at(sums, unit, weighted)
-    return sums, np.ones(size)
-
-
-def covariance(influence: Floats, n: Floats, unit: Ints | None) -> Floats:
-    """Sums of products (k, k) of influences summed within clusters."""
-    sums, alike = cluster_sums(influence, n, unit)
-    result: Floats = (sums * alike[:, None]).T @ sums
-    return result
-
-
-def n_clusters(here: Mask, n: Floats, unit: Ints | None) -> float:
-    """Number of clusters, or of units where they are not clustered, among some rows."""
-    here = here & (n > 0)
-    return float(n[here].sum() if unit is None else np.unique(unit[here]).size)
-
-
-def small_sample(here: Mask, n: Floats, unit: Ints | None, ddof: int) -> float:
-    """The factor G / (G - ddof) of a variance over the clusters of some rows; NaN where there are too few."""
-    clusters = n_clusters(here, n, unit)
-    return clusters / (clusters - ddof) if clusters > ddof else float("nan")
 
 
 def shares(weights: Floats, rows: Mask) -> Floats:
@@ -123,7 +92,7 @@ def prediction_powered(
     verdicts: Floats,
     labels: Floats,
     n: Floats,
-    unit: Ints | None = None,
+    unit: Codes | None = None,
     *,
     ddof: int = 1,
     coefficients: Floats | None = None,
@@ -151,7 +120,7 @@ def prediction_powered(
     return Powered(estimate, coefficients, influence)
 
 
-def _optimal(verdicts: Floats, centred: Floats, known: Mask, n: Floats, unit: Ints | None, ddof: int) -> Floats:
+def _optimal(verdicts: Floats, centred: Floats, known: Mask, n: Floats, unit: Codes | None, ddof: int) -> Floats:
     """Coefficients with the smallest variance: Σff⁻¹ ΣfY / (1 + n/N), from the clustered covariances.
 
     Where labelled and other verdicts share clusters, those of the difference of the two means of the verdicts.
@@ -188,7 +157,7 @@ def inversely_weighted(
     labels: Floats,
     probability: Floats,
     n: Floats,
-    unit: Ints | None = None,
+    unit: Codes | None = None,
     *,
     ddof: int = 1,
     coefficients: Floats | None = None,
@@ -226,7 +195,7 @@ class ClassRates(NamedTuple):
 
 
 def class_rates(
-    verdicts: Floats, labels: Floats, n: Floats, judged: Mask, unit: Ints | None = None, *, ddof: int = 0
+    verdicts: Floats, labels: Floats, n: Floats, judged: Mask, unit: Codes | None = None, *, ddof: int = 0
 ) -> ClassRates:
     """Share of positive verdicts among the rows `judged`, specificity and sensitivity from the labels of other rows."""
     parts = [(judged, verdicts), (~judged & (labels == 0), 1 - verdicts), (~judged & (labels == 1), verdicts)]
@@ -239,87 +208,3 @@ def class_rates(
             scale = np.sqrt(small_sample(rows, n, unit, ddof))
             influence[i] = np.where(rows, scale * (hit - found[i]) / sizes[i], 0.0)
     return ClassRates(found[0], found[1], found[2], sizes, influence)
-
-
-# ---- How many verdicts and labels does a half-width need? ------------------------------------------------------------
-
-
-class Sizes(NamedTuple):
-    """Numbers of verdicts, and of labels (1 or 2,), and their cost; infinite if no numbers suffice."""
-
-    n: float
-    m: Floats
-    cost: float
-
-
-def verdicts_by_class(shares: Floats, m: Floats, precision: float, quantile: float) -> Floats:
-    """Verdicts (K, B) that give :func:`corrected_interval` a half-width of `precision`, infinite if none do.
-
-    `shares` (B, 3): of positive verdicts, specificity, sensitivity. `m` (K, 2): negative and positive labels.
-    """
-    p, *right = (shares[:, i][None] for i in range(3))
-    (q0, v0), (q1, v1) = (_shrunk(q, m[:, i : i + 1], 1.0) for i, q in enumerate(right))
-    gap, z2 = q0 + q1 - 1, quantile**2
-    near, n = p, np.full(np.broadcast_shapes(p.shape, gap.shape), np.inf)
-    for _ in range(5):  # p is shrunk too, a little, by a number that n decides
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rate = (near + q0 - 1) / gap
-            rest = precision**2 / z2 * gap**2 - (1 - rate) ** 2 * v0 - rate**2 * v1
-            n = np.where((gap > 0) & (rest > 0), np.maximum(near * (1 - near) / rest - z2, 0.0), np.inf)
-            near = np.where(np.isfinite(n), (n * p + z2 / 2) / (n + z2), p)
-    return n
-
-
-def verdicts_at_random(own: Floats, of_labels: Floats, m: Floats, precision: float, quantile: float) -> Floats:
-    """Verdicts (K, B) with which own/n + of_labels/m, m (K, 1), has half-width `precision`; infinite if none do."""
-    rest = (precision / quantile) ** 2 - of_labels[None] / m
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.where(rest > 0, own[None] / rest, np.inf)
-    return result
-
-
-def cheapest_sizes(
-    needed: Callable[[Floats], Floats],
-    kinds: int,
-    prices: tuple[float, float],
-    assurance: float,
-    *,
-    within: bool,
-    verdicts: float | None = None,
-) -> Sizes:
-    """Whole numbers of verdicts and labels with the smallest cost that suffice in a share `assurance` of the draws.
-
-    `needed`: numbers of labels (K, `kinds`) -> verdicts (K, B) that each draw needs. `within`: whether the labelled
-    items are among the verdicts, at least half of them then without a label. From the best of a coarse grid by steps
-    that halve down to 1.
-    """
-
-    def costs(m: Floats) -> tuple[Floats, Floats]:
-        draws = needed(m)
-        place = int(np.ceil(assurance * draws.shape[1] - 1e-9)) - 1
-        n = np.ceil(np.partition(draws, place, axis=1)[:, place] * (1 - 1e-12))
-        n = np.maximum(n, 2 * m.sum(axis=1) if within else 1.0)
-        if verdicts is not None:
-            n = np.where(n <= verdicts, verdicts, np.inf)
-        with np.errstate(invalid="ignore"):  # free verdicts, and no number of them suffices
-            cost = np.where(np.isfinite(n), prices[0] * n + prices[1] * m.sum(axis=1), np.inf)
-        return n, cost
-
-    def product(values: Floats) -> Floats:
-        return np.stack(np.meshgrid(*[values] * kinds, indexing="ij"), axis=-1).reshape(-1, kinds)
-
-    most = max(verdicts // 2, 1.0) if within and verdicts is not None else 1e8
-    tried = product(np.unique(np.round(np.geomspace(1, most, 28))))
-    cost = np.concatenate([costs(part)[1] for part in np.array_split(tried, 8)])
-    if not np.isfinite(cost).any():
-        return Sizes(np.inf, np.full(kinds, np.inf), np.inf)
-    best, least = tried[cost.argmin()], float(cost.min())
-    step, around = float(2 ** np.floor(np.log2(best.max()))), product(np.arange(-5.0, 6.0))
-    while step >= 1:
-        near = np.unique(np.maximum(best + step * around, 1.0), axis=0)
-        cost = costs(near)[1]
-        if cost.min() < least:
-            best, least = near[cost.argmin()], float(cost.min())
-        else:
-            step /= 2
-    return Sizes(float(costs(best[None])[0][0]), best, least)

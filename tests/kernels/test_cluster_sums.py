@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.cluster_sums import effective_clusters
 
 
 def test_equal_clusters_are_worth_their_number_and_unequal_ones_less():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from judgestats.kernels.abstention import (
+from judgestats.kernels.selective_risk import (
     RiskCoverage,
     joint_threshold,
     least_answers,

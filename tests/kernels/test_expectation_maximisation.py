@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from judgestats.kernels.latent_classes import LatentClasses, expected, latent_classes, maximised, standard_errors
+from judgestats.kernels.expectation_maximisation import (
+    LatentClasses,
+    expected,
+    latent_classes,
+    maximised,
+    standard_errors,
+)
 
 SIDES = np.array([1, 0, 2])
 

@@ -1,0 +1,46 @@
+"""Influences summed over clusters, their covariance, and how many clusters unequal ones are worth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from judgestats.typing import Codes, Floats, Mask
+
+
+def cluster_sums(influence: Floats, n: Floats, unit: Codes | None) -> tuple[Floats, Floats]:
+    """Sums of influences (N, k) of n units over clusters (N,), and for how many clusters each of them stands."""
+    if unit is None:
+        return influence, n.astype(float)
+    size = int(unit.max(initial=-1)) + 1
+    weighted = influence * n[:, None]
+    sums: Floats = np.zeros((size, influence.shape[1]))
+    np.add.at(sums, unit, weighted)
+    return sums, np.ones(size)
+
+
+def covariance(influence: Floats, n: Floats, unit: Codes | None) -> Floats:
+    """Sums of products (k, k) of influences summed within clusters."""
+    sums, alike = cluster_sums(influence, n, unit)
+    result: Floats = (sums * alike[:, None]).T @ sums
+    return result
+
+
+def n_clusters(here: Mask, n: Floats, unit: Codes | None) -> float:
+    """Number of clusters, or of units where they are not clustered, among some rows."""
+    here = here & (n > 0)
+    return float(n[here].sum() if unit is None else np.unique(unit[here]).size)
+
+
+def small_sample(here: Mask, n: Floats, unit: Codes | None, ddof: int) -> float:
+    """The factor G / (G - ddof) of a variance over the clusters of some rows; NaN where there are too few."""
+    clusters = n_clusters(here, n, unit)
+    return clusters / (clusters - ddof) if clusters > ddof else float("nan")
+
+
+def effective_clusters(n: Floats, alike: Floats | float = 1.0) -> float:
+    """How many clusters of equal size are worth those of sizes `n` (G,), `alike` of each: (Σn)²/Σn².
+
+    Carter, A. V., Schnepel, K. T., Steigerwald, D. G. (2017). Review of Economics and Statistics 99, 698-709.
+    """
+    squares = float((alike * n**2).sum())
+    return float((alike * n).sum()) ** 2 / squares if squares > 0 else 0.0

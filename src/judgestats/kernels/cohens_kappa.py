@@ -1,0 +1,74 @@
+"""Cohen's kappa of two ratings of the same things, from tables, their margins or totals of many of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judgestats.typing import Codes, Floats, Mask
+
+
+class Kappa(NamedTuple):
+    """Kappa of a table, or of each of a stack of tables."""
+
+    estimate: Floats  # kappa; NaN where chance agreement is complete, or the table is empty
+    std_error: Floats  # asymptotic standard error
+    null_error: Floats  # the same where kappa is 0: for a test, not for an interval
+
+
+def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
+    """Cohen's kappa of tables (..., m, m), plain or by weights (m, m) of agreement, with asymptotic standard errors.
+
+    Cohen, J. (1960). Educational and Psychological Measurement 20, 37-46. Fleiss, J. L., Cohen, J., Everitt, B. S.
+    (1969). Psychological Bulletin 72, 323-327.
+    """
+    counts = np.asarray(table, dtype=float)
+    w = np.eye(counts.shape[-1]) if weights is None else np.asarray(weights, dtype=float)
+    n = counts.sum(axis=(-2, -1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = counts / n[..., None, None]
+        rows, columns = p.sum(axis=-1), p.sum(axis=-2)
+        observed = (w * p).sum(axis=(-2, -1))
+        margin_sum = (columns @ w.T)[..., :, None] + (rows @ w)[..., None, :]
+        expected = np.einsum("...i,ij,...j->...", rows, w, columns)
+        apart = np.where(_complete(expected), np.nan, 1 - expected)
+        spread = w * apart[..., None, None] - margin_sum * (1 - observed)[..., None, None]
+        centre = observed * expected - 2 * expected + observed
+        variance = ((p * spread**2).sum(axis=(-2, -1)) - centre**2) / (n * apart**4)
+        chance = rows[..., :, None] * columns[..., None, :]
+        null = ((chance * (w - margin_sum) ** 2).sum(axis=(-2, -1)) - expected**2) / (n * apart**2)
+        return Kappa((observed - expected) / apart, np.sqrt(np.maximum(variance, 0.0)), np.sqrt(np.maximum(null, 0.0)))
+
+
+def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Influence (m, m) on kappa of one more thing in each cell; its mean square over their number is the variance."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.asarray(table, dtype=float) / np.sum(table)
+        w = np.eye(len(p)) if weights is None else np.asarray(weights, dtype=float)
+        rows, columns = p.sum(axis=1), p.sum(axis=0)
+        observed, expected = (w * p).sum(), rows @ w @ columns
+        apart = np.where(_complete(expected), np.nan, 1 - expected)
+        margin_sum = (w @ columns)[:, None] + (rows @ w)[None, :]
+        centre = observed * expected - 2 * expected + observed
+        influence: Floats = (w * apart - margin_sum * (1 - observed) - centre) / apart**2
+    return influence
+
+
+def _complete(expected: Floats) -> Mask:
+    """Whether chance agreement is 1, up to rounding."""
+    result: Mask = expected > 1 - 1e-12
+    return result
+
+
+def weighted_kappa(totals: Floats, row: Codes, column: Codes, weights: Floats) -> Floats:
+    """Cohen's kappa (B,) of B tables, given by totals (B, P) of cells at `row`, `column` (P,); NaN where undefined."""
+    m = len(weights)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = totals / totals.sum(axis=1, keepdims=True)
+        one, two = (shares @ np.eye(m)[i] for i in (row, column))
+        expected = ((one @ weights) * two).sum(axis=1)
+        observed = shares @ weights[row, column]
+        kappa: Floats = (observed - expected) / np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
+    return kappa

@@ -1,0 +1,186 @@
+"""Answers of several judges on the same units, and Krippendorff's alpha of them without a table of coincidences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy  # scipy.sparse is loaded by its first use
+
+from judgestats.kernels.compiling import njit
+from judgestats.kernels.resampling import multinomial_totals
+from judgestats.typing import Codes, Floats, Ints
+
+#: Numbers held in memory at a time.
+_HELD = 2**22
+
+
+class Units(NamedTuple):
+    """How often each unit was given each answer; units alike are one pattern."""
+
+    start: Codes  # (Q + 1,): where each pattern begins in `code`
+    code: Codes  # (E,): answers of a pattern, each once, 0 to m - 1
+    times: Floats  # (E,): how many judges gave each of them
+
+    @property
+    def pattern(self) -> Codes:
+        """Pattern of each entry, (E,)."""
+        return np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
+
+    @property
+    def judges(self) -> Floats:
+        """How many judges answered, (Q,)."""
+        return self.total(self.times)
+
+    def total(self, values: Floats) -> Floats:
+        """Sum of the values of the entries of each pattern, (Q,)."""
+        return np.bincount(self.pattern, weights=values, minlength=self.start.size - 1).astype(float)
+
+
+class Disagreement(NamedTuple):
+    """Krippendorff's alpha, and what it is made of; an array entry for each set of weights."""
+
+    alpha: Floats  # (B,): 1 - observed / expected; NaN where expected disagreement is 0, or no unit has two answers
+    # observed, expected (B,): mean difference of two answers of one unit, and of two answers whatsoever
+    observed: Floats
+    expected: Floats
+    values: Floats  # (B,): answers in units that have two or more
+
+
+def krippendorff(units: Units, weight: Codes | Floats, values: Floats, level: str) -> Disagreement:
+    """Krippendorff's alpha of many weightings (B, Q) of the same units: one row for the data, B for resamples.
+
+    Units with fewer than two answers are ignored; `values` (m,) ascend. No table of coincidences is made: nominal and
+    interval are closed forms of margins and sums, ordinal is interval of mid-ranks, computed for each resample, and
+    only ratio looks at pairs of distinct values. Krippendorff, K. (2011), Computing alpha-reliability.
+    """
+    judges = units.judges
+    weight = np.where(judges >= 2, weight, 0).astype(np.float64)
+    counted = weight @ judges
+    if level == "interval":
+        inner, outer = _interval(units, weight, values, judges)
+    elif level == "ordinal":
+        inner, outer = _ordinal(units.start, units.code, units.times, judges, weight, values.size)
+    else:
+        answers = scipy.sparse.csr_array((units.times, units.code, units.start), (judges.size, values.size))
+        margins = weight @ answers
+        if level == "nominal":
+            outer = counted**2 - (margins**2).sum(axis=1)
+            within = judges**2 - units.total(units.times**2)
+        else:
+            outer = _ratio_expected(margins, values)
+            within = _ratio_within(units.start, units.code, units.times, values)
+        inner = weight @ _per_pair(within, judges)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = inner / np.where(counted > 0, counted, np.nan)
+        expected = outer / np.where(counted > 1, counted * (counted - 1), np.nan)
+        # what rounding leaves of a spread of 0 is 0
+        alpha = 1 - observed / np.where(expected > 0, expected, np.nan)
+    return Disagreement(alpha, observed, expected, counted)
+
+
+def _per_pair(within: Floats, judges: Floats) -> Floats:
+    return np.where(judges >= 2, within / np.maximum(judges - 1, 1), 0.0)
+
+
+def _interval(units: Units, weight: Floats, values: Floats, judges: Floats) -> tuple[Floats, Floats]:
+    used = np.unique(units.code[(judges >= 2)[units.pattern]])
+    if used.size < 2:
+        return np.zeros(len(weight)), np.zeros(len(weight))
+    centred = values - values[used].mean()
+    scale = np.abs(centred[used]).max()
+    centred = centred / scale
+    sums = units.total(units.times * centred[units.code])
+    mean = sums / np.maximum(judges, 1)
+    spread = units.total(units.times * (centred[units.code] - mean[units.pattern]) ** 2)
+    squares = spread + sums * mean
+    counted, first, second = (weight @ x for x in (judges, sums, squares))
+    outer = 2 * (counted * second - first**2)
+    outer = np.where(outer > 1e-14 * counted * second, outer, 0.0)
+    return (weight @ _per_pair(2 * judges * spread, judges)) * scale**2, outer * scale**2
+
+
+@njit(cache=True)
+def _ordinal(start, code, times, judges, weight, size):  # type: ignore[no-untyped-def]
+    resamples, patterns = weight.shape
+    inner = np.zeros(resamples)
+    outer = np.zeros(resamples)
+    rank = np.empty(size)
+    for b in range(resamples):
+        rank[:] = 0.0
+        for q in range(patterns):
+            if weight[b, q] != 0:
+                for e in range(start[q], start[q + 1]):
+                    rank[code[e]] += weight[b, q] * times[e]
+        total = rank.sum()
+        below = 0.0
+        squares = 0.0
+        for c in range(size):
+            n = rank[c]
+            rank[c] = below + n / 2 - total / 2  # mid-rank about its mean
+            below += n
+            squares += n * rank[c] * rank[c]
+        outer[b] = 2 * total * squares
+        for q in range(patterns):
+            if weight[b, q] != 0 and judges[q] >= 2 and start[q + 1] > start[q] + 1:
+                mean = 0.0
+                for e in range(start[q], start[q + 1]):
+                    mean += times[e] * rank[code[e]]
+                mean /= judges[q]
+                spread = 0.0
+                for e in range(start[q], start[q + 1]):
+                    spread += times[e] * (rank[code[e]] - mean) ** 2
+                inner[b] += weight[b, q] * 2 * judges[q] * spread / (judges[q] - 1)
+    return inner, outer
+
+
+@njit(cache=True)
+def _ratio_within(start, code, times, values):  # type: ignore[no-untyped-def]
+    within = np.zeros(start.size - 1)
+    for q in range(start.size - 1):
+        for i in range(start[q], start[q + 1]):
+            for j in range(i + 1, start[q + 1]):
+                one, two = values[code[i]], values[code[j]]
+                within[q] += 2 * times[i] * times[j] * ((one - two) / (one + two)) ** 2
+    return within
+
+
+def _ratio_expected(margins: Floats, values: Floats) -> Floats:
+    outer = np.zeros(len(margins))
+    step = max(_HELD // max(values.size, 1), 1)
+    for begin in range(0, values.size, step):
+        part = values[begin : begin + step]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            difference = ((values[:, None] - part) / (values[:, None] + part)) ** 2
+        difference[values[:, None] == part] = 0.0  # 0 and 0
+        outer += ((margins @ difference) * margins[:, begin : begin + step]).sum(axis=1)
+    return outer
+
+
+def unit_weights(n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Codes | None = None) -> Iterator[Codes | Floats]:
+    """How often each of Q patterns is drawn, in blocks (b, Q) of the resamples; `n` (Q,): whole numbers of units.
+
+    With `cluster` (Q,), 0 to K - 1, clusters are drawn whole.
+    """
+    whole = np.rint(n).astype(np.int64)
+    drawn = int(whole.sum()) if cluster is None else int(cluster.max(initial=-1)) + 1
+    if cluster is None and whole.size * 20 < drawn:
+        step = max(_HELD // max(whole.size, 1), 1)
+        for begin in range(0, n_resamples, step):
+            yield multinomial_totals(n, rng, min(step, n_resamples - begin))
+        return
+    of_unit = np.repeat(np.arange(whole.size), whole) if cluster is None else None
+    step = max(_HELD // max(drawn, whole.size, 1), 1)
+    for begin in range(0, n_resamples, step):
+        size = min(step, n_resamples - begin)
+        index = rng.integers(0, drawn, size=(size, drawn))
+        if cluster is None:
+            yield _times(of_unit[index], whole.size)  # type: ignore[index]
+        else:
+            yield _times(index, drawn)[:, cluster] * whole
+
+
+def _times(index: Codes, size: int) -> Ints:
+    rows = index + np.arange(len(index))[:, None] * size
+    return np.bincount(rows.ravel(), minlength=len(index) * size).reshape(len(index), size)

@@ -1,0 +1,16 @@
+"""Numbering by first appearance against its twin."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import twins
+from judgestats.kernels.renumbering import by_appearance
+
+
+@given(st.lists(st.integers(0, 40), max_size=60), st.sampled_from([np.int16, np.int32, np.int64]))
+def test_by_appearance_equals_its_twin(code, dtype):
+    number, first = by_appearance(np.array(code, dtype=dtype), 41)
+    want_number, want_first = twins.by_appearance(code)
+    np.testing.assert_array_equal(number, want_number)
+    np.testing.assert_array_equal(first, want_first)
