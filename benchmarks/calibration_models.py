@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 from scipy.stats import binom, multivariate_normal, norm, poisson
 
+from judgestats.models.bayes.centred_priors import Prior
 from judgestats.models.bayes.draws import MOST_PARETO, Draws
-from judgestats.models.bayes.grids import integrated
-from judgestats.models.bayes.scales import Prior
+from judgestats.models.bayes.importance_sampling import integrated
 from judgestats.models.designs import Design, design
-from judgestats.models.hierarchical import components, crossed
+from judgestats.models.hierarchical import crossed, score_components
 from judgestats.models.ml import Model
 from judgestats.models.thresholds import NONE, cumulative_thresholds
 
@@ -164,20 +164,22 @@ def _grid(family: str) -> Case:
 def _agreement() -> Case:
     subject, judge = (a.ravel() for a in np.indices((8, 4)))
     kept = np.flatnonzero((subject + judge) % 8 != 3)  # incomplete
-    empty = components.Scores(np.zeros(len(kept)), {"subject": subject[kept], "judge": judge[kept]})
-    priors = {n: Prior(2.0 if n == "level" else 1.0, None, n != "level") for n in components.MEANINGS}
+    empty = score_components.Scores(np.zeros(len(kept)), {"subject": subject[kept], "judge": judge[kept]})
+    priors = {n: Prior(2.0 if n == "level" else 1.0, None, n != "level") for n in score_components.MEANINGS}
     same = {n: (c[:, None] == c).astype(float) for n, c in empty.codes.items()}
 
     def simulate(rng: np.random.Generator, times: float) -> tuple[Values, Floats]:
-        return components.prior_draw(empty, wider(priors, times), rng)
+        return score_components.prior_draw(empty, wider(priors, times), rng)
 
     def fit(y: Floats, seed: int, draws: int) -> Fit:
-        return Fit(*_unpacked(components.posterior(replace(empty, y=y), priors, draws=4000, seed=seed), draws, seed))
+        return Fit(
+            *_unpacked(score_components.posterior(replace(empty, y=y), priors, draws=4000, seed=seed), draws, seed)
+        )
 
     def quantities(v: Values, y: Floats) -> Values:
         both = [_covariance(v, same, i) for i in range(len(v["level"]))]
         loglik = [multivariate_normal.logpdf(y - m, cov=c) for m, c in zip(v["level"], both, strict=True)]
-        return {**v, **components.correlations(v, 4), "log likelihood": np.array(loglik)}
+        return {**v, **score_components.correlations(v, 4), "log likelihood": np.array(loglik)}
 
     return Case("agreement", f"8 subjects, 4 judges, {len(kept)} of 32 scores", simulate, fit, quantities)
 

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, xlogy
 
 from judgestats.models.bayes.draws import diagnostics
-from judgestats.models.hierarchical import cues, curves, leanings, rankings
-from judgestats.models.hierarchical.cues import Outcomes
+from judgestats.models.hierarchical import cue_effects, curves, joint_distributions, signed_bias
+from judgestats.models.hierarchical.best_strategies import missed
+from judgestats.models.hierarchical.best_strategies import ranked as best_of
+from judgestats.models.hierarchical.cue_counts import Outcomes
 from judgestats.models.hierarchical.curves import PRIORS as LADDER_PRIORS
-from judgestats.models.hierarchical.curves import Ladder, shares, threshold
-from judgestats.models.hierarchical.leanings import Cells
-from judgestats.models.hierarchical.rankings import Arms, missed, read
-from judgestats.models.hierarchical.rankings import ranked as best_of
+from judgestats.models.hierarchical.ladders import Ladder, shares, threshold
+from judgestats.models.hierarchical.strategy_counts import Arms, read
+from judgestats.models.hierarchical.target_counts import Cells
 
 Floats = NDArray[np.float64]
 #: Warm-up draws, and the lengths of the runs tried until each quantity has as many effective draws as asked.
@@ -100,22 +101,22 @@ def _bias(printed: bool) -> Case:
         tuple("abc"), (("x",), ("y",)), topics, judge, condition, condition * 2 + topic, np.full(number, 12.0),
         np.zeros((number, 3)), np.full(number, printed), np.zeros(number), ("bias",),
     )  # fmt: skip
-    priors = leanings.PRIORS
-    names = leanings.labels(empty)
+    priors = signed_bias.PRIORS
+    names = signed_bias.labels(empty)
 
     def ranked(v: Values, data: Cells) -> Values:
-        p = leanings._probabilities(data, v)
-        given = leanings.observed(data)
+        p = signed_bias._probabilities(data, v)
+        given = signed_bias.observed(data)
         each = given["weight"] + xlogy(given["split"], np.maximum(p, 1e-300)[:, :, None, :]).sum(axis=-1)
         mine = p[:, (judge == 0) & (condition == 0)].mean(axis=1)
         return {**{n: v[n] for n in names}, "bias": mine[:, 0] - mine[:, 1], "tie": mine[:, 2],
                 "log likelihood": logsumexp(each, axis=-1).sum(axis=-1)}  # fmt: skip
 
-    drawn = leanings.prior_draw(empty, priors, np.random.default_rng(0))[1]
+    drawn = signed_bias.prior_draw(empty, priors, np.random.default_rng(0))[1]
     return Case(
         "bias, printed scores" if printed else "bias, counts", "3 judges, 2 biases, 2 topics each, 12 calls a cell",
-        lambda rng, times: leanings.prior_draw(empty, _times(priors, times), rng),
-        Sampler(leanings.model(drawn, priors), names, ranked, leanings.observed), ranked,
+        lambda rng, times: signed_bias.prior_draw(empty, _times(priors, times), rng),
+        Sampler(signed_bias.model(drawn, priors), names, ranked, signed_bias.observed), ranked,
     )  # fmt: skip
 
 
@@ -140,17 +141,19 @@ def _arms(law: str) -> Arms:
 def _log_items(arms: Arms, v: Values) -> Floats:
     """Log likelihood of answer patterns."""
     sign = np.where(np.isnan(arms.answers), 0.0, 2 * arms.answers - 1)
-    total = np.zeros((len(v["logit"]), len(sign), len(rankings.NODES)))
+    total = np.zeros((len(v["logit"]), len(sign), len(joint_distributions.NODES)))
     for s in range(_ARMS):
         phi = expit(v["each_link"][:, :, s])
-        at = v["logit"][:, :, s, None] / phi[..., None] + rankings.bridge(rankings.NODES, phi[..., None])
+        at = v["logit"][:, :, s, None] / phi[..., None] + joint_distributions.bridge(
+            joint_distributions.NODES, phi[..., None]
+        )
         total -= np.abs(sign[:, s, None]) * np.logaddexp(0, -sign[:, s, None] * at[:, arms.owner])
-    return np.asarray((arms.count * logsumexp(total + np.log(rankings.WEIGHTS), axis=-1)).sum(axis=-1))
+    return np.asarray((arms.count * logsumexp(total + np.log(joint_distributions.WEIGHTS), axis=-1)).sum(axis=-1))
 
 
 def _log_counts(arms: Arms, v: Values) -> Floats:
     """Log likelihood of margins, each alone, or of the two-by-two tables with the baseline."""
-    p, both = rankings.joint(arms, v)
+    p, both = joint_distributions.joint(arms, v)
     each = xlogy(arms.k, np.maximum(p, 1e-300)) + xlogy(arms.n - arms.k, np.maximum(1 - p, 1e-300))
     if arms.law != "discordant":
         return np.asarray(each.sum(axis=(1, 2)))
@@ -162,11 +165,11 @@ def _log_counts(arms: Arms, v: Values) -> Floats:
 
 
 def _strategies(law: str) -> Case:
-    empty, priors = _arms(law), rankings.PRIORS
-    names = rankings.labels(empty)
+    empty, priors = _arms(law), joint_distributions.PRIORS
+    names = joint_distributions.labels(empty)
 
     def ranked(v: Values, data: Arms) -> Values:
-        p, both = rankings.joint(data, v)
+        p, both = joint_distributions.joint(data, v)
         best, loss = best_of(p.mean(axis=1))
         change = p[:, 0, 1] - p[:, 0, 0]
         apart = p[:, 0, 1] + p[:, 0, 0] - 2 * both[:, 0, 1]
@@ -175,11 +178,11 @@ def _strategies(law: str) -> Case:
                 "effect in points": change, "missed": missed(change, apart, _CALLS),
                 "log likelihood": loglik}  # fmt: skip
 
-    drawn = rankings.prior_draw(empty, priors, np.random.default_rng(0))[1]
+    drawn = joint_distributions.prior_draw(empty, priors, np.random.default_rng(0))[1]
     return Case(
         f"strategies, {_LAWS[law]}", f"3 judges, a baseline and 2 strategies, {_CALLS} calls each",
-        lambda rng, times: rankings.prior_draw(empty, _times(priors, times), rng),
-        Sampler(rankings.model(drawn, priors), names, ranked, rankings.observed), ranked,
+        lambda rng, times: joint_distributions.prior_draw(empty, _times(priors, times), rng),
+        Sampler(joint_distributions.model(drawn, priors), names, ranked, joint_distributions.observed), ranked,
     )  # fmt: skip
 
 
@@ -189,7 +192,7 @@ def _strategies(law: str) -> Case:
 def _susceptibility() -> Case:
     empty = Outcomes(tuple("abc"), ("Baseline", "PBP"), ("blind", "cue"), ("x", "y", "tie"),
                      np.full((3, 2, 2, 3), 8.0))  # fmt: skip
-    names, priors = cues._labels(empty), cues.PRIORS
+    names, priors = cue_effects._labels(empty), cue_effects.PRIORS
 
     def ranked(v: Values, counts: Floats) -> Values:
         shift = v["shares"][:, 0, :, 1, 0] - v["shares"][:, 0, :, 0, 0]
@@ -200,8 +203,9 @@ def _susceptibility() -> Case:
 
     return Case(
         "susceptibility", "3 judges, 2 schemes, blind and one cue, 3 outcomes, 24 calls a cell",
-        lambda rng, times: cues.prior_draw(empty, _times(priors, times), rng),
-        Sampler(cues.model(empty, priors), names, ranked, lambda counts: {"counts": counts.astype(float)}), ranked,
+        lambda rng, times: cue_effects.prior_draw(empty, _times(priors, times), rng),
+        Sampler(cue_effects.model(empty, priors), names, ranked, lambda counts: {"counts": counts.astype(float)}),
+        ranked,
     )  # fmt: skip
 
 

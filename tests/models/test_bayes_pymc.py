@@ -515,7 +515,7 @@ def test_without_nutpie_nothing_is_forked_unless_asked(monkeypatch, sampler, cor
     import contextlib
     import types
 
-    from judgestats.models.bayes import draws
+    from judgestats.models.bayes import sampling
 
     class SampledError(Exception):
         pass
@@ -523,7 +523,7 @@ def test_without_nutpie_nothing_is_forked_unless_asked(monkeypatch, sampler, cor
     def sample(**options):
         raise SampledError(options.get("cores"))
 
-    monkeypatch.setattr(draws, "find_spec", lambda _: sampler)
-    monkeypatch.setattr(draws, "pymc", lambda: types.SimpleNamespace(sample=sample))
+    monkeypatch.setattr(sampling, "find_spec", lambda _: sampler)
+    monkeypatch.setattr(sampling, "pymc", lambda: types.SimpleNamespace(sample=sample))
     with pytest.raises(js.errors.FitError, match=f"SampledError: {given}"):
-        draws.sample(contextlib.nullcontext(), {}, cores=cores)
+        sampling.sample(contextlib.nullcontext(), {}, cores=cores)

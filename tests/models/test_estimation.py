@@ -17,7 +17,7 @@ from judgestats.models import hierarchical
 from judgestats.models.designs import design
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.models.hierarchical import cues, curves, leanings, rankings
+from judgestats.models.hierarchical import cue_counts, ladders, strategy_counts, target_counts
 from judgestats.models.ml import Model, fit_design
 from models import reference
 from models.toys import calls, tallied
@@ -408,15 +408,15 @@ SCORES = pd.DataFrame({"judge": ["g", "h"], "score": [0.35, 0.4], "n": [20, 20]}
 
 TABLES = {
     "strategy_effects": (lambda t: js.models.strategy_effects(t, baseline="B0"), RIGHT),
-    "strategies": (lambda t: rankings.read(t, "B0", "judge", "strategy", "item", "exact", "drop"), RIGHT),
+    "strategies": (lambda t: strategy_counts.read(t, "B0", "judge", "strategy", "item", "exact", "drop"), RIGHT),
     "tie_model": (
         lambda t: js.models.tie_model(t, by=None),
         pd.concat([STEPS, STEPS.assign(outcome="tie", n=5).iloc[[0, 2]]]),
     ),
-    "psychometric": (lambda t: curves.ladder(t, None, None, None), STEPS),
-    "bias": (leanings.read, LEAN),
-    "bias from scores": (leanings.read, SCORES),
-    "susceptibility": (lambda t: cues.outcomes(t, "blind"), CUES),
+    "psychometric": (lambda t: ladders.ladder(t, None, None, None), STEPS),
+    "bias": (target_counts.read, LEAN),
+    "bias from scores": (target_counts.read, SCORES),
+    "susceptibility": (lambda t: cue_counts.outcomes(t, "blind"), CUES),
 }
 
 

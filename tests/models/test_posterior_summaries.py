@@ -11,8 +11,9 @@ pytest.importorskip("arviz_stats")
 
 import judgestats as js
 from judgestats.errors import DesignError, FitError, SchemaError
-from judgestats.models.bayes.draws import Draws, replicates
+from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.priors import priors
+from judgestats.models.bayes.replicates import replicates
 from judgestats.models.designs import design
 from judgestats.models.engines.bayes_pymc import _effects, prior_draws
 from judgestats.models.estimation import as_fit

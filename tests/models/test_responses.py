@@ -9,7 +9,7 @@ import pytest
 import judgestats as js
 from judgestats.errors import SchemaError
 from judgestats.models.coding.row_counts import counted_by, first_row
-from judgestats.models.hierarchical import cues, curves, leanings, rankings
+from judgestats.models.hierarchical import cue_counts, ladders, strategy_counts, target_counts
 
 BOTH = r'counts="n".*counts=False'
 
@@ -32,16 +32,16 @@ def test_calls_with_a_stray_column_are_refused():
         "strategy_effects": lambda t: js.models.strategy_effects(t, baseline="B0"),
         "item_difficulty": js.models.item_difficulty,
         "tie_model": lambda t: js.models.tie_model(t, by=None),
-        "bias": leanings.read,
-        "psychometric": lambda t: curves.ladder(t, None, None, None),
-        "strategies": lambda t: rankings.read(t, "B0", "judge", "strategy", "replicate", "exact", "drop"),
-        "susceptibility": lambda t: cues.outcomes(t, "blind"),
+        "bias": target_counts.read,
+        "psychometric": lambda t: ladders.ladder(t, None, None, None),
+        "strategies": lambda t: strategy_counts.read(t, "B0", "judge", "strategy", "replicate", "exact", "drop"),
+        "susceptibility": lambda t: cue_counts.outcomes(t, "blind"),
     }
     for call in models.values():
         with pytest.raises(SchemaError, match=BOTH):
             call(calls.assign(n=7))
     declared = js.preferences(calls.assign(n=2), counts="n")
-    np.testing.assert_array_equal(leanings.read(declared).n, 2 * leanings.read(calls).n)
+    np.testing.assert_array_equal(target_counts.read(declared).n, 2 * target_counts.read(calls).n)
     assert (
         js.models.position_bias_model(declared).table["n"].iloc[0]
         == 2 * js.models.position_bias_model(calls).table["n"].iloc[0]

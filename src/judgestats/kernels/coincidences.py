@@ -158,7 +158,9 @@ def _ratio_expected(margins: Floats, values: Floats) -> Floats:
     return outer
 
 
-def unit_weights(n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Codes | None = None) -> Iterator[Codes | Floats]:
+def unit_weights(
+    n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Codes | None = None
+) -> Iterator[Codes | Floats]:
     """How often each of Q patterns is drawn, in blocks (b, Q) of the resamples; `n` (Q,): whole numbers of units.
 
     With `cluster` (Q,), 0 to K - 1, clusters are drawn whole.

@@ -1,4 +1,4 @@
-"""Which strengths of systems are finite, by who beat whom: a component has neither lost nor won all against the rest."""
+"""Which strengths of systems are finite, by who beat whom."""
 
 from __future__ import annotations
 

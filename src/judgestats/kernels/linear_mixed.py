@@ -69,8 +69,8 @@ def _fitted(zl: Floats, cols: Ints, solution: Floats) -> Floats:
 
 @njit(cache=True)
 def _by_scale(
-    zl: Floats, weight: Floats, cols: Ints, place: NDArray[np.int32], inverse: Floats, error: Floats, u: Floats, left: Floats,
-    pull: Floats,
+    zl: Floats, weight: Floats, cols: Ints, place: NDArray[np.int32], inverse: Floats, error: Floats, u: Floats,
+    left: Floats, pull: Floats,
 ) -> Floats:  # fmt: skip
     """Derivative by ZΛ: of log |H| / 2, of the penalised squares, and of log |M| / 2 where `pull` has columns."""
     N, K = zl.shape

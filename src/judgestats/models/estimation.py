@@ -12,7 +12,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.errors import DesignError, FitError, choose
-from judgestats.models.bayes.draws import Sampling, sampling_options
+from judgestats.models.bayes.sampling import Sampling, sampling_options
 from judgestats.models.coding.column_rank import independent
 from judgestats.models.coding.factor_levels import labels
 from judgestats.models.coding.responses import refuse_share

@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
-from judgestats.models.bayes.draws import Kind
+from judgestats.models.bayes.replicates import Kind
 from judgestats.models.engines.bayes_pymc import prior_draws
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation import (

@@ -11,7 +11,7 @@ pytest.importorskip("pymc")
 pytest.importorskip("arviz_stats")
 
 import judgestats as js
-from judgestats.models.hierarchical.posteriors import parts
+from judgestats.models.hierarchical.posterior_checks import parts
 
 FEW = {"draws": 50, "tune": 100, "chains": 2, "progress": False}
 

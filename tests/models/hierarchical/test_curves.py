@@ -9,23 +9,15 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.bias_models.ties import tie_model
+from judgestats.models.hierarchical import curves
+from judgestats.models.hierarchical.curves import LAPSE_CENTRE, MOST_LAPSE
+from judgestats.models.hierarchical.ladders import Ladder, ladder, shares
 from judgestats.published import paper_tables
 
 pytest.importorskip("pymc")
 
-from judgestats.models.hierarchical import curves
-from judgestats.models.hierarchical.curves import (
-    LAPSE_CENTRE,
-    MOST_LAPSE,
-    Ladder,
-    _threshold_row,
-    ladder,
-    shares,
-    threshold,
-)
 
 FEW = {"draws": 300, "tune": 500, "chains": 2, "progress": False}
 
@@ -36,9 +28,6 @@ def pick(table, term, **where):
         here = here[here[column] == value]
     assert len(here) == 1, (term, where, len(here))
     return here.iloc[0]
-
-
-# ---------------------------------------------------------------- published counts
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +78,6 @@ def test_the_criterion_moved_more_whatever_link_and_prior(published):
     assert (criterion["conf_low"] > 0).all()
     assert (resolution["conf_low"] < 0).all()  # not told from none
     assert resolution["flag"].str.contains("prior-driven").all()
-
-
-# ---------------------------------------------------------------- recovery
 
 
 def calls_of(rng, judges, steps, n, truth):
@@ -177,40 +163,6 @@ def brute(calls, lapse):
     return [np.exp(t[0]) / data.unit, np.exp(t[1]), t[2]]
 
 
-# ---------------------------------------------------------------- without sampling
-
-
-def test_the_published_tally_is_read_as_it_is():
-    data = ladder(paper_tables.criterion_counts(), "prompt", None, "base")
-    assert data.folded
-    assert data.counts.sum() == 480
-    base = data.condition == 0
-    where = {x: data.counts[base & (data.x == x)][0].tolist() for x in (0.0, 1.0, 5.0)}
-    assert where == {0.0: [0, 89, 0, 31], 1.0: [94, 6, 0, 0], 5.0: [20, 0, 0, 0]}
-
-
-def test_target_sensitivity_tally_and_judges_who_never_tie():
-    data = ladder(paper_tables.ladder_counts(), None, None, None)
-    assert data.counts.sum() == 4 * 120
-    assert data.random[data.judges.index("Llama8B")].tolist() == [0.5, 0, 0.5]
-    assert data.random[data.judges.index("Qwen32B")].tolist() == [1 / 3] * 3
-
-
-def test_slots_and_their_tally_agree():
-    """Outcomes against the better candidate are the slots with both orders together."""
-    calls = calls_of(np.random.default_rng(1), {"a": 0}, (1, 2), 60, {"a": TRUTH["a"]}).assign(
-        stimulus="ladder", task="t"
-    )
-    slots, folded = (ladder(t, None, None, None) for t in (calls, js.tally(calls, "target_sensitivity", cluster=False)))
-    s, c, b, lapse = (np.full((1, 1), v) for v in TRUTH["a"])
-    one, two = shares(slots, s, c, b, lapse[0]), shares(folded, s, c, b, lapse[0])
-    for k, x in enumerate(folded.x):
-        forward, back = (one[slots.x == sign * x][0] for sign in (1, -1))
-        np.testing.assert_allclose(two[k], (forward + back[::-1]) / 2)
-        here = slots.counts[slots.x == x][0][:3] + slots.counts[slots.x == -x][0][2::-1]
-        np.testing.assert_allclose(folded.counts[k][:3], here)
-
-
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("folded", [False, True])
 def test_model_and_numpy_have_one_likelihood(link, folded):
@@ -260,32 +212,6 @@ def test_prior_draw_is_the_prior_of_the_model(folded):
         for pair in ((values, theirs), (change(values), change(theirs))):
             one, two = (np.quantile(v, [0.25, 0.5, 0.75]) for v in pair)
             np.testing.assert_allclose(one, two, atol=0.08 * (one[2] - one[0]))
-
-
-def test_the_threshold_by_hand():
-    data = replace(small(False), judges=("a",), conditions=("p",), random=np.full((1, 3), 1 / 3), unit=2.0)
-    one = np.ones((1, 1))
-    at = threshold(data, 0.75, 0.5 * one, 1.0 * one, 0.0 * one, np.zeros(1))[0, 0]
-    assert at == pytest.approx(2.0 * (1 + np.log(3)) / 0.5)
-    assert threshold(data, 0.75, one, one, 0 * one, np.array([0.5]))[0, 0] == np.inf
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "flag"),
-    [
-        (0.5, 0.8, "left-censored; prior-driven"),
-        (1.2, 2.5, "no step near: the form of the curve decides"),
-        (1.2, 3.1, ""),
-        (3.2, 9.0, "right-censored"),
-    ],
-)
-def test_flags_of_a_threshold(low, high, flag):
-    """Steps 1 and 3; draws spread evenly."""
-    data = small(False)
-    draws = np.linspace(low, high, 2001).reshape(1, -1)
-    made = _threshold_row(draws, data, data.judge == 0, 0.99, "", "", {})
-    assert made["flag"] == "; ".join(["incomplete ladder: not asked at 2", *([flag] if flag else [])])
-    assert np.isnan(made["estimate"]) == (flag == "right-censored")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -13,40 +11,17 @@ from scipy import stats
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.flags import (
-    CONFLICT,
-    CRITERIA_TOGETHER,
-    DIVERGENT,
-    FEW_EFFECTIVE,
-    FEW_JUDGES,
-    HEAVY,
-    NOT_MIXED,
-    ONE_LEVEL_OF,
-    ONE_SCORE,
-    PRIOR_DRIVEN,
-)
 from judgestats.models.bayes import priors
-from judgestats.models.bayes.draws import Draws, Top, mixing_flags, replicates
-from judgestats.models.bayes.scales import Prior, prior_of
-from judgestats.models.hierarchical import components
-from judgestats.models.hierarchical.cues import outcomes
-from judgestats.models.hierarchical.posteriors import (
-    Posterior,
-    _digits,
-    conflicts,
-    convergence,
-    finding,
-    flagged,
-    of_prior,
-    prior_table,
-    row,
-    tabled,
-)
+from judgestats.models.bayes.centred_priors import Prior, prior_of
+from judgestats.models.bayes.draws import Draws, Top
+from judgestats.models.bayes.replicates import replicates
+from judgestats.models.hierarchical import score_components
+from judgestats.models.hierarchical.cue_counts import outcomes
 
 pytest.importorskip("arviz_stats")
 
+
 H = js.hierarchical
-PRIORS = prior_table({"mean": ("normal(0, 1)", "a mean"), "sd_item": ("half-normal(1)", "a spread")})
 
 
 def means(conditions=("",), **columns):
@@ -54,15 +29,6 @@ def means(conditions=("",), **columns):
     table = pd.DataFrame(rows, columns=["condition", "judge", "system"])
     table["mean"] = 6 + np.random.default_rng(0).normal(size=len(table)).round(2)
     return table.assign(**({"sd": 0.5, "runs": 10} | columns))
-
-
-def posterior(rows=3, flag="", checks=None, **more):
-    made = [{"judge": f"j{i}", "term": "x", "estimate": i + 0.12345, "flag": flag, **more} for i in range(rows)]
-    found = pd.DataFrame(checks or [finding("divergences", 0.0)])
-    return Posterior("What is it?", tabled(made, ["judge"]), PRIORS, found, Draws({}, {}, 0, "by hand"))
-
-
-# --- The prior against the data ---------------------------------------------------------------------------------------
 
 
 def normal_draws(scale, mean, error, size=20_000):
@@ -114,100 +80,15 @@ def test_sensitivity_is_that_of_arviz_and_moves_as_the_formula_says():
     assert np.isnan(replace(draws, log_likelihood=None).sensitivity(draws.values["x"])).all()
 
 
-def test_flags_of_a_prior():
-    flags = [
-        of_prior(d.values["x"], d)
-        for d in (normal_draws(10, 1, 0.3), normal_draws(1, 1, 0.8), normal_draws(0.2, 3, 0.3))
-    ]
-    assert flags == ["", "prior-driven", "prior and data disagree; prior-driven"]
-    told = conflicts(normal_draws(0.2, 3, 0.3))
-    assert told[0]["what"] == "tail area of x under its prior"
-    assert told[0]["flag"] == "prior and data disagree"
-    assert "priors=" in told[0]["remedy"]
-    assert conflicts(normal_draws(10, 1, 0.3))[0]["flag"] == ""
-
-
-# --- check() ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_remedy_stands_only_beside_a_flag():
-    assert finding("x", 1.0, "", "Do.")["remedy"] == ""
-    assert finding("x", 1.0, "one score")["remedy"] == ONE_SCORE.explanation
-    assert finding("x", 1.0, "one score", "Do.")["remedy"] == "Do."
-
-
-def test_no_remedy_names_an_option_that_no_function_has():
-    own = [
-        PRIOR_DRIVEN,
-        CONFLICT,
-        NOT_MIXED,
-        FEW_EFFECTIVE,
-        DIVERGENT,
-        HEAVY,
-        FEW_JUDGES,
-        CRITERIA_TOGETHER,
-        ONE_LEVEL_OF,
-    ]
-    options = {w for flag in own for w in re.findall(r"(\w+)=", flag.explanation)}
-    functions = [getattr(H, f) for f in H.__all__ if f != "Posterior"]
-    known = {name for f in functions for name in signature(f).parameters}
-    assert options - known == set()
-    assert "target_accept" not in " ".join(flag.explanation for flag in own)
-
-
-@pytest.mark.parametrize(
-    ("flag", "part"),
-    [("no judge scored itself", "identity="), ("1 missing score excluded", "refuses"), ("one score", "more"),
-     ("sds of zero replaced by the pooled sd", "temperature"), ("prior-driven", "priors="),
-     ("3 invalid calls excluded", "like the rest"), ("one level of criterion", "facets=")],
-)  # fmt: skip
-def test_flags_with_a_remedy(flag, part):
-    found = posterior(2, f"{flag}; another")
-    checks = found.check().set_index("what")
-    assert checks.loc[f"2 estimates: {flag}", "value"] == 2
-    assert part in checks.loc[f"2 estimates: {flag}", "remedy"]
-    assert checks.loc["2 estimates: another", "remedy"] == ""
-    assert flag in repr(found)
-    assert "cautions: none" not in repr(found)
-
-
-def test_no_cautions():
-    assert "cautions: none" in repr(posterior())
-    assert (posterior().check()["flag"] == "").all()
-
-
-def test_chains_have_r_hat_and_importance_has_weights():
-    values = {"a": np.random.default_rng(0).normal(size=(2, 50))}
-    chains = convergence(Draws(values, {"a": ()}, 3, "NUTS"), PRIORS)
-    assert [c["what"] for c in chains] == ["largest R-hat", "smallest ESS", "divergences"]
-    assert "sd_item" in chains[2]["remedy"]
-    assert "mean" not in chains[2]["remedy"]
-    assert "'draws': 2000" in chains[1]["remedy"]
-    heavy = convergence(Draws(values, {"a": ()}, 0, "", pareto_k=0.9, importance_ess=30.0), PRIORS, "ICC(1,1)")
-    assert [c["what"] for c in heavy] == ["Pareto k of the importance weights (ICC(1,1))", "importance ESS (ICC(1,1))"]
-    assert [bool(c["flag"] and c["remedy"]) for c in heavy] == [True, True]
-    sound = convergence(Draws(values, {"a": ()}, 0, "", pareto_k=0.1, importance_ess=900.0), PRIORS)
-    assert [c["flag"] + c["remedy"] for c in sound] == ["", ""]
-
-
-def test_a_flag_is_told_once():
-    values, few = np.random.default_rng(0).normal(size=(2, 40)), "fewer than 400 effective draws"
-    chains, weighted = Draws({}, {}, 0, "NUTS"), Draws({}, {}, 0, "", pareto_k=0.1, importance_ess=900.0)
-    made = row("x", values, chains, conf_level=0.9, n=1, flag=f"one score; {few}")
-    assert made["flag"].count(few) == 1
-    assert row("x", values, weighted, conf_level=0.9, n=1)["flag"] == ""
-    assert flagged(pd.DataFrame({"flag": ["a; a", "a; b", ""]}))[0]["what"] == "2 estimates: a"
-
-
 def test_an_icc_and_its_check_are_of_the_same_draws(monkeypatch):
     """ICC(1,1) comes of a model of its own, whose weights may be heavy where those of the other are not."""
-    whole = components.posterior
+    whole = score_components.posterior
 
     def heavy_alone(data, *args, **options):
         found = whole(data, *args, **options)
         return replace(found, pareto_k=-0.5 if "judge" in data.codes else 0.9, importance_ess=900.0)
 
-    monkeypatch.setattr(components, "posterior", heavy_alone)
+    monkeypatch.setattr(score_components, "posterior", heavy_alone)
     rng, keys = np.random.default_rng(4), [(j, "s", i) for j in "abc" for i in range(6)]
     table = pd.DataFrame(keys, columns=["judge", "system", "item"]).assign(score=rng.normal(size=18))
     found = H.agreement(table, sampling={"draws": 200})
@@ -219,34 +100,8 @@ def test_an_icc_and_its_check_are_of_the_same_draws(monkeypatch):
     assert "draws" in checks.loc["Pareto k of the importance weights (ICC(1,1))", "remedy"]
 
 
-# --- summary ----------------------------------------------------------------------------------------------------------
-
-
-def test_summary_is_short_and_narrow():
-    found = posterior(183, "prior-driven", conf_low=-1234.5678, conf_high=0.00123)
-    told = found.summary().splitlines()
-    assert repr(found) == found.summary()
-    assert max(map(len, told)) <= 120
-    assert len(told) < 60
-    assert "... 143 more rows, see .tidy()" in told
-    assert "[-1,235, 0.00123]" in found.summary()
-    assert "0.123 " in found.summary()
-    assert "[1] prior-driven (183 of the estimates)" in found.summary()
-    assert [line in told for line in ("priors", "method: by hand", "What is it?")] == [True] * 3
-
-
-def test_summary_cuts_long_names_and_says_once_what_never_changes():
-    found = posterior(2, "x " * 100, judge="n" * 200, conf_low=0.0, conf_high=1.0)
-    assert max(map(len, repr(found).splitlines())) <= 120
-    found = posterior(1)
-    assert "all rows: judge = j0" in repr(found)
-
-
 def test_dir_has_the_functions_only():
     assert dir(H) == sorted(H.__all__)
-
-
-# --- severity ---------------------------------------------------------------------------------------------------------
 
 
 def test_zero_sds():
@@ -281,11 +136,15 @@ def test_names_that_do_not_match():
     assert "no judge scored itself" in repr(found)
 
 
-# --- Tables that cannot be right --------------------------------------------------------------------------------------
-
 CUE = pd.DataFrame([("g", p, o, 10) for p in ("blind", "t") for o in "xy"], columns=["judge", "probe", "outcome", "n"])
+
+
 ARMS = pd.DataFrame({"judge": [*"AABB"], "strategy": ["B0", "S8"] * 2, "n": 100, "k": [60, 70, 55, 57]})
+
+
 STEPS = pd.DataFrame([("g", 1.0, o, 12) for o in ("correct", "wrong")], columns=["judge", "delta", "outcome", "n"])
+
+
 LEAN = pd.DataFrame([("g", o, 12) for o in ("target", "other")], columns=["judge", "outcome", "n"])
 
 
@@ -353,15 +212,6 @@ def test_more_successes_than_trials_name_the_row():
     table = pd.DataFrame({"s": [*"aabb"], "k": [5, 1, 2, 12], "n": 10})
     with pytest.raises(DesignError, match=r"holds -2, in 1 of 4 distinct rows \(first: k=12, n=10, s=b\)"):
         js.fit("cbind(k, n - k) ~ s", table)
-
-
-def test_numbers_have_three_significant_digits_or_all_before_the_point():
-    assert [_digits(v) for v in (0.012345, 12345.6, float("nan"))] == ["0.0123", "12,346", ""]
-
-
-def test_flags_of_chains_that_have_not_mixed():
-    assert mixing_flags(1.0, 900.0) == ""
-    assert mixing_flags(1.2, 90.0) == "chains have not mixed; fewer than 400 effective draws"
 
 
 def test_an_observed_value_outside_of_its_replicates_is_flagged():

@@ -1,15 +1,12 @@
-"""Draws of a posterior: predictions, summaries, diagnostics and sampling. The only module that imports ArviZ."""
+"""Draws of a posterior, their summaries and diagnostics. The only module that imports ArviZ."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import product
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,125 +14,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
 from judgestats import flags
-from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError, FitError, choose, confidence
-from judgestats.models.bayes.priors import DF, Priors, single, sizes
-from judgestats.models.bayes.scales import Prior
-from judgestats.models.designs import Design
-from judgestats.models.families import FAMILIES
-from judgestats.models.thresholds import Thresholds
+from judgestats.defaults import CONF_LEVEL
+from judgestats.errors import FitError, confidence
+from judgestats.models.bayes.centred_priors import Prior
 from judgestats.threads import warnings_ignored
 from judgestats.typing import Floats
-
-# ---- Predictive intervals of observed values; draws from the priors of a formula's parameters ------------------------
-
-Kind = Literal["posterior", "prior", "both"]
-KINDS = ("posterior", "prior", "both")
-#: Columns of a predictive frame, after ``kind`` and the labels of a cell.
-COLUMNS = ("outcome", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale", "method", "flag")
-#: Order statistics that describe many scores -> their quantiles.
-SPREAD = {"lowest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75, "highest": 1.0}
-
-
-def replicates(
-    cells: pd.DataFrame,
-    observed: Floats,
-    simulated: Floats,
-    n: Floats,
-    *,
-    kind: str,
-    draws: str = "",
-    scale: Literal["count", "mean"] = "count",
-) -> pd.DataFrame:
-    """N observed values with their predictive intervals from replicates (S, N), `n` (N,) calls behind each.
-
-    `cells` (N, ...) are labels, ``outcome`` among them. A value without calls is NaN, ``no data``, and not inside.
-    """
-    how: Any = "inverted_cdf" if scale == "count" else "linear"  # counts have whole ends
-    low, high = np.quantile(simulated, [0.025, 0.975], axis=0, method=how)
-    there = n > 0
-    inside = there & (observed >= low) & (observed <= high)
-    method = f"95 % {kind} predictive interval" + (f"; {draws}" if draws else "")
-    made = cells.reset_index(drop=True).assign(
-        kind=kind, observed=np.where(there, observed, np.nan), estimate=simulated.mean(axis=0), conf_low=low,
-        conf_high=high, inside=inside, n=n, scale=scale, method=method,
-        flag=np.where(there, np.where(inside, "", flags.OUTSIDE_INTERVAL), flags.NO_DATA),
-    )  # fmt: skip
-    labels = [c for c in cells.columns if c != "outcome"]
-    return made[["kind", *labels, *COLUMNS]]
-
-
-def beside(
-    cells: pd.DataFrame,
-    observed: Floats,
-    again: Floats,
-    before: Floats,
-    n: Floats,
-    *,
-    draws: str,
-    scale: Literal["count", "mean"] = "count",
-) -> pd.DataFrame:
-    """Posterior and prior predictive frames in one, from replicates `again` and `before`, (S, N) each."""
-    after = replicates(cells, observed, again, n, kind="posterior", draws=draws, scale=scale)
-    return pd.concat([after, replicates(cells, observed, before, n, kind="prior", scale=scale)], ignore_index=True)
-
-
-def spreads(scores: Floats) -> Floats:
-    """Lowest, quartiles and highest of (S, N) scores, (S, 5), in the order of :data:`SPREAD`."""
-    return np.asarray(np.quantile(scores, list(SPREAD.values()), axis=1).T, np.float64)
-
-
-def spread_beside(scores: Floats, again: Floats, before: Floats, *, draws: str) -> pd.DataFrame:
-    """:func:`beside` for the :func:`spreads` of (N,) scores and of replicates, (S, 5)."""
-    cells = pd.DataFrame({"judge": "all judges", "outcome": list(SPREAD)})
-    n = np.full(len(SPREAD), float(len(scores)))
-    return beside(cells, spreads(scores[None])[0], again, before, n, draws=draws, scale="mean")
-
-
-def of_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Rows of a predictive frame of one kind, or of both; a DesignError if empty."""
-    choose(kind, KINDS, "kind")
-    found = frame if kind == "both" or frame.empty else frame[frame["kind"] == kind]
-    if found.empty:
-        raise DesignError(f"There are no {kind} predictions, because there are no draws. See check().")
-    return found.reset_index(drop=True)
-
-
-def from_priors(
-    design: Design, family: str, thresholds: Thresholds, priors: Priors, n: int, rng: np.random.Generator
-) -> dict[str, Floats]:
-    """Draw the variables of :func:`judgestats.models.engines.bayes_pymc.build` from their priors, (1, n, ...) each."""
-    found: dict[str, Any] = {"beta": rng.normal(priors.location, priors.scale, (1, n, len(priors.scale)))}
-    if design.categories:
-        free, sets, steps = sizes(thresholds)
-        unit = rng.standard_normal((1, n, sets, steps))
-        if single(thresholds):
-            found["cuts"] = priors.cuts * np.sort(unit, axis=-1)
-        else:
-            found["midpoints"] = priors.cuts * rng.standard_normal((1, n, free))
-            found["steps"] = priors.widths * np.abs(unit)
-    for t, term in enumerate(design.terms):
-        sd = priors.sds[t] * np.abs(rng.standard_normal((1, n, len(term.names))))
-        found[f"L{t}"] = sd[..., None] * _correlated(len(term.names), priors.shapes[t], n, rng)
-        found[f"u{t}"] = rng.standard_normal((1, n, len(term.levels), len(term.names)))
-    if FAMILIES[family].linear:
-        found["sigma"] = priors.residual * np.abs(rng.standard_t(DF, (1, n)))
-    return found
-
-
-def _correlated(k: int, shape: float, n: int, rng: np.random.Generator) -> Floats:
-    """(n, k, k) Cholesky factors of LKJ correlations, by partial correlations: Lewandowski et al. 2009."""
-    factor, rest = np.zeros((n, k, k)), np.ones((n, k))
-    for j in range(k):
-        factor[:, j, j] = np.sqrt(rest[:, j])
-        for i in range(j + 1, k):
-            a = shape + (k - 2 - j) / 2
-            factor[:, i, j] = (2 * rng.beta(a, a, n) - 1) * np.sqrt(rest[:, i])
-            rest[:, i] -= factor[:, i, j] ** 2
-    return factor
-
-
-# ---- Draws, their summaries and diagnostics --------------------------------------------------------------------------
 
 #: Largest R-hat of mixed chains, and smallest effective sample size for an interval (Vehtari et al. 2021).
 MOST_RHAT, LEAST_ESS = 1.01, 400
@@ -370,131 +253,3 @@ def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: 
     stats = {str(name): np.asarray(given[name].values) for name in given.data_vars if given[name].ndim == 2}
     diverged = int(stats["diverging"].sum())
     return Draws(values, dict(labels), diverged, method, log_likelihood=likelihood, stats=stats)
-
-
-# ---- Sampling of PyMC models: with nutpie if installed, else with PyMC's sampler -------------------------------------
-
-
-class Sampling(TypedDict, total=False):
-    """Options of the sampler, the argument ``sampling=``: ``{"draws": 2000, "seed": 1}``.
-
-    `draws`, `tune`, `chains`: kept draws and warm-up draws per chain (1000 each), and number of chains (4).
-    `seed`: 0 by default.
-    `target_accept`: target acceptance rate, 0.9 by default; higher is slower, with fewer divergences.
-    `progress`: whether to show progress; True by default.
-    """
-
-    draws: int
-    tune: int
-    chains: int
-    seed: int
-    target_accept: float
-    progress: bool
-
-
-#: Option of the sampler -> its default.
-SAMPLING = {"draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept": 0.9, "progress": True}
-
-
-def sampling_options(asked: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
-    """All options of the sampler: `asked`, else `defaults`, else :data:`SAMPLING`; a DesignError if not valid."""
-    if asked is not None and not isinstance(asked, Mapping):
-        raise DesignError(f"sampling={asked!r} is not a mapping. Give, for example, sampling={{'draws': 2000}}.")
-    for name in asked or {}:
-        choose(name, SAMPLING, "sampling: option")
-    result: dict[str, Any] = {**SAMPLING, **defaults, **(asked or {})}
-    for name, least in (("draws", 4), ("tune", 1), ("chains", 1), ("seed", 0)):
-        value = result[name]
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise DesignError(f"sampling: {name}={value!r} is not possible. Allowed: {least}, {least + 1}, ...")
-    if not 0 < result["target_accept"] < 1:
-        raise DesignError(f"sampling: target_accept={result['target_accept']!r} is not in (0, 1). Use 0.9, or 0.99.")
-    return result
-
-
-def pymc() -> Any:
-    """The module PyMC; a FitError if it is not installed."""
-    try:
-        import pymc as module
-    except ImportError as error:
-        raise missing("PyMC") from error
-    return module
-
-
-def likely(pm: Any, value: Any) -> None:
-    """Add a log likelihood to the current PyMC model, and record it for each draw."""
-    pm.Potential("likelihood", value)
-    pm.Deterministic(LOG_LIKELIHOOD, value)
-
-
-def sample(
-    model: Any,
-    labels: Mapping[str, tuple[tuple[str, ...], ...]],
-    *,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = SEED,
-    target_accept: float = 0.9,
-    progress: bool = True,
-    cores: int | None = None,
-) -> Draws:
-    """Sample a model; options as in :class:`Sampling`; `labels`: variable to keep -> labels along its dimensions.
-
-    `cores`: by default all with nutpie, which uses threads; one with PyMC's sampler, which would fork a process with
-    running threads.
-    """
-    pm = pymc()
-    sampler = "nutpie" if find_spec("nutpie") else "pymc"
-    given = cores if cores is not None or sampler == "nutpie" else 1
-    options: dict[str, Any] = {} if given is None else {"cores": given}
-    logging.getLogger("pymc").setLevel(logging.ERROR)  # its warnings are in check()
-    with _sampler_errors(), warnings_ignored(), model:
-        trace = pm.sample(
-            draws=draws, tune=tune, chains=chains, random_seed=seed, nuts_sampler=sampler, progressbar=progress,
-            target_accept=target_accept, compute_convergence_checks=False, **options,
-        )  # fmt: skip
-    return read(trace, labels, _method(sampler, chains, draws))
-
-
-def sample_each(
-    model: Any,
-    labels: Mapping[str, tuple[tuple[str, ...], ...]],
-    given: Sequence[Mapping[str, Any]],
-    *,
-    progress: bool = True,
-    **options: Any,
-) -> list[Draws]:
-    """Sample a model with each of several data sets, of ``pymc.Data`` by name, in turn; nutpie compiles it once."""
-    if not find_spec("nutpie"):
-        found = []
-        for data in given:
-            with model:
-                pymc().set_data(dict(data))
-            found.append(sample(model, labels, progress=progress, **options))
-        return found
-    import nutpie
-
-    with _sampler_errors(), warnings_ignored():
-        likelihood = [LOG_LIKELIHOOD] if LOG_LIKELIHOOD in model.named_vars else []
-        compiled = nutpie.compile_pymc_model(model, var_names=[*labels, *likelihood])
-        traces = [nutpie.sample(compiled.with_data(**data), progress_bar=progress, **options) for data in given]
-    method = _method("nutpie", options["chains"], options["draws"])
-    return [read(trace, labels, method) for trace in traces]
-
-
-def _method(sampler: str, chains: int, draws: int) -> str:
-    return f"posterior, NUTS ({sampler}), {chains} x {draws}"
-
-
-@contextmanager
-def _sampler_errors() -> Iterator[None]:
-    """Turn failures of the sampler into a FitError with advice."""
-    try:
-        yield
-    except Exception as error:
-        raise FitError(
-            f"the sampler failed ({type(error).__name__}: {error}). Try tighter priors=, "
-            "sampling={'tune': 2000, 'target_accept': 0.99} or a model with fewer terms; fit with engine='ml' and see "
-            "its check() for terms that the data do not determine."
-        ) from error

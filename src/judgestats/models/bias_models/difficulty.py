@@ -15,18 +15,9 @@ from judgestats.counting.patterns import InvalidVerdict, TiesOfVerdicts
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, recount, scored
-from judgestats.models.bias_models.reports import (
-    ENDLESS,
-    VAGUE,
-    Row,
-    VerdictModel,
-    by_rule,
-    comparisons,
-    fit_flags,
-    likelihood_ratio,
-    spread_rows,
-    wald_row,
-)
+from judgestats.models.bias_models.effect_rows import ENDLESS, VAGUE, Row, fit_flags, spread_rows, wald_row
+from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio
+from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from judgestats.models.postestimation.delta_method import normal_quantile

@@ -18,19 +18,9 @@ from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
 from judgestats.models.bias_models.calls import Calls, Excluded, excluded_calls, recount, require, slotted
-from judgestats.models.bias_models.reports import (
-    ALL,
-    Row,
-    VerdictModel,
-    by_rule,
-    comparisons,
-    effect_row,
-    likelihood_ratio,
-    linear,
-    points_row,
-    ratio_row,
-    spread_rows,
-)
+from judgestats.models.bias_models.effect_rows import ALL, Row, effect_row, linear, points_row, ratio_row, spread_rows
+from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio
+from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.coding.factor_levels import labels
 from judgestats.models.coding.model_frames import columns
 from judgestats.models.estimation import fit

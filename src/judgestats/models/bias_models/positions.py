@@ -17,20 +17,9 @@ from judgestats.counting.patterns import TiesOfPositions
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, slotted
-from judgestats.models.bias_models.reports import (
-    ALL,
-    Row,
-    VerdictModel,
-    by_rule,
-    comparisons,
-    effect_row,
-    likelihood_ratio,
-    linear,
-    points_row,
-    ratio_row,
-    spread_rows,
-    tested,
-)
+from judgestats.models.bias_models.effect_rows import ALL, Row, effect_row, linear, points_row, ratio_row, spread_rows
+from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio, tested
+from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from judgestats.results import estimates

@@ -14,17 +14,11 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, choose, confidence, suggestion
-from judgestats.models.bias_models.calls import answers, ordered_labels
-from judgestats.models.bias_models.reports import (
-    Row,
-    VerdictModel,
-    comparisons,
-    described,
-    effect_row,
-    fit_flags,
-    likelihood_ratio,
-    linear,
-)
+from judgestats.models.bias_models.calls import ordered_labels
+from judgestats.models.bias_models.effect_rows import Row, described, effect_row, fit_flags, linear
+from judgestats.models.bias_models.model_comparisons import comparisons, likelihood_ratio
+from judgestats.models.bias_models.reports import VerdictModel
+from judgestats.models.bias_models.tie_answers import answers
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from judgestats.models.postestimation.delta_method import normal_quantile, spread

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from judgestats import flags
-from judgestats.models.bayes.draws import Draws, Sampling, from_priors, pymc, sample, sampling_options
+from judgestats.models.bayes.draws import Draws
+from judgestats.models.bayes.prior_draws import from_priors
 from judgestats.models.bayes.priors import Priors, single, sizes
 from judgestats.models.bayes.priors import priors as priors_of
+from judgestats.models.bayes.sampling import Sampling, pymc, sample, sampling_options
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.fitted_models import Fitted

@@ -5,13 +5,13 @@
 loaded when a model is sampled.
 """
 
-from judgestats.models.hierarchical.components import agreement
-from judgestats.models.hierarchical.cues import susceptibility
+from judgestats.models.hierarchical.best_strategies import strategies
+from judgestats.models.hierarchical.cue_effects import susceptibility
 from judgestats.models.hierarchical.curves import psychometric
-from judgestats.models.hierarchical.leanings import bias
 from judgestats.models.hierarchical.posteriors import Posterior
-from judgestats.models.hierarchical.rankings import strategies
+from judgestats.models.hierarchical.score_components import agreement
 from judgestats.models.hierarchical.severities import severity
+from judgestats.models.hierarchical.signed_bias import bias
 
 
 def __dir__() -> list[str]:

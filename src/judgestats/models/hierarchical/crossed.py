@@ -12,9 +12,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 from judgestats import flags
 from judgestats.defaults import SEED
-from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, Top, pymc
-from judgestats.models.bayes.grids import Target, drawn
-from judgestats.models.bayes.scales import Prior
+from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, Top
+from judgestats.models.bayes.importance_sampling import Target, drawn
+from judgestats.models.bayes.sampling import pymc
 from judgestats.typing import Floats, Ints, Mask
 
 #: Effects with a given, not an estimated sd: there is one of each, or one per condition.

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
-from judgestats.models import links
-from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
-from judgestats.models.bayes.scales import Prior
-from judgestats.models.bias_models.calls import answers, ordered_labels
-from judgestats.models.coding.model_frames import columns
-from judgestats.models.hierarchical.cues import MEAN
-from judgestats.models.hierarchical.posteriors import (
-    Posterior,
-    conflicts,
-    convergence,
-    of_prior,
-    predictive,
-    prior_table,
-    row,
-    scales,
-    tabled,
-)
-from judgestats.schema.columns import COUNTS, N
-from judgestats.typing import Floats, Ints, Mask
-
-# ---- Counts of answers by difference in quality: by slot, or relative to the better candidate ------------------------
+from judgestats.errors import DesignError, choose, confidence
+from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.draws import Draws, Top
+from judgestats.models.bayes.replicates import beside
+from judgestats.models.bayes.sampling import Sampling, likely, pymc, sample_each, sampling_options
+from judgestats.models.hierarchical.curve_rows import Fitted, consequences, curve_rows
+from judgestats.models.hierarchical.ladders import Ladder, ladder, shares
+from judgestats.models.hierarchical.posterior_checks import conflicts, convergence, predictive
+from judgestats.models.hierarchical.posteriors import Posterior, prior_table, scales, tabled
+from judgestats.typing import Floats, Mask
 
 #: Name -> scale of the prior.
 PRIORS: dict[str, float] = {
@@ -56,304 +42,6 @@ LAPSE_CENTRE = -2.75
 #: Log slope, log criterion, bias.
 NAMES = ("slope", "criterion", "bias")
 
-
-@dataclass(frozen=True)
-class Ladder:
-    """Counts of a psychometric model in N cells."""
-
-    judges: tuple[str, ...]  # judges, conditions: labels, the baseline first
-    conditions: tuple[str, ...]
-    judge: Ints  # judge, condition (N,): codes
-    condition: Ints
-    # (N,): quality of the first slot minus that of the second, in smallest steps; 0 or more if slots are unknown
-    x: Floats
-    counts: Floats  # (N, 4): first, tie, second, either slot; if slots are unknown: correct, tie, wrong, either
-    folded: bool  # whether slots are unknown
-    random: Floats  # (J, 3): probabilities of a random answer
-    unit: float  # the smallest step
-    link: str = "logit"
-    flag: dict[str, str] = field(default_factory=dict)  # judge -> flags of excluded or dependent calls
-
-    @property
-    def merged(self) -> Mask:
-        """Cells in which the preferred candidate is not known."""
-        return np.asarray(self.folded & (self.x == 0))
-
-
-def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None, link: str = "logit") -> Ladder:
-    """Read answers by difference in quality; arguments as in :func:`psychometric`."""
-    _check_columns(data, by, quality)
-    found, folded = answers(data, by, quality)
-    table = found.table
-    table = table[table["n"] > 0]
-    if table.empty:
-        raise DesignError(
-            f"There is no valid call ({flags.join(found.flag()) or 'all counts are 0'}). Check choice and n."
-        )
-    if not np.isfinite(table["x"].to_numpy(dtype=float)).all():
-        raise SchemaError("A difference in quality is infinite or missing. Leave these calls out.")
-    if not (table["x"] != 0).any():
-        raise DesignError("The difference in quality is 0 in every call: give delta and better, or quality=.")
-    judges, conditions = ordered_labels(table["judge"]), ordered_labels(table["group"])
-    if baseline is None and len(conditions) > 1:
-        raise DesignError(f"{by!r} has {len(conditions)} values ({', '.join(conditions)}). Choose one as baseline=.")
-    if baseline is not None and baseline not in conditions:
-        raise DesignError(
-            f"baseline={baseline!r} is not a value of {by!r}. Values: {', '.join(conditions)}."
-            f"{suggestion(baseline, conditions)}"
-        )
-    conditions = ordered_labels(table["group"], baseline)
-    wide = _wide(table, folded)
-    unit = float(np.abs(wide["x"][wide["x"] != 0]).min())
-    code = pd.Index(judges).get_indexer(wide["judge"].astype(str).to_numpy(dtype=object))
-    group = pd.Index(conditions).get_indexer(wide["group"].astype(str).to_numpy(dtype=object))
-    counts = wide[["first", "tie", "second", "either"]].to_numpy(dtype=float)
-    tied = np.bincount(code, counts[:, 1], minlength=len(judges)) > 0
-    random = np.where(tied[:, None], 1 / 3, np.array([0.5, 0.0, 0.5])[None])
-    known = table[table["pair"] != ""].groupby("judge").agg(n=("n", "sum"), pairs=("pair", "nunique"))
-    shared = {str(j) for j, n, pairs in known.itertuples() if n > pairs}
-    notes = {j: flags.join(found.flag(j), flags.NOT_INDEPENDENT if j in shared else "") for j in judges}
-    x = wide["x"].to_numpy(dtype=float) / unit
-    return Ladder(judges, conditions, code, group, x, counts, folded, random, unit, link, notes)
-
-
-def _check_columns(data: Any, by: str | None, quality: str | None) -> None:
-    """Raise if there is no column of counts, of the difference in quality, or of answers."""
-    present = columns(data)
-    tallied = "outcome" in present and "choice" not in present
-    if tallied and not {N, COUNTS} & {*present}:
-        raise SchemaError(f"The table has outcomes and no counts 'n'. Columns: {', '.join(present)}.")
-    if by is not None and by not in present:
-        raise DesignError(f"by={by!r} is not a column. Columns: {', '.join(present)}.{suggestion(by, present)}")
-    if tallied:
-        lacking = [c for c in ("judge", "delta") if c not in present]
-        how = "A tally for psychometric() has judge, delta (difference in quality, 0 or more), outcome and n"
-    else:
-        sided = quality is not None and {f"{quality}_first", f"{quality}_second"} <= {*present}
-        known = sided or quality in present or (quality is None and "better" in present)
-        lacking = [c for c in ("judge", "choice") if c not in present] + ([] if known else [quality or "better"])
-        how = (
-            "Preferences for psychometric() have judge, first, second, choice, and delta and better, or quality= (a "
-            "column, or the stem of <quality>_first and <quality>_second)"
-        )
-    if lacking:
-        raise DesignError(
-            f"There is no column {lacking[0]!r}. {how}. Columns: {', '.join(present)}.{suggestion(lacking[0], present)}"
-        )
-
-
-def _wide(table: pd.DataFrame, folded: bool) -> pd.DataFrame:
-    """One row for each judge, condition and difference; the two halves of a tally without slots are added up."""
-    keys = ["judge", "group", "x"]
-    table = table.assign(x=table["x"].astype(float) + 0.0)
-    wide = table.pivot_table(index=keys, columns="answer", values="n", aggfunc="sum", observed=True)
-    wide = wide.reindex(columns=["first", "tie", "second"]).fillna(0.0).reset_index().assign(either=0.0)
-    if not folded:
-        return wide
-    wide = wide[wide["x"] >= 0].reset_index(drop=True)
-    level, two = wide["x"] == 0, np.where(wide["x"] > 0, 2.0, 1.0)
-    wide["either"] = (wide["first"] + wide["second"]).where(level, 0.0)
-    for name in ("first", "second"):
-        wide[name] = (wide[name] * two).where(~level, 0.0)
-    wide["tie"] = wide["tie"] * two
-    return wide
-
-
-def cdf(link: str, z: Floats) -> Floats:
-    """Cumulative distribution function of a link."""
-    return links.LINKS[link].inverse(z)
-
-
-def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: Floats) -> Floats:
-    """Probabilities (..., N, 3) of first, tie and second, or correct, tie and wrong; the lapse is (..., J)."""
-    j, g = data.judge, data.condition
-    s, c, b = (v[..., j, g] for v in (slope, criterion, bias))
-    one, two = cdf(data.link, s * data.x + b - c), cdf(data.link, -s * data.x - b - c)
-    if data.folded:
-        one = (one + cdf(data.link, s * data.x - b - c)) / 2
-        two = (two + cdf(data.link, -s * data.x + b - c)) / 2
-    plain = np.stack([one, np.clip(1 - one - two, 0.0, 1.0), two], axis=-1)
-    at_random = lapse[..., j, None]
-    return (1 - at_random) * plain + at_random * data.random[j]
-
-
-def correct(data: Ladder, x: Floats, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
-    """Share of correct answers, averaged over both orders, (..., J, G), at a difference `x` in smallest steps."""
-    plain = (cdf(data.link, s * x + b - c) + cdf(data.link, s * x - b - c)) / 2
-    result: Floats = (1 - lapse[..., None]) * plain + lapse[..., None] * data.random[:, :1]
-    return result
-
-
-def threshold(data: Ladder, level: float, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
-    """Difference in quality, in units of the data, at which the share of correct answers is `level`; inf if none is."""
-    low, high = np.zeros_like(s), np.full_like(s, 1e4)
-    never = correct(data, high, s, c, b, lapse) < level
-    for _ in range(60):
-        middle = (low + high) / 2
-        below = correct(data, middle, s, c, b, lapse) < level
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.where(never, math.inf, high * data.unit)
-
-
-# ---- Rows of estimates, and whether the prior dominates them ---------------------------------------------------------
-
-Fits = Mapping[tuple[str, str], "Fitted"]
-
-#: Largest ratio of posterior to prior sd of an estimate that the data determine.
-MOST_PRIOR_SD = 0.5
-#: Largest change by a prior twice as wide: of the mean in posterior sds, and of the sd as a ratio.
-MOST_MOVED, MOST_WIDENED = 0.5, 1.5
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """One fitted model: derived quantities (chains, draws, J, G), and parameters from the prior (1, size, ...)."""
-
-    data: Ladder
-    draws: Draws
-    values: dict[str, Floats]
-    prior: dict[str, Floats]
-
-
-def consequences(data: Ladder, values: Mapping[str, Floats], level: float) -> dict[str, Floats]:
-    """Threshold, slope, criterion, slot bias and lapse, (chains, draws, J, G), from draws of the parameters."""
-    s, c, b, lapse = (np.asarray(values[name]) for name in ("slope", "criterion", "bias", "lapse"))
-    return {
-        "threshold": threshold(data, level, s, c, b, lapse),
-        "slope": s / data.unit,
-        "criterion": c,
-        "slot_bias": b,
-        "lapse": np.broadcast_to(lapse[..., None], s.shape),
-    }
-
-
-def _scaled(term: str, values: Floats) -> Floats:
-    """Values on the scale on which posterior and prior are compared."""
-    if term in ("slope", "criterion"):
-        return np.log(values)
-    if term == "lapse":
-        return np.log(values) - np.log1p(-values)
-    if term == "threshold":  # infinite if never reached
-        return np.log(np.clip(values, 1e-3, 1e3))
-    return values
-
-
-def _prior_driven(term: str, values: Floats, prior: Floats, wide: Floats | None) -> str:
-    """Flag if the posterior is hardly narrower than the prior, or a wider prior changes it much."""
-    values, prior = _scaled(term, values), _scaled(term, prior)
-    sd = float(values.std())
-    if sd > MOST_PRIOR_SD * float(prior.std()):
-        return flags.PRIOR_DRIVEN
-    if wide is None:
-        return ""
-    other = _scaled(term, wide)
-    moved = abs(float(other.mean() - values.mean())) > MOST_MOVED * sd or float(other.std()) > MOST_WIDENED * sd
-    return flags.PRIOR_DRIVEN if moved else ""
-
-
-def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> list[dict[str, Any]]:
-    """Rows of every judge, condition, link and prior; `fits` are by link and prior."""
-    data = next(iter(fits.values())).data
-    made: list[dict[str, Any]] = []
-    for j, judge in enumerate(data.judges):
-        for g, condition in enumerate(data.conditions):
-            for link, prior in fits:
-                key = {"judge": judge, **({by: condition} if by else {}), "link": link, "prior": prior}
-                made += _of_curve(fits, (link, prior), j, g, key, level, conf_level)
-                if g:
-                    made += _of_change(fits, (link, prior), [j], g, key, conf_level)
-    if len(data.judges) > 1:
-        for g, condition in enumerate(data.conditions[1:], 1):
-            for link, prior in fits:
-                key = {"judge": MEAN, by or "condition": condition, "link": link, "prior": prior}
-                made += _of_change(fits, (link, prior), [*range(len(data.judges))], g, key, conf_level)
-    return made
-
-
-def _of_curve(
-    fits: Fits, which: tuple[str, str], j: int, g: int, key: dict[str, Any], level: float, conf_level: float
-) -> Iterator[dict[str, Any]]:
-    fitted = fits[which]
-    data = fitted.data
-    here = (data.judge == j) & (data.condition == g)
-    n = float(data.counts[here].sum())
-    tied = "" if data.random[j, 1] else flags.NO_TIES_UNDER.of(where="")
-    flag = flags.join(data.flag.get(data.judges[j], ""), flags.SMALL_N if n < 30 else "", tied)
-    before = consequences(data, fitted.prior, level)
-    common = {"n": n, "method": fitted.draws.method, **key}
-    first, wide = fits[which[0], "stated"], fits.get((which[0], "wider"))
-    for term, values in fitted.values.items():
-        draws = values[..., j, g]
-        prior = (before if which[1] == "stated" else consequences(data, first.prior, level))[term][..., j, g]
-        second = None if wide is None else wide.values[term][..., j, g]
-        driven = _prior_driven(term, first.values[term][..., j, g], prior, second)
-        if term == "threshold":
-            driven = flags.join(of_prior(draws, fitted.draws), driven)
-            yield _threshold_row(draws, data, here, conf_level, flag, driven, common)
-            continue
-        unknown = flags.SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
-        yield row(term, draws, fitted.draws, conf_level=conf_level, n=n, flag=flags.join(flag, unknown, driven), **key)
-    if data.folded:
-        yield {
-            **common,
-            "term": "slot_bias_sign",
-            "estimate": 0.5,
-            "flag": flags.join(flag, flags.SLOTS_UNKNOWN, flags.PRIOR_DRIVEN),
-        }
-
-
-def _threshold_row(
-    values: Floats, data: Ladder, here: Mask, conf_level: float, flag: str, driven: str,
-    common: dict[str, Any],
-) -> dict[str, Any]:  # fmt: skip
-    """Posterior median and quantiles; a limit above the last step is inf."""
-    steps = np.abs(data.x[here & (data.x != 0)]) * data.unit
-    made = {**common, "term": "threshold", "estimate": math.nan, "flag": flags.join(flag, flags.NO_STEP)}
-    if not len(steps):
-        return made
-    tail = (1 - conf_level) / 2
-    low, middle, high = (float(v) for v in np.quantile(values, [tail, 0.5, 1 - tail], method="inverted_cdf"))
-    last, least = float(steps.max()), float(steps.min())
-    ends = {"conf_low": low if low <= last else math.inf, "conf_high": high if high <= last else math.inf}
-    lacking = flags.incomplete_ladder(np.unique(steps)) if np.array_equal(steps, np.round(steps)) else ""
-    if middle > last:
-        return {**made, **ends, "flag": flags.join(flag, lacking, flags.RIGHT_CENSORED, driven)}
-    under = float(steps[steps <= middle].max(initial=math.nan if middle < least else least))
-    over = float(steps[steps >= middle].min(initial=last))
-    far = over > 2 * under and not ((steps >= low) & (steps <= high)).any()
-    more = (flags.LEFT_CENSORED, flags.PRIOR_DRIVEN) if middle < least else (driven, flags.BETWEEN if far else "")
-    error = float(values.std(ddof=1)) if np.isfinite(values).all() and high <= last else math.nan
-    return {**made, **ends, "estimate": middle, "std_error": error, "flag": flags.join(flag, lacking, *more)}
-
-
-def _of_change(
-    fits: Fits, which: tuple[str, str], judges: list[int], g: int, key: dict[str, Any], conf_level: float
-) -> Iterator[dict[str, Any]]:
-    """Log ratios of criterion and slope to the baseline, and the probability that the criterion changed more."""
-    fitted = fits[which]
-    data = fitted.data
-    n = float(data.counts[np.isin(data.judge, judges) & np.isin(data.condition, (0, g))].sum())
-    flag = data.flag.get(data.judges[judges[0]], "") if len(judges) == 1 else ""
-
-    def ratio(values: Mapping[str, Floats], name: str) -> Floats:
-        log = np.log(values[name][..., judges, :])
-        result: Floats = (log[..., g] - log[..., 0]).mean(axis=-1)
-        return result
-
-    first, wide = fits[which[0], "stated"], fits.get((which[0], "wider"))
-    moved, driven = [], []
-    for term, name in (("log_criterion_ratio", "criterion"), ("log_resolution_ratio", "slope")):
-        moved.append(ratio(fitted.draws.values, name))
-        second = None if wide is None else ratio(wide.draws.values, name)
-        driven.append(_prior_driven(term, ratio(first.draws.values, name), ratio(first.prior, name), second))
-        whole = flags.join(flag, driven[-1])
-        yield row(term, moved[-1], fitted.draws, conf_level=conf_level, n=n, flag=whole, **key)
-    made = {"term": "probability_criterion_moved_more", "n": n, "method": fitted.draws.method, **key}
-    more = float((np.abs(moved[0]) > np.abs(moved[1])).mean())
-    yield {**made, "estimate": more, "flag": flags.join(flag, *driven)}
-
-
-# ---- Linear predictor: the effect of each standard normal variable on each parameter ---------------------------------
 
 #: Log slope, log criterion, bias, log-odds of a lapse.
 ROWS = (*NAMES, "lapse")
@@ -423,8 +111,6 @@ def _block(
         made[ROWS.index(name), j, g] = size
     return made
 
-
-# ---- The function ----------------------------------------------------------------------------------------------------
 
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
@@ -560,9 +246,6 @@ def psychometric(
     table = tabled(rows, ["judge", *([by] if by else []), "link", "prior"])
     return Posterior("What does each judge resolve, and where is its criterion?", table, priors_, pd.DataFrame(checks),
                      whole, pd.concat(predicted, ignore_index=True))  # fmt: skip
-
-
-# ---- The model -------------------------------------------------------------------------------------------------------
 
 
 def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -14,149 +12,13 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.errors import DesignError, suggestion
-from judgestats.models.bayes.draws import (
-    LEAST_ESS,
-    MOST_PARETO,
-    Draws,
-    Kind,
-    Top,
-    diagnostics,
-    inference_data,
-    mixing_flags,
-    of_kind,
-)
-from judgestats.models.bayes.scales import Prior
-from judgestats.results import COLUMNS, estimates
+from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.draws import Draws, Top, diagnostics, inference_data, mixing_flags
+from judgestats.models.bayes.replicates import Kind, of_kind
+from judgestats.models.hierarchical.posterior_checks import conflicts, convergence, flagged, of_prior
+from judgestats.models.hierarchical.posterior_text import summary
+from judgestats.results import estimates
 from judgestats.typing import Floats
-
-# ---- Flags of estimates, and the rows of ``checks`` that carry them --------------------------------------------------
-
-#: Power-scaling sensitivity at and above which a prior, or a likelihood, matters (Kallioinen et al. 2024).
-SENSITIVE = 0.05
-
-
-def finding(what: str, value: float, flag: str = "", todo: str = "") -> dict[str, Any]:
-    """One row of ``checks``; what to do is given only with a flag, by default the explanation of its record."""
-    remedy = (todo or " ".join(flags.explain(flag)["explanation"])) if flag else ""
-    return {"what": what, "value": value, "flag": flag, "remedy": remedy}
-
-
-def of_prior(values: Floats, draws: Draws) -> str:
-    """Flags of an estimate, (chains, draws), that power-scaling shows to depend on the priors; empty if it does not."""
-    prior, _ = draws.sensitivity(values)
-    if not prior >= SENSITIVE:
-        return ""
-    return flags.join(flags.CONFLICT if draws.conflicts() else "", flags.PRIOR_DRIVEN)
-
-
-def parts(column: Iterable[str]) -> dict[str, int]:
-    """Each flag of a column, in order of appearance -> number of rows with it."""
-    counts: dict[str, int] = {}
-    for cell in column:
-        for flag in dict.fromkeys(f for f in str(cell).split("; ") if f):
-            counts[flag] = counts.get(flag, 0) + 1
-    return counts
-
-
-def flagged(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of ``checks`` on the column ``flag`` of estimates, one for each flag."""
-    return [
-        finding(f"{n:,} estimate{'s' * (n > 1)}: {flag}", float(n), flag) for flag, n in parts(table["flag"]).items()
-    ]
-
-
-# ---- A posterior as text: question, estimates, priors, cautions and method, in 120 columns ---------------------------
-
-WIDTH = 120
-#: Rows of the table that are shown.
-MOST_ROWS = 40
-#: Text cells are cut to fit, but never shorter.
-LEAST_TEXT = 8
-
-
-def summary(question: str, table: pd.DataFrame, priors: pd.DataFrame, checks: pd.DataFrame, method: str) -> str:
-    """Text of a posterior, in lines of at most 120 characters."""
-    counts = parts(table["flag"])
-    number = {flag: k for k, flag in enumerate(counts, 1)}
-    blocks = [_wrapped(question), _table(table, number), _priors(priors), _cautions(counts, checks)]
-    return "\n\n".join(b for b in (*blocks, f"method: {method}") if b)
-
-
-def _table(table: pd.DataFrame, number: dict[str, int]) -> str:
-    """The first rows; constant columns are given once, above them."""
-    before = list(table.columns[: table.columns.get_loc("term")])
-    extra = [c for c in table.columns if c not in (*before, *COLUMNS)]
-    numbers = [c for c in extra if pd.api.types.is_numeric_dtype(table[c])]
-    text = [c for c in [*before, "term", *extra] if c not in numbers]
-    same = {c: str(table[c].iloc[0]) for c in text if c != "term" and table[c].nunique(dropna=False) == 1}
-    text = [c for c in text if c not in same]
-    shown = table.head(MOST_ROWS)
-    columns = {c: ["" if pd.isna(v) else str(v) for v in shown[c]] for c in text}
-    intervals = [
-        "" if math.isnan(low) and math.isnan(high) else f"[{_digits(low)}, {_digits(high)}]"
-        for low, high in zip(shown["conf_low"], shown["conf_high"], strict=True)
-    ]
-    right = {"estimate": [_digits(v) for v in shown["estimate"]], "interval": intervals}
-    right |= {c: [_digits(v) for v in shown[c]] for c in numbers}
-    marks = [",".join(map(str, sorted(number[f] for f in parts([flag])))) for flag in shown["flag"]]
-    lines = _lines(columns, right, [f"[{m}]" if m else "" for m in marks])
-    above = ", ".join(f"{c} = {v}" for c, v in same.items() if v)
-    hidden = len(table) - len(shown)
-    more = [f"... {hidden:,} more rows, see .tidy()"] if hidden else []
-    return "\n".join([*([_wrapped(f"all rows: {above}")] if above else []), *lines, *more])
-
-
-def _lines(text: dict[str, list[str]], right: dict[str, list[str]], marks: Sequence[str]) -> list[str]:
-    """Columns as lines: text on the left, truncated to fit; numbers on the right."""
-    wide = {c: max(map(len, [c, *cells])) for c, cells in right.items()}
-    flag = max(map(len, ["flag", *marks]))
-    available = WIDTH - sum(wide.values()) - flag - 2 * (len(text) + len(wide))
-    widths = {c: max(map(len, [c, *cells])) for c, cells in text.items()}
-    while sum(widths.values()) > available and max(widths.values()) > LEAST_TEXT:
-        widths[max(widths, key=lambda c: widths[c])] -= 1
-    rows = [[*text, *right, "flag"], *([*row] for row in zip(*text.values(), *right.values(), marks, strict=True))]
-    sizes = [*widths.values(), *(-w for w in wide.values()), flag]
-    return ["  ".join(_cell(c, w) for c, w in zip(row, sizes, strict=True)).rstrip()[:WIDTH] for row in rows]
-
-
-def _cell(value: str, width: int) -> str:
-    if width < 0:
-        return value.rjust(-width)
-    return (value if len(value) <= width else value[: width - 2] + "..").ljust(width)
-
-
-def _digits(value: float) -> str:
-    """Three significant digits, and all digits before the decimal point: ``0.0123``, ``12,346``."""
-    if math.isnan(value):
-        return ""
-    return f"{value:,.0f}" if 999.5 <= abs(value) < math.inf else f"{value:.3g}"
-
-
-def _priors(priors: pd.DataFrame) -> str:
-    if priors.empty:
-        return ""
-    name, law = (max(map(len, priors[c].astype(str))) for c in ("parameter", "prior"))
-    rows = priors[["parameter", "prior", "meaning"]].astype(str).itertuples(index=False)
-    return "\n".join(["priors", *(_wrapped(f"  {p:<{name}}  {q:<{law}}  {m}", name + law + 6) for p, q, m in rows)])
-
-
-def _cautions(counts: dict[str, int], checks: pd.DataFrame) -> str:
-    """Numbered flags of the table, then those of the fit alone."""
-    estimates = [f"  [{k}] {flag} ({n:,} of the estimates)" for k, (flag, n) in enumerate(counts.items(), 1)]
-    others = checks[~checks["flag"].isin(["", *counts])]
-    whole = [
-        f"  -  {flag} ({what}{'' if math.isnan(value) else f': {_digits(value)}'})"
-        for what, value, flag in others[["what", "value", "flag"]].itertuples(index=False)
-    ]
-    lines = [*(_wrapped(line, 6) for line in (*estimates, *whole))]
-    return "\n".join(["cautions (check() gives advice)", *lines]) if lines else "cautions: none"
-
-
-def _wrapped(line: str, indent: int = 2) -> str:
-    return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=" " * indent, drop_whitespace=True)) or line
-
-
-# ---- The result of a hierarchical model ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,53 +196,19 @@ def row(
     }  # fmt: skip
 
 
+def probability_row(term: str, values: Floats, draws: Draws, *, flag: str = "", **more: Any) -> dict[str, Any]:
+    """Row of a probability: the mean of (chains, draws) of 0 and 1, with its Monte Carlo error and no interval."""
+    ess = float(diagnostics(values[..., None])[1][0]) if values.std() > 0 else np.nan
+    error = float(values.std(ddof=1) / np.sqrt(ess)) if ess > 0 else np.nan
+    more = {k: v for k, v in more.items() if k != "conf_level"}
+    ends = {"conf_low": np.nan, "conf_high": np.nan}
+    estimate = {"term": term, "estimate": float(values.mean()), "std_error": error, **ends}
+    return {**more, **estimate, "method": draws.method, "flag": flag}
+
+
 def tabled(rows: list[dict[str, Any]], by: list[str], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     """The rows as a frame of estimates, in their order, with the condition columns `by` and `extra` ones."""
     return estimates(rows, by, extra, sort=False)
-
-
-def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[str, Any]]:
-    """Rows of ``checks`` on the chains, or on the importance weights, with advice that names the priors of spreads."""
-    if not np.isnan(draws.pareto_k):
-        k, ess, suffix = draws.pareto_k, draws.importance_ess, f" ({of})" if of else ""
-        return [
-            finding(f"Pareto k of the importance weights{suffix}", k, flags.HEAVY if k > MOST_PARETO else ""),
-            finding(f"importance ESS{suffix}", ess, flags.FEW_EFFECTIVE if ess < LEAST_ESS else ""),
-        ]
-    table = draws.summary()
-    ess = float(np.nanmin(table[["ess_bulk", "ess_tail"]].to_numpy()))
-    worst = float(np.nanmax(table["rhat"]))
-    spreads = ", ".join(priors.loc[priors["prior"].str.contains("half-"), "parameter"]) or ", ".join(
-        priors["parameter"]
-    )
-    tighter = f"tighter priors on the spreads (priors= takes {spreads})"
-    longer = f"Sample longer (sampling={{'draws': 2000, 'tune': 2000}}), or give {tighter}."
-    return [
-        finding("largest R-hat", worst, mixing_flags(worst, np.inf), longer),
-        finding("smallest ESS", ess, mixing_flags(1.0, ess), longer),
-        finding(
-            "divergences",
-            float(draws.divergences),
-            flags.DIVERGENT.of(draws.divergences),
-            f"Give {tighter}, or tune longer (sampling={{'tune': 2000}}).",
-        ),
-    ]
-
-
-def conflicts(draws: Draws, of: str = "") -> list[dict[str, Any]]:
-    """Rows of ``checks`` on parameters whose prior conflicts with the data; one without a flag, if none does."""
-    suffix = f" ({of})" if of else ""
-    found = draws.conflicts().items()
-    rows = [finding(f"tail area of {name} under its prior{suffix}", p, flags.CONFLICT) for name, p in found]
-    least = min((t.tail for t in draws.tops), default=float("nan"))
-    return rows or [finding(f"smallest tail area under a prior{suffix}", least)]
-
-
-def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str, Any]]:
-    """Posterior predictive check, a row of ``checks``: share of (N,) counts within 95 % of (S, N) replicated ones."""
-    low, high = np.quantile(simulated, [0.025, 0.975], axis=0)
-    share = float(((observed >= low) & (observed <= high)).mean())
-    return [finding(f"{what} inside the 95 % predictive", share, "" if share >= 0.9 else flags.OUTSIDE)]
 
 
 #: Parameter -> its prior and meaning.

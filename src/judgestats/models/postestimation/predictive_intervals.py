@@ -11,7 +11,8 @@ import pandas as pd
 from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError, SchemaError, choose, suggestion
 from judgestats.kernels.resampling import generator
-from judgestats.models.bayes.draws import COLUMNS, KINDS, Draws, Kind, replicates
+from judgestats.models.bayes.draws import Draws
+from judgestats.models.bayes.replicates import COLUMNS, KINDS, Kind, replicates
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.posterior_summaries import drawn
 from judgestats.typing import Floats, Ints

@@ -16,9 +16,9 @@ from judgestats.flags import HEAVY
 pytest.importorskip("arviz_stats")
 
 from judgestats.errors import DesignError
+from judgestats.models.bayes.centred_priors import Prior, prior_of
 from judgestats.models.bayes.draws import Draws, smoothed
-from judgestats.models.bayes.grids import integrated
-from judgestats.models.bayes.scales import Prior, prior_of
+from judgestats.models.bayes.importance_sampling import integrated
 from judgestats.models.designs import design
 from judgestats.models.ml import Model, fit_design
 from judgestats.models.thresholds import NONE, cumulative_thresholds
@@ -98,7 +98,7 @@ def test_400_groups_in_two_seconds() -> None:
 def test_equals_the_sampled_model() -> None:
     """PyMC, not centred, the same priors: means within Monte Carlo error, sds within 10 %."""
     pm = pytest.importorskip("pymc")
-    from judgestats.models.bayes.draws import sample
+    from judgestats.models.bayes.sampling import sample
 
     table = counts(40, 6, seed=2)
     with pm.Model() as model:

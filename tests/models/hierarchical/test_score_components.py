@@ -11,8 +11,15 @@ import judgestats as js
 pytest.importorskip("arviz_stats")
 
 from judgestats.errors import DesignError
-from judgestats.models.bayes.scales import Prior
-from judgestats.models.hierarchical.components import Scores, agreement, correlations, model, posterior, prior_draw
+from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.hierarchical.score_components import (
+    Scores,
+    agreement,
+    correlations,
+    model,
+    posterior,
+    prior_draw,
+)
 
 
 def scores(items: int, judges: int, seed: int = 0, sds: tuple[float, float, float] = (1.0, 0.5, 0.7)) -> pd.DataFrame:
@@ -101,7 +108,7 @@ def test_intervals_cover() -> None:
 @pytest.mark.slow
 def test_equals_the_sampled_model() -> None:
     pytest.importorskip("pymc")
-    from judgestats.models.bayes.draws import sample
+    from judgestats.models.bayes.sampling import sample
 
     codes = {"subject": np.repeat(np.arange(15), 4), "judge": np.tile(np.arange(4), 15)}
     priors = {

@@ -8,15 +8,20 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
+from judgestats.models.hierarchical import cue_effects
+from judgestats.models.hierarchical.cue_counts import Outcomes, outcomes
+from judgestats.models.hierarchical.cue_shifts import ANOTHER, MEAN
 from judgestats.published import load
 
 pytest.importorskip("pymc")
 
-from judgestats.models.hierarchical import cues
-from judgestats.models.hierarchical.cues import ANOTHER, MEAN, Outcomes, movement, outcomes, parts
 
 FEW = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
+
+
 TABLES = {"blind": 2, "truth": 3, "flip": 4, "placebo": 5}
+
+
 FAVOURED = {"truth": "llm", "flip": "tradml", "placebo": "llm"}
 
 
@@ -34,10 +39,7 @@ def pick(table, term, **where):
 
 @pytest.fixture(scope="module")
 def published():
-    return cues.susceptibility(printed("blind", "truth", "flip"), favoured=FAVOURED, sampling=FEW)
-
-
-# ---------------------------------------------------------------- published counts
+    return cue_effects.susceptibility(printed("blind", "truth", "flip"), favoured=FAVOURED, sampling=FEW)
 
 
 @pytest.mark.slow
@@ -122,9 +124,6 @@ def test_no_gain_has_no_interval(published):
     assert "no gain" in made["flag"]
 
 
-# ---------------------------------------------------------------- recovery
-
-
 @pytest.fixture(scope="module")
 def planted():
     """Ten judges; their shares are known; 200 items each; one has a single call, one no blind call."""
@@ -142,7 +141,7 @@ def planted():
     rows = [(judges[j], p, o, counts[j, 0, i, k]) for j in range(12) for i, p in enumerate(data.probes)
             for k, o in enumerate(data.outcomes)]  # fmt: skip
     table = pd.DataFrame(rows, columns=["judge", "probe", "outcome", "n"])
-    found = cues.susceptibility(table, favoured="a", priors={"sd_probe": 1.0}, sampling=FEW)
+    found = cue_effects.susceptibility(table, favoured="a", priors={"sd_probe": 1.0}, sampling=FEW)
     return truth, table, found
 
 
@@ -181,58 +180,10 @@ def test_thin_judges_are_flagged(planted):
     assert "no data" in none["flag"]
 
 
-# ---------------------------------------------------------------- without sampling
-
-
-def test_movement_is_that_of_anchoring():
-    table = outcomes_table(("blind", "truth"))
-    data = outcomes(table, "blind")
-    plain = js.anchoring(table, favoured="llm", n_resamples=1).set_index(["judge", "scheme", "term"])["estimate"]
-    shares = data.counts / data.counts.sum(axis=-1, keepdims=True)
-    order = [data.outcomes.index(o) for o in ("llm", "tradml", "tie")]
-    terms = movement(shares[:, :, 0][..., order], shares[:, :, 1][..., order])
-    for term, values in terms.items():
-        for j, judge in enumerate(data.judges):
-            for s, scheme in enumerate(data.schemes):
-                name = "equality_detection" if term == "tie_blind" else term
-                assert values[j, s] == pytest.approx(plain[judge, scheme, name], abs=1e-12), (term, judge, scheme)
-
-
-def test_parts_by_brute_force():
-    rng = np.random.default_rng(1)
-    blind, probe = rng.dirichlet(np.ones(3), (7, 2)), rng.dirichlet(np.ones(3), (7, 2))
-    made = parts(blind, probe, 0, 1)
-    shift = (probe - blind)[..., 0]
-    np.testing.assert_allclose(made["by_abstaining"] + made["by_choosing"], shift[:, 0] - shift[:, 1], atol=1e-14)
-    same = probe.copy()
-    same[:, 0] = same[:, 1] * [[0.5, 0.5, 0]]  # half of all sides given up, the lean kept
-    same[:, 0, 2] = 1 - same[:, 0].sum(axis=1)
-    kept = blind.copy()
-    kept[:, 0] = kept[:, 1]
-    np.testing.assert_allclose(parts(kept, same, 0, 1)["by_choosing"], 0, atol=1e-14)
-
-
-def test_calls_tally_and_printed_tables_are_one():
-    rng = np.random.default_rng(2)
-    calls = pd.DataFrame({"judge": rng.choice(["g", "h"], 400), "item": np.arange(400).astype(str), "first": "x",
-                          "second": "y", "choice": rng.choice(["first", "second", "tie", "invalid"], 400),
-                          "probe": rng.choice(["blind", "cue"], 400), "scheme": "s"})  # fmt: skip
-    tally = js.tally(calls, "anchoring")
-    wide = tally[tally["outcome"] != "invalid"].pivot_table(index=["judge", "scheme", "probe"], columns="outcome",
-                                                            values="n", fill_value=0).reset_index()  # fmt: skip
-    tables = {p: t.drop(columns="probe") for p, t in wide.groupby("probe")}
-    one, two, three = (outcomes(d, "blind") for d in (calls, tally.sample(frac=1, random_state=1), tables))
-    np.testing.assert_array_equal(one.counts, two.counts)
-    np.testing.assert_array_equal(one.counts, three.counts)
-    assert one.outcomes == two.outcomes == three.outcomes
-    assert "invalid calls excluded" in one.excluded[0, 0, 0]
-    assert one.counts.sum() == (calls["choice"] != "invalid").sum()
-
-
 def test_model_and_prior_draw_are_one():
     """The model's log density less its prior is the multinomial's, at shares that NumPy draws."""
     data = outcomes(printed("blind", "truth"), "blind")
-    built = cues.model(data)
+    built = cue_effects.model(data)
     assert {"mean", "probe", "sd_blind", "sd_probe"} <= {v.name for v in built.free_RVs}
     rng = np.random.default_rng(0)
     J, S, P, K = data.counts.shape
@@ -252,7 +203,7 @@ def test_model_and_prior_draw_are_one():
 def test_prior_draw_keeps_totals_and_its_priors():
     data = outcomes(printed("blind", "truth"), "blind")
     rng = np.random.default_rng(0)
-    drawn = [cues.prior_draw(data, {"mean": 0.5, "probe": 2.0}, rng) for _ in range(300)]
+    drawn = [cue_effects.prior_draw(data, {"mean": 0.5, "probe": 2.0}, rng) for _ in range(300)]
     assert (drawn[0][1].sum(axis=-1) == data.counts.sum(axis=-1)).all()
     for name, sd in (("mean", 0.5), ("probe", 2.0), ("sd_blind", 1.0 * np.sqrt(1 - 2 / np.pi))):
         assert np.std([d[0][name] for d in drawn]) == pytest.approx(sd, rel=0.1)
@@ -287,7 +238,7 @@ def test_bad_tables(change, error, message):
 )
 def test_bad_options(options, message):
     with pytest.raises(DesignError, match=message):
-        cues.susceptibility(outcomes_table(("blind", "truth")), **options, sampling=FEW)
+        cue_effects.susceptibility(outcomes_table(("blind", "truth")), **options, sampling=FEW)
 
 
 def test_a_side_that_varies_is_refused():
@@ -295,4 +246,4 @@ def test_a_side_that_varies_is_refused():
                           "probe": ["blind", "blind", "cue", "cue"], "favoured": [None, None, "x", "y"]})  # fmt: skip
     calls.loc[1, "choice"] = "tie"
     with pytest.raises(DesignError, match="has x, y"):
-        cues.susceptibility(calls, sampling=FEW)
+        cue_effects.susceptibility(calls, sampling=FEW)

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.models.bias_models.strategies import strategy_effects
+from judgestats.models.bias_models.strategy_accuracy import strategy_effects
 from judgestats.models.estimation import fit
 from judgestats.results import COLUMNS
 

@@ -15,26 +15,18 @@ from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
-from judgestats.models.bayes.draws import Draws, Sampling, Top, pymc, sampling_options, spread_beside, spreads
-from judgestats.models.bayes.grids import integrated
-from judgestats.models.bayes.scales import Prior, prior_of
+from judgestats.models.bayes.centred_priors import Prior, prior_of
+from judgestats.models.bayes.draws import Draws, Top
+from judgestats.models.bayes.importance_sampling import integrated
+from judgestats.models.bayes.replicates import spread_beside, spreads
+from judgestats.models.bayes.sampling import Sampling, pymc, sampling_options
 from judgestats.models.designs import design
 from judgestats.models.hierarchical.crossed import weight_flags
-from judgestats.models.hierarchical.posteriors import (
-    Posterior,
-    convergence,
-    finding,
-    predictive,
-    prior_table,
-    result,
-    row,
-    tabled,
-)
+from judgestats.models.hierarchical.posterior_checks import convergence, finding, predictive
+from judgestats.models.hierarchical.posteriors import Posterior, prior_table, result, row, tabled
 from judgestats.models.ml import Model
 from judgestats.schema.columns import By
 from judgestats.typing import Floats, Ints
-
-# ---- One mean score for each subject, judge and level of the facets --------------------------------------------------
 
 #: Parameter -> its meaning.
 MEANINGS = {
@@ -64,9 +56,6 @@ def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataF
     subject = table[subjects].astype(str).agg("\x1f".join, axis=1) if len(table) else pd.Series([], dtype=str)
     levels = [subject.nunique(), *(table[c].nunique() for c in (*facets, "judge"))]
     return table.assign(subject=subject), notes + [flags.INCOMPLETE_DESIGN] * (len(table) != int(np.prod(levels)))
-
-
-# ---- The model -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

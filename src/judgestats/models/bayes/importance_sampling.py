@@ -16,8 +16,8 @@ from scipy.special import gammaln, logsumexp
 
 from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError
+from judgestats.models.bayes.centred_priors import Prior, prior_of
 from judgestats.models.bayes.draws import Draws, smoothed
-from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.likelihood.minimisation import minimise
 from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective
 from judgestats.models.likelihood.starting_values import first_guess, fixed_start, turned

@@ -14,20 +14,9 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
 from judgestats.models.bias_models.calls import Calls, as_category, joined, ordered_labels, scored
-from judgestats.models.bias_models.reports import (
-    ALL,
-    Row,
-    VerdictModel,
-    by_rule,
-    comparisons,
-    effect_row,
-    likelihood_ratio,
-    linear,
-    points_row,
-    ratio_row,
-    spread_rows,
-    wald,
-)
+from judgestats.models.bias_models.effect_rows import ALL, Row, effect_row, linear, points_row, ratio_row, spread_rows
+from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio, wald
+from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.coding.model_frames import columns
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit

@@ -1,0 +1,70 @@
+"""Rows of tests that compare models, or linear functions of the parameters with 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc
+
+from judgestats import flags
+from judgestats.models.bias_models.effect_rows import Row, fit_flags, without
+from judgestats.models.fitted_models import Fitted
+from judgestats.models.postestimation.delta_method import spread
+from judgestats.typing import Floats
+
+#: Columns of the tests, after the grouping columns.
+TESTS = ("question", "compared", "test", "statistic", "df", "p_value", "flag")
+
+
+def by_rule(terms: int) -> Literal["auto"] | int:
+    """``n_quadrature=`` of models that are compared: Laplace's approximation if one has several random terms."""
+    return "auto" if terms <= 1 else 1
+
+
+def tested(question: str, compared: str, test: str, statistic: float, df: float, p_value: float, flag: str) -> Row:
+    """One row of the tests."""
+    return dict(zip(TESTS, (question, compared, test, statistic, df, p_value, flag), strict=True))
+
+
+def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Row:
+    """Compare two nested fits; `variance`: they differ by one variance only, 0 under the smaller model.
+
+    The null distribution is then a mixture with mass 1/2 at 0 (Self and Liang 1987).
+    """
+    df = large.df - small.df
+    statistic = 2 * (large.loglik - small.loglik)
+    lower = statistic < -1e-3
+    statistic = max(statistic, 0.0)
+    if df < 1 or lower or math.isnan(statistic):
+        p = math.nan
+    elif variance:
+        p = 0.5 * float(chdtrc(1, statistic)) if statistic > 1e-6 else 1.0
+    else:
+        p = float(chdtrc(df, statistic))
+    same = small.approximation == large.approximation or not (small.design.terms and large.design.terms)
+    notes = [*small.notes, *large.notes] if variance else without([*small.notes, *large.notes])
+    flag = flags.join(*notes, flags.LARGER_WORSE if lower else None, None if same else flags.UNLIKE)
+    return tested(question, compared, "LR", statistic, df, p, flag)
+
+
+def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Row:
+    """Joint Wald test that K linear functions of the parameters, `C` (K, P), are 0."""
+    value, V = C @ fit.params, C @ np.nan_to_num(fit.covariance, nan=0.0) @ C.T
+    known = len(C) > 0 and np.isfinite(spread(C, fit.covariance)).all() and np.linalg.matrix_rank(V) == len(C)
+    statistic = float(value @ np.linalg.solve(V, value)) if known else math.nan
+    p = float(chdtrc(len(C), statistic)) if known else math.nan
+    return tested(question, compared, "Wald", statistic, len(C), p, fit_flags(fit))
+
+
+def comparisons(rows: Sequence[Row], by: Sequence[str] = ()) -> pd.DataFrame:
+    """Frame of tests; grouping columns `by` are empty text in rows that compare the groups."""
+    table = pd.DataFrame(list(rows)).reindex(columns=[*by, *TESTS])
+    table["flag"] = table["flag"].astype(object).where(table["flag"].notna(), "").astype("str")
+    for name in by:
+        if table[name].isna().any():
+            table[name] = table[name].astype(object).where(table[name].notna(), "")
+    return table
