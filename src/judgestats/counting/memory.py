@@ -40,7 +40,7 @@ def count_study(
         raise SchemaError(
             f"'first' or 'second' is missing in {study.nameless:,} of {len(study.columns):,} rows. Name both."
         )
-    found = shared(study, pattern, groups, keys)
+    found = Sharing("", True) if asked else shared(study, pattern, groups, keys)  # a named cluster is what they share
     columns = kept(asked, found)
     if "pair" in columns:
         study = study.with_pair()

@@ -117,11 +117,12 @@ def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
         ends_3 = _ends_of_ratio(f_e, df1, df_e, upper)
         bounds = [_single(ends_1, k), _agreement(ms, single[1], upper), _single(ends_3, k)]
         bounds += [_mean(ends_1), _stepped_up(bounds[1], k), _mean(ends_3)]
-        F, df2 = (np.stack([x[0], x[1], x[1]] * 2) for x in ((f_w, f_e), (df_w, df_e)))
-        df1 = np.broadcast_to(df1, F.shape)
-        p = np.where(np.isnan(F) | (df2 <= 0), np.nan, fdtrc(df1, df2, F))
+        p_w, p_e = (
+            np.where(np.isnan(x) | (df <= 0), np.nan, fdtrc(df1, df, x)) for x, df in ((f_w, df_w), (f_e, df_e))
+        )
+        F, df2, p = (np.stack([x, y, y] * 2) for x, y in ((f_w, f_e), (df_w, df_e), (p_w, p_e)))
     low, high = (np.stack([x[i] for x in bounds]) for i in (0, 1))
-    return Correlations(np.stack([*single, *of_mean]), low, high, F, df1, df2, p)
+    return Correlations(np.stack([*single, *of_mean]), low, high, F, np.broadcast_to(df1, F.shape), df2, p)
 
 
 @dataclass(frozen=True)

@@ -337,8 +337,8 @@ class _Rows:
 
     def mark(self, flag: str, mask: Mask) -> None:
         """Add a flag where the mask (6, G) is true."""
-        for t, g in np.argwhere(mask):
-            self.of_term.setdefault((int(t), int(g)), []).append(flag)
+        for place in map(tuple, np.argwhere(mask).tolist()):
+            self.of_term.setdefault(place, []).append(flag)
 
     def frame(self, by: list[str], terms: list[int]) -> pd.DataFrame:
         """Rows as the tidy result, group by group."""
@@ -367,13 +367,14 @@ def _by_squares(rows: _Rows, scores: Floats, there: Any, present: Any, conf_leve
     data = rows.data
     if not data.groups:
         return
+    if present.all():
+        _squares_of(rows, np.arange(data.groups), scores, there.all(axis=1), conf_level)
+        return
     sets, of_group = np.unique(present, axis=0, return_inverse=True)
-    whole = len(sets) == 1 and bool(sets.all())
     for number, raters in enumerate(sets):
-        groups = np.flatnonzero(of_group.ravel() == number)
-        mine = slice(None) if len(sets) == 1 else np.repeat(of_group.ravel() == number, data.sizes)
-        table, given = (x[mine] if whole else x[mine][:, raters] for x in (scores, there))
-        _squares_of(rows, groups, table, given.all(axis=1), conf_level)
+        mine = np.repeat(of_group.ravel() == number, data.sizes)
+        table, complete = scores[mine][:, raters], there[mine][:, raters].all(axis=1)
+        _squares_of(rows, np.flatnonzero(of_group.ravel() == number), table, complete, conf_level)
 
 
 def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_level: float) -> None:

@@ -26,7 +26,7 @@ from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, data_rows
-from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_influence
+from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_influence, weighted_kappa
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure, Term, gold_column
@@ -707,14 +707,11 @@ def _kappa(counts: Counts, cell: Ints, key: dict[str, Any]) -> dict[str, Any]:
     if math.isnan(kappa):
         return {**row, "flag": flags.CHANCE_IS_ONE}
     if plan is not None:
-
-        def statistic(totals: Floats) -> Floats:
-            return cohen_kappa(totals.reshape(len(totals), m, m)).estimate
-
+        one, two = np.divmod(np.arange(m * m), m)
         unit = counts.columns.codes(plan.columns) if plan.cluster else Codes(np.arange(n.size), np.arange(n.size))
         added = np.bincount(unit.code * m * m + cell, n, unit.size * m * m).astype(np.float64).reshape(-1, m * m)
         units = replace(counts.where(unit.first), n=added.sum(axis=1))
-        return {**row, **units.resampled(added, statistic, key)}
+        return {**row, **units.resampled(added, lambda totals: weighted_kappa(totals, one, two, np.eye(m)), key)}
     cluster, quantile, few = counts.clusters.column, normal_quantile(counts.conf_level), ""
     if cluster is not None:
         unit = counts.columns.codes([cluster])
@@ -760,10 +757,14 @@ def _with_gold(study: Study, unlabelled: Any, by: By, what: str, measure: str) -
     """Rows with a gold label, and the number of rows without one, per group."""
     groups = list(dict.fromkeys(["judge", *grouping(by, study.names)]))
     counted(study.data, groups)
-    excluded = ExcludedCalls.of(study.filtered(["gold"], unlabelled), groups, what)
+    if study.lazy:
+        without, kept = (study.filtered(["gold"], rows) for rows in (unlabelled, ~unlabelled))
+    else:
+        empty = study.columns["gold"].among(None, "")
+        without, kept = study.where(empty), study.where(~empty)
+    excluded = ExcludedCalls.of(without, groups, what)
     if not len(excluded.table):
         return study, excluded
-    kept = study.filtered(["gold"], ~unlabelled)
     if not (number_of_calls(kept.data) if kept.lazy else len(kept.columns)):
         raise DesignError(f"{measure} needs the right answer, and 'gold' is empty in every row.")
     return kept, excluded
@@ -771,13 +772,16 @@ def _with_gold(study: Study, unlabelled: Any, by: By, what: str, measure: str) -
 
 def _refuse_unknown_gold(study: Study, gold: Any) -> None:
     """Raise where a gold label is neither candidate nor ``tie``, with row numbers where the frame has an order."""
-    first, second = (nw.col(c).cast(nw.String) for c in ("first", "second"))
-    stranger = ~gold.is_null() & (gold != "") & (gold != first) & (gold != second) & (gold != "tie")
     columns, numbers = ["item", "first", "second", "gold"], np.empty(0, dtype=int)
     if study.lazy:
+        first, second = (nw.col(c).cast(nw.String) for c in ("first", "second"))
+        stranger = ~gold.is_null() & (gold != "") & (gold != first) & (gold != second) & (gold != "tie")
         bad = study.data.filter(stranger).select(*columns).collect(backend="pandas").to_native()
     else:
-        numbers = np.flatnonzero(study.holds(columns[1:], stranger))
+        label, shown = study.columns["gold"], study.shown
+        number = {name: i for i, name in enumerate(shown.names)}
+        place = np.array([number.get(str(x), -2) for x in label.labels], dtype=np.int64)[label.code]
+        numbers = np.flatnonzero((place != shown.first) & (place != shown.second) & ~label.among(None, "", "tie"))
         bad = study.columns.take(numbers).frame(columns)
     if not len(bad):
         return
