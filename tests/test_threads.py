@@ -19,7 +19,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import judgestats as js
-from judgestats.metrics.agreement import components
+from judgestats.kernels import reml
 from judgestats.models.likelihood.objectives import LinearObjective
 from judgestats.reporting import plots
 from judgestats.reporting.pictures import drawing
@@ -233,16 +233,16 @@ def test_every_evaluation_of_a_fit_has_one_blas_thread(monkeypatch):
 
 def test_variance_components_are_fitted_with_one_blas_thread(monkeypatch):
     seen = []
-    original = components.likelihood
+    original = reml.likelihood
 
     def likelihood(data, ratio):
         seen.append(set(blas_threads()))
         return original(data, ratio)
 
-    monkeypatch.setattr(components, "likelihood", likelihood)
+    monkeypatch.setattr(reml, "likelihood", likelihood)
     rng = np.random.default_rng(0)
     one, two = np.divmod(np.arange(60), 5)
     with threadpool_limits(2, "blas"):
-        components.fitted(rng.normal(size=60) + one, [one, two])
+        reml.fitted(rng.normal(size=60) + one, [one, two])
     assert len(seen) > 10
     assert all(threads == {1} for threads in seen)

@@ -9,8 +9,8 @@ import pytest
 
 import twins_variance as twins
 from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.reml import fitted
 from judgestats.metrics.agreement import decision_study, icc, variance_components
-from judgestats.metrics.agreement.components import fitted
 from judgestats.metrics.agreement.gtheory import designs
 
 SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], dtype=float)

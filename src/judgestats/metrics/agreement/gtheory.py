@@ -20,9 +20,9 @@ from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.kernels.proportions import quotient
+from judgestats.kernels.reml import fitted, gram, identifiable, normalised
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
-from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
 from judgestats.metrics.scales import across_scales

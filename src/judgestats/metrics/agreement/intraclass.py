@@ -21,12 +21,12 @@ from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.kernels.proportions import quotient
+from judgestats.kernels.reml import Components, fitted
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
-from judgestats.metrics.agreement.components import Components, fitted
-from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, several_judges
+from judgestats.metrics.pingouin_engine import six_correlations, version
 from judgestats.metrics.scales import columns_apart
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import compact, joint
@@ -337,8 +337,8 @@ class _Rows:
 
     def mark(self, flag: str, mask: Mask) -> None:
         """Add a flag where the mask (6, G) is true."""
-        for place in map(tuple, np.argwhere(mask).tolist()):
-            self.of_term.setdefault(place, []).append(flag)
+        for t, g in np.argwhere(mask).tolist():
+            self.of_term.setdefault((t, g), []).append(flag)
 
     def frame(self, by: list[str], terms: list[int]) -> pd.DataFrame:
         """Rows as the tidy result, group by group."""

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import twins_variance as twins
-from judgestats.metrics.agreement import components as kernel
-from judgestats.metrics.agreement.components import Data, fitted, gram, identifiable, normalised
+from judgestats.kernels import reml as kernel
+from judgestats.kernels.reml import Data, fitted, gram, identifiable, normalised
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
