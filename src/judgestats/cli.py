@@ -501,8 +501,8 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
+    from judgestats.counting.study import Study
     from judgestats.metrics.measure_registry import describe, tried
-    from judgestats.schema import check as check_frame
 
     console = _console()
     found = reading.detected()
@@ -511,26 +511,26 @@ def check(
         raise typer.Exit(ExitCode.REFUSED)
     data = reading.verdicts(found)
     found = found and replace(found, opened=None)  # the table it was read from, and a folder it was unpacked to
-    against, groups = reading.against(), reading.groups
+    against, groups, study = reading.against(), reading.groups, Study.whole(data)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
 
-        references(data, **against)
+        references(study, **against)
     if as_json:
         with working("Measuring"):
-            content = _json(reading.name, data, against, groups)
+            content = _json(reading.name, study, against, groups)
         typer.echo(visible(content))
         return
     if found is not None:
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not reading.mapped else ", mapped as given"
         console.print(_text(f"{reading.name}: {found.format}{why}"))
     _show_unread(console, data)
-    rows = check_frame(data)
+    rows = study.check()
     _show_totals(console, rows)
-    _print_table(console, "Design", describe(data))
+    _print_table(console, "Design", describe(study))
     _show_rows(console, rows)
     with working("Measuring") as say:
-        measured, split = tried(data, say=say, **groups, **against)
+        measured, split = tried(study, say=say, **groups, **against)
     _show_judges(console, measured, split)
     _show_support(console, measured)
     _show_people(console, measured, split)
@@ -717,7 +717,7 @@ def _check_identity(data: Any, identity: dict[str, str]) -> None:
     identities([[s] for s in data["system"].astype(str).unique()], list(data["judge"].astype(str).unique()), identity)
 
 
-def _json(source: str, data: Any, against: dict[str, Any], groups: dict[str, Any]) -> str:
+def _json(source: str, study: Any, against: dict[str, Any], groups: dict[str, Any]) -> str:
     """What ``check`` prints, for programs; each flag with its code, its severity and its explanation."""
     import pandas as pd
 
@@ -725,18 +725,16 @@ def _json(source: str, data: Any, against: dict[str, Any], groups: dict[str, Any
     from judgestats.metrics.agreement import judge_against_people
     from judgestats.metrics.measure_registry import available_measures, describe
     from judgestats.results import estimates
-    from judgestats.schema import check as check_frame
 
-    rows = check_frame(data).drop(columns="rows")
     content: dict[str, Any] = {
         "source": source,
-        "design": describe(data),
-        "rows": rows,
-        "measures": available_measures(data, **against),
+        "design": describe(study),
+        "rows": study.check().drop(columns="rows"),
+        "measures": available_measures(study, **against),
     }
     if "humans" in against:
         try:
-            found = judge_against_people(data, humans=against["humans"], **groups)
+            found = judge_against_people(study, humans=against["humans"], **groups)
         except JudgestatsError:  # the reason stands among the measures
             found = estimates([])
         content["agreement"] = found.assign(codes=found["flag"].map(flags.flag_codes))

@@ -1,18 +1,25 @@
 """A study of a frame: what it keeps is of its own, and a measure takes it in place of the frame."""
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import judgestats as js
 import registry
+from judgestats.cli import app
+from judgestats.counting import study as studies
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, SchemaError
+from judgestats.reporting.pages import measure_all
+from judgestats.schema import factors
 from metrics.tables import signed_calls
 
 MEASURES = registry.registry()
@@ -120,3 +127,90 @@ def test_an_order_that_is_not_recorded_is_refused():
     for _ in range(2):
         with pytest.raises(DesignError, match="order_known is False"):
             study.refuse_unknown_order()
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """How often each whole column is coded, and how often a study is opened and its faults are sought."""
+    done = Counter()
+
+    def noted(module, name, what):
+        function = getattr(module, name)
+
+        def call(value, *args):
+            done[what(value)] += 1
+            return function(value, *args)
+
+        monkeypatch.setattr(module, name, call)
+
+    noted(factors, "factor_of", lambda values: (values.name, len(values)))
+    noted(studies, "in_memory", lambda _: "opened")
+    noted(studies, "faults_of", lambda _: "checked")
+    return done
+
+
+def typed(*options):
+    return lambda path, _: CliRunner().invoke(app, ["check", path, *options], catch_exceptions=False)
+
+
+def each_in_turn(_, calls):
+    study = Study.whole(calls)
+    return study.check(), js.describe(study), js.available_measures(study), js.datasheet(study, n_resamples=20)
+
+
+COMMANDS = {
+    "check": typed(),
+    "check beside people": typed("--humans", "g"),
+    "check for programs": typed("--json"),
+    "check, describe, available_measures, datasheet": each_in_turn,
+    "available_measures": lambda _, calls: js.available_measures(calls),
+    "datasheet": lambda _, calls: js.datasheet(calls, humans="g", n_resamples=20),
+    "page": lambda _, calls: measure_all(calls, n_resamples=20),
+}
+#: Frames that are not the one that was given: judges beside people again, once the people are known; and judges with
+#: the names of their conditions, of which the summary of a page is (columns are coded twice there).
+OTHERS = {"check beside people": (2, 2), "page": (1, 3)}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_opens_checks_and_codes_a_frame_once(command, tmp_path, work):
+    calls = signed_calls().drop(columns="target")
+    path = str(tmp_path / "calls.csv")
+    calls.to_csv(path, index=False)
+    COMMANDS[command](path, calls)
+    columns = {key[0]: n for key, n in work.items() if isinstance(key, tuple) and key[1] == len(calls)}
+    assert {"judge", "item", "first", "second", "choice"} <= set(columns)
+    assert (work["opened"], max(columns.values())) == OTHERS.get(command, (1, 1)), columns
+    assert work["checked"] == (command.startswith("check") or command == "page")
+
+
+def scanned(table, seen):
+    """The rows as a DuckDB relation that adds each row which a query reads to `seen`."""
+
+    def noted(values):
+        seen.append(len(values))
+        return values
+
+    connection = duckdb.connect()
+    connection.create_function("noted", noted, ["VARCHAR"], "VARCHAR", type="arrow", side_effects=True)
+    connection.register("held", table)
+    return connection.sql("SELECT * FROM held WHERE noted(item) = item")
+
+
+@pytest.mark.parametrize("make", [scanned, lambda table, seen: pl.from_pandas(table).lazy().filter(
+    pl.col("item").map_batches(lambda v: seen.append(len(v)) or v, return_dtype=pl.String) == pl.col("item")
+)], ids=["DuckDB", "Polars"])  # fmt: skip
+def test_check_of_a_lazy_frame_scans_its_data_three_times_at_most(make):
+    """A function with effects stands in its filter, so every row that any query reads passes it."""
+    calls, seen = signed_calls(), []
+    frame = make(calls, seen)
+    found = js.check(frame), js.describe(frame), js.available_measures(frame)
+    assert len(calls) <= sum(seen) <= 3 * len(calls)
+    seen.clear()
+    study = Study.whole(frame)
+    again = study.check(), js.describe(study), js.available_measures(study)
+    assert sum(seen) == len(calls)
+    for one, other, want in zip(found, again, (js.check(calls), js.describe(calls), js.available_measures(calls)),
+                                strict=True):  # fmt: skip
+        pd.testing.assert_frame_equal(one, want)
+        pd.testing.assert_frame_equal(other, want)

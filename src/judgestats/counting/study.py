@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import Codes, as_scores, combine
-from judgestats.schema.columns import COUNTS, Kind, N, answer_column
+from judgestats.schema.columns import COUNTS, Finding, Kind, N, answer_column, kind_of
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
+from judgestats.schema.opening import in_memory
+from judgestats.schema.validation import faults_of, findings, in_codes
 from judgestats.typing import Floats, Mask
 
 R = TypeVar("R")
@@ -46,6 +48,13 @@ class Study:
         native = data.to_native()
         table = native if isinstance(native, pd.DataFrame) else data
         return cls(Factors(rows=0) if isinstance(data, nw.LazyFrame) else Factors(table), data)
+
+    @classmethod
+    def whole(cls, frame: Any) -> Study:
+        """The study of a frame in memory, which is opened once; a lazy frame is collected; a study is its own."""
+        if isinstance(frame, Study):
+            return cls.whole(frame.data) if frame.lazy else frame
+        return cls.of(in_memory(frame).to_pandas())
 
     @cached_property
     def data(self) -> Any:
@@ -110,6 +119,19 @@ class Study:
     def scores(self) -> Study:
         """Ratings whose verdicts are right or wrong, as scores; another frame in memory as it is."""
         return Study.of(as_scores(self.data)) if answer_column(self.names) == "correct" else self
+
+    @property
+    def _in_codes(self) -> Any:
+        return in_codes(self.data, kind_of(self.names), self.columns)
+
+    @cached_property
+    def faults(self) -> list[Finding]:
+        """What is wrong with the frame, found once."""
+        return list(faults_of(self._in_codes, kind_of(self.names)))
+
+    def check(self) -> pd.DataFrame:
+        """The rows of :func:`judgestats.check`."""
+        return findings(self._in_codes, self.faults, self.data.to_native())
 
     @cached_property
     def of_two(self) -> Study:

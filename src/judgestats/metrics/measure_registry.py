@@ -41,7 +41,7 @@ from judgestats.schema.columns import (
     grouping,
     kind_of,
 )
-from judgestats.schema.opening import engine_errors, opened
+from judgestats.schema.opening import engine_errors
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -447,10 +447,10 @@ def tried(
     say: Callable[[str], None] = quiet,
 ) -> tuple[dict[str, pd.DataFrame | str], list[str]]:
     """Each measure tried without resampling: its estimates, or what is missing; and the columns that split them."""
-    known = references(opened(data).to_native(), humans, gold, baseline)
-    people, study = known.people if known.humans else None, Study.of(known.models)
-    groups = [g for g in grouping(by, list(known.models.columns)) if g != "judge"]
-    if kind_of(known.models.columns) == "ratings":
+    known = references(Study.whole(data), humans, gold, baseline)
+    people, study = known.people if known.humans else None, known.study
+    groups = [g for g in grouping(by, study.names) if g != "judge"]
+    if kind_of(study.names) == "ratings":
         groups += [s.column for s in splits_of(study, [*KEYS, *groups])]
     options = Options(
         tuple(groups), dict(identity or {}), cluster, 1, people=people, baseline=known.baseline, counting=True
@@ -484,31 +484,32 @@ def describe(data: IntoFrame) -> pd.DataFrame:
     >>> describe(calls).set_index("property")["value"].to_dict()["both orders"]
     'every pair'
     """
-    table = opened(data).lazy().collect(backend="pandas").to_native()
+    study = Study.whole(data)
+    table = study.data.to_pandas()
     kind = kind_of(table.columns)
     rows = [
         ("frame", kind),
         ("rows", f"{len(table):,}"),
-        ("judges", _several(table["judge"])),
-        ("items", f"{table['item'].nunique():,}"),
+        ("judges", _several(study, "judge")),
+        ("items", f"{sum(x is not None for x in study.columns['item'].labels):,}"),
     ]
     if kind == "preferences":
         calls = number_of_calls(table)
         answers = calls.groupby(table["choice"].astype(str)).sum()
         shares = ", ".join(f"{a} {100 * answers[a] / (calls.sum() or 1):.1f} %" for a in CHOICES if a in answers)
         rows += [
-            ("both orders", _orders(data)),
+            ("both orders", _orders(study)),
             ("answers", shares),
             ("graded", "yes, in 'strength'" if "strength" in table else "no"),
             ("gold", f"{table['gold'].notna().sum():,} rows" if "gold" in table else "none"),
         ]
     else:
         rows += [
-            ("systems", _several(table["system"]) if "system" in table else "one"),
-            ("criteria", _several(table["criterion"]) if "criterion" in table else "one"),
+            ("systems", _several(study, "system") if "system" in table else "one"),
+            ("criteria", _several(study, "criterion") if "criterion" in table else "one"),
             answers_given(table),
         ]
-    rows.append(("repeats", _repeats_text(data, table)))
+    rows.append(("repeats", _repeats_text(study, table)))
     known = {c.name for c in VOCABULARY[kind] if c.name not in (*CONDITIONS, "stimulus")}
     conditions = [
         c
@@ -521,21 +522,21 @@ def describe(data: IntoFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["property", "value"])
 
 
-def _repeats_text(data: Any, table: pd.DataFrame) -> str:
+def _repeats_text(study: Study, table: pd.DataFrame) -> str:
     numbered = table["replicate"].nunique() if "replicate" in table else 1
     if numbered > 1:
         return f"{numbered} of each call"
     try:
         if "choice" in table:
-            count(data, "consistency", cluster=False)
+            count(study, "consistency", cluster=False)
     except DesignError as error:
         return "some, without a number in 'replicate'" if error.reason == REPEATED else "none"
     return "none"
 
 
-def _orders(data: Any) -> str:
+def _orders(study: Study) -> str:
     try:
-        pairs = count(data, "consistency", cluster=False)
+        pairs = count(study, "consistency", cluster=False)
     except JudgestatsError as error:
         return f"not usable: {error.problem}"
     both = ~(pairs.among("forward", "missing") | pairs.among("reverse", "missing"))
@@ -543,8 +544,8 @@ def _orders(data: Any) -> str:
     return "every pair" if share == 1 else "no pair" if share == 0 else f"{100 * share:.1f} % of the pairs"
 
 
-def _several(values: pd.Series[Any], most: int = 6) -> str:
-    names = sorted(map(str, values.dropna().unique()))
+def _several(study: Study, column: str, most: int = 6) -> str:
+    names = study.columns.labels(column)
     return f"{len(names)}: " + ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 

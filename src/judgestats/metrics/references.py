@@ -35,6 +35,7 @@ class References:
     """Data split by the arguments ``humans``, ``gold`` and ``baseline``."""
 
     models: pd.DataFrame  # rows of the judges to be measured, without people and without a rater that serves as gold
+    study: Study  # of these rows
     people: pd.DataFrame  # their rows
     humans: tuple[str, ...] = ()  # their names
     baseline: Mapping[str, str] = field(default_factory=dict)  # column -> its control condition
@@ -49,8 +50,8 @@ def references(
     right and who is not measured; or (preferences) a candidate, which is then right wherever it was shown. `baseline`:
     a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or ``{column: value}``.
     """
-    table = Study.of(data).data.lazy().collect(backend="pandas").to_native()
-    table = with_gold(table, gold)
+    study = Study.whole(data)
+    table = with_gold(study.data.to_pandas(), gold)
     names = people_of(table, humans)
     is_person = table["judge"].astype(str).isin(names).to_numpy()
     if names and is_person.all():
@@ -59,7 +60,8 @@ def references(
             advice=_HUMANS,
         )
     models = table[~is_person] if names else table
-    return References(models, of_people(table[is_person]), tuple(names), controls(table, baseline))
+    study = study.where(~is_person) if gold in (None, "gold") else Study.of(models)
+    return References(models, study, of_people(table[is_person]), tuple(names), controls(table, baseline))
 
 
 def of_people(rows: pd.DataFrame) -> pd.DataFrame:

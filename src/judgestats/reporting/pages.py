@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
@@ -57,10 +56,19 @@ from judgestats.reporting.sheets import (
 )
 from judgestats.reporting.summary import Column, Summary, summarise
 from judgestats.results import COLUMNS
-from judgestats.schema import check, kind_of
-from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
-from judgestats.schema.opening import engine_errors, opened
-from judgestats.schema.validation import raise_faults
+from judgestats.schema.columns import (
+    CONDITIONS,
+    COUNTS,
+    PLACES,
+    VOCABULARY,
+    By,
+    Kind,
+    answer_column,
+    grouping,
+    kind_of,
+)
+from judgestats.schema.opening import engine_errors
+from judgestats.schema.validation import refuse
 
 if TYPE_CHECKING:
     from judgestats.reporting.fitted import Model, Models
@@ -684,14 +692,13 @@ def measure_all(
         fitted = described(models, conf_level)
     if sampling is not None:
         choose(sampling, get_args(Sampling), "sampling")
-    frame = opened(data).lazy().collect(backend="pandas").to_native()
-    frame.attrs = dict(getattr(data, "attrs", {}))
-    kind = kind_of(frame.columns)
-    raise_faults(nw.from_native(frame, eager_only=True), kind)
-    groups = [g for g in grouping(by, list(frame.columns)) if g != "judge"]
-    splits = splits_of(frame, [*KEYS, *groups]) if kind == "ratings" else []
+    whole = Study.whole(data)
+    kind = kind_of(whole.names)
+    refuse(whole.faults, whole.data, kind)
+    groups = [g for g in grouping(by, whole.names) if g != "judge"]
+    splits = splits_of(whole, [*KEYS, *groups]) if kind == "ratings" else []
     groups += [s.column for s in splits]
-    findings = check(frame)
+    findings = whole.check()
     options: dict[str, Any] = {
         "by": groups,
         "cluster": cluster,
@@ -701,7 +708,7 @@ def measure_all(
         "n_resamples": n_resamples,
     }
     asked = {"humans": humans, "gold": gold, "baseline": baseline, "sampling": sampling, "title": title}
-    known = references(frame, humans, gold, baseline)
+    known = references(whole, humans, gold, baseline)
     everybody, renamed = _renamed(pd.concat([known.models, known.people]), groups)
     measured, people = everybody.iloc[: len(known.models)], of_people(everybody.iloc[len(known.models) :])
     settings = Options(
@@ -709,7 +716,7 @@ def measure_all(
         known.baseline, sampling or "",
     )  # fmt: skip
     say("Datasheets")
-    study = Study.of(measured)
+    study = known.study if renamed == groups else Study.of(measured)
     sheet = _named_by_judge(sheet_of(study, settings), renamed)
     taken = attempts(study, settings, shown_measures(sheet), lambda name: say(f"Measures: {name}"))
     peers: Any = None

@@ -24,6 +24,12 @@ class Factor(NamedTuple):
         chosen: Mask = np.array([label in labels for label in self.labels], dtype=bool)[self.code]
         return chosen
 
+    def categories(self) -> pd.Categorical:
+        """The column as categories, whose missing values have none."""
+        missing = len(self.labels) > 0 and self.labels[-1] is None
+        code = np.where(self.code == len(self.labels) - 1, -1, self.code) if missing else self.code
+        return pd.Categorical.from_codes(code, self.labels[:-1] if missing else self.labels)
+
     def recoded(self, words: Mapping[Any, Any], missing: Any = None) -> Factor:
         """The factor with other labels, of which several may be one; `missing` in place of no label."""
         new = [missing if label is None else words.get(label, label) for label in self.labels]

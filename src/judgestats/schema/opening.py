@@ -108,6 +108,12 @@ def opened(frame: Any) -> Any:
     return data.with_columns(*new) if new else data
 
 
+def in_memory(frame: Any) -> Any:
+    """Take a frame of any engine, and collect a lazy one: in one scan of its data."""
+    data = opened(frame)
+    return data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
+
+
 def refuse_nested(data: Any, named: Iterable[str] | None = None) -> None:
     """Raise if a lazy frame has a nested column, among those named where some are."""
     if not isinstance(data, nw.LazyFrame):

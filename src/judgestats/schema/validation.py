@@ -30,7 +30,8 @@ from judgestats.schema.columns import (
     unit_columns,
 )
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
-from judgestats.schema.opening import engine_errors, opened
+from judgestats.schema.factors import Factors
+from judgestats.schema.opening import engine_errors, in_memory, opened
 
 
 @engine_errors
@@ -78,22 +79,26 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     4      rows                  rows excluded  1
     """
     scale = score_range(scale)
-    data = opened(frame)
-    data = data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
+    data = in_memory(frame)
     kind = kind_of(data.columns)
-    data = _in_codes(data, kind)
-    source = str(getattr(frame, "attrs", {}).get(SOURCE, COUNTS))
-    findings = [*_faults(data, kind, scale), *_excluded(data, kind), *_counted(data, kind, source)]
-    excluded = {r for f in findings if f.level in ("fault", "excluded") for r in f.rows}
-    everything = tuple(range(len(data)))
-    account = account_of(frame) or Account(len(data))
-    findings += [*_excluded_while_reading(account), *account.notes]
+    table = in_codes(data, kind)
+    return findings(table, list(faults_of(table, kind, scale)), frame)
+
+
+def findings(table: Any, faults: list[Finding], source: Any) -> pd.DataFrame:
+    """What :func:`check` lists of a frame in codes and its faults; `source`: the frame with the account."""
+    kind, counts = kind_of(table.columns), str(getattr(source, "attrs", {}).get(SOURCE, COUNTS))
+    found = [*faults, *_excluded(table, kind), *_counted(table, kind, counts)]
+    excluded = {r for f in found if f.level in ("fault", "excluded") for r in f.rows}
+    everything = tuple(range(len(table)))
+    account = account_of(source) or Account(len(table))
+    found += [*_excluded_while_reading(account), *account.notes]
     sums = [
         Finding("rows", "", "rows in", everything, unread=account.n_excluded),
         Finding("rows", "", "rows used", tuple(r for r in everything if r not in excluded)),
         Finding("rows", "", "rows excluded", tuple(sorted(excluded)), unread=account.n_excluded),
     ]
-    return pd.concat([as_frame(findings, account.places), as_frame(sums)], ignore_index=True)
+    return pd.concat([as_frame(found, account.places), as_frame(sums)], ignore_index=True)
 
 
 def _excluded_while_reading(account: Account) -> list[Finding]:
@@ -117,18 +122,18 @@ def _excluded_while_reading(account: Account) -> list[Finding]:
 
 def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:
     """Raise one SchemaError that carries every fault of an eager frame, if there is any."""
-    _raise(list(_faults(_in_codes(data, kind), kind, scale)), data, kind)
+    refuse(list(faults_of(in_codes(data, kind), kind, scale)), data, kind)
 
 
-def _in_codes(data: Any, kind: Kind) -> Any:
+def in_codes(data: Any, kind: Kind, columns: Factors | None = None) -> Any:
     """The frame in pandas with its labels as categories: faults are found among labels, not among rows."""
     table = data.to_pandas()
     texts = [c.name for c in VOCABULARY[kind] if c.type in ("text", "category") and (c.key or c.name in _ANSWERED)]
-    coded = {
-        n: pd.Categorical.from_codes(*hashed(table[n]))
-        for n in texts
-        if n in table and len(table) and not isinstance(table[n].dtype, pd.CategoricalDtype)
-    }
+    texts = [n for n in texts if n in table and len(table) and not isinstance(table[n].dtype, pd.CategoricalDtype)]
+    if columns is None:
+        coded = {n: pd.Categorical.from_codes(*hashed(table[n])) for n in texts}
+    else:
+        coded = {n: f.categories() for n, f in zip(texts, columns.of(texts), strict=True)}
     return nw.from_native(table.assign(**coded) if coded else table, eager_only=True)
 
 
@@ -143,10 +148,11 @@ def refuse_doubled(frame: Any) -> None:
     """
     data = opened(frame)
     if isinstance(data, nw.DataFrame) and "system" not in data.columns:
-        _raise(list(_duplicates(data, "ratings")), data, "ratings")
+        refuse(list(_duplicates(data, "ratings")), data, "ratings")
 
 
-def _raise(faults: list[Finding], data: Any, kind: Kind) -> None:
+def refuse(faults: list[Finding], data: Any, kind: Kind) -> None:
+    """Raise one SchemaError that carries these faults of a frame, if there are any."""
     if not faults:
         return
     if not len(data):
@@ -173,7 +179,8 @@ def _marked(
         yield Finding(level, column, what, rows, example, remedy, advice)
 
 
-def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterator[Finding]:
+def faults_of(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> Iterator[Finding]:
+    """The faults of a frame in codes."""
     if len(data) == 0:
         yield Finding("fault", "", "the table has no rows", (), remedy="Give a table with at least one call.")
         return

@@ -261,7 +261,7 @@ def datasheet(
         known.people if known and known.humans else None,
         known.baseline if known else controls_of(data),
     )
-    return sheet_of(Study.of(known.models if known else data), options)
+    return sheet_of(known.study if known else Study.of(data), options)
 
 
 def sheet_of(data: Any, options: Options) -> pd.DataFrame:
