@@ -130,6 +130,7 @@ def test_a_nested_column_is_refused_with_its_remedy():
     [
         "position_bias",
         "consistency",
+        "gold_agreement",
         *(pytest.param(m, marks=pytest.mark.slow) for m in ("answer_rates", "delta0", "filler_preference",
                                                             "target_sensitivity", "accuracy", "preference_rate")),
     ],

@@ -15,7 +15,7 @@ from judgestats.counting.clustering import ALIKE, CANDIDATES, ENOUGH, MERGED_ABO
 from judgestats.counting.clusters import kept
 from judgestats.counting.pairing import coded_pairs, count_pairs, number_of_pairs, refuse_nameless
 from judgestats.counting.patterns import PATTERNS, SIDES, Pattern
-from judgestats.counting.selection import NAMES, chosen, refuse_unknown_gold, with_outcome
+from judgestats.counting.selection import NAMES, chosen, coded_gold, refuse_unknown_gold, with_outcome
 from judgestats.counting.sides import CONTEST, SHOWN, of_candidates
 from judgestats.counting.study import refuse_unknown_order
 from judgestats.schema.coding import as_scores, tidy
@@ -67,6 +67,8 @@ def count_merged(
     elif pattern.unit == "side":
         data = nw.concat([_side(data, keys, column, n, slot) for slot in ("first", "second")])
         n, of_answers = nw.col(N), {(side,): nw.col("outcome") == i for i, side in enumerate(SIDES)}
+    elif pattern.beside:
+        data, of_answers = coded_gold(data, pattern)
     else:
         data, words = with_outcome(data, pattern), {c: nw.col(c).cast(nw.String) for c in shown}
         of_answers = {
@@ -99,7 +101,7 @@ def count_merged(
     row, answer = np.nonzero(count_of)
     result = table[[*keys, ALIKE]].iloc[row].reset_index(drop=True)
     result[column] = row
-    for i, name in enumerate(shown):
+    for i, name in enumerate([*shown, *pattern.beside]):
         result[name] = pd.Series([c[i] for c in combinations], dtype=object).iloc[answer].to_numpy()
     result[N] = count_of[row, answer] * result[ALIKE].to_numpy(dtype=float)
     return tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])

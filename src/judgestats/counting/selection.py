@@ -252,6 +252,25 @@ def _against_gold() -> Any:
     return _settled(decided, nw.when(tie).then(nw.lit("correct")).otherwise(nw.lit("tie")))
 
 
+def coded_gold(data: Any, pattern: Pattern) -> tuple[Any, dict[tuple[str, ...], Any]]:
+    """Calls of a lazy frame as numbers, and (outcome, answer, answer that is right) -> the calls with them."""
+    _refuse_strangers(data, pattern)
+    choice, gold = _text("choice"), _text("gold")
+    answers, right = ("first", "second", "tie", "invalid"), ("first", "second", "tie")
+    code = nw.when(choice.is_null() | (choice == "invalid")).then(nw.lit(9)).otherwise(nw.lit(-9))
+    code = nw.when(choice.is_in(("tie", "abstain"))).then(nw.lit(6)).otherwise(code)
+    code = nw.when(choice == "second").then(nw.lit(3)).otherwise(code)
+    code = nw.when(choice == "first").then(nw.lit(0)).otherwise(code)
+    slot = nw.when(gold == _text("second")).then(nw.lit(1)).otherwise(nw.lit(2))
+    slot = nw.when(gold == _text("first")).then(nw.lit(0)).otherwise(slot)
+    of_answers: dict[tuple[str, ...], Any] = {}
+    for i, answer in enumerate(answers):
+        for j, slot_of_gold in enumerate(right):
+            decided = "correct" if answer == slot_of_gold else answer if answer in ("tie", "invalid") else "wrong"
+            of_answers[decided, answer, slot_of_gold] = nw.col("_code") == 3 * i + j
+    return data.with_columns((code + slot).alias("_code")), of_answers
+
+
 def _answer() -> Any:
     """The slot that was chosen."""
     return _settled(_text("choice"))

@@ -576,7 +576,8 @@ def gold_agreement(
     if taken:
         raise DesignError(f"by={taken[0]!r} is a column that gold_agreement makes itself. Rename yours.")
     scored, excluded = labelled_calls(calls, by)
-    counts = count(scored, "gold_agreement", by, cluster=cluster, beside=names(strata))
+    merged = interval == "wilson" and strata is None
+    counts = count(scored, "gold_agreement", by, cluster=cluster, beside=names(strata), merged=merged)
     counts = excluded.with_empty(counts).inferred(conf_level, interval, strata, n_resamples, seed)
     hit, trial = counts.hits_and_trials("correct", ties, invalid)
     rows = counts.rates("accuracy", hit, trial)
@@ -715,13 +716,15 @@ def _kappa(counts: Counts, cell: Ints, key: dict[str, Any]) -> dict[str, Any]:
     cluster, quantile, few = counts.clusters.column, normal_quantile(counts.conf_level), ""
     if cluster is not None:
         unit = counts.columns.codes([cluster])
+        alike = np.ones(unit.size) if counts.alike is None else counts.alike[unit.first]
+        size = int(alike.sum())
         sums = np.bincount(unit.code, n * kappa_influence(total).ravel()[cell], unit.size)
-        row["method"] = f"linearised, clustered by {cluster} (G = {unit.size})"
-        few = flags.few_clusters(np.bincount(unit.code, n))
-        if unit.size < 2:
+        row["method"] = f"linearised, clustered by {cluster} (G = {size})"
+        few = flags.few_clusters(np.bincount(unit.code, n) / alike, alike=alike)
+        if size < 2:
             return {**row, "flag": few}
-        error = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / row["n"]
-        quantile = float(stdtrit(unit.size - 1, 0.5 + counts.conf_level / 2))
+        error = math.sqrt(size / (size - 1) * float((sums**2 / alike).sum())) / row["n"]
+        quantile = float(stdtrit(size - 1, 0.5 + counts.conf_level / 2))
     if error < 1e-7:  # perfect agreement
         return {**row, "flag": flags.join(few, flags.NO_SPREAD)}
     low, high = max(kappa - quantile * error, -1.0), min(kappa + quantile * error, 1.0)

@@ -65,8 +65,10 @@ def flag_confounded(
     study = Study.of(calls)
     if not {"first", "second", "item", *groups} <= {*study.names}:
         return rows
-    confounded = _confounded_there if study.lazy else _confounded
-    where = study.once(("confounded", *groups), lambda: confounded(study, groups))
+    if study.lazy:
+        where = _confounded_there(study.data, groups, {tuple(str(row[g]) for g in groups) for row in rows})
+    else:
+        where = study.once(("confounded", *groups), lambda: _confounded(study, groups))
     for row in rows:
         if row["term"] in terms and tuple(str(row[g]) for g in groups) in where:
             row["flag"] = flags.join(row["flag"], flags.ORDER_CONFOUNDED)
@@ -96,13 +98,25 @@ def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
     return {tuple(map(str, key)) for key in labels.itertuples(index=False, name=None)}
 
 
-def _confounded_there(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
-    """:func:`_confounded` of a lazy frame, in its own engine: least and greatest in place of several values."""
+def _confounded_there(data: Any, groups: Sequence[str], asked: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """:func:`_confounded` of a lazy frame: none where some rows show each group two candidates in both orders."""
+    some = _orders_there(data.head(SOME), groups)
+    both = some.loc[some["_turned"] == 1, [*groups]].itertuples(index=False, name=None)
+    if asked <= {tuple(map(str, key)) for key in both}:
+        return set()
+    table = _orders_there(data, groups)
+    one_candidate = (table["_first0"] == table["_first1"]) | (table["_second0"] == table["_second1"])
+    confounded = (table["_turned"] == 0) & (one_candidate | (2 * table["_recurring"] >= table["_pairs"]))
+    return {tuple(map(str, key)) for key in table.loc[confounded, [*groups]].itertuples(index=False, name=None)}
+
+
+def _orders_there(data: Any, groups: Sequence[str]) -> pd.DataFrame:
+    """How candidates are shown in each group, in the engine: least and greatest in place of several values."""
     first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
     low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
     turned = one_if(first > second)
     shown = {"_low": low, "_high": high, "_turned": turned, "_first": first, "_second": second, "_item": item}
-    calls = study.data.select(*groups, *(values.alias(name) for name, values in shown.items()))
+    calls = data.select(*groups, *(values.alias(name) for name, values in shown.items()))
     ends = [(nw.col(c).min().alias(f"{c}0"), nw.col(c).max().alias(f"{c}1")) for c in [*shown][2:]]
     pairs = calls.group_by(*groups, "_low", "_high").agg(*itertools.chain(*ends))
     recurring = one_if(nw.col("_item0") != nw.col("_item1")).alias("_recurring")
@@ -112,14 +126,14 @@ def _confounded_there(study: Study, groups: Sequence[str]) -> set[tuple[str, ...
     found = of_groups.agg(
         nw.col("_turned").max(), nw.col("_recurring").sum(), nw.len().alias("_pairs"), least.min(), greatest.max()
     )
-    table = found.collect(backend="pandas").to_native()
-    one_candidate = (table["_first0"] == table["_first1"]) | (table["_second0"] == table["_second1"])
-    confounded = (table["_turned"] == 0) & (one_candidate | (2 * table["_recurring"] >= table["_pairs"]))
-    return {tuple(map(str, key)) for key in table.loc[confounded, [*groups]].itertuples(index=False, name=None)}
+    table: pd.DataFrame = found.collect(backend="pandas").to_native()
+    return table
 
 
 # ---- Does a judge repeat its answer: in the other order, or when asked again? ----------------------------------------
 
+#: Rows of a lazy frame that are looked at before all of them are.
+SOME = 50_000
 #: Column of each answer in a table of counts; an abstention is a tie.
 _ANSWERS = {"first": 0, "second": 1, "tie": 2, "abstain": 2, "invalid": 3}
 #: What is no trial, by ``missing=``.
