@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 import pandas as pd
+import pytest
 
 import judgestats as js
+import registry
+from judgestats.counting.splitting import KEYS, splits_of
+from judgestats.counting.study import Study
 from judgestats.metrics import measure_registry
-from judgestats.metrics.measure_registry import measures_of
+from judgestats.metrics.measure_registry import Options, measures_of
+from judgestats.metrics.references import controls_of
 from metrics.tables import calls, panel_of_whole_scores, panel_scores, peak, whole_scores
+
+#: Frames of the properties, each under the name of the first measure that has it.
+FRAMES = {name: data for data, name in {m.data: name for name, m in reversed(registry.registry().items())}.items()}
+QUICK = ("verbosity_bias", "accuracy", "gold_agreement", "validity_gates")
+#: Measures that are not offered on data from which they could be computed.
+BY_CHOICE = {
+    "rank_systems": "two systems are one comparison, which preference_rate has",
+    "quality_agreement": "a correlation over two or three systems says nothing",
+}
 
 
 def test_what_is_supported_is_tried_without_a_bootstrap(monkeypatch):
@@ -85,3 +101,36 @@ def test_many_judges_are_too_many_only_for_measures_of_pairs():
     missing = found.set_index("measure")["missing"]
     assert (missing[["alpha", "icc"]] == "").all()
     assert "70 judges are 2,415 pairs, too many for every pair" in missing["agreement_levels"]
+
+
+def estimated(record, data, options):
+    """Whether the public function gives a number, with what the page would pass; None where an argument is lacking."""
+    try:
+        arguments = dict(record.arguments(data, options)) if record.arguments else {}
+        if "by" in signature(record.function).parameters:
+            arguments["by"] = list(options.by)
+        signature(record.function).bind(data, **arguments)
+    except (TypeError, KeyError):
+        return None
+    try:
+        return bool(record.function(data, **arguments)["estimate"].notna().any())
+    except js.errors.JudgestatsError:
+        return False
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FRAMES])
+def test_what_is_available_gives_an_estimate_and_what_is_not_gives_none(name):
+    data = FRAMES[name]()
+    if not {"judge", "item"} <= {*data.columns}:
+        return
+    listed = js.available_measures(data).set_index("measure")["supported"]
+    groups = [s.column for s in splits_of(data, KEYS)] if "choice" not in data else []
+    options = Options(by=tuple(groups), n_resamples=20, baseline=controls_of(data))
+    study = Study.of(data)
+    given = {n: isinstance(record.attempt(study, options), pd.DataFrame) for n, record in measures_of(data).items()}
+    assert given == listed.to_dict()
+    alone = {n: estimated(r, data, options) for n, r in measures_of(data).items() if n == r.function.__name__}
+    wrong = {n for n, some in alone.items() if some is not None and some != listed[n]}
+    assert wrong <= {n for n in BY_CHOICE if not listed.get(n)}
+    assert any(listed[n] for n, some in alone.items() if some)
+    assert any(not listed[n] for n, some in alone.items() if some is False)
