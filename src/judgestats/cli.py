@@ -511,7 +511,8 @@ def check(
         raise typer.Exit(ExitCode.REFUSED)
     data = reading.verdicts(found)
     found = found and replace(found, opened=None)  # the table it was read from, and a folder it was unpacked to
-    against, groups, study = reading.against(), reading.groups, Study.whole(data)
+    against, groups = reading.against(), reading.groups
+    study: Any = Study.whole(data)
     if against:  # refuse names that do not occur before anything is measured
         from judgestats.metrics.references import references
 
