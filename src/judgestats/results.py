@@ -36,6 +36,15 @@ def estimates(
         texts = [text if isinstance(text, str) else "" for text in cells[name]]
         cells[name] = pd.array(np.array(texts, dtype=object), dtype="str")
     frame = pd.DataFrame(cells)
-    if sort and by and len(frame):
-        frame = frame.sort_values(list(by), kind="stable", ignore_index=True)
-    return frame
+    return in_order(frame, by) if sort and len(frame) else frame
+
+
+def in_order(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The rows sorted by labels: as text, where a column has labels of several types."""
+    if not by:
+        return table
+    try:
+        return table.sort_values(list(by), kind="stable", ignore_index=True)
+    except TypeError:
+        as_text = table[list(by)].astype(dict.fromkeys(table[list(by)].select_dtypes(object), str))
+        return table.loc[as_text.sort_values(list(by), kind="stable").index].reset_index(drop=True)

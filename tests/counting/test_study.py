@@ -214,3 +214,47 @@ def test_check_of_a_lazy_frame_scans_its_data_three_times_at_most(make):
                                 strict=True):  # fmt: skip
         pd.testing.assert_frame_equal(one, want)
         pd.testing.assert_frame_equal(other, want)
+
+
+CALLS = pd.DataFrame(
+    {
+        "judge": [*"ggghhh"], "item": [*"112112"], "first": [*"xyxxyx"], "second": [*"yxyyxy"],
+        "choice": ["first", "second", "tie", "first", "first", "second"],
+    }
+)  # fmt: skip
+TAKEN = (js.position_bias, js.consistency, js.answer_rates, js.preference_rate, js.kappa, js.available_measures)
+
+
+def test_a_frame_of_one_row_and_one_of_none():
+    for rows, used in ((1, 1), (0, 0)):
+        some = CALLS.head(rows)
+        found = js.check(some).set_index("what")["n"]
+        assert (found["rows in"], found["rows used"]) == (rows, used)
+        assert ("the table has no rows" in found) == (not rows)
+        assert js.describe(some).set_index("property")["value"]["rows"] == str(rows)
+    assert js.available_measures(CALLS.head(1)).set_index("measure")["supported"]["position_bias"]
+    assert not js.available_measures(CALLS.head(0))["supported"].any()
+    assert not len(js.position_bias(CALLS.head(0)))
+    with pytest.raises(SchemaError, match="has no rows"):
+        js.report(CALLS.head(0), "no.html")
+
+
+def test_labels_of_several_types_in_one_column_are_labels():
+    """Numbers and text are told apart, and ordered as text."""
+    mixed = CALLS.assign(judge=CALLS["judge"].map({"g": "g", "h": 7}), item=[1, 1, "b", 1, 1, 2.5])
+    text = mixed.assign(judge=mixed["judge"].astype(str), item=mixed["item"].astype(str))
+    for take in TAKEN:
+        got, want = take(mixed), take(text)
+        for column in {"judge", "other"} & {*got.columns}:
+            got[column] = got[column].astype(str)
+        pd.testing.assert_frame_equal(got, want, check_dtype=False)
+    pd.testing.assert_frame_equal(js.describe(mixed), js.describe(text))
+    assert list(js.preferences(mixed)["item"]) == list(text["item"])
+
+
+@pytest.mark.slow
+def test_fifty_thousand_columns_beside_the_verdict_change_nothing():
+    more = pd.DataFrame(np.arange(50_000.0 * len(CALLS)).reshape(len(CALLS), -1)).add_prefix("measured_")
+    wide = pd.concat([CALLS, more], axis=1)
+    for take in (*TAKEN[:-1], js.check):
+        pd.testing.assert_frame_equal(take(wide), take(CALLS))

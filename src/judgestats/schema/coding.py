@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, data_rows
 from judgestats.kernels.renumbering import by_appearance
+from judgestats.results import in_order
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
 from judgestats.typing import Floats, Ints
@@ -286,8 +287,7 @@ def count_rows(table: pd.DataFrame, columns: Sequence[str], weight: str | None =
 
 def tidy(result: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Plain columns (no categories), sorted by `columns`."""
-    result = _plain(result, columns)
-    return result.sort_values(list(columns), kind="stable", ignore_index=True) if columns else result
+    return in_order(_plain(result, columns), columns)
 
 
 def _plain(result: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -129,7 +129,7 @@ def in_codes(data: Any, kind: Kind, columns: Factors | None = None) -> Any:
     """The frame in pandas with its labels as categories: faults are found among labels, not among rows."""
     table = data.to_pandas()
     texts = [c.name for c in VOCABULARY[kind] if c.type in ("text", "category") and (c.key or c.name in _ANSWERED)]
-    texts = [n for n in texts if n in table and len(table) and not isinstance(table[n].dtype, pd.CategoricalDtype)]
+    texts = [n for n in texts if n in table and not isinstance(table[n].dtype, pd.CategoricalDtype)]
     if columns is None:
         coded = {n: pd.Categorical.from_codes(*hashed(table[n])) for n in texts}
     else:
