@@ -137,7 +137,9 @@ def count_lazily(
     present = data.collect_schema().names()
     if pattern.unit == "side" or "opponent" in pattern.columns:
         refuse_nameless(data)
-    if pattern.unit == "side":
+    if asked:
+        found = Sharing("", True)  # a named cluster is what they share
+    elif pattern.unit == "side":
         found = auto_cluster(_sides(data, keys), keys, pattern.cluster, 2 * number_of_calls(data))
     elif "item" not in present:
         found = Sharing("", False)
