@@ -91,19 +91,20 @@ def generate(rows: int, items: int) -> Path:
     if not path.exists():
         LAKE.mkdir(parents=True, exist_ok=True)
         each = rows // items if items else CALLS_OF_ITEM
-        slot, call = f"(k // {JUDGES}) % 2 = 0", f"hash(i * {each} + k) % 100"
+        item, slot = f"(g // {each})", f"(g // {JUDGES}) % 2 = 0"
+        system = f"'sys' || (hash({item}) % 6)"
         with duckdb.connect(config={"memory_limit": "1GB", "preserve_insertion_order": False}) as connection:
             connection.execute(
-                "COPY (WITH items AS (SELECT i, 'item' || i AS item, 'sys' || (hash(i) % 6) AS system, "
-                "CASE WHEN hash(i) % 10 = 0 THEN 'tie' WHEN hash(i) % 10 < 6 THEN system ELSE 'reference' END AS gold "
-                f"FROM range({rows // each}) AS t(i)) "
-                f"SELECT 'judge' || (k % {JUDGES}) AS judge, item, "
-                f"CASE WHEN {slot} THEN system ELSE 'reference' END AS first, "
-                f"CASE WHEN {slot} THEN 'reference' ELSE system END AS second, "
-                f"CASE WHEN {call} < 48 THEN 'first' WHEN {call} < 90 THEN 'second' "
-                f"WHEN {call} < 98 THEN 'tie' ELSE 'invalid' END AS choice, gold, "
-                f"(k // {2 * JUDGES})::INTEGER AS replicate, repeat(chr(97 + (i % 26)::INTEGER), 128) AS transcript "
-                f"FROM items, range({each}) AS u(k)) TO '{path}.part' (FORMAT PARQUET, COMPRESSION ZSTD)"
+                f"COPY (SELECT 'judge' || (g % {JUDGES}) AS judge, 'item' || {item} AS item, "
+                f"CASE WHEN {slot} THEN {system} ELSE 'reference' END AS first, "
+                f"CASE WHEN {slot} THEN 'reference' ELSE {system} END AS second, "
+                "CASE WHEN hash(g) % 100 < 48 THEN 'first' WHEN hash(g) % 100 < 90 THEN 'second' "
+                "WHEN hash(g) % 100 < 98 THEN 'tie' ELSE 'invalid' END AS choice, "
+                f"CASE WHEN hash({item}) % 10 = 0 THEN 'tie' WHEN hash({item}) % 10 < 6 THEN {system} "
+                "ELSE 'reference' END AS gold, "
+                f"(g // {2 * JUDGES} % {each // (2 * JUDGES)})::INTEGER AS replicate, "
+                "repeat(md5((g % 1000)::VARCHAR), 4) AS transcript "
+                f"FROM range({rows}) AS t(g)) TO '{path}.part' (FORMAT PARQUET, COMPRESSION ZSTD)"
             )
         os.replace(f"{path}.part", path)
     return path
