@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der, rosen_hess
 
-from judgestats.models.likelihood.minimisation import minimise
+from judgestats.models.likelihood.minimisation import hessian, minimise
 from judgestats.models.likelihood.objectives import Scales
-from judgestats.models.likelihood.starting_values import even, hessian
+from judgestats.models.likelihood.starting_values import even
 
 
 def banana(x):
