@@ -707,14 +707,14 @@ def test_generations_and_ratings_are_planned(tmp_path, monkeypatch):
 
 
 def test_answers_and_folders_are_read_once(tmp_path, monkeypatch):
-    from judgestats.design import Judge, Plan, collecting, simulate_replies
+    from judgestats.design import Judge, Plan, collection, simulate_replies
 
     monkeypatch.chdir(tmp_path)
     run.invoke(app, ["plan", "vacuum", "--judge", "m"])
     simulate_replies(Plan.read("plan"), Judge("m")).to_json("answers.jsonl", orient="records", lines=True)
     opened = []
-    resolve = collecting.resolve
-    monkeypatch.setattr(collecting, "resolve", lambda *a, **k: opened.append(a) or resolve(*a, **k))
+    resolve = collection.resolve
+    monkeypatch.setattr(collection, "resolve", lambda *a, **k: opened.append(a) or resolve(*a, **k))
     assert run.invoke(app, ["collect", "plan", "answers.jsonl"]).exit_code == 0
     assert len(opened) == 1
     (tmp_path / "found").mkdir()

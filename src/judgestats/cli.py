@@ -1027,7 +1027,7 @@ def collect(
 ) -> None:
     """Join answers to their plan and read the verdicts: judgestats collect plan answers.jsonl --report page.html"""
     from judgestats import design
-    from judgestats.design.collecting import collected
+    from judgestats.design.collection import collected
     from judgestats.design.plan_files import plan_files, verdict_outputs, write_verdicts
     from judgestats.design.plans import opened
     from judgestats.ingest import parse_labels

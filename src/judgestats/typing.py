@@ -1,4 +1,4 @@
-"""Types of the arrays that flow through the package, and of seeds."""
+"""Types of the arrays and records that flow through the package, and of seeds."""
 
 from __future__ import annotations
 
@@ -14,3 +14,5 @@ Codes = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
 #: None: another one each time.
 Seed = int | np.random.Generator | None
+#: A row of a table, or a JSON object.
+Record = dict[str, Any]

@@ -6,19 +6,8 @@ It never calls a model. May import ingest, metrics, verdicts, schema, results, k
 
 from judgestats.design.attacks import attacked, lost_content
 from judgestats.design.checklists import Checklist, checklists
-from judgestats.design.collecting import collect, remaining
-from judgestats.design.controlled import (
-    annotation_form,
-    controlled,
-    controlled_pairs,
-    generations,
-    questions,
-    read_controlled,
-    truncated,
-    with_markdown,
-    without_markdown,
-    write_controlled,
-)
+from judgestats.design.collection import collect, remaining
+from judgestats.design.controlled import annotation_form, controlled
 from judgestats.design.cues import cues, equal_pairs
 from judgestats.design.detectable_effects import minimum_detectable_effect
 from judgestats.design.evidence import evidence_lock
@@ -27,16 +16,23 @@ from judgestats.design.exports import export
 from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
 from judgestats.design.labels import label_plan
-from judgestats.design.merg import generated_rubrics, matched_dimensions, merg, rubric_similarity
+from judgestats.design.merg import merg
+from judgestats.design.pair_files import read_controlled, write_controlled
+from judgestats.design.pair_kinds import controlled_pairs
 from judgestats.design.plans import Plan, build
 from judgestats.design.power import detectable, power
 from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
-from judgestats.design.rubrics import Criterion, Rubric, points_score, rubric
+from judgestats.design.rubric_dimensions import Criterion
+from judgestats.design.rubric_matching import matched_dimensions, rubric_similarity
+from judgestats.design.rubrics import Rubric, points_score, rubric
 from judgestats.design.simulated_replies import simulate_replies
 from judgestats.design.simulation import answer_probabilities, simulate
 from judgestats.design.stages import next_stage
 from judgestats.design.strategies import STRATEGIES, Strategy, strategies, strategy_verdicts
+from judgestats.design.text_changes import truncated, with_markdown, without_markdown
+from judgestats.design.text_generation import generations, questions
+from judgestats.design.written_rubrics import generated_rubrics
 
 __all__ = [
     "STRATEGIES",

@@ -35,10 +35,10 @@ def _verbosity(text: str) -> str:
 
 def _confidence(text: str) -> str:
     """The text with words of certainty before each second sentence."""
-    made = text
+    result = text
     for i, sentence in enumerate(sentences(text)[::2]):
-        made = made.replace(sentence, _SURE[i % len(_SURE)] + sentence, 1)
-    return made
+        result = result.replace(sentence, _SURE[i % len(_SURE)] + sentence, 1)
+    return result
 
 
 ATTACKS: dict[str, Callable[[str], str]] = {"verbosity": _verbosity, "confidence": _confidence}

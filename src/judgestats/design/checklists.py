@@ -117,14 +117,14 @@ def checklists(path: str | Path | None = None) -> tuple[list[Checklist], list[st
     """
     try:
         text = Path(path).read_text(encoding="utf-8") if path is not None else _STIMULI.read_text(encoding="utf-8")
-        found = tomllib.loads(text)
-        tasks = [Checklist(**task) for task in found["task"]]
+        document = tomllib.loads(text)
+        tasks = [Checklist(**task) for task in document["task"]]
     except (OSError, ValueError, RecursionError, KeyError, TypeError) as problem:
         raise DesignError(
             f"The tasks of {path} cannot be read ({problem}). A file has [[task]] tables with name, question, opening "
             "and elements, and a list neutral of sentences."
         ) from None
-    return tasks, list(found.get("neutral", []))
+    return tasks, list(document.get("neutral", []))
 
 
 def filled_to(text: str, length: int, neutral: Sequence[str], rng: np.random.Generator, tolerance: float) -> str:

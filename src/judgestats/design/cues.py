@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -110,7 +109,7 @@ def cues(
     ({'Baseline': 8, 'SCoT': 8, 'PBP': 8}, 22)
     """
     chains = _chains(schemes)
-    asked = [p for p in probes if p != "reveal"]
+    labelled_probes = [p for p in probes if p != "reveal"]
     for probe in probes:
         refuse_unknown(probe, PROBES, f"probe {probe!r} is not known")
     if "blind" not in probes or ("reveal" in probes and "flip" not in probes):
@@ -121,7 +120,7 @@ def cues(
     taken = sorted(set(styles) & set(PROBES))
     if taken:
         raise DesignError(f"The attack {taken[0]!r} has the name of a probe. Rename it.")
-    table = _probed(opened_table(pairs).reset_index(drop=True), asked, labels, placebo, styles, keeps, seed)
+    table = _probed(opened_table(pairs).reset_index(drop=True), labelled_probes, labels, placebo, styles, keeps, seed)
     about = {
         "cues": {
             "probes": list(probes),
@@ -161,7 +160,7 @@ def cues(
     return reduce(add, plans)
 
 
-def _other_candidate(rows: pd.DataFrame) -> pd.Series[Any]:
+def _other_candidate(rows: pd.DataFrame) -> pd.Series:
     """The candidate that is not favoured."""
     return rows["first"].where(rows["favoured"] != rows["first"], rows["second"])
 
@@ -203,15 +202,15 @@ def _probed(
         if probe == "blind":
             parts.append(pairs.assign(probe=probe, label_first=None, label_second=None, favoured=None, target=None))
             continue
-        shown = placebo if probe == "placebo" else labels
+        probe_labels = placebo if probe == "placebo" else labels
         first = {"truth": truly, "flip": ~truly, "placebo": marked}[probe]
-        labelled = {"label_first": np.where(first, *shown), "label_second": np.where(first, *shown[::-1])}
+        labelled = {"label_first": np.where(first, *probe_labels), "label_second": np.where(first, *probe_labels[::-1])}
         parts.append(_favouring(pairs, first, probe).assign(**labelled))
     for probe, attack in styles.items():
         part = _favouring(pairs, marked, probe).assign(label_first=None, label_second=None)
-        for column, here in (("first_text", marked), ("second_text", ~marked)):
+        for column, attacked_rows in (("first_text", marked), ("second_text", ~marked)):
             text = part[column].astype(object)
-            part[column] = [attacked(t, attack, keeps) if h else t for t, h in zip(text, here, strict=True)]
+            part[column] = [attacked(t, attack, keeps) if h else t for t, h in zip(text, attacked_rows, strict=True)]
         parts.append(part)
     columns = list(dict.fromkeys(c for part in parts for c in part))
     return pd.DataFrame({c: [v for part in parts for v in part[c]] for c in columns})
@@ -223,16 +222,16 @@ def _sources(pairs: pd.DataFrame, labels: tuple[str, str], marked: NDArray[np.bo
         return marked
     if not {"source_first", "source_second"} <= set(pairs.columns):
         raise DesignError("The table of pairs has one of 'source_first' and 'source_second'. Give both, or neither.")
-    named = pairs[["source_first", "source_second"]].astype(str)
-    right = [{a, b} == set(labels) for a, b in named.itertuples(index=False)]
+    sources = pairs[["source_first", "source_second"]].astype(str)
+    right = [{a, b} == set(labels) for a, b in sources.itertuples(index=False)]
     if not all(right):
-        wrong = named.loc[~np.array(right)].iloc[0].tolist()
+        wrong = sources.loc[~np.array(right)].iloc[0].tolist()
         raise DesignError(
             f"source_first and source_second are {wrong} in {right.count(False):,} rows. Each pair needs one of each "
             f"label, {labels[0]!r} and {labels[1]!r}: give labels=, or leave the columns out where both candidates are "
             "by one author."
         )
-    return np.asarray(named["source_first"] == labels[0], dtype=bool)
+    return np.asarray(sources["source_first"] == labels[0], dtype=bool)
 
 
 def _favouring(pairs: pd.DataFrame, first: NDArray[np.bool_], probe: str) -> pd.DataFrame:
@@ -279,6 +278,6 @@ def equal_pairs(texts: pd.DataFrame, *, keeps: Keeps = lost_content) -> pd.DataF
     for item, one, two in zip(texts["item"], texts["text"], second, strict=True):
         if lost := keeps(one, two):
             raise DesignError(f"The paraphrase of item {item!r} does not keep the content: {lost}.")
-    kept = texts.drop(columns=["text", "paraphrase"], errors="ignore")
+    columns = texts.drop(columns=["text", "paraphrase"], errors="ignore")
     content = "paraphrase" if "paraphrase" in texts else "identical"
-    return kept.assign(first="u", second="v", first_text=texts["text"], second_text=second, content=content)
+    return columns.assign(first="u", second="v", first_text=texts["text"], second_text=second, content=content)

@@ -11,12 +11,14 @@ from typing import Any
 import pandas as pd
 
 from judgestats.design.checklists import spaced, words
-from judgestats.design.collecting import replied
+from judgestats.design.collection import replied
 from judgestats.design.plans import CALL, Plan, opened
+from judgestats.design.runner_replies import Answers
 from judgestats.errors import DesignError
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import json_objects
 from judgestats.metrics.invariance.rationales import stated_winner
+from judgestats.typing import Record
 
 _SIDES = {"A": "first", "B": "second"}
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]+)[\"”»]")
@@ -25,7 +27,7 @@ _KEPT = ("judge", "item", "first", "second", "scheme", "probe", "replicate", "te
 
 def evidence_lock(
     plan: Plan | str | Path,
-    answers: Any,
+    answers: Answers,
     *,
     weights: Mapping[str, float] | None = None,
     margin: float = 0.0,
@@ -106,7 +108,7 @@ def evidence_lock(
 
 def _dialogues(
     plan: Plan, replies: Mapping[str, str], weights: Mapping[str, float] | None, margin: float, min_words: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Record]:
     parts = {n: set(p.schema.get("properties", {})) for n, p in plan.prompts.items()}
     calls = {row[CALL]: row for row in plan.calls.to_dict("records")}
     for call, row in calls.items():
@@ -120,8 +122,8 @@ def _dialogues(
             continue
         notes, scores, verdict = (replies[t[CALL]] for t in turns)
         texts = [plan.texts[start[c]] for c in ("task_text", "first_text", "second_text") if start.get(c) in plan.texts]
-        found = {CALL: call, **{c: row[c] for c in _KEPT if c in row}}
-        yield {**found, **_checked(notes, scores, verdict, texts, weights, margin, min_words)}
+        keys = {CALL: call, **{c: row[c] for c in _KEPT if c in row}}
+        yield {**keys, **_checked(notes, scores, verdict, texts, weights, margin, min_words)}
 
 
 def _checked(
@@ -132,16 +134,16 @@ def _checked(
     weights: Mapping[str, float] | None,
     margin: float,
     min_words: int,
-) -> dict[str, Any]:
+) -> Record:
     written = _part(notes, "notes")
     written = [n for n in written if isinstance(n, dict)] if isinstance(written, list) else None
     quotes = [str(n.get("quotation") or "") for n in written or ()]
-    given = [q for q in quotes if words(q)]
-    shown = [spaced(t) for t in texts]
-    absent = sum(not any(spaced(q) in t for t in shown) for q in given)
+    quotations = [q for q in quotes if words(q)]
+    sources = [spaced(t) for t in texts]
+    absent = sum(not any(spaced(q) in t for t in sources) for q in quotations)
     noted = {(n.get("response"), n.get("criterion")) for n in written or ()}
     scored = side_scores(scores)
-    known = {(side, c) for side, each in scored.items() for c in each}
+    scored_criteria = {(side, c) for side, each in scored.items() for c in each}
     means = {_SIDES[side]: _mean(each, weights) for side, each in scored.items()}
     one, two = (means.get(side, math.nan) for side in ("first", "second"))
     choice = parse_verdicts([verdict], answer="choice")["choice"].iloc[0]
@@ -153,10 +155,10 @@ def _checked(
     locked = spaced(" ".join([*quotes, *said]))
     row = {
         "early_verdict": early,
-        "quotes": len(given),
+        "quotes": len(quotations),
         "quotes_absent": absent,
-        "notes_without_quote": len(quotes) - len(given),
-        "scores_without_note": len(known - noted) if known else math.nan,
+        "notes_without_quote": len(quotes) - len(quotations),
+        "scores_without_note": len(scored_criteria - noted) if scored_criteria else math.nan,
         "new_quotes": sum(spaced(q) not in locked for q in explanation),
         "score_first": one,
         "score_second": two,
@@ -168,11 +170,11 @@ def _checked(
 
 def _part(reply: str, key: str) -> Any:
     """A part of the JSON object in a reply; None without one."""
-    found = [_plain(pairs) for _, _, pairs, _ in json_objects(reply)]
-    return next((o[key] for o in found if isinstance(o, dict) and key in o), None)
+    objects = [_plain(pairs) for _, _, pairs, _ in json_objects(reply)]
+    return next((o[key] for o in objects if isinstance(o, dict) and key in o), None)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """JSON whose objects are lists of pairs, with objects."""
     if isinstance(value, list) and value and all(isinstance(x, tuple) for x in value):
         return {k: _plain(v) for k, v in value}
@@ -181,8 +183,8 @@ def _plain(value: Any) -> Any:
 
 def side_scores(reply: str) -> dict[str, dict[str, float]]:
     """Scores of each side by criterion."""
-    found = _part(reply, "scores")
-    sides = {s: v for s, v in found.items() if s in _SIDES and isinstance(v, dict)} if isinstance(found, dict) else {}
+    scores = _part(reply, "scores")
+    sides = {s: v for s, v in scores.items() if s in _SIDES and isinstance(v, dict)} if isinstance(scores, dict) else {}
     return {s: {c: float(x) for c, x in v.items() if isinstance(x, int | float)} for s, v in sides.items()}
 
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -102,11 +101,7 @@ def explanations(
 
 
 def read_explanations(
-    written: pd.DataFrame,
-    categories: Mapping[str, str],
-    *,
-    levels: Sequence[str] = LEVELS,
-    picks: int = 3,
+    written: pd.DataFrame, categories: Mapping[str, str], *, levels: Sequence[str] = LEVELS, picks: int = 3
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the explanations that models wrote: texts to be rated, and the categories chosen for each level.
 
@@ -150,11 +145,11 @@ def read_explanations(
         )
     faults, rows = [], []
     for judge, text in zip(written["judge"], written["text"], strict=True):
-        found, fault = _levels(text, categories, list(levels), picks)
+        level_codes, fault = _levels(text, categories, list(levels), picks)
         faults.append(fault)
         rows += [
             {"judge": judge, "system": "levels", "item": code, "score": place, "name": categories.get(code, "")}
-            for place, codes in enumerate(found, start=1)
+            for place, codes in enumerate(level_codes, start=1)
             for code in codes
         ]
     columns = {"item": written["item"], "system": written["judge"], "task_text": written["task_text"]}
@@ -162,7 +157,7 @@ def read_explanations(
     return responses, pd.DataFrame(rows, columns=["judge", "system", "item", "score", "name"])
 
 
-def _levels(text: Any, categories: Mapping[str, str], levels: list[str], picks: int) -> tuple[list[list[str]], str]:
+def _levels(text: object, categories: Mapping[str, str], levels: list[str], picks: int) -> tuple[list[list[str]], str]:
     """Codes chosen for each level of one answer, none if it cannot be read, and what is wrong with it."""
     if not isinstance(text, str):
         return [], "no answer"

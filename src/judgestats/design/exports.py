@@ -6,16 +6,17 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypedDict
 
 from judgestats.csv_files import as_csv, guarded, write_rows
 from judgestats.design.plans import CALL, TEXTS, Plan
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.outputs import Outputs, Source
+from judgestats.typing import Record
 
 _INSPECT_TASK = '''"""Asks the calls of one judge: inspect eval inspect_task.py --model PROVIDER/MODEL -T judge=JUDGE"""
 
@@ -46,28 +47,40 @@ def calls(judge: str = "") -> Task:
 '''
 
 
+class CallRow(TypedDict):
+    """A call, as it is written for a runner."""
+
+    call: str
+    judge: str
+    system: str
+    earlier: list[dict[str, str]]
+    user: str
+    temperature: float
+    schema: Record
+
+
 #: First sign of a tag of a template, within a text: those between messages are followed by others.
 _TAG = re.compile(r"\{(?=[{%#])|[}%#](?=\})")
 
 
-def _messages(row: dict[str, Any], system: str | None = None) -> list[dict[str, str]]:
+def _messages(row: CallRow, system: str | None = None) -> list[dict[str, str]]:
     """All messages of a call: system, the earlier ones of a dialogue, user."""
     system = row["system"] if system is None else system
     head = [{"role": "system", "content": system}] if system else []
     return [*head, *row["earlier"], {"role": "user", "content": row["user"]}]
 
 
-def _jsonl(row: dict[str, Any]) -> dict[str, Any]:
-    keys = ("call", "judge", "system", "user", "temperature")
-    return {**{k: row[k] for k in keys}, **({"earlier": row["earlier"]} if row["earlier"] else {})}
+def _jsonl(row: CallRow) -> Record:
+    fields = {k: v for k, v in row.items() if k not in ("earlier", "schema")}
+    return {**fields, **({"earlier": row["earlier"]} if row["earlier"] else {})}
 
 
-def _csv(row: dict[str, Any]) -> dict[str, Any]:
+def _csv(row: CallRow) -> Record:
     earlier = json.dumps(row["earlier"], ensure_ascii=False) if row["earlier"] else ""
     return {**_jsonl(row), "earlier": earlier}
 
 
-def _openai(row: dict[str, Any]) -> dict[str, Any]:
+def _openai(row: CallRow) -> Record:
     body = {"model": row["judge"], "messages": _messages(row), "temperature": row["temperature"]}
     if row["schema"]:
         schema = {"name": "answer", "strict": True, "schema": row["schema"]}
@@ -75,24 +88,24 @@ def _openai(row: dict[str, Any]) -> dict[str, Any]:
     return {"custom_id": row["call"], "method": "POST", "url": "/v1/chat/completions", "body": body}
 
 
-def _anthropic(row: dict[str, Any]) -> dict[str, Any]:
+def _anthropic(row: CallRow) -> Record:
     params = {"model": row["judge"], "max_tokens": 4096, "temperature": row["temperature"]}
     params |= {"system": row["system"]} if row["system"] else {}
     return {"custom_id": row["call"], "params": {**params, "messages": _messages(row, "")}}
 
 
-def _inspect(row: dict[str, Any]) -> dict[str, Any]:
+def _inspect(row: CallRow) -> Record:
     return {"id": row["call"], "input": _messages(row), "metadata": {k: row[k] for k in ("judge", "temperature")}}
 
 
-def _promptfoo(row: dict[str, Any]) -> dict[str, Any]:
+def _promptfoo(row: CallRow) -> Record:
     """The messages as JSON without first bracket and tags, since promptfoo renders variables and rewrites JSON."""
     text = _TAG.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(_messages(row)))
     return {"vars": {"call": row["call"], "messages": text.removeprefix("[")}}
 
 
 #: Format -> record of one call.
-LINES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+LINES: dict[str, Callable[[CallRow], Record]] = {
     "csv": _csv,
     "jsonl": _jsonl,
     "openai": _openai,
@@ -193,12 +206,12 @@ def _files(plan: Plan, format: str) -> Iterator[tuple[str, _Writer]]:
             yield "inspect_task.py", _task
 
 
-def file_stems(names: Iterable[Any]) -> dict[Any, str]:
+def file_stems(names: Iterable[Hashable]) -> dict[Hashable, str]:
     """Short names of files without signs, different also without case; a plus stands before what tells equals apart."""
     stems = {name: "".join(c if c.isalnum() or c in "-._" else "_" for c in str(name)) for name in names}
     seen = Counter(_same_file(stem) for stem in stems.values())
 
-    def stem_of(name: Any, stem: str) -> str:
+    def stem_of(name: Hashable, stem: str) -> str:
         if seen[_same_file(stem)] == 1 and len(stem.encode()) <= _STEM_BYTES:
             return stem
         short = stem.encode()[: _STEM_BYTES - 9].decode(errors="ignore")
@@ -212,7 +225,7 @@ def _same_file(stem: str) -> str:
     return unicodedata.normalize("NFKC", stem).casefold()
 
 
-def _form(plan: Plan, annotator: Any, out: IO[str]) -> int:
+def _form(plan: Plan, annotator: Hashable, out: IO[str]) -> int:
     """The form of one annotator: the texts under labels that say nothing, in the order of the calls' ids."""
     if name := next((n for n, p in plan.prompts.items() if p.criteria_in), None):
         raise DesignError(
@@ -220,10 +233,10 @@ def _form(plan: Plan, annotator: Any, out: IO[str]) -> int:
             "ratings by people with rubric()."
         )
     calls = plan.calls[plan.calls["judge"] == annotator].sort_values(CALL)
-    shown = {"preferences": ("task", "first", "second"), "ratings": ("task", "rubric", "response")}[plan.kind]
+    placeholders = {"preferences": ("task", "first", "second"), "ratings": ("task", "rubric", "response")}[plan.kind]
     criteria = list(dict.fromkeys(c for p in plan.prompts.values() for c in p.criteria))
     blank = ["verdict"] if plan.kind == "preferences" else criteria or ["answer"]
-    columns = {p: TEXTS[p] for p in shown if TEXTS[p] in calls}
+    columns = {p: TEXTS[p] for p in placeholders if TEXTS[p] in calls}
     table = calls[[CALL]].assign(label=[f"Response {i}" for i in range(1, len(calls) + 1)])
     table = table.assign(**{p: calls[c].map(dict(plan.texts)).map(guarded) for p, c in columns.items()})
     out.write(as_csv(table.assign(**dict.fromkeys([*blank, "comment"], ""))))
@@ -257,7 +270,7 @@ def _lines(plan: Plan, format: str, out: IO[str]) -> int:
     return n_calls
 
 
-def _rows(plan: Plan) -> Iterator[dict[str, Any]]:
+def _rows(plan: Plan) -> Iterator[CallRow]:
     calls = plan.calls
     columns = zip(calls["judge"], calls["prompt"], calls["temperature"].tolist(), plan.dialogues(), strict=True)
     for judge, prompt, temperature, (call, system, earlier, user) in columns:

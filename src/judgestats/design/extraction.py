@@ -58,26 +58,26 @@ def extracts(documents: Iterable[str], *, sentences: int = 3, method: Method = "
         raise DesignError(f"sentences={sentences} is not a number of sentences. Allowed: 1 or more.")
     choose(method, get_args(Method), "method")
     summarise = None if method == "centrality" else _summariser(method)
-    made = []
+    summaries = []
     for i, document in enumerate(documents):
-        found = split(document)
-        if not found:
+        texts = split(document)
+        if not texts:
             raise DesignError(f"Document {i + 1} is empty, so it has no sentences to extract.")
-        if len(found) > sentences and not any(map(_Words.to_words, found)):
+        if len(texts) > sentences and not any(map(_Words.to_words, texts)):
             raise DesignError(f"Document {i + 1} has no words: {document[:60]!r}.")
-        if len(found) > sentences and summarise is not None:
-            found = _chosen(summarise, found, sentences)
-        elif len(found) > sentences:
+        if len(texts) > sentences and summarise is not None:
+            texts = _chosen(summarise, texts, sentences)
+        elif len(texts) > sentences:
             try:
-                vectors = TfidfVectorizer(sublinear_tf=True).fit_transform(found)
+                vectors = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
             except ValueError:  # no word in the whole document
                 raise DesignError(f"Document {i + 1} has no words: {document[:60]!r}.") from None
             cosine = (vectors @ vectors.T).toarray()
             np.fill_diagonal(cosine, 0.0)
             order = np.argsort(-cosine.sum(axis=1).round(12), kind="stable")
-            found = [found[k] for k in sorted(order[:sentences])]
-        made.append(" ".join(found))
-    return made
+            texts = [texts[k] for k in sorted(order[:sentences])]
+        summaries.append(" ".join(texts))
+    return summaries
 
 
 class _Words:
@@ -102,9 +102,9 @@ def _summariser(method: str) -> Any:
     }[method]()
 
 
-def _chosen(summarise: Any, found: list[str], n: int) -> list[str]:
+def _chosen(summarise: Any, texts: list[str], n: int) -> list[str]:
     """The sentences that sumy chooses, in their order; those of no word are not offered."""
     from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence
 
-    offered = [Sentence(text, _Words()) for text in found if _Words.to_words(text)]
+    offered = [Sentence(text, _Words()) for text in texts if _Words.to_words(text)]
     return [str(s) for s in summarise(ObjectDocumentModel([Paragraph(offered)]), n)]

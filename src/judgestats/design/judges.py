@@ -145,13 +145,13 @@ class Judge:
         if not isinstance(self.name, str):
             raise DesignError(f"A judge is called {self.name!r}. Give it a name in text: Judge('g').")
         choose(self.link, ("logit", "probit"), "link")
-        for given, depth in (("under", 2), ("style", 2), ("choice_probabilities", 2), ("criterion_effects", 1)):
-            value = getattr(self, given)
+        for name, depth in (("under", 2), ("style", 2), ("choice_probabilities", 2), ("criterion_effects", 1)):
+            value = getattr(self, name)
             inside = value.values() if isinstance(value, Mapping) and depth > 1 else ()
             if not isinstance(value, Mapping) or not all(isinstance(v, Mapping) for v in inside):
                 form = "{...: {...: ...}}" if depth > 1 else "{...: ...}"
                 raise DesignError(
-                    f"{given}={value!r} of judge {self.name!r} is not possible. Give {form}, as in help(Judge)."
+                    f"{name}={value!r} of judge {self.name!r} is not possible. Give {form}, as in help(Judge)."
                 )
         for part in fields(self):
             if part.type == "float" or (part.name == "dark_current" and self.dark_current is not None):
@@ -187,28 +187,28 @@ def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[
     """Judges by name, in the order of their names; a mapping gives each name a judge or its properties."""
     if isinstance(judges, Judge):
         judges = [judges]
-    found: list[Judge] = []
+    several: list[Judge] = []
     if isinstance(judges, Mapping):
-        for name, given in judges.items():
-            if isinstance(given, Judge):
-                found.append(replace(given, name=str(name)))
+        for name, properties in judges.items():
+            if isinstance(properties, Judge):
+                several.append(replace(properties, name=str(name)))
             else:
-                found.append(changed(Judge(str(name)), given, f"Judge {name!r}"))
+                several.append(changed(Judge(str(name)), properties, f"Judge {name!r}"))
     else:
         for judge in judges:
             if not isinstance(judge, Judge):
                 raise DesignError(f"judges= holds {judge!r}. Give Judge(name, ...), or a mapping {{name: properties}}.")
-            found.append(judge)
-    if not found:
+            several.append(judge)
+    if not several:
         raise DesignError("judges= is empty. Give a list of Judge(name, ...), or {name: properties}.")
-    names = [j.name for j in found]
+    names = [j.name for j in several]
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise DesignError(f"Two judges are called {twice[0]!r}. Give each its own name.")
-    return {j.name: j for j in sorted(found, key=lambda j: j.name)}
+    return {j.name: j for j in sorted(several, key=lambda j: j.name)}
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -25,14 +25,24 @@ from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
 from judgestats.metrics.bias.rogan_gladen import without_rate
 from judgestats.schema.columns import By, names
 from judgestats.schema.opening import engine_errors
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Draws of what the pilot leaves open.
 DRAWS = 1000
 _COLUMNS = (
-    "n", "m", "m0", "m1", "cost", "predicted_half_width", "simulated_half_width", "simulated_share", "labels_alone",
-    "cost_labels_alone", "method", "flag",
-)  # fmt: skip
+    "n",
+    "m",
+    "m0",
+    "m1",
+    "cost",
+    "predicted_half_width",
+    "simulated_half_width",
+    "simulated_share",
+    "labels_alone",
+    "cost_labels_alone",
+    "method",
+    "flag",
+)
 
 
 @engine_errors
@@ -148,20 +158,20 @@ def label_plan(
     for part in labelled_levels(pilot, calibration, reading):
         rng = generator(seed, ("label_plan", *map(str, part.named.values())))
         study = _ByClass(part, conf_level) if sampling == "by class" else _Random(part, conf_level)
-        row: dict[str, Any] = {**part.named, "flag": study.refusal}
+        row: Record = {**part.named, "flag": study.refusal}
         if not study.refusal:
             row |= _planned(study, precision, price, verdicts, assurance, replications, rng)
         if prices is None:
             row |= {"cost": math.nan, "cost_labels_alone": math.nan}
         rows.append({**row, "flag": flags.join(row["flag"], part.flag, study.caution)})
-    made = pd.DataFrame(rows).reindex(columns=[*keys, *_COLUMNS])
-    made = made.astype(dict.fromkeys(_COLUMNS[:-2], float))
+    plan = pd.DataFrame(rows).reindex(columns=[*keys, *_COLUMNS])
+    plan = plan.astype(dict.fromkeys(_COLUMNS[:-2], float))
     for name in _COLUMNS[-2:]:
-        made[name] = made[name].astype(object).where(made[name].notna(), "")
-    return made.sort_values(keys, key=lambda v: v.astype(str), kind="stable", ignore_index=True)
+        plan[name] = plan[name].astype(object).where(plan[name].notna(), "")
+    return plan.sort_values(keys, key=lambda v: v.astype(str), kind="stable", ignore_index=True)
 
 
-def _prices(prices: Mapping[str, float] | None, verdicts: Any) -> tuple[float, float]:
+def _prices(prices: Mapping[str, float] | None, verdicts: object) -> tuple[float, float]:
     """Prices of a verdict and of a label; without prices the labels are counted."""
     if verdicts is not None and (not isinstance(verdicts, int | np.integer) or verdicts < 2):
         raise DesignError(f"verdicts={verdicts!r} is not a number of verdicts. Allowed: a whole number of 2 or more.")
@@ -173,12 +183,12 @@ def _prices(prices: Mapping[str, float] | None, verdicts: Any) -> tuple[float, f
             )
         return 0.0, 1.0
     try:
-        found = float(prices["verdict"]), float(prices["label"])
+        pair = float(prices["verdict"]), float(prices["label"])
     except (KeyError, TypeError, ValueError):
         raise DesignError(f"prices={prices!r} must be {{'verdict': price, 'label': price}}.") from None
-    if len(prices) != 2 or not all(0 < v < math.inf for v in found):
+    if len(prices) != 2 or not all(0 < v < math.inf for v in pair):
         raise DesignError(f"prices={dict(prices)!r} must be {{'verdict': price, 'label': price}}, both above 0.")
-    return found
+    return pair
 
 
 def _planned(
@@ -189,10 +199,10 @@ def _planned(
     assurance: float,
     replications: int,
     rng: np.random.Generator,
-) -> dict[str, Any]:
+) -> Record:
     """Numbers of a study, and what they come to."""
     open_ = study.draws(rng, DRAWS)
-    found = cheapest_sizes(
+    sizes = cheapest_sizes(
         lambda m: study.needed(open_, m, precision),
         study.kinds,
         price,
@@ -203,23 +213,23 @@ def _planned(
     alone = np.quantile(study.label_variance(open_), assurance, method="inverted_cdf")
     labels_only = float(np.ceil(alone * (study.quantile / precision) ** 2))
     instead = {"labels_alone": labels_only, "cost_labels_alone": price[1] * labels_only}
-    if not math.isfinite(found.cost):
+    if not math.isfinite(sizes.cost):
         return {**instead, "flag": flags.TOO_PRECISE if verdicts is None else flags.TOO_FEW_VERDICTS.of(verdicts)}
-    same = study.half_widths(study.estimates(), found, replications, rng)
-    varied = study.half_widths(study.draws(rng, replications), found, replications, rng)
+    same = study.half_widths(study.estimates(), sizes, replications, rng)
+    varied = study.half_widths(study.draws(rng, replications), sizes, replications, rng)
     return {
-        "n": found.n,
-        "m": found.m.sum(),
-        **({"m0": found.m[0], "m1": found.m[1]} if found.m.size == 2 else {}),
-        "cost": found.cost,
-        "predicted_half_width": study.predicted(found),
+        "n": sizes.n,
+        "m": sizes.m.sum(),
+        **({"m0": sizes.m[0], "m1": sizes.m[1]} if sizes.m.size == 2 else {}),
+        "cost": sizes.cost,
+        "predicted_half_width": study.predicted(sizes),
         "simulated_half_width": float(np.mean(same[np.isfinite(same)])) if np.isfinite(same).any() else math.nan,
         "simulated_share": float(np.mean(varied <= precision)),
         **instead,
         "method": study.method,
         "flag": flags.join(
-            flags.FEW_LABELS if found.m.sum() < 30 else "",
-            flags.LABELS_ALONE if price[1] * labels_only <= found.cost else "",
+            flags.FEW_LABELS if sizes.m.sum() < 30 else "",
+            flags.LABELS_ALONE if price[1] * labels_only <= sizes.cost else "",
         ),
     }
 
@@ -240,10 +250,10 @@ class _ByClass:
 
     def __init__(self, part: Labelled, conf_level: float) -> None:
         judged = np.isnan(part.y)
-        found = class_rates(part.f, part.y, part.n, judged)
-        self.sizes, self.caution, self.quantile = found.sizes, "", normal_quantile(conf_level)
-        self.shares = np.array([found.p, found.specificity, found.sensitivity])
-        self.refusal = without_rate(found.sizes)
+        rates = class_rates(part.f, part.y, part.n, judged)
+        self.sizes, self.caution, self.quantile = rates.sizes, "", normal_quantile(conf_level)
+        self.shares = np.array([rates.p, rates.specificity, rates.sensitivity])
+        self.refusal = without_rate(rates.sizes)
         self.effect = 1.0
         if self.refusal:
             return
@@ -253,11 +263,11 @@ class _ByClass:
         gradient = np.array([1.0, 1 - value, -value])
         if part.unit is not None:
             wide = class_rates(part.f, part.y, part.n, judged, part.unit, ddof=1).influence
-            self.effect = _effect(gradient @ wide, gradient @ found.influence, part)
+            self.effect = _effect(gradient @ wide, gradient @ rates.influence, part)
         _, m0, m1 = self.sizes / self.effect
         low, _ = newcombe(self.shares[2] * m1, m1, (1 - self.shares[1]) * m0, m0, conf_level)
         self.refusal = "" if low > 0 else flags.NOT_BETTER_THAN_CHANCE
-        self.caution = flags.FEW_IN_CLASS if found.sizes[1:].min() < 10 else ""
+        self.caution = flags.FEW_IN_CLASS if rates.sizes[1:].min() < 10 else ""
 
     @property
     def method(self) -> str:
@@ -267,8 +277,8 @@ class _ByClass:
         return self.shares[None]
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
-        known = self.sizes / self.effect
-        return rng.beta(self.shares * known + 0.5, (1 - self.shares) * known + 0.5, size=(size, 3))
+        sizes = self.sizes / self.effect
+        return rng.beta(self.shares * sizes + 0.5, (1 - self.shares) * sizes + 0.5, size=(size, 3))
 
     def needed(self, shares: Floats, m: Floats, precision: float) -> Floats:
         return verdicts_by_class(shares, m / self.effect, precision, self.quantile) * self.effect
@@ -283,10 +293,12 @@ class _ByClass:
         return self.quantile * float(corrected_interval(p, q0, q1, n, m0, m1, self.quantile).std_error)
 
     def half_widths(self, shares: Floats, sizes: Sizes, size: int, rng: np.random.Generator) -> Floats:
-        known = [max(round(v / self.effect), 1) for v in (sizes.n, *sizes.m)]
-        drawn = [rng.binomial(k, s, size) / k for k, s in zip(known, shares.T, strict=True)]
-        found = corrected_interval(drawn[0], drawn[1], drawn[2], known[0], known[1], known[2], self.quantile)
-        return np.where(np.isfinite(found.std_error), (found.high - found.low) / 2, np.inf)
+        counts = [max(round(v / self.effect), 1) for v in (sizes.n, *sizes.m)]
+        sampled = [rng.binomial(k, s, size) / k for k, s in zip(counts, shares.T, strict=True)]
+        interval = corrected_interval(
+            sampled[0], sampled[1], sampled[2], counts[0], counts[1], counts[2], self.quantile
+        )
+        return np.where(np.isfinite(interval.std_error), (interval.high - interval.low) / 2, np.inf)
 
 
 class _Random:
@@ -295,13 +307,13 @@ class _Random:
     kinds = 1
 
     def __init__(self, part: Labelled, conf_level: float) -> None:
-        known = ~np.isnan(part.y)
+        labelled = ~np.isnan(part.y)
         self.quantile, self.effect, self.caution = normal_quantile(conf_level), 1.0, ""
-        size = float(part.n[known].sum())
+        size = float(part.n[labelled].sum())
         self.refusal = flags.NO_DATA if not part.n.sum() > 0 else flags.NO_LABELS if not size > 0 else ""
         if self.refusal:
             return
-        cells = pd.DataFrame({"f": part.f[known], "y": part.y[known], "n": part.n[known]})
+        cells = pd.DataFrame({"f": part.f[labelled], "y": part.y[labelled], "n": part.n[labelled]})
         cells = cells.groupby(["f", "y"], as_index=False)["n"].sum()
         self.binary = set(np.unique(part.f)) | set(cells["y"]) <= {0.0, 1.0}
         if self.binary:
@@ -316,9 +328,9 @@ class _Random:
             (flags.FEW_IN_CLASS if min(classes) < 10 else "") if self.binary else flags.FEW_LABELS if size < 30 else ""
         )
         if part.unit is not None:
-            found = prediction_powered(part.f[:, None], part.y, part.n, part.unit)
-            flat = prediction_powered(part.f[:, None], part.y, part.n, coefficients=found.coefficients)
-            self.effect = _effect(found.influence, flat.influence, part)
+            fit = prediction_powered(part.f[:, None], part.y, part.n, part.unit)
+            flat = prediction_powered(part.f[:, None], part.y, part.n, coefficients=fit.coefficients)
+            self.effect = _effect(fit.influence, flat.influence, part)
 
     @property
     def method(self) -> str:
@@ -329,8 +341,8 @@ class _Random:
         return shares[None]
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
-        known = np.maximum(self.n / self.effect + (0.5 if self.binary else 0.0), 1e-9)
-        return rng.dirichlet(known, size=size)
+        weights = np.maximum(self.n / self.effect + (0.5 if self.binary else 0.0), 1e-9)
+        return rng.dirichlet(weights, size=size)
 
     def _parts(self, shares: Floats) -> tuple[Floats, Floats]:
         """Variance of the labels that the verdicts explain, and the rest."""
@@ -354,15 +366,15 @@ class _Random:
 
     def half_widths(self, shares: Floats, sizes: Sizes, size: int, rng: np.random.Generator) -> Floats:
         m, n = (max(round(v / self.effect), 2) for v in (float(sizes.m[0]), sizes.n))
-        found = np.empty(size)
+        widths = np.empty(size)
         for i in range(size):
             share = shares[i % len(shares)]
             inside, outside = rng.multinomial(m, share), rng.multinomial(max(n - m, 0), share)
             y = np.concatenate([self.y, np.full(self.f.size, np.nan)])
             if not np.ptp(self.y[inside > 0]) > 0:
-                found[i] = math.inf  # labels that are all alike give no interval
+                widths[i] = math.inf  # labels that are all alike give no interval
                 continue
             counts = np.concatenate([inside, outside]).astype(float)
-            made = prediction_powered(np.concatenate([self.f, self.f])[:, None], y, counts)
-            found[i] = self.quantile * math.sqrt(float(covariance(made.influence[:, None], counts, None)[0, 0]))
-        return found
+            fit = prediction_powered(np.concatenate([self.f, self.f])[:, None], y, counts)
+            widths[i] = self.quantile * math.sqrt(float(covariance(fit.influence[:, None], counts, None)[0, 0]))
+        return widths

@@ -16,6 +16,7 @@ from judgestats.csv_files import as_csv, has_answers
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError, masked
 from judgestats.outputs import Outputs, Source, digest, write_errors
+from judgestats.typing import Record
 
 if TYPE_CHECKING:
     from judgestats.design.plans import Plan
@@ -41,7 +42,7 @@ def _parts(plan: Plan) -> Iterator[tuple[str, bytes]]:
 
 def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Source, ...]) -> None:
     """Write a plan, its manifest last; in the folder of the same plan, what was written from it stays known."""
-    before: dict[str, Any] = {}
+    before: Record = {}
     if (folder / MANIFEST).exists():
         try:
             same = read_parts(folder)[0]["call"].tolist() == plan.calls["call"].tolist()
@@ -90,17 +91,17 @@ def _tables(folder: Path) -> Iterator[Path]:
 def _without_secrets(value: Any) -> Any:
     """What a manifest says, without passwords and tokens in it, and in what is named as one."""
     if isinstance(value, Mapping):
-        named = {k: masked(f"{k}=x") != f"{k}=x" for k in value}
-        return {k: "***" if named[k] else _without_secrets(v) for k, v in value.items()}
+        secret = {k: masked(f"{k}=x") != f"{k}=x" for k in value}
+        return {k: "***" if secret[k] else _without_secrets(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_without_secrets(v) for v in value]
     return value if value is None or isinstance(value, bool | int | float) else masked(str(value))
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> Record:
     """The manifest of a plan; DesignError where there is none."""
     try:
-        manifest: dict[str, Any] = json.loads(_content(folder, MANIFEST))
+        manifest: Record = json.loads(_content(folder, MANIFEST))
         if not isinstance(manifest["about"], dict) or not isinstance(manifest.get(_DIGESTS, {}), dict):
             raise TypeError("its manifest has no digests by name")
         if not isinstance(manifest.get(_WRITTEN, []), list):
@@ -117,7 +118,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def read_parts(
     folder: Path, trust: bool = False
-) -> tuple[pd.DataFrame, dict[str, str], list[Prompt], dict[str, Any], pd.DataFrame]:
+) -> tuple[pd.DataFrame, dict[str, str], list[Prompt], Record, pd.DataFrame]:
     """Calls, texts, prompts, what the manifest says about them, and later calls; digests must fit, or be trusted."""
     manifest = read_manifest(folder)
     digests = manifest.get(_DIGESTS, {})

@@ -33,10 +33,7 @@ UNANSWERED = "unanswered"
 #: What was said earlier in a chain: each reply, and the messages of a dialogue as JSON.
 EARLIER = {**{p: f"{p}_text" for p in REPLIES}, "earlier": "earlier_text"}
 #: Columns with digests of the texts that fill a placeholder in.
-TEXTS = {
-    **{p: f"{p}_text" for p in ("task", "first", "second", "response", "rubric", "note")},
-    **EARLIER,
-}
+TEXTS = {**{p: f"{p}_text" for p in ("task", "first", "second", "response", "rubric", "note")}, **EARLIER}
 #: Placeholders that are filled in by the column of their name.
 SHOWN = ("label_first", "label_second")
 #: Columns whose values must not stand in what the judge reads.
@@ -133,7 +130,7 @@ class Plan:
         *,
         on: str | Sequence[str] = "item",
         where: Callable[[pd.DataFrame], Any] | None = None,
-        **changes: Any,
+        **changes: object,
     ) -> Plan:
         """Add a stage to a chain: a further call after each call of the last stage.
 
@@ -172,53 +169,53 @@ class Plan:
         >>> len(plan), plan.later[["stage", "prompt", "strategy"]].values.tolist()
         (2, [[2, 'again', 'second look'], [2, 'again', 'second look']])
         """
-        asked = next(iter(by_name(prompt).values()))
-        if asked.name in self.prompts and self.prompts[asked.name].digest != asked.digest:
-            raise DesignError(f"The plan has another prompt named {asked.name!r}. Rename one.")
+        template = next(iter(by_name(prompt).values()))
+        if template.name in self.prompts and self.prompts[template.name].digest != template.digest:
+            raise DesignError(f"The plan has another prompt named {template.name!r}. Rename one.")
         calls = self.calls if "stage" in self.calls else self.calls.assign(stage=1, chain=self.calls["prompt"])
         everything = pd.concat([calls, self.later], ignore_index=True)
         last = everything[everything["stage"] == everything["stage"].max()]
         last = last if where is None else last[where(last)]
         if not len(last):
-            raise DesignError(f"No call of the last stage is followed by {asked.name!r}. Check where=.")
+            raise DesignError(f"No call of the last stage is followed by {template.name!r}. Check where=.")
         rows = last.drop(columns=["after", "planned"], errors="ignore").rename(columns={CALL: "after"})
         texts = dict(self.texts)
         if table is not None:
             table = _with_digests(table.reset_index(drop=True), TEXTS.values(), texts)
             rows = _repeated(rows, table, names(on))
-        made = {c: value(rows) if callable(value) else value for c, value in changes.items()}
-        rows = rows.assign(**made, stage=rows["stage"] + 1, prompt=asked.name).reset_index(drop=True)
-        prompts = {**self.prompts, asked.name: asked}
+        columns = {c: value(rows) if callable(value) else value for c, value in changes.items()}
+        rows = rows.assign(**columns, stage=rows["stage"] + 1, prompt=template.name).reset_index(drop=True)
+        prompts = {**self.prompts, template.name: template}
         if _kind(prompts) == "preferences":
-            rows["ties_allowed"] = asked.ties_allowed
-        self._require_shown(asked, rows, everything)
+            rows["ties_allowed"] = template.ties_allowed
+        self._require_shown(template, rows, everything)
         rows.insert(0, CALL, _ids(rows, prompts, TEXTS.values()))
         _refuse_repeats(rows)
         rows["planned"] = rows[CALL]
         return replace(self, calls=calls, texts=texts, prompts=prompts, later=_joined(self.later, rows))
 
-    def _require_shown(self, asked: Prompt, rows: pd.DataFrame, everything: pd.DataFrame) -> None:
+    def _require_shown(self, template: Prompt, rows: pd.DataFrame, everything: pd.DataFrame) -> None:
         """Refuse a stage whose prompt cannot be filled in, or with which the judge never sees what it judges."""
         stage = int(rows["stage"].iloc[0])
-        for placeholder in asked.placeholders:
+        for placeholder in template.placeholders:
             column = TEXTS.get(placeholder)
             if placeholder in REPLIES[stage - 1 :]:
                 raise DesignError(
-                    f"Prompt {asked.name!r} is stage {stage} and shows {placeholder!r}. Earlier replies: "
+                    f"Prompt {template.name!r} is stage {stage} and shows {placeholder!r}. Earlier replies: "
                     f"{', '.join(REPLIES[: stage - 1])}."
                 )
             if column and placeholder not in REPLIES and (column not in rows or rows[column].isna().any()):
-                raise DesignError(f"There is no {column!r}, which prompt {asked.name!r} shows. Give it in table=.")
-        shown, now, ids = set(asked.placeholders), asked, rows["after"]
+                raise DesignError(f"There is no {column!r}, which prompt {template.name!r} shows. Give it in table=.")
+        visible, now, ids = set(template.placeholders), template, rows["after"]
         while now.dialogue and len(ids):
             before = everything[everything[CALL].isin(ids)]
             for name in before["prompt"].unique():
                 now = self.prompts[name]
-                shown |= set(now.placeholders)
+                visible |= set(now.placeholders)
             ids = before["after"].dropna() if "after" in before else before[CALL][:0]
-        missing = [p for p in NEEDED[asked.frame] if p not in shown]
-        if missing and not shown & set(REPLIES):
-            raise DesignError(f"No prompt of the chain up to {asked.name!r} shows {missing[0]!r} to the judge.")
+        missing = [p for p in NEEDED[template.frame] if p not in visible]
+        if missing and not visible & set(REPLIES):
+            raise DesignError(f"No prompt of the chain up to {template.name!r} shows {missing[0]!r} to the judge.")
 
     def sample(self, n: int, *, stratify: By = (), seed: int | np.random.Generator | None = SEED) -> Plan:
         """Return a random part: `n` items, with all their calls, spread evenly over the strata.
@@ -256,14 +253,14 @@ class Plan:
             raise DesignError(f"n={n} items cannot be drawn from {len(items)}. Allowed: 1 to {len(items)}.")
         rng = generator(seed, ("sample",))
         if not by:
-            drawn = items["item"].iloc[rng.choice(len(items), n, replace=False)]
-            return self.rows(self.calls["item"].isin(set(drawn)))
+            chosen = items["item"].iloc[rng.choice(len(items), n, replace=False)]
+            return self.rows(self.calls["item"].isin(set(chosen)))
         shuffled = items.iloc[rng.permutation(len(items))]
         # one of each combination in turn; an incomplete turn is spread over the levels of the first column
         turn = shuffled.groupby(list(by), dropna=False, sort=False).cumcount()
         level = shuffled.assign(_turn=turn).groupby(["_turn", by[0]], dropna=False, sort=False).cumcount()
-        drawn = shuffled["item"].iloc[np.lexsort([level, turn])[:n]]
-        return self.rows(self.calls["item"].isin(set(drawn)))
+        chosen = shuffled["item"].iloc[np.lexsort([level, turn])[:n]]
+        return self.rows(self.calls["item"].isin(set(chosen)))
 
     def messages(self) -> Iterator[tuple[str, str, str]]:
         """Yield the id, the system message and the (last) user message of each call."""
@@ -273,33 +270,33 @@ class Plan:
     def dialogues(self) -> Iterator[tuple[str, str, list[dict[str, str]], str]]:
         """Yield the id, the system message, the earlier messages of the dialogue, and the user message of each call."""
         columns = {**TEXTS, **{c: c for c in SHOWN}}
-        shown = {n: {*p.placeholders, *(["earlier"] if p.dialogue else [])} for n, p in self.prompts.items()}
-        used = [p for p in columns if any(p in s for s in shown.values())]
+        placeholders = {n: {*p.placeholders, *(["earlier"] if p.dialogue else [])} for n, p in self.prompts.items()}
+        used = [p for p in columns if any(p in s for s in placeholders.values())]
         values = [self._filled(p, columns[p]) for p in used]
         rendered: dict[tuple[str | None, ...], str] = {}
-        kept = 0
+        characters = 0
         for call, *key in zip(self.calls[CALL], self.calls["prompt"], *values, strict=True):
             name, *texts = key
-            asked, here = self.prompts[name], shown[name]
-            filled = {p: text for p, text in zip(used, texts, strict=True) if text is not None and p in here}
+            template, visible = self.prompts[name], placeholders[name]
+            filled = {p: text for p, text in zip(used, texts, strict=True) if text is not None and p in visible}
             earlier = json.loads(filled.pop("earlier")) if "earlier" in filled else []
             first = earlier[0]["content"] if earlier and earlier[0]["role"] == "system" else ""
             turns = earlier[1:] if first else earlier
             user = rendered.get(tuple(key))
             if user is None:
-                user = asked.render(**filled)
-                kept += len(user)
-                if kept < _KEPT:
+                user = template.render(**filled)
+                characters += len(user)
+                if characters < _KEPT:
                     rendered[tuple(key)] = user
-            yield call, asked.system or first, turns, user
+            yield call, template.system or first, turns, user
 
     def _filled(self, placeholder: str, column: str) -> list[str | None]:
         """The text of a placeholder in each call, None without one; a label that is not shown is empty."""
-        known = self.calls[column].tolist() if column in self.calls else [None] * len(self)
+        cells = self.calls[column].tolist() if column in self.calls else [None] * len(self)
         if placeholder in SHOWN:
-            return ["" if x is None or x != x else str(x) for x in known]
+            return ["" if x is None or x != x else str(x) for x in cells]
         texts: dict[Any, str] = dict(self.texts)
-        return [texts.get(key) for key in known]
+        return [texts.get(key) for key in cells]
 
     def summary(self, prices: Mapping[str, tuple[float, float]] | None = None, *, answer: int = 200) -> pd.DataFrame:
         """Return the cells of the plan with their calls, tokens and cost.
@@ -326,8 +323,8 @@ class Plan:
         every = pd.concat([self.calls, self.later], ignore_index=True)
         cells = [c for c in kinds if c in every]
         rows = every[[*cells, "item"]].assign(calls=1, tokens=self._characters(every, answer) / CHARACTERS_PER_TOKEN)
-        found = rows.groupby(cells, dropna=False, sort=False)
-        table = found.agg(calls=("calls", "sum"), items=("item", "nunique"), tokens=("tokens", "sum")).reset_index()
+        groups = rows.groupby(cells, dropna=False, sort=False)
+        table = groups.agg(calls=("calls", "sum"), items=("item", "nunique"), tokens=("tokens", "sum")).reset_index()
         table["tokens"] = table["tokens"].round().astype("int64")
         if prices is None:
             return table
@@ -356,9 +353,9 @@ class Plan:
             waits = calls[CALL].isin(self.later[CALL]).to_numpy()
             total += np.where(waits, calls["prompt"].map(replies).to_numpy(dtype=float), 0)
             for stage in sorted(calls["stage"].unique()):
-                here = waits & goes_on & (calls["stage"] == stage).to_numpy()
-                before = calls.loc[here, "after"].map(dict(zip(calls[CALL], total, strict=True)))
-                total[here] += before.to_numpy(dtype=float) + answer
+                rows = waits & goes_on & (calls["stage"] == stage).to_numpy()
+                before = calls.loc[rows, "after"].map(dict(zip(calls[CALL], total, strict=True)))
+                total[rows] += before.to_numpy(dtype=float) + answer
         return total
 
     def check(self) -> pd.DataFrame:
@@ -401,23 +398,25 @@ class Plan:
                 rows = np.flatnonzero(self.calls["prompt"] == name)
                 yield self._leak(template[0], words[template[0]], rows, f"prompt {name!r}")
         shown_columns = [c for c in self.about.get("shown", ()) if c in self.calls]
-        named = {str(v) for c in shown_columns for v in self.calls[c].dropna().unique()}  # by the note, on purpose
+        judge_names = {
+            str(v) for c in shown_columns for v in self.calls[c].dropna().unique()
+        }  # by the note, on purpose
         for column in TEXTS.values():
             if column not in self.calls or column in EARLIER.values():
                 continue
             for word, keys in leaking.items():
-                if column == "note_text" and word in named:
+                if column == "note_text" and word in judge_names:
                     continue
-                shown = self.calls[column].isin(keys)
+                visible = self.calls[column].isin(keys)
                 if words[word] not in (*ids, "judge", "alias"):  # a text under several conditions tells none of them
-                    under = self.calls[shown].groupby(column)[words[word]].nunique(dropna=False)
-                    shown &= ~self.calls[column].isin(under.index[under > 1])
-                if shown.any():
+                    under = self.calls[visible].groupby(column)[words[word]].nunique(dropna=False)
+                    visible &= ~self.calls[column].isin(under.index[under > 1])
+                if visible.any():
                     where = f"the {column.removesuffix('_text')}"
-                    yield self._leak(word, words[word], np.flatnonzero(shown), where)
+                    yield self._leak(word, words[word], np.flatnonzero(visible), where)
 
     @staticmethod
-    def _leak(word: str, column: str, rows: Any, where: str) -> Finding:
+    def _leak(word: str, column: str, rows: Iterable[int], where: str) -> Finding:
         remedy = "Reword the text, or rename the condition."
         return Finding("fault", column, f"{word!r} ({column}) stands in {where}", tuple(map(int, rows)), word, remedy)
 
@@ -434,10 +433,10 @@ class Plan:
         for column in ("better", "target"):
             if column not in calls or calls[column].isna().all():
                 continue
-            known = calls[calls[column].notna()]
-            share = float((known[column] == known["first"]).mean())
-            if abs(share - 0.5) > 2 / np.sqrt(len(known)):
-                what = f"{column!r} is shown first in {share:.0%} of {len(known):,} calls"
+            labelled = calls[calls[column].notna()]
+            share = float((labelled[column] == labelled["first"]).mean())
+            if abs(share - 0.5) > 2 / np.sqrt(len(labelled)):
+                what = f"{column!r} is shown first in {share:.0%} of {len(labelled):,} calls"
                 remedy = "Plan both orders, or draw the order at random."
                 yield Finding(
                     "caution", column, what, tuple(map(int, np.flatnonzero(calls[column].notna()))), remedy=remedy
@@ -543,11 +542,11 @@ def opened(plan: Plan | str | Path, trust: bool = False) -> Plan:
     return whole
 
 
-def opened_table(given: pd.DataFrame | str | Path) -> pd.DataFrame:
+def opened_table(source: pd.DataFrame | str | Path) -> pd.DataFrame:
     """A table of contents; from a file, empty cells of ids and texts are empty texts, and other ones are missing."""
-    if not isinstance(given, str | Path):
-        return given
-    table: pd.DataFrame = as_table(given)
+    if not isinstance(source, str | Path):
+        return source
+    table: pd.DataFrame = as_table(source)
     for name in table.columns:
         values = table[name].astype(object).where(table[name].notna(), "")
         if name.endswith("_text") or name in ("item", "first", "second", "system", "text"):
@@ -631,10 +630,10 @@ def build(
     table = opened_table(table)
     chosen = by_name(prompts)
     kind = _kind(chosen)
-    shown = dict.fromkeys(q for one in chosen.values() for q in one.placeholders)
-    paired = kind == "preferences" or "first" in shown
+    visible = dict.fromkeys(q for one in chosen.values() for q in one.placeholders)
+    paired = kind == "preferences" or "first" in visible
     needed = ["item", *(["first", "second"] if paired else []), *(["system"] if kind == "ratings" else [])]
-    needed += [TEXTS[p] for p in shown if p in TEXTS]
+    needed += [TEXTS[p] for p in visible if p in TEXTS]
     need_columns(table, needed)
     table = table.reset_index(drop=True)
     texts: dict[str, str] = {}
@@ -703,12 +702,12 @@ def _joined(one: pd.DataFrame, two: pd.DataFrame) -> pd.DataFrame:
 
 def following(later: pd.DataFrame, ids: set[str]) -> pd.DataFrame:
     """The calls of later stages that come, at any distance, after some calls."""
-    kept = np.zeros(len(later), dtype=bool)
+    followed = np.zeros(len(later), dtype=bool)
     for stage in sorted(later["stage"].unique()) if len(later) else ():
-        here = (later["stage"] == stage).to_numpy() & later["after"].isin(ids).to_numpy()
-        kept |= here
-        ids = ids | set(later.loc[here, CALL])
-    return later[kept].reset_index(drop=True)
+        rows = (later["stage"] == stage).to_numpy() & later["after"].isin(ids).to_numpy()
+        followed |= rows
+        ids = ids | set(later.loc[rows, CALL])
+    return later[followed].reset_index(drop=True)
 
 
 def _repeated(rows: pd.DataFrame, table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -741,7 +740,7 @@ def swapped(table: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns={**pairs, **{b: a for a, b in pairs.items()}})[list(table.columns)]
 
 
-def _crossed(table: pd.DataFrame, factors: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
+def _crossed(table: pd.DataFrame, factors: Mapping[str, Iterable[object]]) -> pd.DataFrame:
     """Each row of a table with every combination of the factors, the first factor slowest."""
     levels = {name: list(values) for name, values in factors.items()}
     empty = next((n for n, values in levels.items() if not values), None)
@@ -767,7 +766,7 @@ def _ids(frame: pd.DataFrame, prompts: Mapping[str, Prompt], texts: Iterable[str
     return [f"{ID_LETTER}{blake2b(key.encode(), digest_size=_ID_DIGITS // 2).hexdigest()}" for key in keys]
 
 
-def _as_text(column: pd.Series[Any]) -> list[str]:
+def _as_text(column: pd.Series) -> list[str]:
     """A column as text, '' where it is missing; each value is written once, however often it occurs."""
     if column.dtype == object:  # 1 and True are the same to a hash table
         return [str(x) for x in column.where(column.notna(), "")]

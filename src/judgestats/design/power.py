@@ -88,8 +88,8 @@ def power(
     """
     if not isinstance(replications, int) or replications < 1:
         raise DesignError(f"replications={replications!r} is not a number of studies. Allowed: 1 or more.")
-    known = named_judges(judges)
-    asked = plan.calls if isinstance(plan, Plan) else plan
+    by_name = named_judges(judges)
+    calls = plan.calls if isinstance(plan, Plan) else plan
     answer = _measure(measure)
     rng = generator(seed, ("power",))
     seeds = rng.integers(2**62, size=replications).tolist()
@@ -97,11 +97,11 @@ def power(
         from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
         parts = [seeds[i::processes] for i in range(processes)]
-        done = Parallel(n_jobs=processes)(delayed(_studies)(asked, known, answer, part, False) for part in parts)
-        found = [row for part in done for row in part]
+        done = Parallel(n_jobs=processes)(delayed(_studies)(calls, by_name, answer, part, False) for part in parts)
+        results = [row for part in done for row in part]
     else:
-        found = _studies(asked, known, answer, seeds, progress)
-    return _power(found, null, replications, conf_level)
+        results = _studies(calls, by_name, answer, seeds, progress)
+    return _power(results, null, replications, conf_level)
 
 
 def detectable(
@@ -164,20 +164,20 @@ def detectable(
     return table.assign(enough=table["estimate"] >= target)
 
 
-def _measure(given: Callable[[pd.DataFrame], pd.DataFrame] | str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def _measure(measure: Callable[[pd.DataFrame], pd.DataFrame] | str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """A function of the answers; a public measure by its name."""
-    if not isinstance(given, str):
-        return given
-    known = {m.function.__name__: m.function for m in measures().values()}
-    if given not in known:
+    if not isinstance(measure, str):
+        return measure
+    functions = {m.function.__name__: m.function for m in measures().values()}
+    if measure not in functions:
         raise DesignError(
-            f"There is no measure {given!r}.{suggestion(given, known)} Or give a function of the answers."
+            f"There is no measure {measure!r}.{suggestion(measure, functions)} Or give a function of the answers."
         )
-    return known[given]
+    return functions[measure]
 
 
 def _studies(
-    asked: Any,
+    calls: IntoFrame,
     judges: Mapping[str, Judge],
     measure: Callable[[pd.DataFrame], pd.DataFrame],
     seeds: Sequence[int],
@@ -189,22 +189,22 @@ def _studies(
         from rich.progress import track
 
         seeds = track(seeds, "Simulating studies", console=Console(stderr=True))  # type: ignore[assignment]
-    found: list[pd.DataFrame | JudgestatsError] = []
+    results: list[pd.DataFrame | JudgestatsError] = []
     for seed in seeds:
         try:
-            found.append(measure(simulate(asked, list(judges.values()), seed=seed)))
+            results.append(measure(simulate(calls, list(judges.values()), seed=seed)))
         except JudgestatsError as problem:
-            found.append(problem)
-    return found
+            results.append(problem)
+    return results
 
 
 def _power(
-    found: Sequence[pd.DataFrame | JudgestatsError], null: float, replications: int, conf_level: float
+    results: Sequence[pd.DataFrame | JudgestatsError], null: float, replications: int, conf_level: float
 ) -> pd.DataFrame:
     """Share of studies whose interval excludes the value, for each row of their results."""
-    tables = [t for t in found if isinstance(t, pd.DataFrame)]
+    tables = [t for t in results if isinstance(t, pd.DataFrame)]
     if not tables:
-        raise DesignError(f"The measure failed in every study: {found[0]}")
+        raise DesignError(f"The measure failed in every study: {results[0]}")
     absent = [c for c in ("estimate", "conf_low", "conf_high") if c not in tables[0]]
     if absent:
         raise DesignError(f"The measure gives no column {absent[0]!r}. Give one with estimates and intervals.")

@@ -18,6 +18,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judgestats.errors import DesignError, choose, refuse_unknown
 from judgestats.schema.columns import Kind
+from judgestats.typing import Record
 
 #: What the answers to a prompt are: a canonical frame, or texts that a later call shows.
 AnswerKind = Kind | Literal["texts"]
@@ -38,9 +39,21 @@ KNOWN: dict[AnswerKind, tuple[str, ...]] = {
 }
 #: What a template may do: show placeholders, and choose by them. It ends soon and shows no more than it was given.
 _ALLOWED = (
-    nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.If, nodes.CondExpr, nodes.Compare,
-    nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Test, nodes.Filter,
-)  # fmt: skip
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.Name,
+    nodes.Const,
+    nodes.If,
+    nodes.CondExpr,
+    nodes.Compare,
+    nodes.Operand,
+    nodes.And,
+    nodes.Or,
+    nodes.Not,
+    nodes.Test,
+    nodes.Filter,
+)
 _FILTERS = ("trim", "upper", "lower", "capitalize", "title", "length", "tojson", "default")
 _TESTS = ("defined", "undefined", "none")
 #: How often a template may name placeholders: what it shows is at most so many times the texts.
@@ -52,12 +65,12 @@ _SANDBOX.globals.clear()  # cycler, lipsum and others are no placeholders
 
 def digest(*parts: str) -> str:
     """Digest of texts, 16 hexadecimal digits; the lengths keep ("ab", "c") and ("a", "bc") apart."""
-    found = blake2b(digest_size=8)
+    hasher = blake2b(digest_size=8)
     for part in parts:
         raw = part.encode()
-        found.update(len(raw).to_bytes(8, "little"))
-        found.update(raw)
-    return found.hexdigest()
+        hasher.update(len(raw).to_bytes(8, "little"))
+        hasher.update(raw)
+    return hasher.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -126,16 +139,16 @@ class Prompt:
     dialogue: bool = False
 
     def __post_init__(self) -> None:
-        found = self._shown(self.user) | self._shown(self.system)
+        placeholders = self._shown(self.user) | self._shown(self.system)
         choose(self.frame, NEEDED, "frame")
-        missing = [p for p in NEEDED[self.frame] if p not in found]
-        if missing and not (self.dialogue or found & set(REPLIES)):
-            shown = ", ".join(f"{{{{ {p} }}}}" for p in missing)
-            raise DesignError(f"Prompt {self.name!r} does not show {shown} to the judge. Put it into the template.")
-        for p in sorted(found):
+        missing = [p for p in NEEDED[self.frame] if p not in placeholders]
+        if missing and not (self.dialogue or placeholders & set(REPLIES)):
+            braces = ", ".join(f"{{{{ {p} }}}}" for p in missing)
+            raise DesignError(f"Prompt {self.name!r} does not show {braces} to the judge. Put it into the template.")
+        for p in sorted(placeholders):
             odd = f"Prompt {self.name!r} has the placeholder {p!r}, which a plan does not fill in"
             refuse_unknown(p, KNOWN[self.frame], odd)
-        if self.criteria_in and self.criteria_in not in found & {"rubric", *REPLIES}:
+        if self.criteria_in and self.criteria_in not in placeholders & {"rubric", *REPLIES}:
             raise DesignError(
                 f"Prompt {self.name!r}: criteria_in={self.criteria_in!r} is no rubric that the template shows. "
                 "Allowed: 'rubric' or an earlier reply, such as 'answer_1', that is a placeholder of it."
@@ -152,10 +165,10 @@ class Prompt:
                 again = part.name == "tojson" and any(f.name == "tojson" for f in part.find_all(nodes.Filter))
                 if part.name not in names or (part.args and part.name != "default") or again:  # doubles each backslash
                     used.append(part)
-            if len(shown := [*tree.find_all(nodes.Name)]) > _MOST_NAMES:
+            if len(occurrences := [*tree.find_all(nodes.Name)]) > _MOST_NAMES:
                 raise DesignError(
-                    f"Prompt {self.name!r} names placeholders {len(shown):,} times. Allowed: {_MOST_NAMES}. Put what "
-                    "is repeated into the texts."
+                    f"Prompt {self.name!r} names placeholders {len(occurrences):,} times. Allowed: {_MOST_NAMES}. Put "
+                    "what is repeated into the texts."
                 )
             if used:
                 what = " ".join(filter(None, (type(used[0]).__name__, getattr(used[0], "name", ""))))
@@ -174,14 +187,14 @@ class Prompt:
     @cached_property
     def placeholders(self) -> tuple[str, ...]:
         """Placeholders of the template."""
-        found = meta.find_undeclared_variables(_SANDBOX.parse(f"{self.system}\n{self.user}"))
-        return tuple(p for p in KNOWN[self.frame] if p in found)
+        present = meta.find_undeclared_variables(_SANDBOX.parse(f"{self.system}\n{self.user}"))
+        return tuple(p for p in KNOWN[self.frame] if p in present)
 
     @cached_property
     def digest(self) -> str:
         """Digest of all that the judge is shown of the template: a changed prompt has another."""
-        shown = [self.system, self.user, json.dumps(dict(self.schema), sort_keys=True)]
-        return digest(*shown, *(["dialogue"] if self.dialogue else []))
+        parts = [self.system, self.user, json.dumps(dict(self.schema), sort_keys=True)]
+        return digest(*parts, *(["dialogue"] if self.dialogue else []))
 
     @cached_property
     def _compiled(self) -> Any:
@@ -198,19 +211,19 @@ class Prompt:
             raise DesignError(f"Prompt {self.name!r} cannot be filled in: {problem}.") from None
         return result
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """The prompt as a JSON object, for a manifest."""
         names = ("name", "user", "system", "frame", "about", "ties_allowed", "criteria_in", "scale", "dialogue")
-        found = {n: getattr(self, n) for n in names}
-        return {**found, "schema": dict(self.schema), "criteria": list(self.criteria)}
+        fields = {n: getattr(self, n) for n in names}
+        return {**fields, "schema": dict(self.schema), "criteria": list(self.criteria)}
 
 
 def _read(name: str, text: str) -> Prompt:
     """A prompt of a TOML file."""
     try:
-        found = tomllib.loads(text)
-        found["schema"] = json.loads(found.get("schema") or "{}")
-        return Prompt(name=name, **found)
+        fields = tomllib.loads(text)
+        fields["schema"] = json.loads(fields.get("schema") or "{}")
+        return Prompt(name=name, **fields)
     except RecursionError:
         raise DesignError(f"Prompt {name!r} cannot be read: it is nested too deeply.") from None
     except (ValueError, TypeError, AttributeError) as problem:  # ValueError: of both parsers, and of long numbers
@@ -253,8 +266,8 @@ def prompt(name: str | Path | Prompt) -> Prompt:
         except (OSError, ValueError) as problem:  # ValueError: not in UTF-8
             said = getattr(problem, "strerror", None) or "it is not in UTF-8"
             raise DesignError(f"Prompt {str(name)!r} cannot be opened ({said}).") from None
-    known = _names()
-    refuse_unknown(str(name), known, f"There is no prompt {str(name)!r}", "Prompts", more="; or give a .toml file")
+    available = _names()
+    refuse_unknown(str(name), available, f"There is no prompt {str(name)!r}", "Prompts", more="; or give a .toml file")
     return _read(str(name), (_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -288,9 +301,9 @@ def prompts() -> pd.DataFrame:
 def by_name(chosen: str | Path | Prompt | Iterable[str | Path | Prompt]) -> dict[str, Prompt]:
     """One prompt or several, by name; two of one name are refused."""
     several = [chosen] if isinstance(chosen, str | Path | Prompt) else list(chosen)
-    found = [prompt(p) for p in several]
-    names = [p.name for p in found]
+    several_prompts = [prompt(p) for p in several]
+    names = [p.name for p in several_prompts]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         raise DesignError(f"Two prompts are named {twice!r}. Rename one.")
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, several_prompts, strict=True))

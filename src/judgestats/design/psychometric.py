@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from judgestats.design.plans import Plan, build
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
+from judgestats.typing import Record
 
 Prompts = str | Path | Prompt | Iterable[str | Path | Prompt]
 #: Kinds of vacuum: two texts without a difference.
@@ -168,7 +168,7 @@ def ladder(
         )
     chosen, neutral = _tasks(tasks)
     rng = generator(seed, ("ladder",))
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     same = [(t, level) for level in range(max(len(t.elements) for t in chosen), -1, -1) for t in chosen]
     same = [(t, level) for t, level in same if level <= len(t.elements)]
     for task in chosen:
@@ -253,16 +253,16 @@ def dark_current(
     if not strict:
         return plan
     again = ladder(judges, tasks=tasks, prompts="pairwise_strict", temperature=temperature, seed=seed)
-    kept = (again.calls["stimulus"] == "same_subset") | (
+    repeated = (again.calls["stimulus"] == "same_subset") | (
         (again.calls["stimulus"] == "ladder") & again.calls["delta"].isin([1.0, 5.0])
     )
-    return plan + again.rows(kept)
+    return plan + again.rows(repeated)
 
 
-def _tasks(given: str | Path | Sequence[Checklist] | None) -> tuple[list[Checklist], list[str]]:
-    if given is None or isinstance(given, str | Path):
-        return checklists(given)
-    tasks = list(given)
+def _tasks(source: str | Path | Sequence[Checklist] | None) -> tuple[list[Checklist], list[str]]:
+    if source is None or isinstance(source, str | Path):
+        return checklists(source)
+    tasks = list(source)
     if not tasks:
         raise DesignError("tasks= is empty. Give at least one.")
     return tasks, checklists()[1]
@@ -278,14 +278,12 @@ def _level(task: Checklist, level: int, neutral: Sequence[str], rng: np.random.G
 _EQUAL = {"delta": 0.0, "better": None, "target": None}
 
 
-def _pair(task: Checklist, item: str, stimulus: str, one: str, two: str, **more: Any) -> dict[str, Any]:
+def _pair(task: Checklist, item: str, stimulus: str, one: str, two: str, **more: object) -> Record:
     names = {"item": f"{task.name}/{item}", "first": "u", "second": "v", "task": task.name, "stimulus": stimulus}
     return {**names, **more, "task_text": task.question, "first_text": one, "second_text": two}
 
 
-def _steps(
-    task: Checklist, neutral: Sequence[str], rng: np.random.Generator, tolerance: float
-) -> Iterator[dict[str, Any]]:
+def _steps(task: Checklist, neutral: Sequence[str], rng: np.random.Generator, tolerance: float) -> Iterator[Record]:
     """All pairs of levels of one task; the higher has the elements of the lower, and more."""
     levels = [_level(task, q, neutral, rng, tolerance) for q in range(len(task.elements) + 1)]
     for low, high in itertools.combinations(range(len(levels)), 2):
@@ -312,7 +310,7 @@ def _change(task: Checklist, text: str, changes: Sequence[str], i: int, rng: np.
 
 def _different(
     tasks: Sequence[Checklist], neutral: Sequence[str], rng: np.random.Generator, tolerance: float
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Record]:
     """Pairs with as many elements, and not the same ones: task by task, over the numbers of elements."""
     for i in itertools.count():
         for task in tasks:

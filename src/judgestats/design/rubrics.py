@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -18,33 +16,13 @@ import pandas as pd
 
 from judgestats.design.plans import Plan, build, need_columns, opened_table
 from judgestats.design.prompts import Prompt, prompt
+from judgestats.design.rubric_dimensions import Criterion, rubric_json
 from judgestats.errors import DesignError, refuse_unknown
-from judgestats.ingest.reply_forms import json_objects
-from judgestats.verdicts.composites import WHOLES
+from judgestats.typing import Record
 
 _FILE = files("judgestats.design") / "stimuli" / "rubrics.toml"
 #: Arms of the study, and whose name stands over a response.
 ARMS = ("attributed", "anonymized", "style-transferred")
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """One criterion: what it asks, what its scores mean (``{"0-3": "wrong", ...}``), and its weight in the whole.
-
-    See Also
-    --------
-    Rubric : Criteria on one scale.
-
-    Examples
-    --------
-    >>> Criterion("clarity", "Is it clear?", {"1": "no", "5": "yes"}).weight
-    1.0
-    """
-
-    name: str
-    about: str = ""
-    anchors: Mapping[str, str] = field(default_factory=dict)
-    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -130,12 +108,12 @@ class Rubric:
             return name
         own = Path(name).suffix == ".toml"
         try:
-            found = tomllib.loads(Path(name).read_text("utf-8") if own else _FILE.read_text("utf-8"))
-            chosen = next(iter(found), "") if own else str(name)
-            if own and len(found) != 1:
-                raise DesignError(f"{name} holds {len(found)} tables; a file of a rubric holds one, with its name.")
-            refuse_unknown(chosen, found, f"There is no rubric {chosen!r}", "Rubrics", more="; or give a .toml file")
-            table = found[chosen]
+            tables = tomllib.loads(Path(name).read_text("utf-8") if own else _FILE.read_text("utf-8"))
+            chosen = next(iter(tables), "") if own else str(name)
+            if own and len(tables) != 1:
+                raise DesignError(f"{name} holds {len(tables)} tables; a file of a rubric holds one, with its name.")
+            refuse_unknown(chosen, tables, f"There is no rubric {chosen!r}", "Rubrics", more="; or give a .toml file")
+            table = tables[chosen]
             criteria = [Criterion(n, **c) for n, c in table["criteria"].items()]
             low, high = table.get("scale", (0, 10))
             return cls(chosen, criteria, (low, high), table.get("about", ""))
@@ -158,14 +136,14 @@ class Rubric:
         return rubric_json(self.criteria)
 
     @cached_property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> Record:
         """JSON schema of an answer."""
         names = [c.name for c in self.criteria]
         low, high = self.scale
         score = {"type": "number", "minimum": low, "maximum": high}
         several = {"type": "array", "items": {"type": "string"}}
 
-        def each(value: dict[str, Any]) -> dict[str, Any]:
+        def each(value: Record) -> Record:
             properties = dict.fromkeys(names, value)
             return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
@@ -176,95 +154,6 @@ class Rubric:
             "weaknesses": several,
         }
         return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
-
-
-# ---- Rubrics that a judge wrote, as JSON: dimensions, each with a weight and anchors ---------------------------------
-
-
-@dataclass(frozen=True)
-class Dimensions:
-    """Dimensions of a rubric in JSON, whose weights sum to 1; `flag`: what is odd; `fault`: why it cannot be used."""
-
-    criteria: tuple[Criterion, ...] = ()
-    flag: str = ""
-    fault: str = ""
-
-
-def rubric_json(criteria: Sequence[Criterion]) -> str:
-    """Criteria in the form in which a judge writes a rubric, with weights that sum to 1 (none if all are 1)."""
-    total = sum(c.weight for c in criteria)
-    equal = all(c.weight == 1 for c in criteria)
-    dimensions = [
-        {
-            "name": c.name,
-            **({} if equal else {"weight": round(c.weight / total, 4)}),
-            **({"about": c.about} if c.about else {}),
-            **({"anchors": dict(c.anchors)} if c.anchors else {}),
-        }
-        for c in criteria
-    ]
-    return json.dumps({"dimensions": dimensions}, ensure_ascii=False, indent=1)
-
-
-def plain(name: str) -> str:
-    """A name without case, a number before it and punctuation, by which scores are matched to dimensions."""
-    return " ".join(re.findall(r"\w+", re.sub(r"^\W*\d+[.):]", "", name.casefold())))
-
-
-def read_dimensions(text: str, asked: Prompt | None = None) -> Dimensions:
-    """The rubric in a reply, as the schema of its prompt has it; without one, weights that lack are equal."""
-    found = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
-    several = [o["dimensions"] for o in found if isinstance(o.get("dimensions"), list)]
-    if len(several) != 1:
-        return Dimensions(fault="several rubrics in the reply" if several else "no JSON object with dimensions")
-    parts = [dict(p) if isinstance(p, list) and all(isinstance(x, tuple) for x in p) else {} for p in several[0]]
-    names = [str(p.get("name") or "").strip() for p in parts]
-    wanted = {} if asked is None else asked.schema.get("properties", {}).get("dimensions", {})
-    size = wanted.get("minItems", len(parts))
-    if not parts or len(parts) != size:
-        return Dimensions(fault=f"{len(parts)} dimensions" + (f", not {size}" if parts else ""))
-    if fault := _fault_of_names(names, asked.criteria if asked is not None else ()):
-        return Dimensions(fault=fault)
-    weights = [_weight(p.get("weight")) for p in parts]
-    if asked is None and all("weight" not in p for p in parts):
-        weights = [1.0] * len(parts)
-    for name, weight in zip(names, weights, strict=True):
-        if math.isnan(weight) or weight < 0:
-            return Dimensions(fault=f"the weight of {name!r} is " + ("missing" if weight != weight else "negative"))
-    total = sum(weights)
-    if total == 0:
-        return Dimensions(fault="all weights are 0")
-    total = 1.0 if abs(total - 1) < 1e-6 else total
-    odd = [f"weights summed to {total:g}"] if asked is not None and total != 1 else []
-    needed = wanted.get("items", {}).get("properties", {}).get("anchors", {}).get("required", ())
-    criteria = []
-    for name, weight, part in zip(names, weights, parts, strict=True):
-        given = part.get("anchors")
-        pairs = given if isinstance(given, list) and all(isinstance(x, tuple) for x in given) else []
-        anchors = {str(k): str(v) for k, v in pairs}
-        odd += [f"{name!r} has no anchor {a}" for a in needed if a not in anchors]
-        about = part.get("about")
-        criteria.append(Criterion(name, about if isinstance(about, str) else "", anchors, weight / total))
-    return Dimensions(tuple(criteria), "; ".join(odd))
-
-
-def _weight(value: Any) -> float:
-    """A weight as it is given: a number, or text such as ``30 %``; NaN if it is none."""
-    number = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*%?\s*", str(value)) if not isinstance(value, bool) else None
-    return float(number[1]) if number else math.nan
-
-
-def _fault_of_names(names: Sequence[str], wanted: Sequence[str]) -> str:
-    """Why the names of dimensions are not possible; empty if they are."""
-    if not all(map(plain, names)):
-        return "a dimension without a name"
-    if whole := next((n for n in names if n.casefold() in WHOLES), None):
-        return f"a dimension named {whole!r}"
-    keys = [plain(n) for n in names]
-    if len(set(keys)) < len(keys):
-        return "two dimensions of one name"
-    absent = [w for w in wanted if plain(w) not in keys]
-    return f"no dimension {absent[0]!r}, which was asked for" if absent else ""
 
 
 def points_score(points: Any, of: int = 25, top: float = 10.0) -> Any:
@@ -301,10 +190,10 @@ def points_score(points: Any, of: int = 25, top: float = 10.0) -> Any:
     >>> points_score([0, 1, 25]).tolist()
     [0.0, 0.4, 10.0]
     """
-    given = np.asarray(points, dtype=float)
-    if (given < 0).any() or (given > of).any() or (given % 1 != 0).any():
+    counts = np.asarray(points, dtype=float)
+    if (counts < 0).any() or (counts > of).any() or (counts % 1 != 0).any():
         raise DesignError(f"points={points} are not whole numbers from 0 to {of}.")
-    result = given / of * top
+    result = counts / of * top
     return result if result.ndim else float(result)
 
 
@@ -380,19 +269,19 @@ def rubric(
     texts = [_TEXT_OF.get(arm, "response_text") for arm in arms]
     need_columns(responses, ("item", "system", "task_text", *texts), "table of responses")
     systems = list(dict.fromkeys(responses["system"].astype(str)))
-    shown = dict(alias) if alias is not None else {s: f"Expert {i}" for i, s in enumerate(systems, start=1)}
-    absent = [s for s in systems if s not in shown]
+    aliases = dict(alias) if alias is not None else {s: f"Expert {i}" for i, s in enumerate(systems, start=1)}
+    absent = [s for s in systems if s not in aliases]
     if absent:
         raise DesignError(f"alias= does not name {absent[0]!r}. Give each of {', '.join(systems)} an alias.")
-    used = [shown[s] for s in systems]
+    used = [aliases[s] for s in systems]
     if len(set(used)) < len(used):
         twice = next(a for a in used if used.count(a) > 1)
         raise DesignError(f"alias= gives {twice!r} to more than one system, so their answers would be mixed up.")
     chosen = Rubric.read(by)
     parts = []
     for arm in arms:
-        named = responses["system"].astype(str)
-        name = named if arm == "attributed" else named.map(shown)
+        author = responses["system"].astype(str)
+        name = author if arm == "attributed" else author.map(aliases)
         text = responses[_TEXT_OF.get(arm, "response_text")]
         parts.append(
             responses.assign(
@@ -413,5 +302,5 @@ def rubric(
         prompts=template,
         temperature=temperature,
         replicates=replicates,
-        about={"rubric": {"rubric": chosen.name, "arms": list(arms), "alias": shown}, "shown": ["system", "alias"]},
+        about={"rubric": {"rubric": chosen.name, "arms": list(arms), "alias": aliases}, "shown": ["system", "alias"]},
     )

@@ -15,10 +15,11 @@ from judgestats.design.evidence import side_scores
 from judgestats.design.judges import Judge
 from judgestats.design.plans import CALL, EARLIER, TEXTS, Plan
 from judgestats.design.prompts import Prompt
-from judgestats.design.rubrics import Criterion, read_dimensions, rubric_json
+from judgestats.design.rubric_dimensions import Criterion, read_dimensions, rubric_json
 from judgestats.design.simulation import simulate
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
+from judgestats.typing import Record
 
 _LABELS = {"first": "A", "second": "B", "tie": "tie"}
 #: Replies that are no answer.
@@ -101,31 +102,31 @@ def simulate_replies(
     if staged or plan.kind == "ratings":  # a judge may be asked at one stage only
         several = [judges] if isinstance(judges, Judge) else list(judges)
         judges = [j for j in several if j.name in set(scored.calls["judge"])] or several
-    found = plan.calls
+    calls = plan.calls
     if plan.kind == "texts":
         text = _texts(plan)
     elif plan.kind == "preferences":
-        found = simulate(plan.calls, judges, seed=seed)
-        text = _compared(plan, found["choice"].astype(str).tolist())
+        calls = simulate(plan.calls, judges, seed=seed)
+        text = _compared(plan, calls["choice"].astype(str).tolist())
     else:
         text = [_NOTE] * len(plan)
         if later.any():
             number = int(generator(seed, ("rubrics",)).integers(2**63))
-            asked = zip(found[CALL], found["prompt"], strict=True)
-            text = [_note(plan.prompts[name], [number, int(call, 16)]) for call, name in asked]
+            prompts = zip(calls[CALL], calls["prompt"], strict=True)
+            text = [_note(plan.prompts[name], [number, int(call, 16)]) for call, name in prompts]
         if len(scored):
-            given = dict(zip(scored.calls[CALL], _scores(scored, judges, seed), strict=True))
-            text = [given.get(call, note) for call, note in zip(found[CALL], text, strict=True)]
+            scores = dict(zip(scored.calls[CALL], _scores(scored, judges, seed), strict=True))
+            text = [scores.get(call, note) for call, note in zip(calls[CALL], text, strict=True)]
     rng = generator(seed, ("failures",))
-    u = rng.random(len(found))
-    odd = rng.integers(len(_UNREADABLE), size=len(found))
+    u = rng.random(len(calls))
+    odd = rng.integers(len(_UNREADABLE), size=len(calls))
     answer = np.array(text, dtype=object)
     answer[u < sum(shares)] = np.array(_UNREADABLE, dtype=object)[odd[u < sum(shares)]]
     answer[u < error + refused] = _REFUSAL
     answer[u < error] = None
     return pd.DataFrame(
         {
-            CALL: found[CALL].to_numpy(),
+            CALL: calls[CALL].to_numpy(),
             "answer": answer,
             "error": ["simulated failure" if x < error else None for x in u.tolist()],
         }
@@ -137,16 +138,16 @@ def _compared(plan: Plan, choices: Sequence[str]) -> list[str]:
     quoting = any("notes" in p.schema.get("properties", {}) for p in plan.prompts.values())
     texts = ("first_text", "second_text") if quoting else ()
     used = [c for c in plan.calls if c in ("prompt", "stage", *texts) or c in EARLIER.values()]
-    made: dict[tuple[Any, ...], str] = {}
+    by_key: dict[tuple[object, ...], str] = {}
     replies = []
     for key in zip(choices, *(plan.calls[c].tolist() for c in used), strict=True):
-        if key not in made:
-            made[key] = _reply(plan, dict(zip(used, key[1:], strict=True)), key[0])
-        replies.append(made[key])
+        if key not in by_key:
+            by_key[key] = _reply(plan, dict(zip(used, key[1:], strict=True)), key[0])
+        replies.append(by_key[key])
     return replies
 
 
-def _reply(plan: Plan, row: Mapping[str, Any], choice: str) -> str:
+def _reply(plan: Plan, row: Record, choice: str) -> str:
     """The reply to a comparison: the parts that the schema of the prompt names, in accord with the choice."""
     parts = plan.prompts[row["prompt"]].schema.get("properties", {"verdict": {}})
     said = plan.texts.get(row.get(f"answer_{row.get('stage', 1) - 1}_text") or "", "")
@@ -156,83 +157,82 @@ def _reply(plan: Plan, row: Mapping[str, Any], choice: str) -> str:
         choice = "tie" if one == two else "first" if one > two else "second"
     if choice not in _LABELS:
         return _UNREADABLE[0]
-    made: dict[str, Any] = {}
+    fields: Record = {}
     for part, schema in parts.items():
         if part == "verdict":
-            made[part] = _LABELS[choice]
+            fields[part] = _LABELS[choice]
         elif part == "scores":
             names = schema.get("properties", {}).get("A", {}).get("properties", {})
-            made[part] = {
+            fields[part] = {
                 "A": dict.fromkeys(names, 4 if choice == "first" else 3),
                 "B": dict.fromkeys(names, 4 if choice == "second" else 3),
             }
         elif part == "notes":
             names = schema["items"]["properties"]["criterion"]["enum"]
             texts = {"A": plan.texts[row["first_text"]], "B": plan.texts[row["second_text"]]}
-            made[part] = [
+            fields[part] = [
                 {"response": side, "criterion": c, "note": f"It is as {c} asks.", "quotation": text[:60]}
                 for side, text in texts.items()
                 for c in names
             ]
         else:
-            made[part] = _WHY[choice]
-    return json.dumps(made)
+            fields[part] = _WHY[choice]
+    return json.dumps(fields)
 
 
 def _scores(plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.Generator) -> list[str]:
     """The reply of each call: one score, or one for each criterion."""
-    criteria: dict[str, list[Any]] = {n: list(p.criteria) or [None] for n, p in plan.prompts.items()}
+    criteria: dict[str, list[str | None]] = {n: list(p.criteria) or [None] for n, p in plan.prompts.items()}
     each = plan.calls["prompt"].map(criteria)
     rubrics: dict[str, tuple[Criterion, ...]] = {}
-    for name, asked in plan.prompts.items():
-        here = plan.calls["prompt"] == name
-        if asked.criteria_in and here.any():
-            keys = plan.calls.loc[here, TEXTS[asked.criteria_in]]
-            shown = {key: read_dimensions(plan.texts[key]).criteria for key in keys.unique()}
-            rubrics |= {call: shown[key] for call, key in zip(plan.calls.loc[here, CALL], keys, strict=True)}
+    for name, expanded in plan.prompts.items():
+        rows = plan.calls["prompt"] == name
+        if expanded.criteria_in and rows.any():
+            keys = plan.calls.loc[rows, TEXTS[expanded.criteria_in]]
+            dimensions = {key: read_dimensions(plan.texts[key]).criteria for key in keys.unique()}
+            rubrics |= {call: dimensions[key] for call, key in zip(plan.calls.loc[rows, CALL], keys, strict=True)}
     each = pd.Series(
         [[d.name for d in rubrics[c]] if c in rubrics else e for c, e in zip(plan.calls[CALL], each, strict=True)],
         index=each.index,
         dtype=object,
     )
-    asked = plan.calls.assign(criterion=each).explode("criterion", ignore_index=True)
-    single = asked["criterion"].isna()
-    found = simulate(asked.drop(columns="criterion") if single.all() else asked, judges, seed=seed)
-    names = ["score"] * len(found) if single.all() else found["criterion"].fillna("score").tolist()
+    expanded = plan.calls.assign(criterion=each).explode("criterion", ignore_index=True)
+    single = expanded["criterion"].isna()
+    simulated = simulate(expanded.drop(columns="criterion") if single.all() else expanded, judges, seed=seed)
+    names = ["score"] * len(simulated) if single.all() else simulated["criterion"].fillna("score").tolist()
     replies: dict[str, dict[str, float]] = {}
-    for call, name, score in zip(found[CALL].tolist(), names, found["score"].round(4).tolist(), strict=True):
+    for call, name, score in zip(simulated[CALL].tolist(), names, simulated["score"].round(4).tolist(), strict=True):
         if score == score:
             replies.setdefault(call, {})[name] = score
     written: dict[tuple[tuple[str, float], ...], str] = {(): _UNREADABLE[0]}
     text = []
     for call in plan.calls[CALL].tolist():
-        given = replies.get(call, {})
-        if call in rubrics and given:
-            text.append(_by_dimension(rubrics[call], given))
+        scores = replies.get(call, {})
+        if call in rubrics and scores:
+            text.append(_by_dimension(rubrics[call], scores))
             continue
-        key = tuple(given.items())
+        key = tuple(scores.items())
         if key not in written:
-            written[key] = json.dumps(given if "score" in given else {"scores": given})
+            written[key] = json.dumps(scores if "score" in scores else {"scores": scores})
         text.append(written[key])
     return text
 
 
-def _by_dimension(rubric: Sequence[Criterion], given: Mapping[str, float]) -> str:
+def _by_dimension(rubric: Sequence[Criterion], scores: Mapping[str, float]) -> str:
     """A reply that scores each dimension of a rubric, and states the weighted mean."""
-    scores = [
-        {"dimension": d.name, "evidence": "It says so.", "score": given[d.name]} for d in rubric if d.name in given
-    ]
-    total = sum(d.weight for d in rubric if d.name in given)
-    overall = sum(d.weight * given[d.name] for d in rubric if d.name in given) / total if total else None
-    return json.dumps({"scores": scores, **({} if overall is None else {"overall": round(overall, 2)})})
+    scored = [d for d in rubric if d.name in scores]
+    marks = [{"dimension": d.name, "evidence": "It says so.", "score": scores[d.name]} for d in scored]
+    total = sum(d.weight for d in scored)
+    overall = sum(d.weight * scores[d.name] for d in scored) / total if total else None
+    return json.dumps({"scores": marks, **({} if overall is None else {"overall": round(overall, 2)})})
 
 
-def _note(asked: Prompt, seed: Sequence[int]) -> str:
+def _note(template: Prompt, seed: Sequence[int]) -> str:
     """The reply to a stage before the scores: a rubric where that is asked for, else what the schema asks for."""
-    if "dimensions" not in asked.schema.get("properties", {}):
-        return json.dumps(_example(asked.schema)) if asked.schema else _NOTE
+    if "dimensions" not in template.schema.get("properties", {}):
+        return json.dumps(_example(template.schema)) if template.schema else _NOTE
     rng = np.random.default_rng(seed)
-    names = list(asked.criteria) or [list(_DIMENSIONS)[i] for i in rng.permutation(len(_DIMENSIONS))[:5]]
+    names = list(template.criteria) or [list(_DIMENSIONS)[i] for i in rng.permutation(len(_DIMENSIONS))[:5]]
     weights = np.maximum(rng.dirichlet(np.full(len(names), 8.0)), 0.02).round(2)
     levels = {"2": "hardly any", "5": "some", "8": "much", "10": "all"}
     criteria = []
@@ -243,7 +243,7 @@ def _note(asked: Prompt, seed: Sequence[int]) -> str:
     return rubric_json(criteria)
 
 
-def _example(schema: Mapping[str, Any]) -> Any:
+def _example(schema: Mapping[str, Any]) -> object:
     """The least that a schema of objects, lists and texts allows."""
     if "properties" in schema:
         return {name: _example(part) for name, part in schema["properties"].items()}

@@ -6,16 +6,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from judgestats.design.collecting import replied
+from judgestats.design.collection import replied
 from judgestats.design.plans import CALL, UNANSWERED, Plan, following, opened
 from judgestats.design.prompts import REPLIES, digest
-from judgestats.design.rubrics import read_dimensions
+from judgestats.design.rubric_dimensions import read_dimensions
+from judgestats.design.runner_replies import Answers
 from judgestats.errors import DesignError
 
 
-def next_stage(plan: Plan | str | Path, answers: Any) -> Plan:
+def next_stage(plan: Plan | str | Path, answers: Answers) -> Plan:
     """Plan the next stage of a chain from the answers to this one.
 
     Parameters
@@ -106,9 +106,9 @@ def _without_rubric(plan: Plan, replies: Mapping[str, str]) -> set[str]:
     stages = {REPLIES.index(p.criteria_in) + 1 for p in plan.prompts.values() if p.criteria_in in REPLIES}
     if not stages or "stage" not in plan.calls:
         return set()
-    asked = plan.calls[plan.calls["stage"].isin(stages) & plan.calls[CALL].isin(set(replies))]
+    rubric_calls = plan.calls[plan.calls["stage"].isin(stages) & plan.calls[CALL].isin(set(replies))]
     return {
         call
-        for call, name in zip(asked[CALL], asked["prompt"], strict=True)
+        for call, name in zip(rubric_calls[CALL], rubric_calls["prompt"], strict=True)
         if plan.prompts[name].frame == "texts" and read_dimensions(replies[call], plan.prompts[name]).fault
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import pandas as pd
 
@@ -180,10 +180,10 @@ def strategies(
     table = pairs.drop(columns=[c for c in ("reference_text", "strategy") if c in pairs])
     parts = []
     for s in chosen:
-        shown = table.assign(note_text=pairs["reference_text"]) if s.prompt == "reference_pairwise" else table
+        table_shown = table.assign(note_text=pairs["reference_text"]) if s.prompt == "reference_pairwise" else table
         parts.append(
             build(
-                shown.assign(strategy=s.name),
+                table_shown.assign(strategy=s.name),
                 judges=list(panel) if s.panel else judges,
                 prompts=replaced.get(s.name, s.prompt),
                 temperature=s.temperatures or temperature,
@@ -217,16 +217,16 @@ def _refuse_unplannable(chosen: Sequence[Strategy], pairs: pd.DataFrame, panel: 
     need_columns(pairs, ("item", "first", "second"), "table of pairs")
     if "gold" in pairs:
         gold = pairs["gold"]
-        known = gold.isna() | (gold == "tie") | (gold == pairs["first"]) | (gold == pairs["second"])
-        if not known.all():
-            row = pairs[~known].iloc[0]
+        valid = gold.isna() | (gold == "tie") | (gold == pairs["first"]) | (gold == pairs["second"])
+        if not valid.all():
+            row = pairs[~valid].iloc[0]
             raise DesignError(
                 f"'gold' is {row['gold']!r} for item {row['item']!r}, whose candidates are {row['first']!r} and "
                 f"{row['second']!r}. Give one of the two, tie, or nothing."
             )
 
 
-def strategy_verdicts(calls: pd.DataFrame, *, missing: Any = "invalid") -> pd.DataFrame:
+def strategy_verdicts(calls: pd.DataFrame, *, missing: Literal["invalid", "ignore"] = "invalid") -> pd.DataFrame:
     """Turn the calls of each strategy into its verdicts, by its rule.
 
     Parameters
@@ -268,9 +268,9 @@ def strategy_verdicts(calls: pd.DataFrame, *, missing: Any = "invalid") -> pd.Da
         raise DesignError("strategy_verdicts() needs the column 'strategy', filled in. design.strategies() plans it.")
     need_columns(calls, ("judge", "item", "first", "second", "choice"), "table of calls")
     parts = []
-    alone: list[Any] = []
-    found = {str(name): part for name, part in calls.groupby("strategy", observed=True, sort=True)}
-    for name, part in sorted(found.items(), key=lambda p: _strategy(p[0]).panel):
+    alone: list[str] = []
+    by_strategy = {str(name): part for name, part in calls.groupby("strategy", observed=True, sort=True)}
+    for name, part in sorted(by_strategy.items(), key=lambda p: _strategy(p[0]).panel):
         strategy = _strategy(name)
         verdicts = part.dropna(axis="columns", how="all")
         if strategy.rule:

@@ -14,7 +14,7 @@ from judgestats.errors import AuditError
 NOTHING = frozenset({"", "-", "–", "—", "−", "n/a", "na", "nan", "none", "not printed", "not stated"})
 _NUMBER = re.compile(
     r"(?P<bound>[<>≤≥]=?)?\s*(?P<about>[~≈])?\s*\$?(?P<sign>[+-])?\$?(?P<digits>\d+(?:\.\d*)?|\.\d+)"
-    r"(?:[eE](?P<power>[+-]?\d{1,2}))?(?P<thousand>[KkM])?\s*(?P<unit>%|pp|×|x)?",
+    r"(?:[eE](?P<power>[+-]?\d{1,2}))?(?P<thousand>[KkM])?\s*(?P<unit>%|pp|×|x)?"
 )
 #: Signs that papers print for a minus.
 _MINUS = str.maketrans({"−": "-", "–": "-", "—": "-", "‒": "-", "﹣": "-", "－": "-"})

@@ -123,10 +123,7 @@ def write_findings(audits: Sequence[Audited], path: str | Path, *, overwrite: bo
     text = (
         table.to_json(orient="records", lines=True, force_ascii=False, double_precision=15) if lines else as_csv(table)
     )
-    with (
-        Outputs(files_of(audits), overwrite=overwrite) as outputs,
-        outputs.open(path) as file,
-    ):
+    with Outputs(files_of(audits), overwrite=overwrite) as outputs, outputs.open(path) as file:
         file.write(text)
     return Path(path)
 

@@ -96,12 +96,7 @@ class CallGroups:
         return result
 
     def rater_labels(
-        self,
-        valid: Ints,
-        label: Ints,
-        classes: Sequence[Hashable],
-        by: Sequence[str],
-        mirror: Ints | None = None,
+        self, valid: Ints, label: Ints, classes: Sequence[Hashable], by: Sequence[str], mirror: Ints | None = None
     ) -> Labels:
         """Labels of the raters that `over` distinguishes; repeats and orders are further labels of the same rater."""
         raters = [c for c in self.over if c not in ("order", "replicate")]

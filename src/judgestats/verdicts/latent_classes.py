@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +17,8 @@ from judgestats.kernels.expectation_maximisation import LatentClasses, latent_cl
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.results import estimates
-from judgestats.typing import Floats, Ints, Seed
+from judgestats.typing import Floats, Ints, Record, Seed
 
-#: A row of a table: column -> its value.
-Record = dict[str, Any]
 #: The name of the rule in ``how=``.
 DAWID_SKENE = "dawid_skene"
 #: Most labels that count as classes.

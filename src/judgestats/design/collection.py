@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,26 +15,26 @@ import pandas as pd
 from judgestats.csv_files import unguarded
 from judgestats.design.plans import CALL, ID_LETTER, TEXTS, Plan, opened
 from judgestats.design.prompts import Prompt
-from judgestats.design.rubrics import plain, read_dimensions
-from judgestats.errors import DesignError, SchemaError, printable
+from judgestats.design.rubric_dimensions import plain, read_dimensions
+from judgestats.design.runner_replies import (
+    REPLY_COLUMNS,
+    RUNNER_FORMS,
+    Answers,
+    Form,
+    Reply,
+    malformed_reply,
+    people_form,
+)
+from judgestats.errors import DesignError, SchemaError
 from judgestats.ingest.files import LOG_SAMPLE, Broken, File, json_entries, lines_or_errors, member_object
-from judgestats.ingest.readers import absent, number, part
+from judgestats.ingest.readers import number, part
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import json_objects
 from judgestats.ingest.sources import resolve
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import Kind
-
-#: Names of the column with the reply, in a plain table of answers.
-_REPLIES = ("answer", "verdict", "reply", "response", "completion", "output", "text", "content")
-#: Why a reply ended, in the words of providers.
-_FINISH = {
-    **dict.fromkeys(("max_tokens", "max_output_tokens", "model_length"), "length"),
-    **dict.fromkeys(("refusal", "safety"), "content_filter"),
-}
-#: What a record is that names a call without a sound reply to it.
-_MALFORMED = "malformed record"
+from judgestats.typing import Record
 
 
 class _Reading(NamedTuple):
@@ -45,182 +45,9 @@ class _Reading(NamedTuple):
     scale: tuple[float, float] | None
 
 
-@dataclass(frozen=True)
-class Reply:
-    """An answer that came back to a call: its text (None if the call failed), why it ended, and what was `asked`.
-
-    `finish`: ``length`` and ``content_filter`` stand for what providers name otherwise.
-    """
-
-    call: str
-    text: str | None
-    finish: str = ""
-    asked: tuple[str, ...] | None = None
-    error: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "finish", _FINISH.get(self.finish, self.finish))
-        for name in ("call", "text", "finish", "error"):  # a text of memory may hold half of a surrogate pair
-            object.__setattr__(self, name, printable(value) if (value := getattr(self, name)) else value)
-
-    @property
-    def rank(self) -> int:
-        """0: the call failed; 1: its reply is empty; 2: it was answered. A later reply counts where it ranks higher."""
-        empty = not (self.text or "").strip() and self.finish not in _FINISH.values()
-        return 0 if self.text is None else 1 if empty else 2
-
-    @property
-    def note(self) -> str:
-        """What failed."""
-        return self.error if self.error.startswith(_MALFORMED) else f"the call failed: {self.error}"
-
-
-#: What a field says that reports no error.
-_NO_ERROR = ("", "false", "0", "0.0", "none", "null", "nan", "[]", "{}")
-
-
-def _text(value: Any) -> str:
-    """A value as text: JSON where it is none."""
-    try:
-        return value if isinstance(value, str) else json.dumps(value, default=_plain_value)
-    except (TypeError, ValueError, RecursionError):  # keys that are no text, endless numbers, deep nesting
-        return f"a {type(value).__name__} that cannot be written out"
-
-
-def _plain_value(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
-
-
-def _failure(*errors: Any) -> str:
-    """What the first field that reports an error says; empty if none does."""
-    said = (_text(e) for e in errors if not absent(e))
-    return next((text[:200] for text in said if text.strip().lower() not in _NO_ERROR), "")
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _content(message: Any) -> str | None:
-    """The text of a message, in one piece or in parts; None if it has no sound content."""
-    content = message.get("content") if isinstance(message, Mapping) else 0
-    if content is None or isinstance(content, str):
-        return content or ""
-    texts = [_text_of_part(p) for p in content] if isinstance(content, list) else [None]
-    return None if None in texts else "".join(t for t in texts if t)
-
-
-def _text_of_part(piece: Any) -> str | None:
-    """The text of a part of a message, empty for a thought or a call of a tool; None if it is malformed."""
-    if isinstance(piece, Mapping) and _word(piece.get("type")) not in ("", "text", "output_text"):
-        return ""
-    text = piece.get("text") if isinstance(piece, Mapping) else piece
-    return text if isinstance(text, str) else None
-
-
-def _choice(call: Any, holder: Mapping[str, Any], ended: str, *errors: Any) -> Reply:
-    """The reply in the first of the choices of a model's output; `ended`: the field that says why it ended."""
-    failed, choices = _failure(*errors), holder.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    if failed or not first:
-        return Reply(_text(call), None, error=failed or "no choices")
-    if not isinstance(first, Mapping) or (text := _content(first.get("message"))) is None:
-        return Reply(_text(call), None, error=f"{_MALFORMED}: {_text(first)[:200]}")
-    refusal = _word(part(first, "message").get("refusal"))
-    if not text and refusal:
-        return Reply(_text(call), refusal, "refusal")
-    return Reply(_text(call), text, _word(first.get(ended)))
-
-
-def _plain(record: Mapping[str, Any]) -> Reply | None:
-    name = next((n for n in _REPLIES if n in record), None)
-    if CALL not in record or name is None:
-        return None
-    failed, asked = _failure(record.get("error")), record.get("user")
-    return Reply(
-        _text(record[CALL]),
-        None if failed else "" if absent(record[name]) else _text(record[name]),
-        _word(record.get("finish")),
-        (asked,) if isinstance(asked, str) else None,
-        failed,
-    )
-
-
-def _form(record: Mapping[str, Any], criteria: Collection[str]) -> Reply | None:
-    """A row of a form that people filled in: a column for each criterion."""
-    given = {c: record[c] for c in criteria if c in record and not absent(record[c])}
-    if CALL not in record or not any(c in record for c in criteria):
-        return None
-    reason = record.get("comment")
-    reasons = {} if absent(reason) else {"reasons": dict.fromkeys(given, _text(reason))}
-    return Reply(_text(record[CALL]), _text({"scores": given, **reasons}) if given else "")
-
-
-def _openai(record: Mapping[str, Any]) -> Reply | None:
-    if "custom_id" not in record or "response" not in record:
-        return None
-    response = record["response"]
-    body = part(response, "body")
-    odd = "" if body else _text(response)
-    return _choice(record["custom_id"], body, "finish_reason", record.get("error"), body.get("error"), odd)
-
-
-def _anthropic(record: Mapping[str, Any]) -> Reply | None:
-    if "custom_id" not in record or "result" not in record:
-        return None
-    result, call = part(record, "result"), _text(record["custom_id"])
-    if result.get("type") != "succeeded":
-        return Reply(call, None, error=_failure(result.get("error"), record["result"]) or "no result")
-    text = _content(result.get("message"))
-    if text is None:
-        return Reply(call, None, error=f"{_MALFORMED}: {_text(result.get('message'))[:200]}")
-    return Reply(call, text, _word(part(result, "message").get("stop_reason")))
-
-
-def _inspect(sample: Mapping[str, Any]) -> Reply | None:
-    if "id" not in sample or not isinstance(sample.get("output"), dict):
-        return None
-    return _choice(sample["id"], sample["output"], "stop_reason", sample.get("error"))
-
-
-def _promptfoo(result: Mapping[str, Any]) -> Reply | None:
-    variables = part(result, "vars")
-    if CALL not in variables:
-        return None
-    call, text = _text(variables[CALL]), part(result, "response").get("output")
-    asked = _messages(part(result, "prompt").get("raw"))
-    if text is None:
-        response = result.get("response")
-        error = _failure(part(result, "response").get("error"), result.get("error"), response) or "no output"
-        return Reply(call, None, asked=asked, error=error)
-    return Reply(call, _text(text), asked=asked)
-
-
-def _messages(raw: Any) -> tuple[str, ...] | None:
-    """The messages of a prompt as promptfoo sent it; None if it did not record them."""
-    if not isinstance(raw, str) or raw in ("", "[prompt stripped]"):
-        return None
-    try:
-        messages = json.loads(raw)
-    except (ValueError, RecursionError):
-        messages = None
-    sound = isinstance(messages, list) and all(isinstance(m, dict) for m in messages)
-    return tuple(_text(m.get("content")) for m in messages) if sound else (raw,)
-
-
-_FORMS: tuple[Callable[[Mapping[str, Any]], Reply | None], ...] = (_plain, _openai, _anthropic, _inspect, _promptfoo)
-
-
-def _named(record: Mapping[str, Any], calls: Collection[str]) -> Reply | None:
-    """A call of the plan that a record names without a reply to it."""
-    names = (record.get(name) for name in (CALL, "custom_id", "id"))
-    call = next((n for n in names if isinstance(n, str) and n in calls), None)
-    return None if call is None else Reply(call, None, error=f"{_MALFORMED}: {_text(dict(record))[:200]}")
-
-
 def collect(
     plan: Plan | str | Path,
-    answers: Any,
+    answers: Answers,
     *,
     form: Any = None,
     labels: Mapping[Any, Any] | None = None,
@@ -274,7 +101,7 @@ def collect(
 
 def collected(
     plan: Plan | str | Path,
-    answers: Any,
+    answers: Answers,
     *,
     form: Any = None,
     labels: Mapping[Any, Any] | None = None,
@@ -286,54 +113,50 @@ def collected(
     return _verdicts(plan, *matched, _Reading(form, labels, scale)), _left(plan, matched[0])
 
 
-def _left(plan: Plan, found: Mapping[str, tuple[str, Reply]]) -> Plan:
+def _left(plan: Plan, replies: Mapping[str, tuple[str, Reply]]) -> Plan:
     """The plan of the calls without an answer."""
-    done = {call for call, (_, reply) in found.items() if reply.text is not None}
+    done = {call for call, (_, reply) in replies.items() if reply.text is not None}
     return plan.rows(~plan.calls[CALL].isin(done))
 
 
 def _verdicts(
-    plan: Plan,
-    found: Mapping[str, tuple[str, Reply]],
-    excluded: list[Exclusion],
-    n: int,
-    how: _Reading,
+    plan: Plan, answered: Mapping[str, tuple[str, Reply]], excluded: list[Exclusion], n: int, how: _Reading
 ) -> pd.DataFrame:
     """The verdicts, scores or texts in the answers found, with their account."""
     kind = plan.kind
     between = [name for name, p in plan.prompts.items() if p.frame == "texts" != kind]
-    if not found:
+    if not answered:
         example = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
         raise DesignError(
             f"None of the {n:,} answers belongs to a call of the plan{example}. Is it the answer of another plan?"
         )
-    rows = plan.calls[plan.calls[CALL].isin(set(found))]
+    rows = plan.calls[plan.calls[CALL].isin(set(answered))]
     passed = rows.loc[rows["prompt"].isin(between), CALL]
     if len(passed) == len(rows):
         raise DesignError(
             f"The {len(rows):,} calls answered ask for no verdict: their replies go into later calls. Plan those with "
             "next_stage(), and collect the plans of all stages: plan + later."
         )
-    excluded += [Exclusion(found[c][0], "the reply goes into a later call", "") for c in passed]
-    missing = plan.calls.loc[~plan.calls[CALL].isin(set(found)), CALL]
+    excluded += [Exclusion(answered[c][0], "the reply goes into a later call", "") for c in passed]
+    missing = plan.calls.loc[~plan.calls[CALL].isin(set(answered)), CALL]
     remedy = "remaining() is the plan of the calls left to ask."
     excluded += [Exclusion(f"call {c}", "no answer came back", remedy) for c in missing]
     if kind == "texts":
-        return _written(plan, rows, found, n + len(missing), tuple(excluded))
+        return _written(plan, rows, answered, n + len(missing), tuple(excluded))
     rows = rows[~rows[CALL].isin(set(passed))].drop(columns=[*TEXTS.values(), "planned"], errors="ignore")
     rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
-    places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
+    places, replies = zip(*(answered[call] for call in rows[CALL]), strict=True)
     parts = []
     said = cache(_said)  # the JSON of a reply is read once for all criteria
     for name, calls in rows.groupby("prompt", sort=False):
         part = [replies[i] for i in calls.index]
-        asked = plan.prompts[str(name)]
-        here = how._replace(scale=how.scale or asked.scale)
-        if asked.criteria_in:
-            parts.append(_by_rubric(plan, asked, calls, part, here))
+        prompt = plan.prompts[str(name)]
+        prompt_reading = how._replace(scale=how.scale or prompt.scale)
+        if prompt.criteria_in:
+            parts.append(_by_rubric(plan, prompt, calls, part, prompt_reading))
             continue
-        for criterion in asked.criteria or (None,):
-            parts.append(calls.join(_read(part, said, kind, criterion, here).set_index(calls.index)))
+        for criterion in prompt.criteria or (None,):
+            parts.append(calls.join(_read(part, said, kind, criterion, prompt_reading).set_index(calls.index)))
     order = pd.concat(parts).sort_index(kind="stable")
     everywhere = [places[i] for i in order.index]
     rows = order.reset_index(drop=True)
@@ -344,38 +167,40 @@ def _verdicts(
 
 
 def _written(
-    plan: Plan, calls: pd.DataFrame, found: Mapping[str, tuple[str, Reply]], n: int, excluded: tuple[Exclusion, ...]
+    plan: Plan, calls: pd.DataFrame, answered: Mapping[str, tuple[str, Reply]], n: int, excluded: tuple[Exclusion, ...]
 ) -> pd.DataFrame:
     """The texts that a model wrote, each with its status."""
     rows = calls.dropna(axis="columns", how="all").reset_index(drop=True)
-    shown = [c for c in TEXTS.values() if c in rows]
-    places, replies = zip(*(found[call] for call in rows[CALL]), strict=True)
+    text_columns = [c for c in TEXTS.values() if c in rows]
+    places, replies = zip(*(answered[call] for call in rows[CALL]), strict=True)
     texts = [None if r.text is None else r.text.strip() for r in replies]
     ended = {"length": "truncated", "content_filter": "refused"}
     status = [
         "error" if t is None else ended.get(r.finish, "ok" if t else "empty")
         for t, r in zip(texts, replies, strict=True)
     ]
-    rows = rows.assign(**{c: rows[c].map(dict(plan.texts)) for c in shown}, status=status)
+    rows = rows.assign(**{c: rows[c].map(dict(plan.texts)) for c in text_columns}, status=status)
     result: pd.DataFrame = Account(n, places, excluded).attached(rows.assign(text=pd.Series(texts, dtype=object)))
     return result
 
 
-def replied(plan: Plan, answers: Any) -> dict[str, str]:
+def replied(plan: Plan, answers: Answers) -> dict[str, str]:
     """The replies by call that a later stage can go on from: not those that failed, were refused, empty or cut off."""
-    found, _, _ = _matched(plan, _replies(answers, plan))
-    texts = {call: reply.text for call, (_, reply) in found.items() if reply.text is not None}
+    answered, _, _ = _matched(plan, _replies(answers, plan))
+    texts = {call: reply.text for call, (_, reply) in answered.items() if reply.text is not None}
     if not texts:
         return {}
     answer: Any = "choice" if plan.kind == "preferences" else "score"
-    status = parse_verdicts(list(texts.values()), answer=answer, finish=[found[c][1].finish for c in texts])["status"]
+    status = parse_verdicts(list(texts.values()), answer=answer, finish=[answered[c][1].finish for c in texts])[
+        "status"
+    ]
     lost = status.isin(("refused", "empty", "truncated"))
     return {call: text for (call, text), no in zip(texts.items(), lost, strict=True) if not no}
 
 
 def _read(
     replies: Sequence[Reply],
-    said: Callable[[str], Mapping[str, Mapping[Any, Any]]],
+    said: Callable[[str], dict[str, Record]],
     kind: Kind,
     criterion: str | None,
     how: _Reading,
@@ -384,7 +209,7 @@ def _read(
     several = criterion is not None and how.form is None
     read = parse_verdicts(
         [r.text for r in replies],
-        form=(lambda text: said(text)["scores"].get(criterion)) if several else how.form,
+        form=(lambda text: said(text)["scores"].get(str(criterion))) if several else how.form,
         answer="choice" if kind == "preferences" else "score",
         labels=how.labels,
         scale=None if kind == "preferences" else how.scale,
@@ -394,22 +219,24 @@ def _read(
     read["status"] = read["status"].mask(failed, "error")
     read["reply_note"] = read["reply_note"].mask(failed, pd.Series([r.note for r in replies], dtype=object))
     read["rationale"] = [
-        said(r.text or "")["reasons"].get(criterion) if several else (explanation(r.text or "") or None)
+        said(r.text or "")["reasons"].get(str(criterion)) if several else (explanation(r.text or "") or None)
         for r in replies
     ]
     return read if criterion is None else read.assign(criterion=criterion)
 
 
-def _by_rubric(plan: Plan, asked: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: _Reading) -> pd.DataFrame:
+def _by_rubric(
+    plan: Plan, prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: _Reading
+) -> pd.DataFrame:
     """The scores of each dimension of the rubric that the call shows, with their weights."""
     if how.form is not None:
         raise DesignError(
-            f"form= reads one answer, and prompt {asked.name!r} asks for a score of each dimension. Leave form= out."
+            f"form= reads one answer, and prompt {prompt.name!r} asks for a score of each dimension. Leave form= out."
         )
-    shown = plan.calls.set_index(CALL).loc[calls[CALL], TEXTS[asked.criteria_in]]
-    rubrics = {key: read_dimensions(plan.texts[key]) for key in shown.unique()}
-    rows: list[tuple[Any, ...]] = []
-    for i, key, reply in zip(calls.index, shown, replies, strict=True):
+    rubric_keys = plan.calls.set_index(CALL).loc[calls[CALL], TEXTS[prompt.criteria_in]]
+    rubrics = {key: read_dimensions(plan.texts[key]) for key in rubric_keys.unique()}
+    rows: list[tuple[object, ...]] = []
+    for i, key, reply in zip(calls.index, rubric_keys, replies, strict=True):
         marks, overall = _marks(reply.text or "")
         for d in rubrics[key].criteria:
             score, reason = marks.get(plain(d.name), (None, reply.text or None))
@@ -427,39 +254,44 @@ def _by_rubric(plan: Plan, asked: Prompt, calls: pd.DataFrame, replies: Sequence
             read = read[["score", "status", "reply_form", "reply_note"]].assign(score=float("nan"))
             read.loc[other, ["status", "reply_form", "reply_note"]] = ["parse", "", "no score of this dimension"]
         reads.append(read)
-    found = pd.concat(reads).sort_index()
-    found["status"] = found["status"].mask(table["failed"], "error")
-    found["reply_note"] = found["reply_note"].mask(table["failed"], table["note"])
-    table = found.join(table[["at", "criterion", "weight", "stated_overall", "rationale"]]).set_index("at")
+    scores = pd.concat(reads).sort_index()
+    scores["status"] = scores["status"].mask(table["failed"], "error")
+    scores["reply_note"] = scores["reply_note"].mask(table["failed"], table["note"])
+    table = scores.join(table[["at", "criterion", "weight", "stated_overall", "rationale"]]).set_index("at")
     return pd.concat([calls.loc[table.index], table], axis="columns")
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
+#: A value that a reply names, its reason; and with its name before both.
+Mark = tuple[Any, str | None]
+Entry = tuple[str, Any, str | None]
+
+
+def _objects(text: str) -> list[Record]:
     """The JSON objects of a reply; an object within one is a list of tuples."""
     return [dict(pairs) for _, _, pairs, _ in json_objects(text) if isinstance(pairs, list)]
 
 
-def _agreed(entries: Iterable[tuple[str, Any, str | None]]) -> dict[str, tuple[Any, str | None]]:
+def _agreed(entries: Iterable[Entry]) -> dict[str, Mark]:
     """Value and reason by name, of texts and numbers; a name that has two different values has none."""
-    found: dict[str, tuple[Any, str | None]] = {}
+    values: dict[str, Mark] = {}
     twice = set()
     for name, value, reason in entries:
         if isinstance(value, str | int | float):
-            if name in found and found[name][0] != value:
+            if name in values and values[name][0] != value:
                 twice.add(name)
-            found[name] = value, reason
-    return {name: entry for name, entry in found.items() if name not in twice}
+            values[name] = value, reason
+    return {name: entry for name, entry in values.items() if name not in twice}
 
 
-def _marks(text: str) -> tuple[dict[str, tuple[Any, str | None]], float]:
+def _marks(text: str) -> tuple[dict[str, Mark], float]:
     """Score and reason of each dimension that a reply names, and the overall score it states."""
-    found = _objects(text)
-    overall = {number(o["overall"]) for o in found if isinstance(o.get("overall"), int | float)}
-    marks = _agreed(entry for o in found for entry in _dimensions(o.get("scores")))
+    objects = _objects(text)
+    overall = {number(o["overall"]) for o in objects if isinstance(o.get("overall"), int | float)}
+    marks = _agreed(entry for o in objects for entry in _dimensions(o.get("scores")))
     return marks, overall.pop() if len(overall) == 1 else float("nan")
 
 
-def _dimensions(scores: Any) -> Iterator[tuple[str, Any, str | None]]:
+def _dimensions(scores: Any) -> Iterator[Entry]:
     """Name, score and reason of each part of a list, or an object, of scores."""
     for mark in scores if isinstance(scores, list) else ():
         if isinstance(mark, tuple):
@@ -476,17 +308,17 @@ def explanation(text: str) -> str:
     return said.pop() if len(said) == 1 else text
 
 
-def _said(text: str) -> dict[str, dict[str, Any]]:
+def _said(text: str) -> dict[str, Record]:
     """Scores and reasons by criterion in the JSON of a reply."""
-    found, result = _objects(text), {}
+    objects, result = _objects(text), {}
     for what in ("scores", "reasons"):
-        parts = [o[what] for o in found if isinstance(o.get(what), list)]
+        parts = [o[what] for o in objects if isinstance(o.get(what), list)]
         pairs = (pair for part in parts if all(isinstance(x, tuple) for x in part) for pair in part)
         result[what] = {name: value for name, (value, _) in _agreed((*pair, None) for pair in pairs).items()}
     return result
 
 
-def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
+def remaining(plan: Plan | str | Path, answers: Answers) -> Plan:
     """Return the plan of the calls that have no answer yet, or failed.
 
     Parameters
@@ -514,12 +346,12 @@ def remaining(plan: Plan | str | Path, answers: Any) -> Plan:
     return _left(plan, _matched(plan, _replies(answers, plan))[0])
 
 
-def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply] | Exclusion]:
+def _replies(answers: Answers, plan: Plan) -> Iterator[tuple[str, Reply] | Exclusion]:
     """The answers with their places, and what is none; a SchemaError if nothing is an answer."""
     calls = set(plan.calls[CALL])
-    forms: tuple[Callable[[Mapping[str, Any]], Reply | None], ...] = (
-        partial(_form, criteria={c for p in plan.prompts.values() for c in p.criteria}),
-        *_FORMS,
+    forms: tuple[Form, ...] = (
+        partial(people_form, criteria={c for p in plan.prompts.values() for c in p.criteria}),
+        *RUNNER_FORMS,
     )
     problem: SchemaError | None = None
     answered = False
@@ -531,7 +363,7 @@ def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply] | Exclusion
         record = record if isinstance(record, Mapping) else {}
         reply = next((r for form in forms if (r := form(record)) is not None), None)
         answered = answered or reply is not None
-        reply = reply or _named(record, calls)
+        reply = reply or malformed_reply(record, calls)
         if reply is None:
             yield Exclusion(place, "the record is no answer to a call", f"A record names its call, as {CALL!r} does.")
         else:
@@ -539,14 +371,14 @@ def _replies(answers: Any, plan: Plan) -> Iterator[tuple[str, Reply] | Exclusion
         if not answered and problem is None:
             problem = SchemaError(
                 f"{place}: this is no answer to a call. It has: {', '.join(map(str, record)) or 'no fields'}. A table "
-                f"of answers has {CALL!r} and {_REPLIES[0]!r}; outputs of OpenAI and Anthropic batches, Inspect AI "
-                "logs and promptfoo results are read as they are."
+                f"of answers has {CALL!r} and {REPLY_COLUMNS[0]!r}; outputs of OpenAI and Anthropic batches, Inspect "
+                "AI logs and promptfoo results are read as they are."
             )
     if not answered and problem is not None:
         raise problem
 
 
-def _entries(answers: Any) -> Iterator[tuple[str, Any]]:
+def _entries(answers: Answers) -> Iterator[tuple[str, object]]:
     """What a source of answers holds, with its place; a SchemaError stands for what cannot be read."""
     if isinstance(answers, list | tuple) and any(isinstance(a, Mapping) for a in answers):
         yield from ((f"answers, record {i}", record) for i, record in enumerate(answers, start=1))
@@ -558,13 +390,13 @@ def _entries(answers: Any) -> Iterator[tuple[str, Any]]:
             yield from ((f"{file.path.name}, {p}", r) for p, r in parts)
 
 
-def _inside(record: Any) -> list[Any] | None:
+def _inside(record: object) -> list[object] | None:
     """The samples or results inside the one object of an Inspect or promptfoo log."""
     inside = record.get("samples", part(record, "results").get("results")) if isinstance(record, Mapping) else None
     return inside if isinstance(inside, list) else None
 
 
-def _records(file: File) -> Iterator[tuple[str, Any]]:
+def _records(file: File) -> Iterator[tuple[str, object]]:
     """The records of a file; one that is damaged does not cost the others."""
     if file.container == "eval":
         yield from _samples(file)
@@ -588,13 +420,13 @@ def _records(file: File) -> Iterator[tuple[str, Any]]:
         yield from broken
 
 
-def _samples(file: File) -> Iterator[tuple[str, Any]]:
+def _samples(file: File) -> Iterator[tuple[str, object]]:
     """Samples of a zipped log of Inspect."""
     archive = file.document()
     for name in archive.names():
         if LOG_SAMPLE.fullmatch(name):
             try:
-                sample: Any = member_object(archive, name)
+                sample: object = member_object(archive, name)
             except SchemaError as problem:
                 sample = problem
             yield f"member {name}", sample
@@ -604,9 +436,9 @@ def _matched(
     plan: Plan, replies: Iterable[tuple[str, Reply] | Exclusion]
 ) -> tuple[dict[str, tuple[str, Reply]], list[Exclusion], int]:
     """The first sound answer to each call, the exclusions, and the number of records."""
-    known = set(plan.calls[CALL])
+    planned = set(plan.calls[CALL])
     sent: dict[str, tuple[str, ...]] = {}
-    found: dict[str, tuple[str, Reply]] = {}
+    answered: dict[str, tuple[str, Reply]] = {}
     excluded: list[Exclusion] = []
     n = 0
     for entry in replies:
@@ -615,28 +447,28 @@ def _matched(
             excluded.append(entry)
             continue
         place, reply = entry
-        if f"{ID_LETTER}{reply.call}" in known:  # an id from before ids began with a letter
+        if f"{ID_LETTER}{reply.call}" in planned:  # an id from before ids began with a letter
             reply = replace(reply, call=f"{ID_LETTER}{reply.call}")
-        if reply.call not in known:
+        if reply.call not in planned:
             excluded.append(
                 Exclusion(place, "the call is not of this plan", "Give the plan that these answers are to.")
             )
             continue
-        if reply.asked is not None:
+        if reply.messages is not None:
             sent = sent or _sent(plan)
-            texts = [tuple(map(str.strip, asked)) for asked in (reply.asked, map(unguarded, reply.asked))]
+            texts = [tuple(map(str.strip, messages)) for messages in (reply.messages, map(unguarded, reply.messages))]
             if not {sent[reply.call], sent[reply.call][-1:]}.intersection(texts):
                 excluded.append(Exclusion(place, "the message sent is not that of the plan", "Ask the call again."))
                 continue
-        before = found.get(reply.call)
+        before = answered.get(reply.call)
         if before is not None and before[1].rank >= reply.rank:
             excluded.append(Exclusion(place, "the call was answered before", "The first answer is kept."))
             continue
         if before is not None:
             what = "failed" if before[1].text is None else "had an empty reply"
             excluded.append(Exclusion(before[0], f"the call {what} and was answered later", ""))
-        found[reply.call] = (place, reply)
-    return found, excluded, n
+        answered[reply.call] = (place, reply)
+    return answered, excluded, n
 
 
 def _sent(plan: Plan) -> dict[str, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from judgestats.design import (
     Judge,
     Plan,
     collect,
-    collecting,
+    collection,
     export,
     ladder,
     remaining,
@@ -255,8 +255,8 @@ def test_the_json_of_a_reply_is_read_once_for_all_criteria(monkeypatch):
     texts = pd.DataFrame({"item": "1", "system": ["s", "t"], "task_text": "Explain.", "response_text": ["u", "v"]})
     plan = rubric("m", texts, replicates=5)
     read = []
-    once = collecting.json_objects
-    monkeypatch.setattr(collecting, "json_objects", lambda text: read.append(text) or once(text))
+    once = collection.json_objects
+    monkeypatch.setattr(collection, "json_objects", lambda text: read.append(text) or once(text))
     replies = simulate_replies(plan, Judge("m", noise=3.0), unreadable=0.1, seed=2).to_dict("records")
     data = collect(plan, replies)
     assert len(data) == 5 * 20
