@@ -64,6 +64,7 @@ def controlled(
 
     Examples
     --------
+    >>> from judgestats.design import controlled_pairs
     >>> texts = pd.DataFrame({"item": ["q1"], "topic": "food", "task_text": "How is tea made?", "role": "complete",
     ...                       "text": ["Boil water. Add the leaves. Wait for five minutes."]})
     >>> pairs = controlled_pairs(texts, kinds=["length_truncated"])
@@ -119,6 +120,7 @@ def annotation_form(
 
     Examples
     --------
+    >>> from judgestats.design import controlled_pairs
     >>> texts = pd.DataFrame({"item": ["q1"], "topic": "food", "task_text": "How is tea made?", "role": "markdown",
     ...                       "text": ["**Tea is simple.**\\n\\n- Boil water.\\n- Add the leaves."]})
     >>> form = annotation_form(["Ann", "Bob"], controlled_pairs(texts, kinds=["style"]), n=1)

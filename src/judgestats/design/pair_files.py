@@ -66,6 +66,7 @@ def read_controlled(path: str | Path, *, families: Mapping[str, str] | None = No
     Examples
     --------
     >>> import tempfile
+    >>> from judgestats.design import controlled_pairs
     >>> texts = pd.DataFrame({"item": ["q1"], "topic": "food", "task_text": "How is tea made?", "role": "complete",
     ...                       "text": ["Boil water. Add the leaves. Wait for five minutes."]})
     >>> pairs = controlled_pairs(texts, kinds=["length_truncated"])
@@ -167,6 +168,7 @@ def write_controlled(pairs: pd.DataFrame, path: str | Path, *, overwrite: bool =
     Examples
     --------
     >>> import tempfile
+    >>> from judgestats.design import controlled_pairs
     >>> texts = pd.DataFrame({"item": ["q1"], "topic": "food", "task_text": "How is tea made?", "role": "complete",
     ...                       "text": ["Boil water. Add the leaves. Wait for five minutes."]})
     >>> pairs = controlled_pairs(texts, kinds=["length_truncated"])

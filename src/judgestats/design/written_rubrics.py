@@ -50,7 +50,7 @@ def generated_rubrics(plan: Plan | str | Path, answers: Answers) -> pd.DataFrame
 
     Examples
     --------
-    >>> from judgestats.design import Judge, next_stage, simulate_replies
+    >>> from judgestats.design import Judge, merg, next_stage, simulate_replies
     >>> texts = pd.DataFrame({"item": "1", "system": ["s", "t"], "task_text": "Write a poem.",
     ...                       "response_text": ["a", "b"]})
     >>> plan = stage = merg("g", texts)
