@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 
-.PHONY: reproduce test test-slow test-full test-real bench sbc mutations counts notebooks-full coverage-study coverage-models fuzz docs lint clean
+.PHONY: reproduce test suite test-slow test-full test-real bench sbc mutations counts notebooks-full coverage-study coverage-models fuzz docs lint clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -26,9 +26,12 @@ $(READY_DEV): $(READY)
 reproduce: $(READY)
 	$(BIN)/judgestats reproduce --out build/report/index.html
 
-# Lint, types, the import contract, then the suite; the last lines show what was skipped and why. DuckDB's binding writes to
-# standard error when the interpreter exits; it is shown only on failure.
-test: $(READY_DEV) lint
+# Lint, types and the import contract beside the suite; the last lines show what was skipped and why. DuckDB's binding
+# writes to standard error when the interpreter exits; it is shown only on failure.
+test: $(READY_DEV)
+	@$(MAKE) --no-print-directory --jobs=2 lint suite
+
+suite: $(READY_DEV)
 	@mkdir -p build
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "not full and not slow and not spark and not postgres" \
 		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
