@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 
 from judgestats.counting.patterns import Pattern
@@ -257,17 +258,16 @@ def coded_gold(data: Any, pattern: Pattern) -> tuple[Any, dict[tuple[str, ...], 
     _refuse_strangers(data, pattern)
     choice, gold = _text("choice"), _text("gold")
     answers, right = ("first", "second", "tie", "invalid"), ("first", "second", "tie")
-    code = nw.when(choice.is_null() | (choice == "invalid")).then(nw.lit(9)).otherwise(nw.lit(-9))
-    code = nw.when(choice.is_in(("tie", "abstain"))).then(nw.lit(6)).otherwise(code)
-    code = nw.when(choice == "second").then(nw.lit(3)).otherwise(code)
-    code = nw.when(choice == "first").then(nw.lit(0)).otherwise(code)
+    code: Any = nw.lit(-9)
+    for i, given in enumerate((["first"], ["second"], ["tie", "abstain"], ["invalid"])):
+        code = nw.when(choice.is_in(given)).then(nw.lit(3 * i)).otherwise(code)
+    code = nw.when(choice.is_null()).then(nw.lit(9)).otherwise(code)
     slot = nw.when(gold == _text("second")).then(nw.lit(1)).otherwise(nw.lit(2))
     slot = nw.when(gold == _text("first")).then(nw.lit(0)).otherwise(slot)
     of_answers: dict[tuple[str, ...], Any] = {}
-    for i, answer in enumerate(answers):
-        for j, slot_of_gold in enumerate(right):
-            decided = "correct" if answer == slot_of_gold else answer if answer in ("tie", "invalid") else "wrong"
-            of_answers[decided, answer, slot_of_gold] = nw.col("_code") == 3 * i + j
+    for i, j in np.ndindex(len(answers), len(right)):
+        decided = "correct" if answers[i] == right[j] else answers[i] if i > 1 else "wrong"
+        of_answers[decided, answers[i], right[j]] = nw.col("_code") == 3 * i + j
     return data.with_columns((code + slot).alias("_code")), of_answers
 
 

@@ -56,17 +56,8 @@ from judgestats.reporting.sheets import (
 )
 from judgestats.reporting.summary import Column, Summary, summarise
 from judgestats.results import COLUMNS
-from judgestats.schema.columns import (
-    CONDITIONS,
-    COUNTS,
-    PLACES,
-    VOCABULARY,
-    By,
-    Kind,
-    answer_column,
-    grouping,
-    kind_of,
-)
+from judgestats.schema import kind_of
+from judgestats.schema.columns import CONDITIONS, COUNTS, PLACES, VOCABULARY, By, Kind, answer_column, grouping
 from judgestats.schema.opening import engine_errors
 from judgestats.schema.validation import refuse
 
